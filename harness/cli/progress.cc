@@ -57,11 +57,20 @@ double RemainingTime::seconds_left() const {
 RemainingTime remaining_time(const Plan& plan, int repetitions) {
   std::size_t alike = 0;
   // Every step once, then every step again.
-  std::vector<double> round;
+  struct Step {
+    double seconds = 0;  // of a round
+    int rounds = 0;
+  };
+  std::vector<Step> steps;
   const auto add_rounds = [&](const PlannedCase& c, const PlannedCase* other) {
-    const int of_round = repetitions_of_round(repetitions);
-    round.push_back(expected_seconds(c, of_round) +
-                    (other == nullptr ? 0 : expected_seconds(*other, of_round)));
+    Step step;
+    for (const PlannedCase* each : {&c, other}) {
+      if (each == nullptr) continue;
+      const int rounds = time_rounds_of(each->c);
+      step.seconds += expected_seconds(*each, repetitions_of_round(repetitions, rounds));
+      step.rounds = std::max(step.rounds, rounds);
+    }
+    steps.push_back(step);
   };
   for (const PlannedCase& c : plan.cases) {
     if (c.timed) {
@@ -78,7 +87,11 @@ RemainingTime remaining_time(const Plan& plan, int repetitions) {
     }
   }
   std::vector<double> timed;
-  for (int i = 0; i < time_rounds; ++i) timed.insert(timed.end(), round.begin(), round.end());
+  for (int round = 1; round <= time_rounds_on_cpu; ++round) {
+    for (const Step& step : steps) {
+      if (round <= step.rounds) timed.push_back(step.seconds);
+    }
+  }
   return RemainingTime(alike, std::move(timed));
 }
 

@@ -390,8 +390,10 @@ void add_measuring(Command command, RunOptions& options) {
       .capture_default_str()
       .check(from_to(0, 1e9));
   command
-      .add_option("--repetitions", options.measure.time_repetitions,
-                  "Repetitions of a timed case in three rounds; fewer of long calls")
+      .add_option(
+          "--repetitions", options.measure.time_repetitions,
+          "Repetitions of a timed case in all its rounds (seven on the CPU, three on a GPU); fewer "
+          "of long calls")
       .capture_default_str()
       .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);

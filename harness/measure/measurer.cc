@@ -232,7 +232,9 @@ Result<RunRequest> Measurer::place_inputs(ProblemState& state, Worker& worker) c
 RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) const {
   placed.kernel = planned.c.kernel;
   placed.device = planned.c.device;
-  placed.timed_repetitions = planned.timed ? repetitions_of_round(options_.time_repetitions) : 0;
+  placed.timed_repetitions =
+      planned.timed ? repetitions_of_round(options_.time_repetitions, time_rounds_of(planned.c))
+                    : 0;
   placed.timeout = timeout_of(options_, planned.c, placed.timed_repetitions);
   return placed;
 }

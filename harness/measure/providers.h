@@ -32,8 +32,8 @@ struct MeasureOptions {
   std::filesystem::path save_failures;                        // empty: none
   std::shared_ptr<CauseBudget> causes;  // of failures are looked for within it; null: none are
   std::filesystem::path save_outputs;   // of every measured case; empty: none
-  int time_repetitions = 60;            // of all rounds together, at most
-  // Beyond the usual ones, of a case with too few quiet repetitions (time_rounds.h).
+  int time_repetitions = 90;            // of all rounds together, at most
+  // Beyond the usual ones, of a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
   // Counts the references that are computed; null: nobody wants to know.
   std::shared_ptr<std::atomic<std::int64_t>> references_computed;

@@ -8,6 +8,7 @@
 
 #include "harness/base/median.h"
 #include "harness/outcome/outcome.h"
+#include "harness/problem/problem.h"
 #include "harness/provider/client/worker.h"
 
 namespace plumbline {
@@ -60,6 +61,9 @@ Quiet quiet_of(TimeRound& round, double pace_ns) {
   return quiet;
 }
 
+// As quiet_of() has counted.
+bool is_quiet_round(const TimeRound& round) { return round.quiet >= quiet_repetitions_of_round; }
+
 // Median over rounds of what `of` gives; 0 where it gives nothing but zeros.
 template <class Of>
 double median_of_rounds(const std::vector<TimeRound>& rounds, Of of) {
@@ -80,8 +84,12 @@ std::vector<double> all_of(const std::vector<TimeRound>& rounds,
 
 }  // namespace
 
-int repetitions_of_round(int repetitions) {
-  return std::max(1, (repetitions + time_rounds - 1) / time_rounds);
+int time_rounds_of(const Case& c) {
+  return c.device == "cpu" ? time_rounds_on_cpu : time_rounds_on_device;
+}
+
+int repetitions_of_round(int repetitions, int rounds) {
+  return std::max(1, (repetitions + rounds - 1) / rounds);
 }
 
 double load_average() {
@@ -122,35 +130,37 @@ double SentinelPace::ns() const {
   return *fast;
 }
 
-bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns) {
+bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double pace_ns) {
   if (rounds.empty()) return true;
   int quiet = 0;
   for (const TimeRound& round : rounds) {
     if (!has_processor_time(round)) return true;
+    int repetitions = 0;
     for (std::size_t i = 0; i < round.sentinel_cpu_ns.size(); ++i)
-      quiet += is_quiet(round, i, pace_ns) ? 1 : 0;
+      repetitions += is_quiet(round, i, pace_ns) ? 1 : 0;
+    quiet += repetitions >= quiet_repetitions_of_round ? 1 : 0;
   }
-  return quiet >= quiet_repetitions_wanted;
+  return quiet >= wanted;
 }
 
 bool is_disturbed(const std::vector<TimeRound>& rounds) {
-  constexpr double quiet_needed = 3;
-  constexpr std::size_t repetitions_needed = 40, all_rounds = time_rounds + extra_rounds_of_night;
-  double quiet = 0;
-  std::size_t repetitions = 0;
-  for (const TimeRound& round : rounds) {
-    quiet += round.quiet;
-    repetitions += round.kernel_cpu_ns.size();
-  }
-  return rounds.size() >= all_rounds && repetitions >= repetitions_needed && quiet < quiet_needed;
+  constexpr std::size_t all_rounds = time_rounds_on_cpu + extra_rounds_of_night;
+  constexpr auto least_quiet = 5;
+  const auto quiet = std::count_if(rounds.begin(), rounds.end(), is_quiet_round);
+  return rounds.size() >= all_rounds && quiet < least_quiet;
 }
 
 void summarise_rounds(CaseRun& run, double pace_ns) {
   std::vector<TimeRound>& rounds = run.times.rounds;
-  Quiet quiet;
+  Quiet quiet, any_quiet;
+  int quiet_rounds = 0;
   for (TimeRound& round : rounds) {
-    if (pace_ns > 0 && has_processor_time(round)) quiet.add(quiet_of(round, pace_ns));
+    if (!(pace_ns > 0) || !has_processor_time(round)) continue;
+    const Quiet of_round = quiet_of(round, pace_ns);
+    any_quiet.add(of_round);
+    if (is_quiet_round(round) && ++quiet_rounds <= time_rounds_on_cpu) quiet.add(of_round);
   }
+  if (!quiet.any()) quiet = any_quiet;
   const std::vector<double> kernel_ns = all_of(rounds, &TimeRound::kernel_ns);
   if (kernel_ns.empty()) return;
   run.timed = true;

@@ -5,16 +5,21 @@
 
 namespace plumbline {
 
+struct Case;
 struct CaseRun;
 struct Timing;
 
 // A timed case is measured so many times, each time in a worker process of its own. All timed cases
 // are measured once before any of them is measured again: what disturbs the machine for a second
-// then spoils one round of a few cases, and where a process lies in memory counts once.
-inline constexpr int time_rounds = 3;
+// then spoils one round of a few cases, and where a process lies in memory counts once. On the CPU
+// that place alone moves the least time of a process by about 1 %, and only the least over many
+// processes is the same every night. A GPU, real or emulated, takes longer to begin than to measure
+// and has its own memory: three processes.
+inline constexpr int time_rounds_on_cpu = 7, time_rounds_on_device = 3;
+int time_rounds_of(const Case& c);
 
-// Of `repetitions` over all rounds, those of one: rounded up, and at least 1.
-int repetitions_of_round(int repetitions);
+// Of `repetitions` over so many rounds, those of one: rounded up, and at least 1.
+int repetitions_of_round(int repetitions, int rounds);
 
 // Load average of this host over one minute; 0 = not known.
 double load_average();
@@ -40,25 +45,26 @@ class SentinelPace {
 // A repetition is quiet where the sentinel before it and the one behind it took at most so many
 // times the pace.
 inline constexpr double most_of_pace = 1.06;
-// Quiet repetitions that a case should have over its rounds, and the rounds beyond the usual ones
-// that a night spends on it.
-inline constexpr int quiet_repetitions_wanted = 12;
-inline constexpr int extra_rounds_of_night = 6;
+// A round is quiet where so many of its repetitions are.
+inline constexpr int quiet_repetitions_of_round = 2;
+// Rounds beyond the usual ones that a night spends on a case until as many as usual are quiet.
+inline constexpr int extra_rounds_of_night = 15;
 
-// Whether a further round would tell nothing: enough repetitions are quiet, or there is no
-// processor time to tell by, or no time at all.
-bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns);
+// Whether a further round would tell nothing: so many rounds are quiet, or there is no processor
+// time to tell by, or no time at all.
+bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double pace_ns);
 
-// Whether a case was disturbed in all rounds that a night spends on it, so that its time cannot be
-// compared: fewer than 3 of 40 repetitions or more were quiet, and the least of so few is too slow
-// by up to 6 %. Never where rounds are left, or repetitions are few.
+// Whether a case was disturbed in all rounds that a night spends on the CPU, so that its time
+// cannot be compared: fewer than 5 rounds were quiet. The least of few processes is too slow, by
+// 0.4 % from 2 and by 1.5 % from 1 in the median, and by up to 8 %.
 bool is_disturbed(const std::vector<TimeRound>& rounds);
 
 // Fills what an outcome says of its rounds beside them. time_ns and time_mad_ns are the median and
 // the median deviation of all repetitions. Where the pace of the sentinel is known and repetitions
-// of some rounds are quiet, time_ratio, cpu_ns and sentinel_ns are by the least times of all quiet
-// repetitions; else they are the medians over rounds of what round_of() says. Without a round
-// nothing is timed.
+// of some rounds are quiet, time_ratio, cpu_ns and sentinel_ns are by the least times of the quiet
+// repetitions of the first 7 quiet rounds (the least over more would be less), or, where no round
+// is quiet, of all quiet repetitions; else they are the medians over rounds of what round_of()
+// says. Without a round nothing is timed.
 void summarise_rounds(CaseRun& run, double pace_ns = 0);
 
 }  // namespace plumbline

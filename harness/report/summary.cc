@@ -73,6 +73,7 @@ std::string night_times_sentence(const NightTimes& row) {
     text += fmt::format("; measured twice: {}, of which {} would have been {}", row.second_pairs,
                         row.second_alarms, row.second_alarms == 1 ? "a candidate" : "candidates");
   }
+  if (!row.why.empty()) text += "; " + row.why;
   return text;
 }
 

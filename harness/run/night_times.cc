@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr const char* disturbed_in_words =
-    "something else used this core during all but one or two of its repetitions, in every round";
+    "something else used this core during nearly all repetitions, in every round";
 
 struct Gated {
   TimedCase of;
@@ -56,14 +56,28 @@ class ClassOfNight {
  private:
   bool can_ask() const { return static_cast<bool>(input_.measure); }
 
-  std::optional<Outcome> measure(const Gated& gated, std::string_view why) {
-    if (!can_ask() || gated.of.planned == nullptr) return std::nullopt;
-    if (input_.progress)
-      input_.progress(fmt::format("{}: {}", why, gated.of.stored->outcome.case_id));
-    auto outcome = input_.measure(*gated.of.planned);
-    if (!outcome || !(outcome->time_ratio > 0) || std::isinf(outcome->time_ratio))
-      return std::nullopt;
-    return outcome;
+  struct Answer {
+    Gated* gated = nullptr;
+    Outcome outcome;
+  };
+
+  // Of those that could be asked and ran well.
+  std::vector<Answer> measure(const std::vector<Gated*>& asked, std::string_view why) {
+    std::vector<Answer> answers;
+    std::vector<const PlannedCase*> planned;
+    std::vector<Gated*> known;
+    for (Gated* gated : asked) {
+      if (!can_ask() || gated->of.planned == nullptr) continue;
+      known.push_back(gated);
+      planned.push_back(gated->of.planned);
+    }
+    if (planned.empty()) return answers;
+    auto outcomes = input_.measure(planned, why);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (outcomes[i] && outcomes[i]->time_ratio > 0 && !std::isinf(outcomes[i]->time_ratio))
+        answers.push_back({known[i], std::move(*outcomes[i])});
+    }
+    return answers;
   }
 
   void screen_all() {
@@ -96,30 +110,32 @@ class ClassOfNight {
   // Everything once more, in processes of its own: what moved for a while may have passed.
   void measure_again() {
     event(NightEventKind::suspect, row_.why);
-    std::vector<std::pair<Gated*, Outcome>> again;
-    for (Gated& gated : cases_) {
-      if (auto outcome = measure(gated, "the night is suspect, measured again"))
-        again.emplace_back(&gated, std::move(*outcome));
-    }
+    std::vector<Gated*> all;
+    for (Gated& gated : cases_) all.push_back(&gated);
+    auto again = measure(all, "the night is suspect, measured again");
     if (again.size() < cases_.size()) return;
-    for (auto& [gated, outcome] : again) take_times(gated->of.stored->outcome, std::move(outcome));
+    for (Answer& answer : again)
+      take_times(answer.gated->of.stored->outcome, std::move(answer.outcome));
     screen_all();
     event(row_.suspect ? NightEventKind::set_aside : NightEventKind::measured_again,
           row_.suspect ? row_.why : "the second measurement is like the nights before");
   }
 
   void measure_second_times() {
-    for (const std::size_t drawn : drawn_cases()) {
-      Outcome& outcome = cases_[drawn].of.stored->outcome;
-      if (outcome.times.second_ratio > 0) continue;
-      const auto second = measure(cases_[drawn], "measured twice, as drawn");
-      if (second && !cases_[drawn].disturbed && !is_disturbed(second->times.rounds))
-        outcome.times.second_ratio = second->time_ratio;
+    std::vector<Gated*> drawn;
+    for (const std::size_t i : drawn_cases()) {
+      Gated& gated = cases_[i];
+      if (!gated.disturbed && !(gated.of.stored->outcome.times.second_ratio > 0))
+        drawn.push_back(&gated);
+    }
+    for (const Answer& second : measure(drawn, "measured twice, as drawn")) {
+      if (!is_disturbed(second.outcome.times.rounds))
+        second.gated->of.stored->outcome.times.second_ratio = second.outcome.time_ratio;
     }
     for (const Gated& gated : cases_) {
       const Outcome& outcome = gated.of.stored->outcome;
-      if (!(outcome.times.second_ratio > 0) || gated.screening.finding == GateFinding::too_few ||
-          is_candidate(gated.screening))
+      if (!(outcome.times.second_ratio > 0) || gated.disturbed ||
+          gated.screening.finding == GateFinding::too_few || is_candidate(gated.screening))
         continue;
       ++row_.second_pairs;
       if (would_be_candidate(outcome.times.second_ratio, *gated.of.past, options_))
@@ -138,14 +154,22 @@ class ClassOfNight {
     return order;
   }
 
-  // In rounds over all candidates, so that what disturbs the machine for a while meets each once.
+  // All fresh processes of all candidates in common rounds, so that what disturbs the machine for a
+  // while takes a little from each and not everything from one. Those that were disturbed all the
+  // same are asked once more when the others are done.
   void ask_fresh_processes() {
-    for (std::size_t round = 0; round < static_cast<std::size_t>(options_.fresh); ++round) {
-      for (Gated& gated : cases_) {
-        std::vector<double>& fresh = gated.of.stored->outcome.times.fresh_ratios;
-        if (!is_candidate(gated.screening) || gated.disturbed || fresh.size() > round) continue;
-        const auto outcome = measure(gated, "asking a fresh process");
-        if (outcome && !is_disturbed(outcome->times.rounds)) fresh.push_back(outcome->time_ratio);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      std::vector<Gated*> asked;
+      for (std::size_t process = 0; process < static_cast<std::size_t>(options_.fresh); ++process) {
+        for (Gated& gated : cases_) {
+          if (is_candidate(gated.screening) && !gated.disturbed &&
+              gated.of.stored->outcome.times.fresh_ratios.size() <= process)
+            asked.push_back(&gated);
+        }
+      }
+      for (const Answer& fresh : measure(asked, "asking fresh processes")) {
+        if (!is_disturbed(fresh.outcome.times.rounds))
+          fresh.gated->of.stored->outcome.times.fresh_ratios.push_back(fresh.outcome.time_ratio);
       }
     }
   }
@@ -154,16 +178,22 @@ class ClassOfNight {
     row_.fresh = options_.fresh;
     row_.expected_false_alerts =
         row_.suspect ? 0 : expected_false_alerts(static_cast<std::size_t>(row_.series), row_.fresh);
+    const auto disturbed = std::count_if(cases_.begin(), cases_.end(),
+                                         [](const Gated& gated) { return gated.disturbed; });
+    if (!row_.suspect && disturbed > 0) {
+      row_.why =
+          fmt::format("{} set aside alone: {}",
+                      disturbed == 1 ? "1 case was" : fmt::format("{} cases were", disturbed),
+                      disturbed_in_words);
+    }
     for (Gated& gated : cases_) {
       StoredOutcome& stored = *gated.of.stored;
       for (const TimeRound& round : stored.outcome.times.rounds)
         row_.load = std::max(row_.load, round.load);
       stored.judgement = gated.untimed;
-      if (row_.suspect) {
-        set_time_aside(stored.outcome, *gated.of.past, gated.screening, row_.why, stored.judgement);
-      } else if (gated.disturbed) {
-        set_time_aside(stored.outcome, *gated.of.past, gated.screening, disturbed_in_words,
-                       stored.judgement);
+      if (row_.suspect || gated.disturbed) {
+        set_time_aside(stored.outcome, *gated.of.past, gated.screening,
+                       row_.suspect ? row_.why : disturbed_in_words, stored.judgement);
       } else {
         conclude_time(stored.outcome, *gated.of.past, gated.screening, options_, stored.judgement);
         if (const auto& acknowledged = gated.of.past->acknowledged) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/store/night.h"
@@ -28,15 +29,16 @@ struct NightTimesInput {
   std::string today;  // "2027-01-30", in UTC: which acknowledgements have expired
   // The floor of the spread between nights on a machine class (floor_of_spread).
   std::function<double(const MachineClass&)> least_spread;
-  // Times a case as a night does, in processes of its own; nullopt: it did not run well, or the run
-  // is to stop. Empty: nobody can be asked, and candidates stay unconfirmed.
-  std::function<std::optional<Outcome>(const PlannedCase&)> measure;
+  // Times cases as a night does, in processes of their own and in rounds over all of them; one may
+  // be named several times. `why` is for progress. nullopt: it did not run well, or the run is to
+  // stop. Empty: nobody can be asked, and candidates stay unconfirmed.
+  std::function<std::vector<std::optional<Outcome>>(const std::vector<const PlannedCase*>&,
+                                                    std::string_view why)>
+      measure;
   // What happens to the night as a whole.
   std::function<void(NightEventKind, const std::string& detail)> event;
   // A case has got its verdict.
   std::function<void(const TimedCase&)> settled;
-  // Before each measurement, for progress: "asking again about …".
-  std::function<void(const std::string&)> progress;
 };
 
 // One row a machine class.

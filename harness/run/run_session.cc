@@ -65,9 +65,10 @@ Result<void> RunSession::execute(const Plan& plan, bool complete,
 void RunSession::measure(const Plan& plan, const std::function<void()>& progress) {
   if (store_ != nullptr)
     commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
-  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); },
-                     [this](DiffOutcome d) { take(std::move(d)); }, progress,
-                     [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_});
+  runner_.run(
+      plan,
+      {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); },
+       progress, [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_, tell_more_});
   place_on_devices();
   confirm_regressions(resumed_ ? whole_ : plan);
   judge_times(resumed_ ? whole_ : plan);
@@ -257,13 +258,19 @@ void RunSession::judge_times(const Plan& plan) {
   input.today = run_.started_at.substr(0, 10);
   input.draw = run_.night_id.empty() ? run_.run_id : run_.night_id;
   input.least_spread = [this](const MachineClass& machine) { return least_spread(machine); };
-  input.measure = [this](const PlannedCase& c) -> std::optional<Outcome> {
-    if (stopped()) return std::nullopt;
-    Outcome outcome = runner_.time_fresh(c);
-    return outcome.status == Status::ok ? std::optional(std::move(outcome)) : std::nullopt;
+  input.measure = [this](const std::vector<const PlannedCase*>& cases, std::string_view why) {
+    const auto progress = [&](std::size_t done, std::size_t rounds, const PlannedCase& next) {
+      if (tell_more_)
+        tell_more_(fmt::format("{} [round {} of {}]: {}", why, done + 1, rounds, next.case_id));
+    };
+    std::vector<std::optional<Outcome>> well(cases.size());
+    std::vector<Outcome> outcomes = runner_.time_fresh(cases, progress);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (outcomes[i].status == Status::ok) well[i] = std::move(outcomes[i]);
+    }
+    return well;
   };
   input.settled = [this](const TimedCase& timed) { store(*timed.stored); };
-  input.progress = tell_more_;
   if (store_ != nullptr && !run_.night_id.empty()) {
     input.event = [this](NightEventKind kind, const std::string& detail) {
       const auto lock = commits_ ? commits_->lock() : std::unique_lock<std::mutex>();

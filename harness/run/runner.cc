@@ -113,22 +113,52 @@ Outcome Runner::run_fresh(const PlannedCase& planned) const {
   return outcome;
 }
 
-Outcome Runner::time_fresh(const PlannedCase& planned) const {
-  PlannedCase timed = planned;
-  timed.timed = true;
+std::vector<Outcome> Runner::time_fresh(const std::vector<const PlannedCase*>& cases,
+                                        const FreshProgress& progress) const {
   Measurer measurer(options, providers, contracts);
-  Outcome outcome;
-  for (int round = 0; round < time_rounds + options.extra_time_rounds; ++round) {
-    if (round >= time_rounds && has_quiet_repetitions(outcome.times.rounds, pace->ns())) break;
+  std::vector<Outcome> outcomes(cases.size());
+  std::vector<bool> failed(cases.size(), false);
+  std::size_t done = 0, known = 0;
+  for (const PlannedCase* planned : cases)
+    known += static_cast<std::size_t>(time_rounds_of(planned->c));
+  const auto measure = [&](std::size_t i) {
+    Outcome& outcome = outcomes[i];
+    if (progress) progress(done, std::max(known, done + 1), *cases[i]);
+    ++done;
+    PlannedCase timed = *cases[i];
+    timed.timed = true;
     RoundAlone alone = measurer.time_alone(timed);
     outcome.status = alone.status;
     outcome.reason = alone.reason;
-    if (alone.status != Status::ok) return outcome;
+    failed[i] = alone.status != Status::ok;
+    if (failed[i]) return;
     pace->add(alone.round);
     outcome.times.rounds.push_back(std::move(alone.round));
+  };
+  const auto wants_round = [&](std::size_t i, int round) {
+    const int usual = time_rounds_of(cases[i]->c);
+    if (failed[i] || round >= usual + options.extra_time_rounds) return false;
+    return round < usual || !has_quiet_rounds(outcomes[i].times.rounds, usual, pace->ns());
+  };
+  bool any = true, stopped = false;
+  for (int round = 0; any && !stopped; ++round) {
+    any = false;
+    for (std::size_t i = 0; i < cases.size() && !stopped; ++i) {
+      if (!wants_round(i, round)) continue;
+      any = true;
+      stopped = stop != nullptr && *stop;
+      if (!stopped) measure(i);
+    }
   }
-  summarise_rounds(outcome, pace->ns());
-  return outcome;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (stopped && !failed[i]) {
+      outcomes[i].status = Status::error;
+      outcomes[i].reason = "stopped";
+    } else if (!failed[i]) {
+      summarise_rounds(outcomes[i], pace->ns());
+    }
+  }
+  return outcomes;
 }
 
 }  // namespace plumbline

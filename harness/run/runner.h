@@ -5,6 +5,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "harness/measure/providers.h"
 #include "harness/measure/time_rounds.h"
@@ -26,7 +28,12 @@ struct RunSinks {
   std::function<void(InvarianceOutcome)> invariance = nullptr;
   // Set by a sink that can take no more: no new work is started.
   const std::atomic<bool>* full = nullptr;
+  // Says what is measured beyond the plan.
+  std::function<void(const std::string&)> more = nullptr;
 };
+
+using FreshProgress =
+    std::function<void(std::size_t done, std::size_t rounds, const PlannedCase& next)>;
 
 struct Runner {
   const MeasureOptions& options;
@@ -44,10 +51,14 @@ struct Runner {
   void run(const Plan& plan, const RunSinks& sinks) const;
   // One case in fresh worker processes: confirmation of a regression.
   Outcome run_fresh(const PlannedCase& planned) const;
-  // The times of one case, measured as a plan measures them: in all rounds, each in a fresh worker
-  // process. Of the outcome only status, reason and times are filled. For the confirmation of a
-  // finding of time, and for second measurements.
-  Outcome time_fresh(const PlannedCase& planned) const;
+  // The times of cases, measured as a plan measures them: in all rounds, each in a fresh worker
+  // process, every case once before any is measured again. The same case may be named several
+  // times. Of the outcomes only status, reason and times are filled; status is error where it was
+  // stopped. For the confirmation of findings of time, and for second measurements.
+  // `progress(done, rounds, case)` comes before each round; rounds are those that are known to be
+  // needed.
+  std::vector<Outcome> time_fresh(const std::vector<const PlannedCase*>& cases,
+                                  const FreshProgress& progress = nullptr) const;
 };
 
 }  // namespace plumbline

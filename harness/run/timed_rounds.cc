@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -57,10 +58,13 @@ class TimedRounds {
       judge_and_time(step);
       sinks_.progress();
     }
-    for (int round = 2; round <= time_rounds; ++round) {
+    for (int round = 2; round <= time_rounds_on_cpu; ++round) {
       for (TimedStep& step : steps_) {
+        if (round > rounds_of(step)) continue;
         if (stopped_()) return false;
-        for (TimedCase* c : step.cases) time_again(*c, round);
+        for (TimedCase* c : step.cases) {
+          if (round <= time_rounds_of(c->planned.c)) time_again(*c, round);
+        }
         sinks_.progress();
       }
     }
@@ -111,22 +115,38 @@ class TimedRounds {
     return added;
   }
 
-  // What disturbed a case for three rounds may have passed when all others were measured.
+  static int rounds_of(const TimedStep& step) {
+    int rounds = 0;
+    for (const TimedCase* c : step.cases) rounds = std::max(rounds, time_rounds_of(c->planned.c));
+    return rounds;
+  }
+
+  // What disturbed a case for all its rounds may have passed when all others were measured.
   void measure_disturbed_again() {
     for (int extra = 1; extra <= extra_rounds_; ++extra) {
-      bool any = false;
-      for (TimedStep& step : steps_) {
-        for (TimedCase* c : step.cases) {
-          if (!c->outcome || c->same != nullptr ||
-              has_quiet_repetitions(c->outcome->times.rounds, pace_.ns()))
-            continue;
-          if (stopped_()) return;
-          time_again(*c, time_rounds + extra);
-          any = true;
-        }
+      const std::vector<TimedCase*> disturbed = with_few_quiet_rounds();
+      if (disturbed.empty()) return;
+      if (sinks_.more) {
+        sinks_.more(fmt::format("{} of {} timed cases were disturbed: measured again [{} of {}]",
+                                disturbed.size(), cases_.size(), extra, extra_rounds_));
       }
-      if (!any) return;
+      for (TimedCase* c : disturbed) {
+        if (stopped_()) return;
+        time_again(*c, time_rounds_of(c->planned.c) + extra);
+      }
     }
+  }
+
+  std::vector<TimedCase*> with_few_quiet_rounds() const {
+    std::vector<TimedCase*> found;
+    for (const TimedStep& step : steps_) {
+      for (TimedCase* c : step.cases) {
+        if (c->outcome && c->same == nullptr && c->planned.timed &&
+            !has_quiet_rounds(c->outcome->times.rounds, time_rounds_of(c->planned.c), pace_.ns()))
+          found.push_back(c);
+      }
+    }
+    return found;
   }
 
   void keep(TimedCase& c, Measurement measurement) {

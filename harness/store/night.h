@@ -15,7 +15,7 @@ struct NightTimes {
   double common_shift = 0;  // relative, of all series together
   double shift_limit = 0;   // of the median deviation, in spreads
   bool suspect = false;     // no time of the run is a finding or a baseline
-  std::string why;          // one sentence of a suspect night
+  std::string why;          // one sentence of a suspect night, or of cases set aside alone
   int fresh = 0;            // fresh processes that each candidate was asked in
   int candidates = 0, confirmed = 0;
   double expected_false_alerts = 0;  // by the rate of the simulated noise

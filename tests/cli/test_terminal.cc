@@ -148,7 +148,7 @@ TEST(TimeLeft, APlansDiffsAndTimedCasesAreCounted) {
   plan.diffs.resize(2);
   plan.diffs[0].a.timed = true;
   RemainingTime remaining = remaining_time(plan, 10);
-  EXPECT_EQ(remaining.total(), 3u + 3u * 2u) << "a timed case and a timed diff in three rounds";
+  EXPECT_EQ(remaining.total(), 3u + 7u * 2u) << "a timed case and a timed diff in seven rounds";
   for (int i = 1; i <= 3; ++i) remaining.step(i);
   EXPECT_GT(remaining.seconds_left(), 0.5);  // a timed case and a timed diff are left
 }

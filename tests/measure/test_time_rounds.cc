@@ -4,6 +4,7 @@
 
 #include "harness/measure/time_rounds.h"
 #include "harness/outcome/outcome.h"
+#include "harness/problem/problem.h"
 #include "harness/provider/client/worker.h"
 
 namespace plumbline {
@@ -20,9 +21,18 @@ TimeRound with_ratio(double ratio, double cpu_ns) {
 }
 
 TEST(TimeRounds, RepetitionsAreSpreadAndRoundedUp) {
-  EXPECT_EQ(repetitions_of_round(10), 4);
-  EXPECT_EQ(repetitions_of_round(9), 3);
-  EXPECT_EQ(repetitions_of_round(1), 1);
+  EXPECT_EQ(repetitions_of_round(10, 3), 4);
+  EXPECT_EQ(repetitions_of_round(9, 3), 3);
+  EXPECT_EQ(repetitions_of_round(1, 9), 1);
+}
+
+TEST(TimeRounds, TheCpuHasMoreOfThemThanADevice) {
+  Case c;
+  EXPECT_EQ(time_rounds_of(c), 7);
+  c.device = "cuda:0";
+  EXPECT_EQ(time_rounds_of(c), 3);
+  c.device = "emulated:sm_90";
+  EXPECT_EQ(time_rounds_of(c), 3);
 }
 
 TEST(TimeRounds, TheLeastProcessorTimesGate) {
@@ -83,8 +93,6 @@ TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
   EXPECT_EQ(pace.ns(), 0) << "nothing is known yet";
   for (const TimeRound& round : outcome.times.rounds) pace.add(round);
   EXPECT_EQ(pace.ns(), 10);
-  EXPECT_FALSE(has_quiet_repetitions(outcome.times.rounds, pace.ns()));
-  EXPECT_TRUE(has_quiet_repetitions(std::vector(12, quiet_at_last), pace.ns()));
   summarise_rounds(outcome, pace.ns());
   EXPECT_NEAR(outcome.time_ratio, 10.1, 1e-9)
       << "the third repetition still had a disturbed sentinel before it";
@@ -93,23 +101,43 @@ TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
   EXPECT_EQ(outcome.times.sentinel_ns, 10);
 
   outcome.times.rounds = {disturbed, disturbed};
-  EXPECT_FALSE(has_quiet_repetitions(outcome.times.rounds, pace.ns()));
   summarise_rounds(outcome, pace.ns());
   EXPECT_NEAR(outcome.time_ratio, 120 / 14.0, 1e-9) << "there is nothing better";
 }
 
-TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietRepetition) {
-  TimeRound round = round_of_times(std::vector<double>(20, 7), std::vector<double>(20, 1));
-  const auto rounds = [&](std::size_t count, double quiet_in_one) {
-    std::vector<TimeRound> all(count, round);
-    all.front().quiet = quiet_in_one;
+TEST(TimeRounds, ARoundIsQuietByTwoRepetitions) {
+  const TimeRound one = round_of_times({100, 101, 130}, {10, 14, 14});
+  const TimeRound two = round_of_times({110, 111, 130}, {10, 10, 14});
+  EXPECT_TRUE(has_quiet_rounds({one, two, two}, 2, 10));
+  EXPECT_FALSE(has_quiet_rounds({one, two, two}, 3, 10));
+  EXPECT_FALSE(has_quiet_rounds({one, one}, 1, 10));
+  Outcome outcome;
+  outcome.times.rounds = {one, two, two};
+  summarise_rounds(outcome, 10);
+  EXPECT_EQ(outcome.time_ratio, 11) << "of quiet rounds";
+  outcome.times.rounds = {one, one};
+  summarise_rounds(outcome, 10);
+  EXPECT_EQ(outcome.time_ratio, 10) << "of quiet repetitions, where no round is quiet";
+}
+
+TEST(TimeRounds, NotMoreQuietRoundsCountThanOnAQuietMachine) {
+  std::vector<TimeRound> rounds(time_rounds_on_cpu, round_of_times({100, 100}, {10, 10}));
+  rounds.push_back(round_of_times({90, 90}, {10, 10}));
+  Outcome outcome;
+  outcome.times.rounds = rounds;
+  summarise_rounds(outcome, 10);
+  EXPECT_EQ(outcome.time_ratio, 10);
+}
+
+TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietOne) {
+  const auto rounds = [&](std::size_t count, std::size_t quiet) {
+    std::vector<TimeRound> all(count);
+    for (std::size_t i = 0; i < quiet; ++i) all[i].quiet = 2;
     return all;
   };
-  EXPECT_TRUE(is_disturbed(rounds(9, 2)));
-  EXPECT_FALSE(is_disturbed(rounds(9, 3)));
-  EXPECT_FALSE(is_disturbed(rounds(3, 0))) << "nobody has tried again";
-  round = round_of_times({7, 7}, {1, 1});
-  EXPECT_FALSE(is_disturbed(rounds(9, 0))) << "18 repetitions are few";
+  EXPECT_TRUE(is_disturbed(rounds(22, 4)));
+  EXPECT_FALSE(is_disturbed(rounds(22, 5)));
+  EXPECT_FALSE(is_disturbed(rounds(21, 0))) << "rounds are left";
 }
 
 TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
@@ -120,7 +148,7 @@ TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
   SentinelPace pace;
   pace.add(rounds[0]);
   EXPECT_EQ(pace.ns(), 0);
-  EXPECT_TRUE(has_quiet_repetitions(rounds, 1)) << "no round more is asked for";
+  EXPECT_TRUE(has_quiet_rounds(rounds, 7, 1)) << "no round more is asked for";
 }
 
 TEST(TimeRounds, ThePaceIsThatOfTheFastestTenth) {

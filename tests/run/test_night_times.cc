@@ -52,12 +52,20 @@ class NightOfTwenty : public testing::Test {
     input.draw = "night";
     input.least_spread = [](const MachineClass&) { return 0.005; };
     if (can_ask) {
-      input.measure = [this](const PlannedCase& c) -> std::optional<Outcome> {
-        asked_.push_back(c.case_id);
-        Outcome outcome;
-        outcome.timed = true;
-        outcome.time_ratio = takes_.at(c.case_id);
-        return outcome;
+      input.measure = [this](const std::vector<const PlannedCase*>& cases, std::string_view) {
+        std::vector<std::optional<Outcome>> answers;
+        for (const PlannedCase* planned : cases) {
+          asked_.push_back(planned->case_id);
+          Outcome outcome;
+          outcome.timed = true;
+          outcome.time_ratio = takes_.at(planned->case_id);
+          if (disturbed_left_ > 0) {
+            --disturbed_left_;
+            outcome.times.rounds = disturbed_rounds();
+          }
+          answers.emplace_back(std::move(outcome));
+        }
+        return answers;
       };
     }
     input.event = [this](NightEventKind kind, const std::string&) { events_.push_back(kind); };
@@ -66,6 +74,7 @@ class NightOfTwenty : public testing::Test {
     EXPECT_THAT(rows, SizeIs(1));
     return rows.front();
   }
+  static std::vector<TimeRound> disturbed_rounds() { return std::vector<TimeRound>(22); }
   // Tonight, and in every process that is asked again.
   void slow_down(int i, double factor) {
     stored_[i].outcome.time_ratio *= factor;
@@ -79,6 +88,7 @@ class NightOfTwenty : public testing::Test {
   std::vector<std::string> asked_;
   std::vector<NightEventKind> events_;
   int settled_ = 0;
+  int disturbed_left_ = 0;  // of the answers that come next
 };
 
 TEST_F(NightOfTwenty, QuietOnesAreMeasuredTwiceAsDrawnAndNoMore) {
@@ -113,6 +123,25 @@ TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
   }
 }
 
+TEST_F(NightOfTwenty, FreshProcessesThatWereDisturbedAreAskedOnceMore) {
+  for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;  // were measured
+  slow_down(7, 1.1);
+  disturbed_left_ = 1;
+  const NightTimes row = judge();
+  EXPECT_THAT(asked_, SizeIs(static_cast<std::size_t>(row.fresh) + 1));
+  EXPECT_THAT(stored_[7].outcome.times.fresh_ratios, SizeIs(static_cast<std::size_t>(row.fresh)));
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
+}
+
+TEST_F(NightOfTwenty, WhereFreshProcessesStayDisturbedItIsUnconfirmed) {
+  for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;
+  slow_down(7, 1.1);
+  disturbed_left_ = 100;
+  const NightTimes row = judge();
+  EXPECT_THAT(asked_, SizeIs(2 * static_cast<std::size_t>(row.fresh)));
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed);
+}
+
 TEST_F(NightOfTwenty, ATransientOneIsRefuted) {
   stored_[7].outcome.time_ratio *= 1.1;
   const NightTimes row = judge();
@@ -136,14 +165,13 @@ TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
 }
 
 TEST_F(NightOfTwenty, OneThatWasDisturbedInAllRoundsIsSetAsideAlone) {
-  TimeRound round;
-  round.kernel_cpu_ns.assign(20, 1);
-  stored_[7].outcome.times.rounds.assign(9, round);
+  stored_[7].outcome.times.rounds = disturbed_rounds();
   slow_down(7, 1.3);
   slow_down(8, 1.1);
   const NightTimes row = judge();
   EXPECT_FALSE(row.suspect);
   EXPECT_EQ(row.series, series - 1);
+  EXPECT_THAT(row.why, HasSubstr("1 case was set aside alone"));
   EXPECT_EQ(row.confirmed, 1) << "the other one";
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::pass);
   EXPECT_EQ(stored_[7].judgement.gated_time->finding, "set aside");

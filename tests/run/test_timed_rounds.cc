@@ -24,6 +24,7 @@ namespace {
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::Gt;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -50,7 +51,7 @@ class TimedRounds : public testing::Test {
     ::setenv("PLUMBLINE_TEST_RUNS", runs_.c_str(), 1);
     options_.providers = {PLUMBLINE_TIMING_PROVIDER};
     options_.worker_executable = PLUMBLINE_WORKER_PATH;
-    options_.time_repetitions = 6;
+    options_.time_repetitions = 2 * time_rounds_on_cpu;
     auto found = discover(options_);
     ASSERT_TRUE(found) << to_string(found.error());
     providers_ = *found;
@@ -108,19 +109,21 @@ TEST_F(TimedRounds, EveryCaseIsTimedOnceBeforeAnyIsTimedAgain_EachInAFreshProces
   Plan plan;
   plan.cases = {timed("plain", 31), timed("plain", 32), timed("plain", 33)};
   run(plan);
-  EXPECT_THAT(lengths_in_order(), ElementsAre(31, 32, 33, 31, 32, 33, 31, 32, 33));
-  EXPECT_EQ(steps_, 9);
+  std::vector<int> order;
+  for (int round = 1; round <= time_rounds_on_cpu; ++round) order.insert(order.end(), {31, 32, 33});
+  EXPECT_THAT(lengths_in_order(), ElementsAreArray(order));
+  EXPECT_EQ(steps_, 3 * time_rounds_on_cpu);
   ASSERT_THAT(outcomes_, SizeIs(3));
   for (const Outcome& outcome : outcomes_) {
     ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
     EXPECT_TRUE(outcome.timed);
     EXPECT_GT(outcome.errors.elements, 0) << "the output is judged, too";
-    ASSERT_THAT(outcome.times.rounds, SizeIs(3));
+    ASSERT_THAT(outcome.times.rounds, SizeIs(time_rounds_on_cpu));
     std::vector<double> all, quiet;
     for (const TimeRound& round : outcome.times.rounds) {
       for (const auto& samples :
            {round.kernel_ns, round.sentinel_ns, round.kernel_cpu_ns, round.sentinel_cpu_ns})
-        EXPECT_THAT(samples, AllOf(SizeIs(2), Each(Gt(0)))) << "6 repetitions in 3 rounds";
+        EXPECT_THAT(samples, AllOf(SizeIs(2), Each(Gt(0)))) << "14 repetitions in 7 rounds";
       EXPECT_THAT(round.hot_ns, IsEmpty());
       EXPECT_GT(round.plan_ns, 0);
       all.push_back(round.ratio);
@@ -150,7 +153,7 @@ TEST_F(TimedRounds, TheSidesOfADiffAreTimedAsTheCasesThatTheyAre) {
   ASSERT_THAT(outcomes_, SizeIs(3));
   EXPECT_EQ(outcomes_[0].case_id, outcomes_[1].case_id);
   EXPECT_EQ(outcomes_[0].times, outcomes_[1].times) << "the same case is timed once";
-  ASSERT_THAT(outcomes_[2].times.rounds, SizeIs(3));
+  ASSERT_THAT(outcomes_[2].times.rounds, SizeIs(time_rounds_on_cpu));
   ASSERT_THAT(diffs_, SizeIs(1));
   EXPECT_EQ(diffs_[0].time_ns_a, outcomes_[1].time_ns);
   EXPECT_EQ(diffs_[0].time_ns_b, outcomes_[2].time_ns);
@@ -210,18 +213,54 @@ TEST_F(TimedRounds, WhatFailsIsHandedOnAtOnceAndTimedNoMore) {
   ASSERT_THAT(outcomes_, SizeIs(2));
   EXPECT_EQ(outcomes_[0].status, Status::error);
   EXPECT_EQ(outcomes_[1].status, Status::ok);
-  EXPECT_EQ(steps_, 6);
+  EXPECT_EQ(steps_, 2 * time_rounds_on_cpu);
 }
 
 TEST_F(TimedRounds, ASecondMeasurementIsMadeAsTheFirst) {
-  const double ratio = runner().time_fresh(timed("plain", 64)).time_ratio;
+  const PlannedCase plain = timed("plain", 64);
+  const double ratio = runner().time_fresh({&plain}).front().time_ratio;
   EXPECT_GT(ratio, 0);
-  EXPECT_THAT(processes(), SizeIs(3));
-  EXPECT_EQ(runner().time_fresh(timed("absent", 64)).time_ratio, 0);
+  EXPECT_THAT(processes(), SizeIs(time_rounds_on_cpu));
   const Outcome again = runner().run_fresh(timed("plain", 64));
   ASSERT_EQ(again.status, Status::ok) << again.reason;
-  EXPECT_THAT(again.times.rounds, SizeIs(3));
+  EXPECT_THAT(again.times.rounds, SizeIs(time_rounds_on_cpu));
   EXPECT_LT(std::max(ratio, again.time_ratio) / std::min(ratio, again.time_ratio), 20);
+}
+
+TEST_F(TimedRounds, SecondMeasurementsTakeTurns) {
+  const PlannedCase first = timed("plain", 31), second = timed("plain", 32),
+                    absent = timed("absent", 33);
+  std::vector<std::size_t> told;
+  const auto outcomes =
+      runner().time_fresh({&first, &absent, &second, &first},
+                          [&](std::size_t done, std::size_t rounds, const PlannedCase&) {
+                            told.push_back(done);
+                            EXPECT_EQ(rounds, 4 * time_rounds_on_cpu);
+                          });
+  std::vector<int> order;
+  for (int round = 1; round <= time_rounds_on_cpu; ++round) order.insert(order.end(), {31, 32, 31});
+  EXPECT_THAT(lengths_in_order(), ElementsAreArray(order));
+  EXPECT_THAT(told, SizeIs(3 * time_rounds_on_cpu + 1)) << "what failed is asked no more";
+  ASSERT_THAT(outcomes, SizeIs(4));
+  EXPECT_EQ(outcomes[1].status, Status::error);
+  EXPECT_EQ(outcomes[1].time_ratio, 0);
+  for (const std::size_t i : {0U, 2U, 3U}) {
+    EXPECT_EQ(outcomes[i].status, Status::ok) << outcomes[i].reason;
+    EXPECT_GT(outcomes[i].time_ratio, 0);
+    EXPECT_THAT(outcomes[i].times.rounds, SizeIs(time_rounds_on_cpu));
+  }
+}
+
+TEST_F(TimedRounds, SecondMeasurementsThatAreStoppedSayNothing) {
+  const PlannedCase plain = timed("plain", 31);
+  const auto outcomes = runner().time_fresh(
+      {&plain, &plain},
+      [&](std::size_t done, std::size_t, const PlannedCase&) { stop_ = done == 2; });
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.status, Status::error);
+    EXPECT_EQ(outcome.reason, "stopped");
+    EXPECT_EQ(outcome.time_ratio, 0);
+  }
 }
 
 }  // namespace
