@@ -239,7 +239,7 @@ RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) 
   return placed;
 }
 
-RoundAlone Measurer::time_alone(const PlannedCase& planned) {
+RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
   RoundAlone alone;
   try {
     ProblemState state;
@@ -252,7 +252,8 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned) {
       alone.reason = to_string(placed.error());
       return alone;
     }
-    const RunRequest request = request_for(planned, *placed);
+    RunRequest request = request_for(planned, *placed);
+    request.quiet_ns = most_of_pace * pace_ns;
     for (const int slot : {request.out, request.lse}) {
       if (slot >= 0) (*worker)->arena().poison(static_cast<std::size_t>(slot));
     }

@@ -41,8 +41,9 @@ class Measurer {
   // Both sides, then their difference.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
   // Another round of times of a case, in a fresh worker process. Never fails: what happens is the
-  // status.
-  RoundAlone time_alone(const PlannedCase& planned);
+  // status. `pace_ns` is that of the sentinel as far as it is known (SentinelPace), else 0:
+  // repetitions wait for it.
+  RoundAlone time_alone(const PlannedCase& planned, double pace_ns = 0);
 
  private:
   struct ProblemState;

@@ -78,6 +78,7 @@ struct RunRequest {
   int timed_repetitions = 0;
   double timeout_s = 0;
   int workspace_byte = 0xFF;  // may be absent
+  double quiet_ns = 0;        // may be absent: of the sentinel; timed repetitions wait for it
 };
 
 struct RunReply {

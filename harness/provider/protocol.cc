@@ -77,6 +77,7 @@ void visit_request(Request& r, Visit visit) {
   visit("timed_repetitions", r.timed_repetitions);
   visit("timeout_s", r.timeout_s);
   visit("workspace_byte", r.workspace_byte, may_be_absent);
+  visit("quiet_ns", r.quiet_ns, may_be_absent);
 }
 
 // All but the description, which may be none.

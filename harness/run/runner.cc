@@ -127,7 +127,7 @@ std::vector<Outcome> Runner::time_fresh(const std::vector<const PlannedCase*>& c
     ++done;
     PlannedCase timed = *cases[i];
     timed.timed = true;
-    RoundAlone alone = measurer.time_alone(timed);
+    RoundAlone alone = measurer.time_alone(timed, pace->ns());
     outcome.status = alone.status;
     outcome.reason = alone.reason;
     failed[i] = alone.status != Status::ok;

@@ -175,7 +175,7 @@ class TimedRounds {
 
   void time_again(TimedCase& c, int round) {
     if (!c.planned.timed || !c.outcome || c.outcome->status != Status::ok) return;
-    RoundAlone again = measurer_.time_alone(c.planned);
+    RoundAlone again = measurer_.time_alone(c.planned, pace_.ns());
     if (again.status == Status::ok) {
       pace_.add(again.round);
       c.outcome->times.rounds.push_back(std::move(again.round));

@@ -428,6 +428,22 @@ TEST(Worker, TimesKernelAndSentinelInTurn) {
   }
 }
 
+TEST(Worker, RepetitionsWaitForAQuietCoreButNotForLong) {
+  auto worker = make_worker();
+  PlacedCase c(*worker, mean_problem());
+  c.request.timed_repetitions = 3;
+  const auto seconds = [&](double quiet_ns) {
+    c.request.quiet_ns = quiet_ns;
+    const auto start = std::chrono::steady_clock::now();
+    const RunReply reply = c.run("test/ok");
+    EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+    EXPECT_THAT(reply.timing.kernel_cpu_ns, AllOf(SizeIs(3), Each(Gt(0))));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  seconds(0);
+  EXPECT_GE(seconds(1), 0.5) << "no core is as quiet as that";
+}
+
 TEST(Worker, UntimedRunsHaveNoTimes) {
   auto worker = make_worker();
   PlacedCase c(*worker, mean_problem());

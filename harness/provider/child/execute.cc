@@ -289,7 +289,8 @@ class Execution {
             ? time_on_device(
                   memory(), stream(), facts().l2_bytes, GpuClocks(device_.ordinal, facts().model),
                   [this] { call(); }, request_.timed_repetitions)
-            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
+            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions,
+                           request_.quiet_ns);
     reply.kernel_ns = std::move(times.kernel_ns);
     reply.hot_ns = std::move(times.hot_ns);
     reply.sentinel_ns = std::move(times.sentinel_ns);

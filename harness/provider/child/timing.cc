@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "harness/provider/child/device_clock.h"
 #include "harness/provider/child/sentinel.h"
@@ -25,6 +27,8 @@ constexpr double calibration_ns = 1e6;
 // Of a kernel's repetitions together, beyond the first few.
 constexpr double all_repetitions_ns = 100e6;
 constexpr int least_repetitions = 4;
+// Waiting for a quiet core: all repetitions of a measurement together, and between two looks.
+constexpr std::chrono::milliseconds longest_wait{500}, wait_step{2};
 
 // What is timed: makes that many calls, waits for them, and says how many nanoseconds all of them
 // took.
@@ -34,6 +38,7 @@ struct Work {
   std::vector<double>* times_ns;          // per call, an entry for each repetition
   std::int64_t calls = 0;                 // of one repetition
   std::vector<double>* cpu_ns = nullptr;  // likewise, processor time of the process
+  std::function<void()> before = nullptr;  // each repetition, untimed
 };
 
 double process_ns() {
@@ -97,6 +102,7 @@ void register_repetition(const Work& work, std::exception_ptr& failure) {
                                [&work, &failure](benchmark::State& state) {
                                  if (failure != nullptr)
                                    state.SkipWithError("skipped after a failure");
+                                 if (failure == nullptr && work.before) work.before();
                                  while (state.KeepRunningBatch(work.calls)) {
                                    try {
                                      state.SetIterationTime(work.run(work.calls) * 1e-9);
@@ -141,10 +147,41 @@ double time_sentinel(std::int64_t calls) {
   });
 }
 
+// Sleeps until a core is quiet, again and again, for a limited time in all.
+class QuietCore {
+ public:
+  explicit QuietCore(double quiet_ns) : quiet_ns_(quiet_ns) {}
+
+  void wait() {
+    if (!(quiet_ns_ > 0)) return;
+    while (waited_ < longest_wait && sentinel_ns() > quiet_ns_) {
+      std::this_thread::sleep_for(wait_step);
+      waited_ += wait_step;
+    }
+  }
+
+ private:
+  // By processor time, the lesser of two: the first call behind a sleep finds cold caches.
+  static double sentinel_ns() {
+    double least = HUGE_VAL;
+    for (int call = 0; call < 2; ++call) {
+      const double start = process_ns();
+      run_sentinel();
+      least = std::min(least, process_ns() - start);
+    }
+    return least;
+  }
+
+  double quiet_ns_;
+  std::chrono::milliseconds waited_{0};
+};
+
 }  // namespace
 
-TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions) {
+TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions,
+                         double quiet_ns) {
   TimesInTurn times;
+  QuietCore core(quiet_ns);
   static const double sentinel_call_ns = ns_per_call({"sentinel", time_sentinel, nullptr});
   const auto time_kernel = [&run](std::int64_t calls) { return host_ns([&] { run(calls); }); };
   const double call_ns = ns_per_call({"kernel", time_kernel, nullptr});
@@ -155,7 +192,8 @@ TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int
       calls_in(std::clamp(kernel_ns, repetition_ns, longest_sentinel_ns), sentinel_call_ns);
   const int most = static_cast<int>(std::min(1e6, all_repetitions_ns / kernel_ns));
   repeat_in_turn(
-      {{"kernel", time_kernel, &times.kernel_ns, calls, &times.kernel_cpu_ns},
+      {{"kernel", time_kernel, &times.kernel_ns, calls, &times.kernel_cpu_ns,
+        [&core] { core.wait(); }},
        {"sentinel", time_sentinel, &times.sentinel_ns, sentinel_calls, &times.sentinel_cpu_ns}},
       std::min(repetitions, std::max(most, least_repetitions)));
   return times;

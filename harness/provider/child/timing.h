@@ -25,7 +25,12 @@ struct TimesInTurn {
 // processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID), beside run_sentinel().
 // What other processes do leaves processor time alone, but for what they share. A kernel of long
 // calls gets fewer repetitions: as many as fit 100 ms, but 4.
-TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions);
+//
+// Where `quiet_ns` is not 0, each repetition begins when a call of the sentinel takes no more than
+// that: on a virtual machine, others may use the same core for some milliseconds or seconds, and
+// the sentinel tells. All repetitions together wait for 0.5 s at most.
+TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions,
+                         double quiet_ns = 0);
 
 // By the device's clock (memory.has_clock()), on `stream`, where `call` enqueues one call; it may
 // throw. The launches of a measurement are enqueued before its first one begins, so that the host's

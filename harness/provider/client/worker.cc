@@ -185,6 +185,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   message.arena_bytes = arena_.size_bytes();
   message.tensors = tensors_to_wire(request, arena_);
   message.timed_repetitions = request.timed_repetitions;
+  message.quiet_ns = request.quiet_ns;
   message.timeout_s = seconds(timeout_of(request));
   message.workspace_byte = request.workspace_byte;
   return message;

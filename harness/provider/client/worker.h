@@ -74,6 +74,9 @@ struct RunRequest {
   int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
   int timed_repetitions = 0;
+  // ns that a call of the sentinel takes at most where nobody disturbs it: repetitions on the CPU
+  // wait for that, for a limited time (child/timing.h). 0: not known.
+  double quiet_ns = 0;
   std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout
   // what fills the workspace before the call: NaN in every float format unless another byte is
   // named
