@@ -61,8 +61,10 @@ Quiet quiet_of(TimeRound& round, double pace_ns) {
   return quiet;
 }
 
-// As quiet_of() has counted.
-bool is_quiet_round(const TimeRound& round) { return round.quiet >= quiet_repetitions_of_round; }
+bool is_quiet_round(double quiet, const TimeRound& round) {
+  return quiet >= std::clamp<double>(static_cast<double>(round.sentinel_cpu_ns.size()), 1,
+                                     quiet_repetitions_of_round);
+}
 
 // Median over rounds of what `of` gives; 0 where it gives nothing but zeros.
 template <class Of>
@@ -138,16 +140,21 @@ bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double p
     int repetitions = 0;
     for (std::size_t i = 0; i < round.sentinel_cpu_ns.size(); ++i)
       repetitions += is_quiet(round, i, pace_ns) ? 1 : 0;
-    quiet += repetitions >= quiet_repetitions_of_round ? 1 : 0;
+    quiet += is_quiet_round(repetitions, round) ? 1 : 0;
   }
   return quiet >= wanted;
 }
 
 bool is_disturbed(const std::vector<TimeRound>& rounds) {
-  constexpr std::size_t all_rounds = time_rounds_on_cpu + extra_rounds_of_night;
-  constexpr auto least_quiet = 5;
-  const auto quiet = std::count_if(rounds.begin(), rounds.end(), is_quiet_round);
-  return rounds.size() >= all_rounds && quiet < least_quiet;
+  constexpr std::size_t all_rounds = time_rounds_on_cpu + extra_rounds_of_night, least = 40;
+  constexpr int least_quiet = 5;
+  std::size_t repetitions = 0;
+  int quiet = 0;
+  for (const TimeRound& round : rounds) {
+    repetitions += round.sentinel_cpu_ns.size();
+    quiet += is_quiet_round(round.quiet, round) ? 1 : 0;
+  }
+  return rounds.size() >= all_rounds && repetitions >= least && quiet < least_quiet;
 }
 
 void summarise_rounds(CaseRun& run, double pace_ns) {
@@ -158,7 +165,8 @@ void summarise_rounds(CaseRun& run, double pace_ns) {
     if (!(pace_ns > 0) || !has_processor_time(round)) continue;
     const Quiet of_round = quiet_of(round, pace_ns);
     any_quiet.add(of_round);
-    if (is_quiet_round(round) && ++quiet_rounds <= time_rounds_on_cpu) quiet.add(of_round);
+    if (is_quiet_round(round.quiet, round) && ++quiet_rounds <= time_rounds_on_cpu)
+      quiet.add(of_round);
   }
   if (!quiet.any()) quiet = any_quiet;
   const std::vector<double> kernel_ns = all_of(rounds, &TimeRound::kernel_ns);

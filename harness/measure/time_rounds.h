@@ -45,7 +45,7 @@ class SentinelPace {
 // A repetition is quiet where the sentinel before it and the one behind it took at most so many
 // times the pace.
 inline constexpr double most_of_pace = 1.06;
-// A round is quiet where so many of its repetitions are.
+// A round is quiet where so many of its repetitions are, or its only one.
 inline constexpr int quiet_repetitions_of_round = 2;
 // Rounds beyond the usual ones that a night spends on a case until as many as usual are quiet.
 inline constexpr int extra_rounds_of_night = 15;
@@ -56,7 +56,8 @@ bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double p
 
 // Whether a case was disturbed in all rounds that a night spends on the CPU, so that its time
 // cannot be compared: fewer than 5 rounds were quiet. The least of few processes is too slow, by
-// 0.4 % from 2 and by 1.5 % from 1 in the median, and by up to 8 %.
+// 0.4 % from 2 and by 1.5 % from 1 in the median, and by up to 8 %. Never by fewer than 40
+// repetitions in all, which are only asked for by who wants to be done soon.
 bool is_disturbed(const std::vector<TimeRound>& rounds);
 
 // Fills what an outcome says of its rounds beside them. time_ns and time_mad_ns are the median and

@@ -111,6 +111,8 @@ TEST(TimeRounds, ARoundIsQuietByTwoRepetitions) {
   EXPECT_TRUE(has_quiet_rounds({one, two, two}, 2, 10));
   EXPECT_FALSE(has_quiet_rounds({one, two, two}, 3, 10));
   EXPECT_FALSE(has_quiet_rounds({one, one}, 1, 10));
+  EXPECT_TRUE(has_quiet_rounds({round_of_times({100}, {10})}, 1, 10)) << "by its only one";
+  EXPECT_FALSE(has_quiet_rounds({round_of_times({100}, {14})}, 1, 10));
   Outcome outcome;
   outcome.times.rounds = {one, two, two};
   summarise_rounds(outcome, 10);
@@ -131,13 +133,14 @@ TEST(TimeRounds, NotMoreQuietRoundsCountThanOnAQuietMachine) {
 
 TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietOne) {
   const auto rounds = [&](std::size_t count, std::size_t quiet) {
-    std::vector<TimeRound> all(count);
+    std::vector<TimeRound> all(count, round_of_times({7, 7}, {1, 1}));
     for (std::size_t i = 0; i < quiet; ++i) all[i].quiet = 2;
     return all;
   };
   EXPECT_TRUE(is_disturbed(rounds(22, 4)));
   EXPECT_FALSE(is_disturbed(rounds(22, 5)));
   EXPECT_FALSE(is_disturbed(rounds(21, 0))) << "rounds are left";
+  EXPECT_FALSE(is_disturbed(std::vector(22, round_of_times({7}, {1})))) << "repetitions are few";
 }
 
 TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {

@@ -1,5 +1,6 @@
 // Times of Python kernels: ratios only, which a busy machine leaves as they are.
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 #include "tests/python_worker/python_fixture.h"
@@ -46,6 +47,19 @@ TEST_F(PythonTest, EverySampleIsReported) {
   }
   PlacedCase c(*worker, mean_problem());
   EXPECT_THAT(c.run("behaved/attention").timing.kernel_ns, IsEmpty());
+}
+
+TEST_F(PythonTest, RepetitionsWaitForAQuietCoreButNotForLong) {
+  auto worker = python_worker("behaved.py");
+  time(*worker, "behaved/attention", 2);
+  PlacedCase c(*worker, mean_problem());
+  c.request.timed_repetitions = 2;
+  c.request.quiet_ns = 1;  // no core is as quiet as that
+  const auto start = std::chrono::steady_clock::now();
+  const RunReply reply = c.run("behaved/attention");
+  EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+  EXPECT_THAT(reply.timing.kernel_cpu_ns, SizeIs(2));
+  EXPECT_GE(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 0.5);
 }
 
 TEST_F(PythonTest, AKernelThatReturnsArraysIsTimedAsAWhole) {

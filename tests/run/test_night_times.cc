@@ -74,7 +74,11 @@ class NightOfTwenty : public testing::Test {
     EXPECT_THAT(rows, SizeIs(1));
     return rows.front();
   }
-  static std::vector<TimeRound> disturbed_rounds() { return std::vector<TimeRound>(22); }
+  static std::vector<TimeRound> disturbed_rounds() {
+    TimeRound round;
+    round.sentinel_cpu_ns.assign(2, 1);
+    return std::vector<TimeRound>(22, round);
+  }
   // Tonight, and in every process that is asked again.
   void slow_down(int i, double factor) {
     stored_[i].outcome.time_ratio *= factor;

@@ -162,7 +162,8 @@ class Execution:
                 library.wait_for(call())
             library.synchronize()
         times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel,
-                                             request["timed_repetitions"])
+                                             request["timed_repetitions"],
+                                             request.get("quiet_ns", 0))
         if request["device"]["name"] == "cpu":
             times["mhz"] = processor_mhz()
             times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))

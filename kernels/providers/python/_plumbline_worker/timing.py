@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import gc
-from time import perf_counter_ns, process_time_ns
+from time import perf_counter_ns, process_time_ns, sleep
 from typing import Callable, Dict, List, Tuple
 
 REPETITION_NS = 2e6
@@ -10,6 +10,8 @@ LONGEST_SENTINEL_NS = 15e6
 CALIBRATION_NS = 1e6
 ALL_REPETITIONS_NS = 100e6  # of the kernel, beyond the first few
 LEAST_REPETITIONS = 4
+LONGEST_WAIT_S = 0.5  # of all repetitions of a measurement, for a quiet core
+WAIT_STEP_S = 0.002
 
 Calls = Callable[[int], object]  # makes that many calls and waits for them
 
@@ -42,10 +44,27 @@ def _calls_in(time_ns: float, ns_per_call: float) -> int:
 _sentinel_call_ns: Dict[Calls, float] = {}  # found once
 
 
-def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int) -> Dict[str, List[float]]:
+class _QuietCore:
+    """Sleeps until a core is quiet, again and again, for a limited time in all."""
+
+    def __init__(self, sentinel: Calls, quiet_ns: float) -> None:
+        self._sentinel, self._quiet_ns = sentinel, quiet_ns
+        self._left_s = LONGEST_WAIT_S if quiet_ns > 0 else 0.0
+
+    def wait(self) -> None:
+        # the lesser of two: the first call behind a sleep finds cold caches
+        while self._left_s > 0 and min(_time(self._sentinel, 1)[1],
+                                       _time(self._sentinel, 1)[1]) > self._quiet_ns:
+            sleep(WAIT_STEP_S)
+            self._left_s -= WAIT_STEP_S
+
+
+def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
+                 quiet_ns: float = 0) -> Dict[str, List[float]]:
     """kernel_ns and sentinel_ns, and kernel_cpu_ns and sentinel_cpu_ns, which are processor time of
     the process; nanoseconds per call, one entry a repetition; entry i of all was measured one after
-    the other. A kernel of long calls gets fewer repetitions, but LEAST_REPETITIONS."""
+    the other. A kernel of long calls gets fewer repetitions, but LEAST_REPETITIONS. Where quiet_ns
+    is not 0, each repetition begins when a call of the sentinel takes no more, or after a wait."""
     if sentinel not in _sentinel_call_ns:
         _sentinel_call_ns[sentinel] = _ns_per_call(sentinel)
     call_ns = _ns_per_call(kernel)
@@ -57,11 +76,13 @@ def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int) -> Dict[str, 
     repetitions = min(repetitions, max(LEAST_REPETITIONS, int(ALL_REPETITIONS_NS / kernel_ns)))
     times: Dict[str, List[float]] = {f"{name}{clock}": []
                                      for clock in ("_ns", "_cpu_ns") for name in counts}
+    core = _QuietCore(sentinel, quiet_ns)
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()
     try:
         for _ in range(repetitions):
+            core.wait()
             for name, calls in (("kernel", kernel), ("sentinel", sentinel)):
                 wall_ns, cpu_ns = _time(calls, counts[name])
                 times[f"{name}_ns"].append(wall_ns / counts[name])
