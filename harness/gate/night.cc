@@ -18,6 +18,24 @@ constexpr double least_shift = 1.0;
 // Standard deviations of the median of independent series, of which one is sqrt(pi / 2).
 constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_mad = 1.4826;
 
+// The median of 20 series adds 4 % to the noise of each.
+constexpr int series_to_take_out = 20;
+// ln. More than what a neighbour on the same host was seen to do (docs/nights.md) may be anything.
+constexpr double most_taken_out = 0.02;
+// In spreads of a series. Where series differ by more, they did not move alike.
+constexpr double most_spread_to_take_out = 1.5;
+
+// Of the changes without `shift`, each in its own spread: its change over its deviation.
+double spread_without(double shift, std::span<const double> changes,
+                      std::span<const double> deviations) {
+  std::vector<double> rest;
+  for (std::size_t i = 0; i < std::min(changes.size(), deviations.size()); ++i) {
+    if (changes[i] != 0)
+      rest.push_back(std::abs((changes[i] - shift) * deviations[i] / changes[i]));
+  }
+  return rest.empty() ? 0 : sd_of_mad * median(std::move(rest));
+}
+
 }  // namespace
 
 NightLook look_at_night(std::span<const double> changes, std::span<const double> deviations) {
@@ -30,18 +48,21 @@ NightLook look_at_night(std::span<const double> changes, std::span<const double>
   }
   look.common_shift = median({changes.begin(), changes.end()});
   look.deviation = median({deviations.begin(), deviations.end()});
-  std::vector<double> about;
-  about.reserve(deviations.size());
-  for (const double deviation : deviations) about.push_back(std::abs(deviation - look.deviation));
-  look.spread = sd_of_mad * median(std::move(about));
+  look.spread = spread_without(look.common_shift, changes, deviations);
   look.limit = std::max(least_shift, beyond_chance * sd_of_median / std::sqrt(look.series));
-  look.suspect = std::abs(look.deviation) > look.limit;
-  if (look.suspect) {
+  look.moved = std::abs(look.deviation) > look.limit;
+  const bool alike = look.series >= series_to_take_out &&
+                     std::abs(look.common_shift) <= most_taken_out &&
+                     look.spread <= most_spread_to_take_out;
+  look.suspect = look.moved && !alike;
+  look.taken_out = look.moved && alike ? look.common_shift : 0;
+  if (look.moved) {
     look.why = fmt::format(
-        "the median of {} series is {:.1f} % {} than usual, {:.1f} of its spreads (limit {:.1f}): "
-        "the machine changed, not its kernels",
+        "the median of {} series is {:.2g} % {} than usual, {:.1f} of its spreads (limit {:.1f}): "
+        "the machine changed, not its kernels{}",
         look.series, 100 * std::abs(std::expm1(look.common_shift)),
-        look.common_shift > 0 ? "slower" : "faster", std::abs(look.deviation), look.limit);
+        look.common_shift > 0 ? "slower" : "faster", std::abs(look.deviation), look.limit,
+        look.suspect ? "" : ", all alike and by little, which is taken out of each");
   }
   return look;
 }

@@ -212,6 +212,7 @@ Confirmation stronger(Confirmation a, Confirmation b) {
 
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
                  const GateOptions& options, const GateLevel* level) {
+  tonight -= options.common_shift;
   if (past.size() < least_nights) return screen_young(past, tonight, options);
   Screening result;
   for (const int nights : pools) {
@@ -235,9 +236,12 @@ Screening screen(std::span<const GateNight> past, double tonight, std::optional<
 }
 
 Confirmation confirm(const Screening& screening, std::span<const GateNight> past, double tonight,
-                     std::span<const double> fresh, std::optional<double> pinned,
+                     std::span<const double> measured, std::optional<double> pinned,
                      const GateOptions& options) {
-  if (fresh.empty()) return Confirmation::disagree;
+  if (measured.empty()) return Confirmation::disagree;
+  tonight -= options.common_shift;
+  std::vector<double> fresh(measured.begin(), measured.end());
+  for (double& value : fresh) value -= options.common_shift;
   if (screening.finding == GateFinding::drifted) {
     if (!pinned) return Confirmation::disagree;
     return confirm_drift(drift_of(past, tonight, *pinned, options), *pinned, fresh);

@@ -35,6 +35,9 @@ struct GateOptions {
   // Correlation of one night with the next that no series falls short of: persistence_of() the
   // machine class. Pools of nights tell less where nights are alike. 0.4 where it is unknown.
   double persistence = 0.4;
+  // ln: by how much the whole machine is slower tonight (NightLook::taken_out). It is taken out of
+  // what tonight gave, its fresh processes included, before anything is compared.
+  double common_shift = 0;
   // Nights from which on single outliers are spikes, and those from which on a step that nobody
   // accepted is a change of level. Before, both may be a second mode of the series, and count as
   // noise.

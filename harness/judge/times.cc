@@ -82,7 +82,8 @@ std::string by_how_much(double change) {
                     : fmt::format("{:.3g} times {}", factor, direction);
 }
 
-std::string sentence(const Outcome& outcome, const Past& past, const Screening& screening) {
+std::string sentence(const Outcome& outcome, const Past& past, const Screening& screening,
+                     const GateOptions& options) {
   const double limit = screening.change < 0 ? -screening.limit : screening.limit;
   const std::string pooled =
       screening.pool == 1 ? "" : fmt::format(" over the last {} nights", screening.pool);
@@ -93,9 +94,16 @@ std::string sentence(const Outcome& outcome, const Past& past, const Screening& 
           : fmt::format("its usual {:.4g} ({} nights, spread {:.2g} %)",
                         std::exp(screening.level.level), screening.level.nights,
                         percent_of(screening.level.spread));
+  // What changes the last digit that is told.
+  constexpr double told = 0.0005;
+  const std::string machine = std::abs(options.common_shift) < told
+                                  ? ""
+                                  : fmt::format(" once the {} of the whole machine is taken out",
+                                                by_how_much(options.common_shift));
   return fmt::format(
-      "takes {:.4g} times the sentinel's time{}, {} than {}; {:.2g} % is within noise",
-      outcome.time_ratio, pooled, by_how_much(screening.change), from, std::abs(percent_of(limit)));
+      "takes {:.4g} times the sentinel's time{}, {} than {}{}; {:.2g} % is within noise",
+      outcome.time_ratio, pooled, by_how_much(screening.change), from, machine,
+      std::abs(percent_of(limit)));
 }
 
 std::string fresh_sentence(const Outcome& outcome) {
@@ -175,7 +183,7 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
   if (!is_candidate(screening)) return;
   std::vector<double> fresh;
   for (const double ratio : outcome.times.fresh_ratios) fresh.push_back(std::log(ratio));
-  const std::string text = sentence(outcome, past, screening);
+  const std::string text = sentence(outcome, past, screening, options);
   const bool is_faster = screening.finding == GateFinding::faster;
   if (fresh.empty()) {
     // Faster is fine, whether or not it is so.

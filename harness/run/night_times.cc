@@ -82,25 +82,40 @@ class ClassOfNight {
 
   void screen_all() {
     std::vector<GateLevel> levels;
-    for (const Gated& gated : cases_)
+    for (Gated& gated : cases_) {
       levels.push_back(level_of(nights_of(gated.of.past->times), options_));
+      gated.disturbed = is_disturbed(gated.of.stored->outcome.times.rounds);
+    }
     options_.persistence = persistence_of(levels);
-    std::vector<double> changes, deviations;
+    options_.common_shift = 0;
+    screen_each(levels);
+    const NightLook look = look_at_all();
+    row_.series = look.series;
+    row_.common_shift = std::expm1(look.common_shift);
+    row_.shift_limit = look.limit;
+    row_.suspect = look.suspect;
+    row_.why = look.moved ? look.why : "";
+    if (look.taken_out == 0) return;
+    options_.common_shift = look.taken_out;
+    screen_each(levels);
+  }
+
+  void screen_each(const std::vector<GateLevel>& levels) {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       Gated& gated = cases_[i];
       gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_, &levels[i]);
-      gated.disturbed = is_disturbed(gated.of.stored->outcome.times.rounds);
+    }
+  }
+
+  NightLook look_at_all() const {
+    std::vector<double> changes, deviations;
+    for (const Gated& gated : cases_) {
       if (gated.disturbed || gated.screening.level.nights_in_all < static_cast<int>(least_nights))
         continue;
       changes.push_back(gated.screening.change_tonight);
       deviations.push_back(gated.screening.deviation_tonight);
     }
-    const NightLook look = look_at_night(changes, deviations);
-    row_.series = static_cast<int>(changes.size());
-    row_.common_shift = std::expm1(look.common_shift);
-    row_.shift_limit = look.limit;
-    row_.suspect = look.suspect;
-    row_.why = look.suspect ? look.why : "";
+    return look_at_night(changes, deviations);
   }
 
   void event(NightEventKind kind, const std::string& detail) const {
@@ -118,7 +133,7 @@ class ClassOfNight {
       take_times(answer.gated->of.stored->outcome, std::move(answer.outcome));
     screen_all();
     event(row_.suspect ? NightEventKind::set_aside : NightEventKind::measured_again,
-          row_.suspect ? row_.why : "the second measurement is like the nights before");
+          row_.why.empty() ? "the second measurement is like the nights before" : row_.why);
   }
 
   void measure_second_times() {
@@ -181,8 +196,8 @@ class ClassOfNight {
     const auto disturbed = std::count_if(cases_.begin(), cases_.end(),
                                          [](const Gated& gated) { return gated.disturbed; });
     if (!row_.suspect && disturbed > 0) {
-      row_.why =
-          fmt::format("{} set aside alone: {}",
+      row_.why +=
+          fmt::format("{}{} set aside alone: {}", row_.why.empty() ? "" : "; ",
                       disturbed == 1 ? "1 case was" : fmt::format("{} cases were", disturbed),
                       disturbed_in_words);
     }

@@ -43,32 +43,63 @@ struct Answer {
   bool asked = false;
 };
 
-Answer judge(Series& series, double common, double step, const GateOptions& options) {
-  Answer answer;
-  answer.night.value = series.source.night(common, step);
-  answer.screening = screen(series.past, answer.night.value, series.pinned, options);
+void screen_all(const std::vector<Series>& all, std::vector<Answer>& answers,
+                const GateOptions& options) {
+  parallel_for(static_cast<std::int64_t>(all.size()), [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    answers[at].screening = screen(all[at].past, answers[at].night.value, all[at].pinned, options);
+  });
+}
+
+NightLook look_at(const std::vector<Answer>& answers) {
+  std::vector<double> changes, deviations;
+  for (const Answer& answer : answers) {
+    changes.push_back(answer.screening.change_tonight);
+    deviations.push_back(answer.screening.deviation_tonight);
+  }
+  return look_at_night(changes, deviations);
+}
+
+void ask(Series& series, double common, double step, const GateOptions& options, Answer& answer) {
   answer.asked = answer.screening.finding != GateFinding::quiet &&
                  answer.screening.finding != GateFinding::too_few;
-  if (!answer.asked) return answer;
+  if (!answer.asked) return;
   for (int i = 0; i < options.fresh; ++i)
     answer.night.fresh.push_back(series.source.fresh(common, step));
   answer.confirmation = confirm(answer.screening, series.past, answer.night.value,
                                 answer.night.fresh, series.pinned, options);
-  return answer;
 }
 
-// All series of a night, and what they tell of the persistence of the next one's.
-std::vector<Answer> judge_all(std::vector<Series>& all, double common, double step,
-                              GateOptions& options) {
-  std::vector<Answer> answers(all.size());
+struct JudgedNight {
+  std::vector<Answer> answers;
+  bool suspect = false;
+};
+
+// All series of a night. `options` gets the persistence that they tell of for the next one, and the
+// shift of this one, which is looked for where `of_machine`.
+JudgedNight judge_all(std::vector<Series>& all, double common, double step, bool of_machine,
+                      GateOptions& options) {
+  JudgedNight night;
+  auto& answers = night.answers;
+  answers.resize(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    answers[i].night.value = all[i].source.night(common, step);
+  options.common_shift = 0;
+  screen_all(all, answers, options);
+  if (of_machine) {
+    const NightLook look = look_at(answers);
+    night.suspect = look.suspect;
+    options.common_shift = look.taken_out;
+    if (look.taken_out != 0) screen_all(all, answers, options);
+  }
   parallel_for(static_cast<std::int64_t>(all.size()), [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    answers[at] = judge(all[at], common, step, options);
+    ask(all[at], common, step, options, answers[at]);
   });
   std::vector<GateLevel> levels;
   for (const Answer& answer : answers) levels.push_back(answer.screening.level);
   options.persistence = persistence_of(levels);
-  return answers;
+  return night;
 }
 
 void pin(Series& series) {
@@ -82,15 +113,6 @@ GateOptions gate_options(const SimulationOptions& options) {
   gate.fresh =
       options.fresh > 0 ? options.fresh : fresh_processes(static_cast<std::size_t>(options.series));
   return gate;
-}
-
-bool is_suspect(const std::vector<Answer>& answers) {
-  std::vector<double> changes, deviations;
-  for (const Answer& answer : answers) {
-    changes.push_back(answer.screening.change_tonight);
-    deviations.push_back(answer.screening.deviation_tonight);
-  }
-  return look_at_night(changes, deviations).suspect;
 }
 
 void count(FalseAlerts& alerts, const Answer& answer) {
@@ -170,9 +192,8 @@ FalseAlerts false_alerts(Noise noise, const SimulationOptions& options) {
   int judged = 0;
   for (int night = 0; night < options.nights; ++night) {
     const double common = noise == Noise::drift ? common_size / size * machine.night(0, 0) : 0;
-    const auto answers = judge_all(all, common, 0, gate);
     const bool has_past = night >= static_cast<int>(least_nights);
-    const bool suspect = has_past && is_suspect(answers);
+    const auto [answers, suspect] = judge_all(all, common, 0, has_past, gate);
     judged += has_past ? 1 : 0;
     alerts.suspect_nights += suspect ? 1 : 0;
     if (suspect) continue;  // set aside
@@ -196,7 +217,8 @@ Power power(Noise noise, double sigmas, const SimulationOptions& options) {
   Power result;
   for (int night = 0; night < nights_before_step + nights_of_power; ++night) {
     const bool stepped = night >= nights_before_step;
-    const auto answers = judge_all(all, 0, stepped ? sigmas * sigma_of(noise) : 0, gate);
+    const auto answers =
+        judge_all(all, 0, stepped ? sigmas * sigma_of(noise) : 0, false, gate).answers;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool confirmed = answers[i].confirmation == Confirmation::confirmed;
       if (!confirmed) all[i].past.push_back(answers[i].night);

@@ -32,6 +32,7 @@ TEST(NightLook, AUsualNightIsNotSuspect) {
   const NightLook look = look_at_night(night.changes, night.deviations);
   EXPECT_FALSE(look.suspect);
   EXPECT_EQ(look.why, "");
+  EXPECT_EQ(look.taken_out, 0);
   EXPECT_EQ(look.series, 42);
   EXPECT_NEAR(look.spread, 1, 0.4);
 }
@@ -42,7 +43,7 @@ TEST(NightLook, ACommonShiftMakesItSuspect) {
     const NightLook look = look_at_night(night.changes, night.deviations);
     EXPECT_TRUE(look.suspect);
     EXPECT_NEAR(look.common_shift, shift, 0.002);
-    EXPECT_THAT(look.why, HasSubstr(shift > 0 ? "3.0 % slower" : "3.0 % faster"));
+    EXPECT_THAT(look.why, HasSubstr(shift > 0 ? "3 % slower" : "3 % faster"));
     EXPECT_THAT(look.why, HasSubstr("42 series"));
   }
 }
@@ -63,7 +64,33 @@ TEST(NightLook, FewSeriesTellNothing) {
 
 TEST(NightLook, OfFewSeriesTakesAClearerShift) {
   const Night night = night_of(6, 0.015);
-  EXPECT_FALSE(look_at_night(night.changes, night.deviations).suspect);
+  const NightLook look = look_at_night(night.changes, night.deviations);
+  EXPECT_FALSE(look.suspect);
+  EXPECT_EQ(look.taken_out, 0) << "its median is a guess";
+}
+
+// A neighbour on the same host: a little, and the same for all.
+TEST(NightLook, ASmallShiftOfAllAlikeIsTakenOut) {
+  for (const double shift : {0.015, -0.015}) {
+    const Night night = night_of(42, shift);
+    const NightLook look = look_at_night(night.changes, night.deviations);
+    EXPECT_TRUE(look.moved);
+    EXPECT_FALSE(look.suspect);
+    EXPECT_NEAR(look.taken_out, shift, 0.002);
+    EXPECT_NEAR(look.spread, 1, 0.4);
+    EXPECT_THAT(look.why, HasSubstr("taken out of each"));
+  }
+}
+
+TEST(NightLook, ASmallShiftOfSomeAndNotOfOthersIsNot) {
+  Night night = night_of(42, 0);
+  for (std::size_t i = 0; i < 42; ++i) {
+    night.changes[i] += 0.015 + (i % 2 == 0 ? 0.03 : -0.03);
+    night.deviations[i] = night.changes[i] / testing::wobble_size;
+  }
+  const NightLook look = look_at_night(night.changes, night.deviations);
+  EXPECT_GT(look.spread, 2);
+  EXPECT_EQ(look.taken_out, 0);
 }
 
 }  // namespace

@@ -32,6 +32,23 @@ TEST(Screening, OfAFewNightsFindsHugeChangesOnly) {
   EXPECT_EQ(confirmed(past, 0.3, {0, 0.01, 0}), Confirmation::refuted);
 }
 
+TEST(Screening, AndConfirmationTakeTheMachinesShiftOut) {
+  const auto past = quiet_nights(40);
+  GateOptions moved;
+  moved.common_shift = 0.02;
+  const Screening screening = screen(past, 0.07, std::nullopt, moved);
+  EXPECT_EQ(screening.finding, GateFinding::slower);
+  EXPECT_NEAR(screening.change, 0.05, 0.1 * wobble_size);
+  EXPECT_EQ(screen(past, 0.04, std::nullopt, moved).finding, GateFinding::quiet);
+  EXPECT_EQ(confirm(screening, past, 0.07, std::vector{0.07, 0.071}, std::nullopt, moved),
+            Confirmation::confirmed);
+  EXPECT_EQ(confirm(screening, past, 0.07, std::vector{0.03, 0.031}, std::nullopt, moved),
+            Confirmation::refuted)
+      << "3 % are found without the shift, and 1 % is not";
+  EXPECT_NE(confirm(screening, past, 0.07, std::vector{0.035, 0.036}, std::nullopt, {}),
+            Confirmation::refuted);
+}
+
 TEST(Screening, OfAUsualNightIsQuiet) {
   const auto past = quiet_nights(40);
   for (const double tonight : {-0.015, 0.0, 0.02}) {

@@ -205,6 +205,23 @@ TEST_F(NightOfTwenty, WhereEverythingStaysMovedTheNightIsSetAside) {
   }
 }
 
+TEST_F(NightOfTwenty, ASmallShiftOfAllIsTakenOutAndOneOfTheirsIsFound) {
+  for (int i = 0; i < series; ++i) slow_down(i, 1.015);
+  slow_down(7, 1.06);
+  const NightTimes row = judge();
+  EXPECT_FALSE(row.suspect);
+  EXPECT_NEAR(row.common_shift, 0.015, 0.004);
+  EXPECT_THAT(row.why, HasSubstr("taken out of each"));
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_EQ(row.candidates, 1);
+  EXPECT_EQ(row.confirmed, 1);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
+  EXPECT_NEAR(stored_[7].judgement.gated_time->change, 0.06, 0.015);
+  ASSERT_THAT(stored_[7].judgement.findings, SizeIs(1));
+  EXPECT_THAT(stored_[7].judgement.findings[0].text,
+              HasSubstr("slower of the whole machine is taken out"));
+}
+
 TEST(FloorOfSpread, IsThatOfOneOfThePair) {
   EXPECT_EQ(floor_of_spread(std::vector<double>(19, 1.5)), 0) << "too few";
   // |ln| = 0.02 in the median: 0.02 * 1.4826 / sqrt(2)
