@@ -58,7 +58,7 @@ NightLook look_at_night(std::span<const double> changes, std::span<const double>
   look.taken_out = look.moved && alike ? look.common_shift : 0;
   if (look.moved) {
     look.why = fmt::format(
-        "the median of {} series is {:.2g} % {} than usual, {:.1f} of its spreads (limit {:.1f}): "
+        "the median of {} series is {:.1f} % {} than usual, {:.1f} of its spreads (limit {:.1f}): "
         "the machine changed, not its kernels{}",
         look.series, 100 * std::abs(std::expm1(look.common_shift)),
         look.common_shift > 0 ? "slower" : "faster", std::abs(look.deviation), look.limit,

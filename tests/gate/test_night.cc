@@ -43,7 +43,7 @@ TEST(NightLook, ACommonShiftMakesItSuspect) {
     const NightLook look = look_at_night(night.changes, night.deviations);
     EXPECT_TRUE(look.suspect);
     EXPECT_NEAR(look.common_shift, shift, 0.002);
-    EXPECT_THAT(look.why, HasSubstr(shift > 0 ? "3 % slower" : "3 % faster"));
+    EXPECT_THAT(look.why, HasSubstr(shift > 0 ? "3.0 % slower" : "3.0 % faster"));
     EXPECT_THAT(look.why, HasSubstr("42 series"));
   }
 }
