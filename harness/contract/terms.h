@@ -18,6 +18,7 @@ struct Terms {
   Limits limits;                                // up to 1e7 elements, before they grow
   std::optional<PaddingPolicy> padding_policy;  // absent: not pinned
   Promises promises;
+  bool operator==(const Terms&) const = default;
 };
 Terms terms_of(const Contracts& contracts, const Outcome& outcome);
 

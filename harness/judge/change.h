@@ -24,6 +24,7 @@ struct Change {
   double value = 0, limit = 0;  // of what is measured, a ratio mostly; 0 = nothing is
   std::string text;             // a sentence
   bool is_failure = false;      // the run is not green with it, unless somebody accepts it
+  bool operator==(const Change&) const = default;
 };
 
 // Of a case of a run. A suite is named once for each of its cases, also where the case stands in

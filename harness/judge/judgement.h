@@ -15,6 +15,7 @@ struct Finding {
   std::string statistic;  // "peak", "rms", "nan", "spec", "digest", "drift", "time", "support", …
   double value = 0, limit = 0;
   std::string text;  // a sentence
+  bool operator==(const Finding&) const = default;
 };
 
 // A time beside those of the same series before.
@@ -50,6 +51,7 @@ struct Judgement {
   // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was
   // asked
   std::string confirmation;
+  bool operator==(const Judgement&) const = default;
 };
 
 }  // namespace plumbline

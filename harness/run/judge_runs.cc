@@ -100,6 +100,17 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   return now;
 }
 
+// Whether a row that holds `before` would hold the same of `now`. Changes are rows of their own,
+// and of the limits those of suites are stored nowhere.
+bool is_stored(Judgement now, const Judgement& before) {
+  now.changes.clear();
+  if (now.terms) {
+    now.terms->limits.suite = Limits{}.suite;
+    now.terms->limits.suite_judged = Limits{}.suite_judged;
+  }
+  return now == before;
+}
+
 class Judging {
  public:
   Judging(Store& store, const ReviewedText& text, const std::string& today)
@@ -125,10 +136,12 @@ class Judging {
     std::vector<JudgedCase> cases;
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
       const StoredOutcome& stored = judged.outcomes[i];
-      cases.push_back(
-          {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
-      if (!is_changed_[i]) continue;
-      if (auto kept = store_.add(judged.run_of[i], stored); !kept) return kept;
+      if (is_changed_[i]) {
+        if (auto kept = store_.add(judged.run_of[i], stored); !kept) return kept;
+      } else if (!is_stored(stored.judgement, before_[i])) {
+        cases.push_back(
+            {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
+      }
     }
     if (auto kept = store_.update_judgements(cases); !kept) return kept;
     for (auto& diff : judged.diffs) diff.judgement = judge_diff(diff.outcome);

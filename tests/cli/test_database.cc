@@ -210,6 +210,24 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);
 }
 
+// Judging a night of ten thousand cases again mostly finds what was found: nothing is written then.
+TEST_F(Database, JudgingAgainWritesWhatChangedAlone) {
+  ASSERT_EQ(run("--db d.db").code, 0);
+  ASSERT_EQ(run("--db d.db").code, 0);
+  raw_sql(path("d.db"),
+          "CREATE TABLE written(case_key); CREATE TRIGGER writes AFTER UPDATE ON outcome BEGIN "
+          "INSERT INTO written VALUES (new.case_key); END");
+  ASSERT_EQ(plumbline("judge latest --db d.db").code, 0);
+  EXPECT_EQ(raw_sql(path("d.db"), "SELECT count(*) FROM written"), (Rows{{"0"}}));
+  raw_sql(path("d.db"),
+          "UPDATE outcome SET notes = '[]', percent_of_limit = 7 WHERE rowid = (SELECT max(rowid) "
+          "FROM outcome); DELETE FROM written");
+  ASSERT_EQ(plumbline("judge latest --db d.db").code, 0);
+  EXPECT_EQ(raw_sql(path("d.db"), "SELECT count(*) FROM written"), (Rows{{"1"}}));
+  EXPECT_EQ(raw_sql(path("d.db"), "SELECT count(*) FROM outcome WHERE percent_of_limit = 7"),
+            (Rows{{"0"}}));
+}
+
 TEST_F(Database, NamesThatNoFileSystemHoldsAreErrors) {
   const std::string name(300, 'a');
   for (const std::string& command :
