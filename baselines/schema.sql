@@ -5,7 +5,7 @@
 -- released: until 0.1.0 whoever changes this file raises the number, and plumbline refuses files of
 -- an earlier one, unharmed. (1 to 9 were migrations that were folded into this text.) From 0.1.0 on
 -- this file stays as it is, and each change is one file migrations/<number>.sql.
-PRAGMA user_version = 12;
+PRAGMA user_version = 13;
 
 -- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many
 -- machines merge in any order into the same rows. Nothing that a user sees is numbered. Tables are
@@ -236,6 +236,13 @@ CREATE TABLE outcome(
   looser_rung TEXT NOT NULL,
   -- little-endian float32, (sample, head) row major
   head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),
+  -- What the errors look like (harness/outcome/error_picture.h), '' where nothing was compared:
+  -- counts as little-endian uint32, the map a byte a part, row by row.
+  error_histogram BLOB NOT NULL CHECK (length(error_histogram) IN (0, 4 * 41)),
+  spre_ratios BLOB NOT NULL CHECK (length(spre_ratios) IN (0, 4 * 32)),
+  error_map_rows INTEGER NOT NULL CHECK (error_map_rows BETWEEN 0 AND 16),
+  error_map_columns INTEGER NOT NULL CHECK (error_map_columns BETWEEN 0 AND 16),
+  error_map BLOB NOT NULL CHECK (length(error_map) = error_map_rows * error_map_columns),
   reference_rows INTEGER NOT NULL,
   rows_total INTEGER NOT NULL,
   -- of the rows that change from night to night; 0: none were compared

@@ -172,6 +172,62 @@ FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN attention_case AS c USING (case_key);
 
+-- What the errors of every outcome look like, as JSON. histogram: how many elements' e / sigma is
+-- nearest to (i - 20) / 4, [41], the ends with all beyond. spre_ratios: how many have what
+-- spre / sigma, in 32 classes. map: the largest |e| / sigma, [map_rows,
+-- map_columns]; null where nothing was compared, "NaN" where it is no number. Bytes are taken apart
+-- as hexadecimal digits.
+CREATE VIEW v_error_pictures AS
+SELECT
+  c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, o.verdict,
+  o.elements,
+  (WITH RECURSIVE word(i, digits) AS (
+     SELECT 0, hex(substr(o.error_histogram, 1, 4)) WHERE length(o.error_histogram) > 0
+     UNION ALL SELECT i + 1, hex(substr(o.error_histogram, 4 * i + 5, 4)) FROM word
+       WHERE 4 * i + 8 <= length(o.error_histogram))
+   SELECT json_group_array(
+     (instr('123456789ABCDEF', substr(digits, 7, 1)) << 28)
+     | (instr('123456789ABCDEF', substr(digits, 8, 1)) << 24)
+     | (instr('123456789ABCDEF', substr(digits, 5, 1)) << 20)
+     | (instr('123456789ABCDEF', substr(digits, 6, 1)) << 16)
+     | (instr('123456789ABCDEF', substr(digits, 3, 1)) << 12)
+     | (instr('123456789ABCDEF', substr(digits, 4, 1)) << 8)
+     | (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4)
+     | instr('123456789ABCDEF', substr(digits, 2, 1)))
+   FROM word) AS histogram,
+  (WITH RECURSIVE word(i, digits) AS (
+     SELECT 0, hex(substr(o.spre_ratios, 1, 4)) WHERE length(o.spre_ratios) > 0
+     UNION ALL SELECT i + 1, hex(substr(o.spre_ratios, 4 * i + 5, 4)) FROM word
+       WHERE 4 * i + 8 <= length(o.spre_ratios))
+   SELECT json_group_array(
+     (instr('123456789ABCDEF', substr(digits, 7, 1)) << 28)
+     | (instr('123456789ABCDEF', substr(digits, 8, 1)) << 24)
+     | (instr('123456789ABCDEF', substr(digits, 5, 1)) << 20)
+     | (instr('123456789ABCDEF', substr(digits, 6, 1)) << 16)
+     | (instr('123456789ABCDEF', substr(digits, 3, 1)) << 12)
+     | (instr('123456789ABCDEF', substr(digits, 4, 1)) << 8)
+     | (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4)
+     | instr('123456789ABCDEF', substr(digits, 2, 1)))
+   FROM word) AS spre_ratios,
+  o.error_map_rows AS map_rows, o.error_map_columns AS map_columns,
+  (WITH RECURSIVE part(i, digits) AS (
+     SELECT 0, hex(substr(o.error_map, 1, 1)) WHERE length(o.error_map) > 0
+     UNION ALL SELECT i + 1, hex(substr(o.error_map, i + 2, 1)) FROM part
+       WHERE i + 2 <= length(o.error_map)),
+   coded(i, code) AS (
+     SELECT i, (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4)
+       | instr('123456789ABCDEF', substr(digits, 2, 1)) FROM part)
+   SELECT json_group_array(CASE code WHEN 0 THEN NULL WHEN 255 THEN 'NaN' ELSE
+     -- 2^((code - 65) / 16): a power of two, and one of sixteen steps to the next
+     round((1 << ((code - 1) / 16)) / 16.0 * json_extract(
+       '[1.0, 1.04427, 1.09051, 1.13879, 1.18921, 1.24186, 1.29684, 1.35426, 1.41421, 1.47683,
+       1.54221, 1.61049, 1.68179, 1.75625, 1.83401, 1.91521]',
+       '$[' || ((code - 1) % 16) || ']'), 4) END)
+   FROM coded) AS map
+FROM outcome AS o
+JOIN run AS r USING (run_id)
+JOIN attention_case AS c USING (case_key);
+
 -- The newest outcome of every series; columns of v_history.
 CREATE VIEW v_latest AS
 SELECT h.*
@@ -184,6 +240,15 @@ WHERE h.case_id = lc.case_id AND h.run_id = l.run_id AND h.suite = l.suite
     WHERE n.series_key = l.series_key AND n.machine_key = l.machine_key
       AND n.provider_options = l.provider_options
       AND (n.run_order, n.suite, n.case_key) > (l.run_order, l.suite, l.case_key));
+
+-- The newest outcome of every series, in the 25 columns that people ask for; v_latest has all.
+CREATE VIEW v_cases AS
+SELECT
+  case_id, machine, suite, kernel, arch, dtype, mask, layout, batch, heads_q, heads_kv, seq_q,
+  seq_kv, head_dim_qk, verdict, is_failure,
+  CASE WHEN cause <> '' THEN cause ELSE coalesce(findings ->> '$[0].text', reason) END AS cause,
+  percent_of_limit, nearest_statistic, rms, time_ns, gate_change, run_id, started_at, code_commit
+FROM v_latest;
 
 -- Every failure, with the accepted outcome of the same series that came before it and the first
 -- failure since then.

@@ -119,6 +119,7 @@ Trial trial_of(Measurement measurement, const Contracts& contracts, ProblemRules
     trial.fault = fault_of(outcome, trial.judgement);
   }
   outcome.head_rms = {};
+  outcome.picture = {};
   return trial;
 }
 

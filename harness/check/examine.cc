@@ -140,6 +140,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   outcome.errors = result.comparison.statistics;
   outcome.head_rms = result.comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
+  outcome.picture = result.comparison.picture;
   outcome.faults = faults(spec, result.reference);
   outcome.reference_rows = static_cast<std::int64_t>(result.reference.selection.rows.size());
   outcome.rows_total = result.reference.selection.rows_total;

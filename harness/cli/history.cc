@@ -157,26 +157,11 @@ Result<Histories> read_histories(const HistoryOptions& options, Store& store) {
   return all;
 }
 
-// Block elements where somebody can be expected to see them.
-bool is_unicode() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    std::string locale = value;
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos ||
-           ::isatty(STDOUT_FILENO) != 0;
-  }
-  return ::isatty(STDOUT_FILENO) != 0;
-}
-
 std::string as_text(const Histories& histories, const Style& style) {
-  const bool unicode = is_unicode();
   std::string text;
   for (std::size_t i = 0; i < histories.cases.size(); ++i) {
     const CaseHistory& history = histories.cases[i];
-    std::string one = render_history(history, histories.limit, unicode, style);
+    std::string one = render_history(history, histories.limit, style);
     // The class is said where one case ran on several.
     const bool is_one_of_many =
         (i > 0 && histories.cases[i - 1].case_id == history.case_id &&

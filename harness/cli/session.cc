@@ -144,8 +144,25 @@ std::filesystem::path library_directory() {
   return executable_directory().parent_path() / "lib" / "plumbline";
 }
 
+namespace {
+
+// Block elements where somebody can be expected to see them.
+bool is_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string locale = environment(name);
+    if (locale.empty()) continue;
+    std::transform(locale.begin(), locale.end(), locale.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos ||
+           ::isatty(STDOUT_FILENO) != 0;
+  }
+  return ::isatty(STDOUT_FILENO) != 0;
+}
+
+}  // namespace
+
 Style output_style() {
-  Style style{false, 120};
+  Style style{false, 120, is_unicode()};
   if (::isatty(STDOUT_FILENO) == 0) return style;
   if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";

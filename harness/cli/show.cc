@@ -2,19 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/cli/stored_runs.h"
 #include "harness/judge/judge.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
-#include "harness/run/conclusion.h"
-#include "harness/store/machine.h"
-#include "harness/store/night.h"
 #include "harness/store/stored.h"
 
 namespace plumbline::cli {
@@ -26,66 +22,13 @@ struct ShowOptions {
   std::vector<std::string> cases;
 };
 
-// What several runs hold together. Of a case that several of them measured on one kind of host the
-// newest outcome stands.
-struct StoredRuns {
-  RunInfo newest;
-  std::size_t runs = 0;
-  std::vector<StoredOutcome> outcomes;
-  std::vector<StoredDiff> diffs;
-  std::vector<SuiteScore> scores;
-  std::vector<StoredInvariance> invariances;
-  std::vector<RunChange> changes;
-  std::vector<NightTimes> night_times;
-};
-
-template <class Row>
-Result<void> append(Result<std::vector<Row>> more, std::vector<Row>& rows) {
-  if (!more) return tl::unexpected(more.error());
-  rows.insert(rows.end(), std::make_move_iterator(more->begin()),
-              std::make_move_iterator(more->end()));
-  return {};
-}
-
-Result<StoredRuns> read_runs(Store& store, const RunSelection& selection) {
-  StoredRuns all;
-  all.runs = selection.run_ids.size();
-  std::map<std::string, std::size_t> place;  // of the outcome of a case of a suite on a host
-  for (const std::string& run_id : selection.run_ids) {
-    auto run = store.run(run_id);
-    if (!run) return tl::unexpected(run.error());
-    all.newest = run->info;
-    auto outcomes = store.outcomes(run_id);
-    if (!outcomes) return tl::unexpected(outcomes.error());
-    for (StoredOutcome& stored : *outcomes) {
-      const std::string key = fmt::format("{}\n{}\n{}", stored.outcome.suite,
-                                          stored.outcome.case_id, describe(run->info.machine));
-      const auto [at, is_new] = place.emplace(key, all.outcomes.size());
-      if (is_new)
-        all.outcomes.push_back(std::move(stored));
-      else
-        all.outcomes[at->second] = std::move(stored);
-    }
-    if (auto added = append(store.diffs(run_id), all.diffs); !added)
-      return tl::unexpected(added.error());
-    if (auto added = append(store.suite_scores(run_id), all.scores); !added)
-      return tl::unexpected(added.error());
-    if (auto added = append(store.invariances(run_id), all.invariances); !added)
-      return tl::unexpected(added.error());
-    if (auto added = append(store.changes(run_id), all.changes); !added)
-      return tl::unexpected(added.error());
-    if (auto added = append(store.night_times(run_id), all.night_times); !added)
-      return tl::unexpected(added.error());
-  }
-  return all;
-}
-
 Result<void> show(const ShowOptions& options, Store& store) {
   const auto selection = store.resolve_runs(options.run);
   if (!selection) return tl::unexpected(selection.error());
   auto stored_runs = read_runs(store, *selection);
   if (!stored_runs) return tl::unexpected(stored_runs.error());
-  auto& [run, runs, outcomes, diffs, scores, invariances, changes, night_times] = *stored_runs;
+  auto& [run, runs, outcomes, run_of, diffs, scores, invariances, changes, night_times] =
+      *stored_runs;
   if (!options.cases.empty()) {
     std::erase_if(outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
@@ -106,28 +49,19 @@ Result<void> show(const ShowOptions& options, Store& store) {
                   "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
+      const Style style = output_style();
       for (const auto& stored : outcomes)
-        text += render_case(stored, reproduce_command(run), output_style());
+        text += render_case(stored, reproduce_command(run), style) + render_errors(stored, style);
       for (const auto& stored : diffs) text += render_diff(stored, output_style());
       text += render_invariances(invariances, reproduce_command(run), output_style());
       fmt::print("{}", text);
       return {};
     }
   }
-  const int code = exit_code_of({outcomes, diffs, invariances, scores, changes, night_times});
-  RunReport content{&run,
-                    &outcomes,
-                    &diffs,
-                    &scores,
-                    code,
-                    reproduce_command(run),
-                    invariances.empty() ? nullptr : &invariances,
-                    &changes};
-  content.night_times = &night_times;
-  if (runs > 1 && options.format == "text")
+  if (runs.size() > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
-               plural(runs, "run"));
-  write_as(run_formats, options.format, content);
+               plural(runs.size(), "run"));
+  write_as(run_formats, options.format, stored_runs->report());
   return {};
 }
 

@@ -381,6 +381,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   outcome.errors = comparison.statistics;
   outcome.head_rms = comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
+  outcome.picture = std::move(comparison.picture);
   measurement.rows = rows_of(geometry, outputs, *ref);
 
   const Contract* contract = contracts_.find(outcome.c.kernel, place);

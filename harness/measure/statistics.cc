@@ -7,6 +7,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "harness/measure/picture_errors.h"
+
 namespace plumbline {
 namespace {
 
@@ -21,7 +23,11 @@ struct Sums {
 class Comparer {
  public:
   Comparer(const Geometry& geometry, const OutputView& outputs, const Reference& reference)
-      : geometry_(geometry), outputs_(outputs), reference_(reference), columns_(reference.columns) {
+      : geometry_(geometry),
+        outputs_(outputs),
+        reference_(reference),
+        columns_(reference.columns),
+        picture_(geometry, reference.columns) {
     const auto& problem = geometry.problem();
     result_.z.assign(static_cast<std::size_t>(reference.columns) * reference.selection.rows.size(),
                      0.0F);
@@ -58,6 +64,7 @@ class Comparer {
       const double error = got_[static_cast<std::size_t>(j)] - expected;
       const double sigma = reference_.sigma[at];
       element({r, j}, at, expected, error, sigma, dtype, rotating);
+      picture_.add(id.row, j, error / sigma, reference_.spre[at] / sigma);
       if (rotating || !result_.statistics.has_suite_scores) continue;
       shrink += error * expected / (sigma * sigma);
       temperature += error * reference_.gradient[at] / (sigma * sigma);
@@ -126,6 +133,7 @@ class Comparer {
 
   void finish() {
     auto& s = result_.statistics;
+    result_.picture = picture_.finish();
     for (std::size_t h = 0; h < head_rows_.size(); ++h) {
       if (head_rows_[h] > 0)
         result_.head_rms[h] =
@@ -147,6 +155,7 @@ class Comparer {
   const Reference& reference_;
   std::int64_t columns_;
   Comparison result_;
+  PictureOfErrors picture_;
   Sums sums_;
   std::vector<double> got_;
   std::vector<std::int64_t> head_rows_;

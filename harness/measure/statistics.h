@@ -6,6 +6,7 @@
 #include "harness/base/maximum.h"
 #include "harness/contract/limits.h"
 #include "harness/measure/outputs.h"
+#include "harness/outcome/error_picture.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"
 
@@ -22,6 +23,7 @@ struct Comparison {
   ErrorStatistics statistics;
   PerStatistic<Maximum> worst;  // of those that are a maximum
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), sample-major
+  ErrorPicture picture;         // of all rows that were compared
   // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for
   // locating a fault.
   std::vector<float> z;

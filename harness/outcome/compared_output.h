@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/outcome/error_picture.h"
 #include "harness/outcome/error_statistics.h"
 #include "harness/outcome/faults.h"
 #include "harness/provider/status.h"
@@ -26,6 +27,7 @@ struct ComparedOutput {
   // rounds; "" if none does or none was tried
   std::string looser_rung;
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
+  ErrorPicture picture;
   std::int64_t reference_rows = 0, rows_total = 0;
   std::int64_t row_seed = 0;  // of the rows that change from night to night; 0: none were compared
   double widening = 1;        // rms ratio of the judging spec's sigma to the strict spec's

@@ -81,7 +81,7 @@ std::string change_line(const CaseHistory& history, const TimeStretch& before,
                      number(after.level));
 }
 
-std::string sparklines(const CaseHistory& history, bool unicode, const Style& style) {
+std::string sparklines(const CaseHistory& history, const Style& style) {
   const std::size_t room =
       style.width > 0
           ? std::max<std::size_t>(10, static_cast<std::size_t>(style.width) - label_columns)
@@ -91,8 +91,8 @@ std::string sparklines(const CaseHistory& history, bool unicode, const Style& st
   const HistoryPoint& newest = history.points.back();
   const auto errors = values_of(history, begin, [](const auto& p) { return p.rms; });
   const auto times = values_of(history, begin, [](const auto& p) { return p.time_ratio; });
-  std::string text = "  error " + sparkline(errors, unicode) + "\n";
-  if (any(times)) text += "  time  " + sparkline(times, unicode) + "\n";
+  std::string text = "  error " + sparkline(errors, style.unicode) + "\n";
+  if (any(times)) text += "  time  " + sparkline(times, style.unicode) + "\n";
   if (const std::string line = marks(history, begin); !line.empty())
     text += std::string(label_columns, ' ') + line + "\n";
   text += "  now     " + wrapped(error_now(newest), 10, style) + "\n";
@@ -147,12 +147,11 @@ std::string sparkline(const std::vector<std::optional<double>>& values, bool uni
   return text;
 }
 
-std::string render_history(const CaseHistory& history, std::size_t rows, bool unicode,
-                           const Style& style) {
+std::string render_history(const CaseHistory& history, std::size_t rows, const Style& style) {
   std::string text = history.case_id + "\n";
   if (!history.provider_options.empty())
     text += fmt::format("  with the provider options {}\n", history.provider_options);
-  text += sparklines(history, unicode, style);
+  text += sparklines(history, style);
   std::vector<std::vector<std::string>> table;
   for (std::size_t i = history.points.size(); i > 0 && table.size() < rows; --i) {
     const HistoryPoint& point = history.points[i - 1];

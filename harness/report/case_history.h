@@ -44,7 +44,6 @@ std::string sparkline(const std::vector<std::optional<double>>& values, bool uni
 
 // The case id, a sparkline of error and time with what they are now, changes of the level, and a
 // table of the newest `rows` runs, newest first.
-std::string render_history(const CaseHistory& history, std::size_t rows, bool unicode,
-                           const Style& style);
+std::string render_history(const CaseHistory& history, std::size_t rows, const Style& style);
 
 }  // namespace plumbline

@@ -1,13 +1,24 @@
 // Numbers, elements and shares as JSON, and the text of a document.
 #include "harness/report/json_value.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstdlib>
 
 namespace plumbline {
 
 Json json_value(double x) {
   if (std::isfinite(x)) return x;
   return nullptr;
+}
+
+Json rounded(double x, int digits) {
+  if (!std::isfinite(x)) return nullptr;
+  constexpr double most = 1e15;  // whole numbers that a double holds
+  const double value = std::strtod(fmt::format("{:.{}g}", x, digits).c_str(), nullptr);
+  if (value == std::trunc(value) && std::abs(value) < most) return static_cast<std::int64_t>(value);
+  return value;
 }
 
 Json element_json(const ElementId& element) {

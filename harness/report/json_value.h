@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "harness/outcome/error_statistics.h"
@@ -16,6 +17,9 @@ using Json = nlohmann::ordered_json;
 // NaN and the infinities, which JSON lacks, are null (docs/json.md), so that a number's place never
 // holds a text.
 Json json_value(double x);
+// The same to so many digits, a whole number where it is one: for what is only looked at.
+Json rounded(double x, int digits = 4);
+inline Json rounded(const std::optional<double>& x) { return x ? rounded(*x) : Json(nullptr); }
 Json element_json(const ElementId& element);
 // Shares of sigma^2 by the roundings' names.
 Json share_json(const std::array<double, rounding_count>& share);

@@ -12,7 +12,8 @@ namespace plumbline {
 
 struct Style {
   bool colour = false;
-  int width = 120;  // of a line in columns; 0 = unlimited
+  int width = 120;       // of a line in columns; 0 = unlimited
+  bool unicode = false;  // may draw with block elements
 };
 
 // A run with all that was concluded from it. The pointers are not owned; only those that say so may
@@ -51,6 +52,9 @@ std::string render_table(const std::vector<std::string>& columns,
 // the last line says how to repeat it.
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command,
                         const Style& style);
+// A picture of its errors: their histogram with the curve that the declared roundings lead to, and
+// a map of the largest by row and column. "" where nothing was compared.
+std::string render_errors(const StoredOutcome& stored, const Style& style);
 // One diff in full.
 std::string render_diff(const StoredDiff& stored, const Style& style);
 
@@ -63,6 +67,8 @@ std::string render_markdown(const RunReport& report);
 // JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported,
 // ambiguous, not judged and what failed as expected are skipped.
 std::string render_junit(const RunReport& report);
+// Prometheus text format: cases by verdict, the worst share of a limit, times.
+std::string render_prometheus(const RunReport& report);
 // Everything, for programs. Numbers that JSON lacks are null.
 std::string json_of_run(const RunReport& report);
 
@@ -74,6 +80,8 @@ inline constexpr std::array run_formats{
         "markdown", [](const RunReport& report, const Style&) { return render_markdown(report); }},
     Format<RunReport>{"junit",
                       [](const RunReport& report, const Style&) { return render_junit(report); }},
+    Format<RunReport>{"prometheus", [](const RunReport& report,
+                                       const Style&) { return render_prometheus(report); }},
 };
 
 // A result of SQL as a table, as JSON ({"rows": […]}, an object a row with SQLite's own types:

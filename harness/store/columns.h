@@ -80,9 +80,11 @@ class Binder {
   void put(double value) {
     statement_.bind(index_, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
   }
-  void put(const std::vector<float>& values) {
+  // Numbers as they lie in memory: little-endian, as plumbline's hosts are.
+  template <class Number>
+  void put(const std::vector<Number>& values) {
     statement_.bind(index_, values.empty() ? "" : static_cast<const void*>(values.data()),
-                    static_cast<int>(values.size() * sizeof(float)));
+                    static_cast<int>(values.size() * sizeof(Number)));
   }
   template <class T>
   void put(T value) {
@@ -123,10 +125,11 @@ class Loader {
   static void get(const char*, const SQLite::Column& stored, double& value) {
     value = stored.getDouble();
   }
-  static void get(const char*, const SQLite::Column& stored, std::vector<float>& values) {
-    values.resize(static_cast<std::size_t>(stored.getBytes()) / sizeof(float));
+  template <class Number>
+  static void get(const char*, const SQLite::Column& stored, std::vector<Number>& values) {
+    values.resize(static_cast<std::size_t>(stored.getBytes()) / sizeof(Number));
     if (!values.empty())
-      std::memcpy(values.data(), stored.getBlob(), values.size() * sizeof(float));
+      std::memcpy(values.data(), stored.getBlob(), values.size() * sizeof(Number));
   }
   template <class T>
   static void get(const char* column, const SQLite::Column& stored, T& value) {

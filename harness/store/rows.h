@@ -218,6 +218,15 @@ void expected_columns(Columns& columns, Row& expected) {
   }
 }
 
+template <class Columns, class Row>
+void picture_columns(Columns& columns, Row& picture) {
+  columns("error_histogram", picture.histogram);
+  columns("spre_ratios", picture.spre_ratios);
+  columns("error_map_rows", picture.map_rows);
+  columns("error_map_columns", picture.map_columns);
+  columns("error_map", picture.map);
+}
+
 // Zero stands for "not measured": NULL.
 template <class Columns, class Row>
 void times_columns(Columns& columns, Row& times) {
@@ -268,6 +277,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("cause", o.cause);
   columns("looser_rung", o.looser_rung);
   columns("head_rms", o.head_rms);
+  picture_columns(columns, o.picture);
   columns("reference_rows", o.reference_rows);
   columns("rows_total", o.rows_total);
   columns("row_seed", o.row_seed);

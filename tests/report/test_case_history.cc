@@ -54,7 +54,7 @@ TEST(Sparkline, NoiseLooksFlat) {
 }
 
 TEST(CaseHistory, SaysLevelLimitAndChangesIn80Columns) {
-  const std::string text = render_history(slower(), 3, false, {false, 80});
+  const std::string text = render_history(slower(), 3, {false, 80});
   EXPECT_THAT(text, AllOf(HasSubstr("  time  _______#####\n"), HasSubstr("               ^   x\n"),
                           HasSubstr("4.8 ms, ratio 4.8; level 4, limit 4.1"),
                           HasSubstr("^ 2027-01-08 at c0ffee7: slower by 20 %, ratio 4 -> 4.8")));
@@ -72,7 +72,7 @@ TEST(CaseHistory, AnUntimedCaseHasNoTimes) {
   for (auto& point : history.points) point.time_ratio = point.time_ns = std::nullopt;
   history.changes.clear();
   history.level = history.limit = std::nullopt;
-  const std::string text = render_history(history, 3, true, {false, 80});
+  const std::string text = render_history(history, 3, {false, 80, true});
   EXPECT_THAT(text, AllOf(HasSubstr("rms 0.8, 62 % of the limit"), Not(HasSubstr("level"))));
   EXPECT_THAT(render_history_svg(history), Not(HasSubstr("sentinel")));
 }

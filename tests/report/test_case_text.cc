@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "harness/report/format.h"
 #include "harness/store/stored.h"
 #include "tests/report/samples.h"
 
@@ -88,6 +89,43 @@ TEST(RenderCase, FirstSeenIsTwoWordsAndNanIsVisible) {
   const std::string text = render_case(stored, "plumbline run", plain);
   EXPECT_TRUE(text.starts_with("first seen  ")) << text;
   EXPECT_NE(text.find("judged     nan % of the limit"), std::string::npos) << text;
+}
+
+ErrorPicture triangle() {
+  ErrorPicture picture;
+  picture.histogram.assign(ErrorPicture::bins, 0);
+  picture.spre_ratios.assign(ErrorPicture::ratio_classes, 0);
+  for (std::size_t i = 0; i < 9; ++i) picture.histogram[16 + i] = 100;
+  picture.histogram.back() = 40;
+  picture.spre_ratios[10] = 940;
+  picture.map_rows = picture.map_columns = 2;
+  picture.map = {map_code(1), map_code(6), map_code(500), 255};
+  return picture;
+}
+
+TEST(RenderErrors, DrawsHistogramAndMap) {
+  StoredOutcome stored = failing_outcome();
+  stored.outcome.picture = triangle();
+  const std::string text = render_errors(stored, plain);
+  EXPECT_NE(text.find("e / sigma of 940 elements"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n                             #########               #\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n             -5        -2.5      0         2.5       5\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("x: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n             ..::\n             ##NN\n"), std::string::npos) << text;
+  const std::string blocks = render_errors(stored, {false, 80, true});
+  EXPECT_NE(blocks.find("█████████"), std::string::npos) << blocks;
+  EXPECT_NE(blocks.find("▓▓NN\n"), std::string::npos) << blocks;
+  for (std::size_t begin = 0, end = 0; (end = blocks.find('\n', begin)) != std::string::npos;
+       begin = end + 1)
+    EXPECT_LE(display_width(blocks.substr(begin, end - begin)), 80U);
+}
+
+TEST(RenderErrors, OfNothingComparedIsEmpty) {
+  EXPECT_EQ(render_errors(crashed_outcome(), plain), "");
 }
 
 TEST(RenderCase, LongTextIsWrappedButNeverTheCommand) {

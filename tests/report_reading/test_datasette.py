@@ -1,5 +1,7 @@
-"""Datasette opens every view and table of a database of runs."""
+"""Datasette opens every view and table of a database of runs, and answers the named queries."""
 import contextlib
+import json
+import pathlib
 import socket
 import sqlite3
 import subprocess
@@ -9,6 +11,8 @@ import urllib.parse
 
 import httpx
 
+BASELINES = pathlib.Path(__file__).resolve().parents[2] / "baselines"
+METADATA, QUERIES = BASELINES / "datasette_metadata.py", BASELINES / "queries"
 START = 60  # seconds
 
 
@@ -19,13 +23,13 @@ def free_port():
 
 
 @contextlib.contextmanager
-def datasette(database, log):
+def datasette(database, log, *options):
     """The address at which Datasette serves a database."""
     port = free_port()
     with open(log, "w", encoding="utf-8") as output:
         server = subprocess.Popen([sys.executable, "-m", "datasette", "serve", str(database),
                                    "--host", "127.0.0.1", "--port", str(port), "--setting",
-                                   "sql_time_limit_ms", "20000"], stdout=output,
+                                   "sql_time_limit_ms", "20000", *options], stdout=output,
                                   stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}"
@@ -50,7 +54,8 @@ def test_every_view_and_table_opens(folder, tmp_path):
         "name").fetchall()
     database.close()
     views = [name for name, kind in pages if kind == "view"]
-    assert {"v_latest", "v_history", "v_head_rms", "v_runs"} <= set(views)
+    assert {"v_latest", "v_history", "v_head_rms", "v_runs", "v_error_pictures",
+            "v_cases"} <= set(views)
     wrong = []
     with datasette(folder / "runs.db", tmp_path / "datasette.log") as address:
         for name, _ in pages:
@@ -74,3 +79,36 @@ def test_no_view_holds_bytes(folder):
                      if isinstance(cell, bytes)]
             assert not blobs, (view, blobs)
     database.close()
+
+
+def test_named_queries_answer_and_views_say_what_they_hold(folder, tmp_path):
+    metadata = tmp_path / "metadata.json"
+    with open(metadata, "w", encoding="utf-8") as output:
+        subprocess.run([sys.executable, METADATA, folder / "runs.db"], stdout=output, check=True)
+    told = json.loads(metadata.read_text(encoding="utf-8"))["databases"]["runs"]
+    named = sorted(path.stem.split("-", 1)[1] for path in QUERIES.glob("*.sql"))
+    assert sorted(told["queries"]) == named and len(named) >= 10
+    with datasette(folder / "runs.db", tmp_path / "datasette.log", "--metadata",
+                   metadata) as address:
+        for name in named:
+            answer = httpx.get(f"{address}/runs/{name}.json?_shape=array", timeout=60)
+            assert answer.status_code == 200, (name, answer.text[:200])
+            assert isinstance(answer.json(), list), name
+            page = httpx.get(f"{address}/runs/{name}", timeout=60)
+            assert page.status_code == 200 and "Error" not in page.text[:200], name
+        runs = httpx.get(f"{address}/runs/runs.json?_shape=array", timeout=60).json()
+        assert runs, "a query of a database with runs has rows"
+        front = httpx.get(f"{address}/runs", timeout=60).text
+        assert told["queries"]["flaky"]["title"] in front.replace("&#39;", "'")
+        view = httpx.get(f"{address}/runs/v_cases", timeout=60).text
+        assert "25 columns" in view
+
+
+def test_metadata_of_another_file_is_refused(tmp_path):
+    other = tmp_path / "other.db"
+    sqlite3.connect(other).execute("CREATE TABLE t(a)").connection.close()
+    for path in (other, tmp_path / "none.db"):
+        answer = subprocess.run([sys.executable, METADATA, path], capture_output=True, text=True,
+                                check=False)
+        assert answer.returncode != 0 and str(path) in answer.stderr
+    assert not (tmp_path / "none.db").exists()

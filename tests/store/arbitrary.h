@@ -77,6 +77,18 @@ class Arbitrary {
     return p;
   }
 
+  ErrorPicture picture() {
+    ErrorPicture p;
+    const auto count = [&] { return static_cast<std::uint32_t>(random_()); };
+    for (int i = 0; i < ErrorPicture::bins; ++i) p.histogram.push_back(count());
+    for (int i = 0; i < ErrorPicture::ratio_classes; ++i) p.spre_ratios.push_back(count());
+    p.map_rows = 1 + below(ErrorPicture::most_parts);
+    p.map_columns = 1 + below(ErrorPicture::most_parts);
+    for (std::int64_t i = p.map_rows * p.map_columns; i > 0; --i)
+      p.map.push_back(static_cast<std::uint8_t>(below(256)));
+    return p;
+  }
+
   Judgement judgement() {
     Judgement j;
     j.verdict = word<Verdict>();
@@ -156,6 +168,7 @@ class Arbitrary {
     o.worst_statistic = text();
     o.location = {text(), text(), real()};
     for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
+    if (flag()) o.picture = picture();
     o.reference_rows = integer();
     o.rows_total = integer();
     o.row_seed = integer();

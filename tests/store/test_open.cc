@@ -141,6 +141,35 @@ TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
       ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
 }
 
+TEST_F(Open, ThePictureOfErrorsIsJsonInItsView) {
+  StoredOutcome stored = passing();
+  ErrorPicture& picture = stored.outcome.picture;
+  picture.histogram.assign(ErrorPicture::bins, 0);
+  picture.histogram[0] = 4'000'000'000;
+  picture.histogram[20] = 258;
+  picture.spre_ratios.assign(ErrorPicture::ratio_classes, 0);
+  picture.spre_ratios[31] = 7;
+  picture.map_rows = 2;
+  picture.map_columns = 3;
+  for (const double size : {1.0, 6.5, 0.0, 3000.0, 1e9}) picture.map.push_back(map_code(size));
+  picture.map.push_back(0);
+  store_run(*open(), run_info(1), {stored, not_run(Status::crashed, Verdict::crashed, "signal")});
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT histogram ->> 0, histogram ->> 20, json_array_length(histogram), "
+                      "spre_ratios ->> 31, map_rows, map_columns FROM v_error_pictures WHERE "
+                      "verdict <> 'crashed'"),
+              ElementsAre(ElementsAre("4000000000", "258", "41", "7", "2", "3")));
+  // Within 2.2 %, and the least and the most that a byte holds.
+  EXPECT_EQ(raw_sql(path_, "SELECT map FROM v_error_pictures WHERE verdict <> 'crashed'")[0][0],
+            "[1.0,6.442,0.0625,3024.5478,3596.8,null]");
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT histogram, spre_ratios, map FROM v_error_pictures WHERE verdict = "
+                      "'crashed'"),
+              ElementsAre(ElementsAre("[]", "[]", "[]")));
+  raw_sql(path_, "UPDATE outcome SET error_map = x'ff', error_map_rows = 1, error_map_columns = 1");
+  EXPECT_EQ(raw_sql(path_, "SELECT map FROM v_error_pictures")[0][0], "[\"NaN\"]");
+}
+
 TEST_F(Open, OpeningAgainChangesNothing) {
   store_run(*open(), run_info(1), {passing()});
   const std::string before = read_file(path_);

@@ -77,7 +77,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
                time_hot_ns, time_mad_ns, time_ratio, times, peak_memory_bytes, wall_ms, saved_to,
                reused_from, expected] = static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, looser_rung,
-               head_rms, reference_rows, rows_total, row_seed, widening, spec_judged] =
+               head_rms, picture, reference_rows, rows_total, row_seed, widening, spec_judged] =
       static_cast<const ComparedOutput&>(loaded.outcome);
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, provider_options, problem_digest, status, reason),
@@ -97,6 +97,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(fields(location), fields(o.location));
   EXPECT_EQ(std::tie(cause, looser_rung), std::tie(o.cause, o.looser_rung));
   EXPECT_EQ(head_rms, o.head_rms);
+  EXPECT_EQ(picture, o.picture);
   EXPECT_EQ(row_seed, o.row_seed);
   EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest,
                      repeat_checked, repeat_equal),

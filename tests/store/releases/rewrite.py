@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the dump of the present schema anew from an older dump, before anything is released.
 
-    tests/store/releases/rewrite.py tests/store/releases/schema_12.sql
+    tests/store/releases/rewrite.py tests/store/releases/schema_13.sql
 
 Tables and columns are those of baselines/schema.sql; rows are those of the old dump. A column that
 the dump lacks gets the value below or, where there is none, NULL or the least its type allows. A
@@ -14,11 +14,10 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 VALUES = {"time_rounds": '[{"kernel_ns":[2.0],"sentinel_ns":[1.0],"ratio":2.0}]',
-          "fresh_ratios": "[2.0]", "night_id": "2026-11-22"}
+          "fresh_ratios": "[2.0]", "night_id": "2026-11-22", "error_histogram": bytes(4 * 41),
+          "spre_ratios": bytes(4 * 32), "error_map_rows": 1, "error_map_columns": 2,
+          "error_map": b"\x41\x42"}
 KEY = bytes(range(16))
-# What outcomes copy from elsewhere; triggers fill latest_outcome.
-COPIES = {"series_key": "SELECT series_key FROM attention_case WHERE case_key = :case_key",
-          "run_order": "SELECT run_order FROM run WHERE run_id = :run_id"}
 # What outcomes copy from elsewhere; triggers fill latest_outcome.
 COPIES = {"series_key": "SELECT series_key FROM attention_case WHERE case_key = :case_key",
           "run_order": "SELECT run_order FROM run WHERE run_id = :run_id"}
@@ -57,9 +56,6 @@ def main() -> None:
         kept = [name for name, _ in columns if name in there]
         for row in old.execute(f"SELECT {', '.join(kept)} FROM {table}"):
             values = dict(zip(kept, row)) | {name: defaults[name] for name in lacking}
-            if table == "outcome":
-                values |= {name: old.execute(sql, values).fetchone()[0]
-                           for name, sql in COPIES.items()}
             if table == "outcome":
                 values |= {name: old.execute(sql, values).fetchone()[0]
                            for name, sql in COPIES.items()}

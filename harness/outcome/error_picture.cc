@@ -1,0 +1,25 @@
+// The codes of a map of errors.
+#include "harness/outcome/error_picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+constexpr double steps = 16;  // of a factor of two
+constexpr double code_of_1 = 65;
+constexpr double least_code = 1, largest_code = 254;
+constexpr std::uint8_t no_number = 255;
+
+}  // namespace
+
+std::uint8_t map_code(double size) {
+  if (!std::isfinite(size)) return no_number;
+  const double code = size > 0 ? std::round(code_of_1 + steps * std::log2(size)) : least_code;
+  return static_cast<std::uint8_t>(std::clamp(code, least_code, largest_code));
+}
+
+double map_size(std::uint8_t code) { return std::exp2((code - code_of_1) / steps); }
+
+}  // namespace plumbline

@@ -1,0 +1,234 @@
+// Groups what a run has to tell by kind, kernel, verdict and cause.
+#include "harness/report/news.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "harness/judge/exit_code.h"
+#include "harness/judge/judge.h"
+#include "harness/report/changes.h"
+#include "harness/report/format.h"
+#include "harness/report/summary.h"
+#include "harness/store/stored.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t commit_digits = 9;
+
+bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
+
+bool is_slower(const Judgement& judgement) {
+  return judgement.verdict == Verdict::regressed && !judgement.findings.empty() &&
+         std::all_of(judgement.findings.begin(), judgement.findings.end(), is_of_time);
+}
+
+std::optional<NewsKind> kind_of(const Judgement& judgement) {
+  if (is_slower(judgement)) return NewsKind::slower;
+  if (is_failure(judgement.verdict)) return NewsKind::broken;
+  if (judgement.verdict == Verdict::ambiguous || judgement.verdict == Verdict::unconfirmed)
+    return NewsKind::open;
+  return std::nullopt;
+}
+
+NewsKind kind_of(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::faster:
+    case ChangeKind::smaller_error:
+    case ChangeKind::faster_less_accurate:
+      return NewsKind::faster;
+    case ChangeKind::slower:
+      return NewsKind::slower;
+    default:
+      return NewsKind::coverage;
+  }
+}
+
+// How far beyond what is allowed, as nights order their alerts.
+double weight(const Judgement& judgement) {
+  const double of_time =
+      judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;
+  return std::max(judgement.percent_of_limit, of_time);
+}
+
+std::string arch_of_case(const RunReport& report, const Outcome& outcome) {
+  const std::string arch = arch_of(outcome);
+  return arch.empty() ? report.run->machine.arch : arch;
+}
+
+// One value, or "" where there are several.
+void add_value(std::string& all, const std::string& value, bool is_first) {
+  if (is_first) all = value;
+  if (all != value) all.clear();
+}
+
+class Gathering {
+ public:
+  Gathering(const RunReport& report, const std::vector<PastCommit>& past)
+      : report_(report), past_(past) {}
+
+  std::vector<News> run() {
+    for (std::size_t i = 0; i < report_.outcomes->size(); ++i) add_case(i);
+    for (const StoredDiff& stored : *report_.diffs) add_diff(stored);
+    if (report_.invariances != nullptr)
+      for (const StoredInvariance& stored : *report_.invariances) add_invariance(stored);
+    for (const SuiteScore& score : *report_.scores) add_score(score);
+    if (report_.changes != nullptr)
+      for (const RunChange& change : *report_.changes) add_change(change);
+    for (News& news : all_) {
+      std::stable_sort(news.cases.begin(), news.cases.end(), [&](std::size_t a, std::size_t b) {
+        return weight((*report_.outcomes)[a].judgement) > weight((*report_.outcomes)[b].judgement);
+      });
+    }
+    std::stable_sort(all_.begin(), all_.end(), [](const News& a, const News& b) {
+      return std::pair(a.kind, b.size()) < std::pair(b.kind, a.size());
+    });
+    return std::move(all_);
+  }
+
+ private:
+  News& group(NewsKind kind, const std::string& kernel, const std::string& verdict,
+              const std::string& title, const std::string& since) {
+    const auto [at, is_new] =
+        index_.try_emplace({kind, kernel, verdict, title, since}, all_.size());
+    if (is_new) {
+      News news;
+      news.kind = kind;
+      news.kernel = kernel;
+      news.verdict = verdict;
+      news.title = title.empty() ? verdict : title;
+      news.since = since;
+      news.commit = report_.run->commit;
+      all_.push_back(std::move(news));
+    }
+    return all_[at->second];
+  }
+
+  void add_case(std::size_t i) {
+    const StoredOutcome& stored = (*report_.outcomes)[i];
+    const auto kind = kind_of(stored.judgement);
+    if (!kind) return;
+    const std::string since = i < past_.size() ? past_[i].commit : "";
+    const bool is_time = std::all_of(stored.judgement.findings.begin(),
+                                     stored.judgement.findings.end(), is_of_time) &&
+                         !stored.judgement.findings.empty();
+    // Each slower case has a figure of its own.
+    const std::string cause = is_time ? "its time" : cause_in_words(stored);
+    News& news = group(*kind, stored.outcome.c.kernel,
+                       std::string(in_words(stored.judgement.verdict)), cause, since);
+    const bool is_first = news.cases.empty();
+    add_value(news.dtype, std::string(name(stored.outcome.c.problem.dtype)), is_first);
+    add_value(news.arch, arch_of_case(report_, stored.outcome), is_first);
+    if (is_first && !stored.judgement.findings.empty())
+      news.text = stored.judgement.findings.front().text;
+    if (is_first && is_time) news.title = news.text;
+    news.cases.push_back(i);
+  }
+
+  template <class Stored>
+  void add_named(const Stored& stored, const std::string& of, const std::string& name) {
+    const auto kind = kind_of(stored.judgement);
+    if (!kind) return;
+    News& news = group(*kind, of, std::string(in_words(stored.judgement.verdict)),
+                       why(stored.judgement), "");
+    news.names.push_back(name);
+  }
+  void add_diff(const StoredDiff& stored) {
+    const std::string name = stored.outcome.suite + "/" + stored.outcome.name;
+    add_named(stored, name, name);
+  }
+  void add_invariance(const StoredInvariance& stored) {
+    add_named(stored, stored.outcome.c.kernel,
+              fmt::format("{} of {}", name(stored.outcome.invariance), stored.outcome.case_id));
+  }
+
+  void add_score(const SuiteScore& score) {
+    if (score.status != "fail") return;
+    News& news = group(NewsKind::broken, score.kernel, "fail",
+                       fmt::format("{} over suite {}", score.statistic, score.suite), "");
+    news.dtype = score.dtype;
+    news.text =
+        fmt::format("{} is {:.4g}, its limit {:.4g}", score.statistic, score.value, score.limit);
+    news.names.push_back(fmt::format("{} {}", score.suite, score.statistic));
+  }
+
+  void add_change(const RunChange& change) {
+    const NewsKind kind = kind_of(change.change.kind);
+    const std::string words(in_words(change.change.kind));
+    News& news = group(
+        kind, change.case_id.substr(0, change.case_id.find('/', change.case_id.find('/') + 1)),
+        words, words, "");
+    if (news.text.empty()) news.text = change.change.text;
+    news.names.push_back(change.case_id);
+  }
+
+  using Key = std::tuple<NewsKind, std::string, std::string, std::string, std::string>;
+  const RunReport& report_;
+  const std::vector<PastCommit>& past_;
+  std::vector<News> all_;
+  std::map<Key, std::size_t> index_;
+};
+
+std::string range(const News& news) {
+  if (news.since.empty()) return "";
+  return fmt::format(", since {}..{}", news.since.substr(0, commit_digits),
+                     news.commit.empty() ? "now" : news.commit.substr(0, commit_digits));
+}
+
+std::string cut(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  text.resize(most);
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U)
+    text.pop_back();
+  return text + "…";
+}
+
+}  // namespace
+
+std::string cause_in_words(const StoredOutcome& stored) {
+  if (!stored.outcome.cause.empty()) return stored.outcome.cause;
+  if (stored.outcome.status != Status::ok && !stored.outcome.reason.empty())
+    return stored.outcome.reason;
+  return stored.judgement.findings.empty() ? "" : stored.judgement.findings.front().text;
+}
+
+std::vector<News> news_of(const RunReport& report, const std::vector<PastCommit>& past) {
+  return Gathering(report, past).run();
+}
+
+RunState state_of(const RunReport& report) {
+  if (counts_of(report).failures() > 0) return RunState::not_fine;
+  if (report.outcomes->empty() || nothing_measured(report)) return RunState::nothing_measured;
+  return report.exit_code == exit_fine ? RunState::fine : RunState::open;
+}
+
+std::string sentence_of(const RunReport& report, const std::vector<News>& news) {
+  constexpr std::array words{"Fine", "Not fine", "Open", "Nothing measured"};
+  std::string text =
+      fmt::format("{}: {}", words.at(static_cast<std::size_t>(state_of(report))), headline(report));
+  std::size_t more = 0;
+  for (const News& one : news) {
+    if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
+      continue;
+    if (++more > 1) continue;
+    text += fmt::format("; {} ({} of {}{})", cut(one.title, 200),
+                        plural(one.size(), one.cases.empty() ? "result" : "case"), one.kernel,
+                        range(one));
+  }
+  if (more > 1) text += fmt::format(", and {}", plural(more - 1, "more cause"));
+  const auto unmeasured = std::count_if(
+      report.outcomes->begin(), report.outcomes->end(),
+      [](const StoredOutcome& stored) { return stored.outcome.status == Status::unsupported; });
+  if (unmeasured > 0 && state_of(report) != RunState::nothing_measured)
+    text += fmt::format(". {} not measured",
+                        unmeasured == 1 ? "1 case was" : fmt::format("{} cases were", unmeasured));
+  return text + ".";
+}
+
+}  // namespace plumbline

@@ -1,0 +1,56 @@
+// What a run has to tell, most important first: cases that fail, are slower, are open, or are no
+// longer measured, in groups of which each is one piece of news.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/base/enumeration.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+
+enum class NewsKind {
+  broken,    // a failure that is not of the time alone
+  slower,    // a regression of the time
+  open,      // ambiguous or unconfirmed
+  coverage,  // no longer measured, refused now, or held to less
+  faster,    // not judged, told
+};
+
+// Of one kernel, with one verdict and one cause.
+struct News {
+  NewsKind kind = NewsKind::broken;
+  std::string title;               // the cause in words; never empty
+  std::string text;                // the lead's finding, a sentence; may be empty
+  std::string kernel;              // or what a diff or a suite statistic is called
+  std::string dtype, arch;         // "" = several
+  std::string verdict;             // in words; of coverage the kind of the change
+  std::vector<std::size_t> cases;  // places in the report's outcomes, the farthest beyond first
+  std::vector<std::string> names;  // of what has no outcome: vanished cases, diffs, invariances
+  // The commit of the newest accepted run before, and this run's; "" = not known, or no past.
+  std::string since, commit;
+  std::size_t size() const { return cases.size() + names.size(); }
+};
+
+// Per outcome, what is known of its past; empty: nothing is.
+struct PastCommit {
+  bool has_past = false;
+  std::string commit;  // of the run of its baseline
+};
+
+// `past`: of each outcome, or empty.
+std::vector<News> news_of(const RunReport& report, const std::vector<PastCommit>& past);
+
+// What an outcome is put down to: its cause, why it did not run, or its first finding; "" for a
+// plain pass.
+std::string cause_in_words(const StoredOutcome& stored);
+
+enum class RunState { fine, not_fine, open, nothing_measured };
+RunState state_of(const RunReport& report);
+
+// "Not fine: 3 failures in 466 cases; the sums are kept in bf16 (2 cases of mutants/x, since
+// 0123abc..4567def), and 1 more cause. 40 cases were not measured."
+std::string sentence_of(const RunReport& report, const std::vector<News>& news);
+
+}  // namespace plumbline

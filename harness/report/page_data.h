@@ -1,0 +1,59 @@
+// What the page of a run or night is made from, as JSON. harness/report/page/src/data.ts names
+// every field; the page is built from that folder.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/report/news.h"
+
+namespace plumbline {
+
+// A night, or a run that is part of none.
+struct PageNight {
+  std::string name = {}, started_at = {}, commit = {};
+  std::vector<std::string> run_ids = {};
+  std::optional<int> exit_code = {};  // absent: unfinished
+  std::size_t fine = 0, failures = 0, open = 0, unmeasured = 0;
+  bool suspect = false;
+  double shift = 0;      // of all times together, 0.01 = 1 %
+  std::string why = {};  // it is suspect
+};
+
+// What somebody decided about cases.
+struct PageDecision {
+  std::string kind;  // accept, pin, acknowledge
+  std::string run_id, glob, who, why, at;
+};
+
+// One night of one case.
+struct PagePoint {
+  std::string run_id, verdict;
+  std::optional<double> percent, rms, ratio, level, limit;
+};
+
+struct PageInput {
+  const RunReport* report = nullptr;
+  std::string kind = "run";  // run, night, commit
+  std::string label;
+  std::vector<std::string> run_ids;
+  std::vector<std::string> machine_of;  // of each outcome, in words
+  std::vector<News> news;
+  std::vector<PageNight> nights;  // the oldest first
+  std::vector<PageDecision> decisions;
+  std::map<std::size_t, std::vector<PagePoint>> history;  // of outcomes in detail, oldest first
+  std::string made_at, database;
+  bool live = false;  // whether details that are not here can be asked for
+};
+
+// Places of the outcomes that are shown in full: those that are not fine, at most 500, and the 200
+// nearest to their limit. Ascending.
+std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& outcomes);
+
+std::string json_of_page(const PageInput& input);
+// Of one outcome, as the page shows it in full.
+std::string json_of_page_case(const PageInput& input, std::size_t row);
+
+}  // namespace plumbline

@@ -1,0 +1,168 @@
+// What the page is made from: columns that lose nothing, details of what matters, and one file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/page_data.h"
+#include "harness/report/page_file.h"
+#include "harness/store/stored.h"
+#include "tests/report/samples.h"
+
+namespace plumbline {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class PageData : public testing::Test {
+ protected:
+  void SetUp() override {
+    outcomes_ = {passing_outcome(), failing_outcome(), unsupported_outcome(), crashed_outcome()};
+    outcomes_[1].outcome.c.problem.dtype = DType::f16;
+    report_ = {&run_, &outcomes_, &diffs_, &scores_, 1, "plumbline run"};
+    input_.report = &report_;
+    input_.label = "run 3f2a01bc";
+    input_.machine_of.assign(outcomes_.size(), "cpu x86-64-v3 AMD EPYC");
+    input_.news = news_of(report_, {});
+  }
+  json page() const { return json::parse(json_of_page(input_)); }
+  static json column(const json& page, const std::string& name) {
+    for (const json& column : page["cases"])
+      if (column["name"] == name) return column;
+    ADD_FAILURE() << "no column " << name;
+    return {};
+  }
+  static std::string word(const json& column, std::size_t row) {
+    return column["words"].at(column["places"].at(row).get<std::size_t>());
+  }
+
+  RunInfo run_;
+  std::vector<StoredOutcome> outcomes_;
+  std::vector<StoredDiff> diffs_;
+  std::vector<SuiteScore> scores_;
+  RunReport report_;
+  PageInput input_;
+};
+
+TEST_F(PageData, ColumnsHoldEveryCase) {
+  const json root = page();
+  EXPECT_EQ(root["rows"], 4);
+  EXPECT_EQ(root["state"], "not fine");
+  EXPECT_EQ(root["counts"]["failures"], 2);
+  EXPECT_EQ(root["counts"]["unmeasured"], 1);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i)
+    EXPECT_EQ(word(column(root, "case_id"), i), outcomes_[i].outcome.case_id);
+  EXPECT_EQ(word(column(root, "outlook"), 2), "unmeasured");
+  EXPECT_EQ(word(column(root, "dtype"), 1), "fp16");
+  EXPECT_EQ(column(root, "percent_of_limit")["numbers"][0], 62);
+  EXPECT_TRUE(column(root, "percent_of_limit")["numbers"][2].is_null()) << "not measured";
+  for (const json& column : root["cases"])
+    EXPECT_EQ(column.contains("numbers") ? column["numbers"].size() : column["places"].size(), 4U);
+}
+
+TEST_F(PageData, DetailsAreOfWhatIsNotFineAndOfTheNearest) {
+  EXPECT_THAT(outcomes_in_detail(outcomes_), ElementsAre(0, 1, 3)) << "a refused case has none";
+  std::vector<StoredOutcome> many(1000, failing_outcome());
+  for (int i = 0; i < 1000; ++i) {
+    many.push_back(passing_outcome());
+    many.back().judgement.percent_of_limit = i / 10.0;
+  }
+  const auto chosen = outcomes_in_detail(many);
+  EXPECT_EQ(chosen.size(), 700U);
+  EXPECT_EQ(chosen[499], 499U);
+  EXPECT_EQ(chosen.back(), 1999U) << "the nearest to its limit";
+}
+
+TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
+  ErrorPicture& picture = outcomes_[1].outcome.picture;
+  picture.histogram.assign(ErrorPicture::bins, 10);
+  picture.spre_ratios.assign(ErrorPicture::ratio_classes, 0);
+  picture.spre_ratios[3] = 410;
+  picture.map_rows = 1;
+  picture.map_columns = 3;
+  picture.map = {map_code(2), 0, 255};
+  outcomes_[1].outcome.row_seed = 7;
+  const json detail = json::parse(json_of_page_case(input_, 1));
+  EXPECT_EQ(detail["picture"]["histogram"].size(), 41U);
+  double expected = 0;
+  for (const json& count : detail["picture"]["expected"]) expected += count.get<double>();
+  EXPECT_NEAR(expected, 410, 1);
+  EXPECT_EQ(detail["picture"]["map"], json::parse("[2, null, -1]"));
+  EXPECT_GT(detail["picture"]["outside"], 10);
+  EXPECT_EQ(detail["reproduce"],
+            "plumbline run --row-seed 7 --case "
+            "'mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left'");
+  EXPECT_EQ(detail["worst"]["shares"][0][0], "output rounding");
+  EXPECT_TRUE(json::parse(json_of_page_case(input_, 3))["picture"].is_null());
+}
+
+TEST_F(PageData, HistoryNamesItsNights) {
+  input_.nights = {{.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .exit_code = 0},
+                   {.name = "2027-01-02", .commit = "b", .run_ids = {"r2", "r3"}}};
+  input_.history[1] = {{"r1", "pass", 60.0, 0.9, {}, {}, {}},
+                       {"r3", "fail", 143.04, 1.4, {}, {}, {}},
+                       {"unknown", "pass", 1.0, 1.0, {}, {}, {}}};
+  input_.news[0].since = "a";
+  const json root = page();
+  EXPECT_EQ(root["nights"][0]["exit_code"], 0);
+  EXPECT_TRUE(root["nights"][1]["exit_code"].is_null());
+  EXPECT_EQ(root["groups"][0]["since_night"], 1);
+  const json history = json::parse(json_of_page_case(input_, 1))["history"];
+  EXPECT_EQ(history["night"], json::parse("[0, 1]"));
+  EXPECT_EQ(history["percent"], json::parse("[60, 143]"));
+  EXPECT_EQ(history["verdict"], json::parse(R"(["pass", "fail"])"));
+}
+
+TEST_F(PageData, NumbersThatJsonLacksAreNull) {
+  outcomes_[0].judgement.percent_of_limit = std::nan("");
+  outcomes_[0].outcome.errors.rms = HUGE_VAL;
+  const json root = page();
+  EXPECT_EQ(column(root, "percent_of_limit")["numbers"][0], 9999) << "beyond every limit";
+  EXPECT_TRUE(column(root, "rms")["numbers"][0].is_null());
+}
+
+std::string gunzip(const std::string& bytes) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string text(1 << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  text.resize(stream.total_out);
+  inflateEnd(&stream);
+  return text;
+}
+
+std::string from_base64(const std::string& text) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t bits = 0, count = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6U | static_cast<std::uint32_t>(digits.find(c));
+    if ((count += 6) >= 8) bytes += static_cast<char>(bits >> (count -= 8));
+  }
+  return bytes;
+}
+
+TEST(PageFile, HoldsTheDataCompressed) {
+  for (const std::string& text : {std::string("{}"), std::string("{\"a\":1}"), std::string("[1]"),
+                                  std::string(100'000, ' ') + "</script>"}) {
+    const auto page = page_with_data("<p id=x>@PLUMBLINE_DATA@</p>", text);
+    ASSERT_TRUE(page.has_value());
+    ASSERT_TRUE(page->starts_with("<p id=x>") && page->ends_with("</p>"));
+    EXPECT_EQ(gunzip(from_base64(page->substr(8, page->size() - 12))), text);
+    EXPECT_EQ(page->find("</script>"), std::string::npos);
+  }
+  EXPECT_THAT(to_string(page_with_data("<p></p>", "{}").error()), HasSubstr("no place for data"));
+}
+
+}  // namespace
+}  // namespace plumbline
