@@ -9,7 +9,9 @@
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
 #   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
 #                                   not started
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm]
+#   ci/setup.sh --page              also what the page of `plumbline report` is made with: node, npm
+#                                   and the packages of harness/report/page/package-lock.json
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -27,15 +29,16 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,13p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,15p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
     --fuzz) fuzz=1 ;;
     --slurm) slurm=1 ;;
+    --page) page=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -43,6 +46,17 @@ done
 ((python)) && packages+=("${python_packages[@]}")
 ((fuzz)) && packages+=("${fuzz_packages[@]}")
 ((slurm)) && packages+=("${slurm_packages[@]}")
+# node of whatever source does; Debian's npm needs Debian's node.
+if ((page)); then
+  command -v node >/dev/null || packages+=(nodejs)
+  command -v npm >/dev/null || packages+=(npm)
+fi
+page_folder="$(dirname "$ci")/harness/report/page"
+# npm writes this file last: the packages that are there.
+page_is_there() {
+  local installed="$page_folder/node_modules/.package-lock.json"
+  [[ -e "$installed" && ! "$page_folder/package-lock.json" -nt "$installed" ]]
+}
 
 missing=()
 for package in "${packages[@]}"; do
@@ -82,6 +96,11 @@ requirements=()
 ((python + numpy)) && mapfile -t requirements < <(missing_requirements)
 
 if ((check)); then
+  if ((page)) && ! page_is_there; then
+    echo "missing: the packages of harness/report/page"
+    echo "remedy: run ci/setup.sh --page (without root where no Debian package is missing)"
+    ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
+  fi
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
   ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
@@ -125,6 +144,12 @@ if ((${#missing[@]})); then
   fi
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if ((page)) && ! page_is_there; then
+  echo "installing the packages of harness/report/page"
+  (cd "$page_folder" && npm ci --silent --no-audit --no-fund)
+  touch "$page_folder/node_modules/.package-lock.json"
 fi
 
 if ((${#requirements[@]})); then

@@ -1,0 +1,240 @@
+// One case over nights: its error against the limit, and its time against its level.
+import * as Plot from "@observablehq/plot";
+import type { Decision, Detail, Night } from "./data.ts";
+import { plain_table } from "./data_table.ts";
+import { short } from "./dom.ts";
+import { figure } from "./figure.ts";
+import { change, commit, number, percent, words } from "./format.ts";
+
+export interface HistoryInput {
+  case_id: string;
+  history: Detail["history"];
+  nights: readonly Night[];
+  decisions: readonly Decision[];
+  since_night: number; // from which night on the case is news; -1: not known
+  chosen: string; // a night's name
+}
+
+interface Point {
+  night: number;
+  percent: number | null;
+  rms: number | null;
+  ratio: number | null;
+  level: number | null;
+  limit: number | null;
+  floor: number | null; // as far below the level as the limit is above it
+  verdict: string;
+  kind: "fine" | "failure" | "open";
+}
+
+// harness/judge/verdict.h
+const open_verdicts = ["ambiguous", "unconfirmed"];
+const failures = ["fail", "regressed", "crashed", "timeout", "out of memory", "error",
+                  "support mismatch", "mistrusted", "unexpected pass"];
+
+function kind_of(verdict: string): Point["kind"] {
+  const name = words(verdict);
+  return failures.includes(name) ? "failure" : open_verdicts.includes(name) ? "open" : "fine";
+}
+
+function points_of({ history }: HistoryInput): Point[] {
+  return history.night.map((night, i) => {
+    const [level, limit] = [history.level[i] ?? null, history.limit[i] ?? null];
+    return {
+      night,
+      percent: history.percent[i] ?? null,
+      rms: history.rms[i] ?? null,
+      ratio: history.ratio[i] ?? null,
+      level,
+      limit,
+      floor: level !== null && limit !== null ? 2 * level - limit : null,
+      verdict: history.verdict[i] ?? "",
+      kind: kind_of(history.verdict[i] ?? ""),
+    };
+  });
+}
+
+function said(input: HistoryInput, point: Point): string {
+  const night = input.nights[point.night];
+  const lines = [
+    night?.name ?? "",
+    `${words(point.verdict)}: ${percent(point.percent)} of the limit, ` +
+      `rms ${number(point.rms)} sigma`,
+  ];
+  if (point.ratio !== null) lines.push(`time ${number(point.ratio)} of the sentinel's`);
+  if (night?.commit) lines.push(`commit ${commit(night.commit)}`);
+  if (night?.suspect) lines.push("the night is suspect");
+  return lines.join("\n");
+}
+
+// Names of nights, as many as there is room for.
+function night_axis(nights: readonly Night[], width: number, from: number) {
+  const room = Math.max(2, Math.floor((width - 80) / 84));
+  const step = Math.max(1, Math.ceil((nights.length - from) / room));
+  const ticks: number[] = [];
+  for (let night = nights.length - 1; night >= from; night -= step) ticks.unshift(night);
+  return {
+    label: null,
+    domain: [from - 0.7, nights.length - 0.3],
+    ticks,
+    tickFormat: (night: number) => short(nights[night]?.name ?? "", 12),
+  };
+}
+
+// Behind everything: suspect nights, the chosen night, where the news begins, what was decided.
+function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
+  const suspect = input.nights.map((night, place) => ({ night, place }))
+    .filter(({ night, place }) => night.suspect && place >= from);
+  const chosen = input.nights.findIndex(({ name }) => name === input.chosen);
+  const decided = input.decisions.filter(({ night }) => night >= from);
+  return [
+    Plot.rect(suspect, { x1: ({ place }) => place - 0.5, x2: ({ place }) => place + 0.5,
+                         fill: "var(--hatch)", fillOpacity: 0.55,
+                         title: ({ night }) =>
+                           `${night.name} is suspect: ${short(night.why, 200)}` }),
+    chosen >= from ? Plot.ruleX([chosen], { stroke: "var(--muted)", strokeWidth: 6,
+                                            strokeOpacity: 0.35 }) : null,
+    input.since_night >= from
+      ? Plot.ruleX([input.since_night - 0.5], { stroke: "var(--red)", strokeDasharray: "2 3" })
+      : null,
+    Plot.ruleX(decided, { x: "night", stroke: "var(--purple)", strokeDasharray: "6 3",
+      title: ({ kind, who, why }: Decision) => `${kind} by ${who}: ${short(why, 200)}` }),
+    Plot.text(decided, { x: "night", text: ({ kind }: Decision) => kind, frameAnchor: "top-right",
+                         fill: "var(--purple)", textAnchor: "end", dx: -4, dy: 4,
+                         stroke: "var(--surface)" }),
+  ];
+}
+
+// A tick where the commit differs from the night before, with its name where there is room.
+function commit_marks(nights: readonly Night[], width: number, from: number): Plot.Markish[] {
+  const changes = nights.map(({ commit }, place) => ({ commit, place })).filter(
+    ({ commit, place }) => place >= from && commit !== "" && commit !== nights[place - 1]?.commit);
+  const pixels = (width - 80) / Math.max(1, nights.length - from);
+  let last = -Infinity;
+  const named = changes.filter(({ place }) => {
+    if ((place - last) * pixels < 14) return false;
+    last = place;
+    return true;
+  });
+  const title = ({ commit, place }: { commit: string; place: number }) =>
+    `${nights[place].name}: commit ${short(commit, 60)}`;
+  return [
+    Plot.text(changes, { x: "place", text: () => "|", frameAnchor: "top", dy: -2, fontSize: 8,
+                         title }),
+    Plot.text(named, { x: "place", text: (one) => commit(one.commit), frameAnchor: "top", dy: -10,
+                       rotate: -90, textAnchor: "start", fontSize: 9, fill: "var(--muted)",
+                       title }),
+  ];
+}
+
+function dots(input: HistoryInput, points: readonly Point[], y: (point: Point) => number | null) {
+  const of = (kind: Point["kind"]) =>
+    points.filter((point) => point.kind === kind && y(point) !== null);
+  const shared = { x: "night", y, title: (point: Point) => said(input, point), tip: true };
+  return [
+    Plot.dot(of("fine"), { ...shared, r: 3, fill: "var(--blue)" }),
+    Plot.dot(of("open"), { ...shared, symbol: "triangle", r: 5, fill: "var(--orange)" }),
+    Plot.dot(of("failure"), { ...shared, symbol: "times", r: 5, stroke: "var(--red)",
+                              strokeWidth: 2.5 }),
+  ];
+}
+
+function error_panel(input: HistoryInput, points: readonly Point[], width: number,
+                     from: number): Element {
+  const top = Math.max(110, ...points.map(({ percent }) => percent ?? 0));
+  const is_log = top > 500;
+  const y = ({ percent }: Point) =>
+    percent === null ? null : is_log ? Math.max(1, percent) : percent;
+  return Plot.plot({
+    width,
+    height: 230,
+    marginLeft: 52,
+    marginRight: 40,
+    marginTop: 58,
+    x: night_axis(input.nights, width, from),
+    y: { label: `\u2191 % of the limit${is_log ? " (log)" : ""}`, grid: true,
+         type: is_log ? "log" : "linear", domain: is_log ? [1, top * 1.2] : [0, top * 1.05],
+         ...(is_log ? { ticks: [1, 10, 100, 1000, 10000].filter((tick) => tick <= top * 1.2),
+                        tickFormat: (tick: number) => String(tick) } : {}) },
+    marks: [
+      ...backdrop(input, from),
+      Plot.ruleY([100], { stroke: "var(--red)", strokeWidth: 1.5 }),
+      Plot.text([100], { y: (value) => value, text: () => "limit", frameAnchor: "right",
+                         textAnchor: "start", dx: 5, fill: "var(--red)" }),
+      Plot.lineY(points, { x: "night", y, stroke: "var(--blue)" }),
+      ...dots(input, points, y),
+      ...commit_marks(input.nights, width, from),
+    ],
+  });
+}
+
+function time_panel(input: HistoryInput, points: readonly Point[], width: number,
+                    from: number): Element | null {
+  const timed = points.filter(({ ratio }) => ratio !== null);
+  if (timed.length === 0) return null;
+  const values = timed.flatMap(({ ratio, level, limit, floor }) =>
+    [ratio, level, limit, floor].filter((value) => value !== null));
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const margin = Math.max(0.05 * high, 0.08 * (high - low)); // so that noise looks flat
+  const changes = input.history.changes.map((place) => input.history.night[place] - 0.5);
+  const known = timed.filter(({ level }) => level !== null);
+  return Plot.plot({
+    width,
+    height: 200,
+    marginLeft: 52,
+    marginRight: 40,
+    x: night_axis(input.nights, width, from),
+    y: { label: "\u2191 time / sentinel's", grid: true, ticks: 5,
+         domain: [Math.max(0, low - margin), high + margin] },
+    marks: [
+      ...backdrop(input, from),
+      Plot.areaY(known.filter(({ limit }) => limit !== null),
+                 { x: "night", y1: "floor", y2: "limit", fill: "var(--band)", curve: "step" }),
+      Plot.lineY(known, { x: "night", y: "limit", stroke: "var(--red)", strokeDasharray: "5 3",
+                          curve: "step" }),
+      Plot.lineY(known, { x: "night", y: "level", stroke: "var(--ink)", strokeWidth: 2,
+                          curve: "step" }),
+      Plot.ruleX(changes, { stroke: "var(--orange)", strokeWidth: 2, strokeDasharray: "1 3" }),
+      Plot.text(changes, { x: (value) => value, text: () => "level changes", frameAnchor: "bottom",
+                           rotate: -90, textAnchor: "start", dy: -4, dx: -6, fill: "var(--orange)",
+                           stroke: "var(--surface)" }),
+      Plot.lineY(timed, { x: "night", y: "ratio", stroke: "var(--blue)", strokeOpacity: 0.6 }),
+      ...dots(input, timed, ({ ratio }) => ratio),
+    ],
+  });
+}
+
+export function history_figure(input: HistoryInput, width: number): HTMLElement {
+  const points = points_of(input);
+  // One run alone is no history; some nights before it show that the case was not there.
+  const from = Math.max(0, Math.min(points[0]?.night ?? 0, input.nights.length - 10));
+  const bad = points.filter(({ kind }) => kind !== "fine").length;
+  return figure({
+    title: `Over ${points.length} of ${input.nights.length} nights`,
+    label: `${short(input.case_id, 200)} over ${points.length} nights: ${bad} of them not fine. ` +
+      `Now at ${percent(points.at(-1)?.percent)} of its limit.`,
+    drawings: [error_panel(input, points, width, from), time_panel(input, points, width, from)],
+    text: "Circles are fine, crosses fail, triangles are open. Shaded nights are suspect: their " +
+      "times were set aside. Ticks on top are changes of the commit. The band about the level of " +
+      "the time is noise: its upper edge, dashed, is from where on the case is found to be slower.",
+    table: () => plain_table("History by night",
+      ["night", "commit", "verdict", "% of the limit", "rms (sigma)", "time / sentinel's", "level",
+       "limit", "from the level", "decided"],
+      [...points].reverse().map((point) => {
+        const night = input.nights[point.night];
+        const decided = input.decisions.filter((decision) => decision.night === point.night);
+        return [
+          `${night?.name ?? ""}${night?.suspect ? " (suspect)" : ""}`,
+          commit(night?.commit ?? ""),
+          words(point.verdict),
+          percent(point.percent),
+          number(point.rms),
+          number(point.ratio),
+          number(point.level),
+          number(point.limit),
+          change(point.ratio !== null && point.level ? point.ratio / point.level - 1 : null),
+          decided.map(({ kind, who, why }) => `${kind} by ${who}: ${short(why, 120)}`).join("; "),
+        ];
+      })),
+  });
+}

@@ -1,0 +1,128 @@
+// A table that its headers sort, of which 200 rows are drawn at a time.
+import { h, scrolling, type Child } from "./dom.ts";
+import { count, none } from "./format.ts";
+
+export interface TableColumn<Row> {
+  name: string;
+  title: string;
+  about?: string; // what the header says in full
+  numeric?: boolean;
+  key(row: Row): string | number | null; // what is sorted by
+  show?(row: Row): Child; // the key itself where absent
+}
+
+export interface Sort {
+  column: string; // "": as given
+  descending: boolean;
+}
+
+export interface TableOptions<Row> {
+  label: string;
+  columns: readonly TableColumn<Row>[];
+  rows: readonly Row[];
+  sort?: Sort;
+  on_sort?: (sort: Sort) => void; // absent: the table sorts itself
+  class_of?: (row: Row) => string;
+  noun?: string;
+}
+
+const at_once = 200;
+
+function compare(a: string | number | null, b: string | number | null): number {
+  if (a === null || a === "") return b === null || b === "" ? 0 : 1; // what is absent comes last
+  if (b === null || b === "") return -1;
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function sorted<Row>(rows: readonly Row[], columns: readonly TableColumn<Row>[],
+                            sort: Sort): readonly Row[] {
+  const column = columns.find(({ name }) => name === sort.column);
+  if (column === undefined) return rows;
+  const keys = new Map(rows.map((row) => [row, column.key(row)]));
+  return [...rows].sort((a, b) => {
+    const [x, y] = [keys.get(a) ?? null, keys.get(b) ?? null];
+    const is_absent = x === null || x === "" || y === null || y === "";
+    return sort.descending && !is_absent ? compare(y, x) : compare(x, y);
+  });
+}
+
+function cells<Row>(columns: readonly TableColumn<Row>[], row: Row): HTMLElement[] {
+  return columns.map((column) => {
+    const key = column.key(row);
+    const child = column.show ? column.show(row) : key === null || key === "" ? none : key;
+    return h("td", { class: column.numeric ? "number" : null }, child);
+  });
+}
+
+export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
+  const { columns, noun = "row" } = options;
+  let sort = options.sort ?? { column: "", descending: false };
+  let rows = sorted(options.rows, columns, sort);
+  let shown = 0;
+  const body = h("tbody");
+  const status = h("span", { role: "status" });
+  const more: HTMLButtonElement =
+    h("button", { type: "button", onclick: () => show_more() }, `Show ${at_once} more`);
+  const foot = h("p", { class: "small-print" }, status, " ", more);
+  const heads = columns.map((column) => {
+    const button = h("button", {
+      type: "button",
+      class: "sort",
+      title: column.about ?? null,
+      "data-key": `sort:${options.label}:${column.name}`,
+      onclick: () => sort_by(column),
+    }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }));
+    return h("th", { scope: "col", class: column.numeric ? "number" : null }, button);
+  });
+
+  function mark_heads(): void {
+    heads.forEach((head, i) => {
+      const is_key = columns[i].name === sort.column;
+      if (is_key) head.setAttribute("aria-sort", sort.descending ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+      const arrow = !is_key ? "" : sort.descending ? " \u25be" : " \u25b4";
+      head.querySelector(".arrow")!.textContent = arrow;
+    });
+  }
+  // The largest number first, as failures are large; words from A on; then the other way round.
+  function sort_by(column: TableColumn<Row>): void {
+    const is_key = column.name === sort.column;
+    const descending = is_key ? !sort.descending : column.numeric === true;
+    sort = { column: column.name, descending };
+    if (options.on_sort) return options.on_sort(sort);
+    rows = sorted(options.rows, columns, sort);
+    shown = 0;
+    body.replaceChildren();
+    show_more();
+  }
+  function show_more(): void {
+    const until = Math.min(rows.length, shown + at_once);
+    for (const row of rows.slice(shown, until))
+      body.append(h("tr", { class: options.class_of?.(row) }, cells(columns, row)));
+    shown = until;
+    mark_heads();
+    const plural = rows.length === 1 ? noun : `${noun}s`;
+    status.textContent = shown === rows.length
+      ? `${count(rows.length)} ${plural}.`
+      : `${count(shown)} of ${count(rows.length)} ${plural}.`;
+    more.hidden = shown === rows.length;
+  }
+
+  show_more();
+  return h("div", { class: "data-table" },
+    scrolling(options.label, h("table", null,
+      h("caption", { class: "hidden" }, options.label),
+      h("thead", null, h("tr", null, heads)), body)),
+    foot);
+}
+
+// A table of few rows that needs no sorting; the first column names the row.
+export function plain_table(label: string, titles: readonly string[],
+                            rows: readonly (readonly Child[])[]): HTMLElement {
+  return scrolling(label, h("table", null,
+    h("caption", { class: "hidden" }, label),
+    h("thead", null, h("tr", null, titles.map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", null, rows.map((row) => h("tr", null, row.map((child, i) =>
+      i === 0 ? h("th", { scope: "row" }, child) : h("td", null, child)))))));
+}

@@ -1,0 +1,44 @@
+// A picture with its title, what it shows in words, and the same figures as a table.
+import { fresh_id, h, type Child } from "./dom.ts";
+
+export interface FigureOptions {
+  title: string;
+  label: string; // what the picture shows, for who does not see it
+  drawings: readonly (Element | null)[];
+  text?: Child; // below the picture: how to read it
+  table: () => HTMLElement; // made when somebody opens it
+}
+
+// Plot names its marks, which nothing needs where the whole is one image with one name.
+export function as_image<E extends Element>(drawing: E, label: string): E {
+  for (const inner of drawing.querySelectorAll("[aria-label], [aria-description]")) {
+    inner.removeAttribute("aria-label");
+    inner.removeAttribute("aria-description");
+  }
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", label);
+  return drawing;
+}
+
+export function as_table(table: () => HTMLElement): HTMLElement {
+  const details: HTMLDetailsElement = h("details", {
+    class: "as-table",
+    ontoggle: () => {
+      if (details.open && details.childElementCount === 1) details.append(table());
+    },
+  }, h("summary", null, "Show as table"));
+  return details;
+}
+
+export function figure(options: FigureOptions): HTMLElement {
+  const id = fresh_id("figure");
+  const drawings = options.drawings.filter((drawing) => drawing !== null);
+  drawings.forEach((drawing, i) =>
+    as_image(drawing, drawings.length > 1 ? `${options.label} (${i + 1} of ${drawings.length})`
+                                          : options.label));
+  return h("figure", { "aria-labelledby": id },
+    h("figcaption", { id }, options.title),
+    h("div", { class: "drawing" }, drawings),
+    options.text && h("p", { class: "small-print" }, options.text),
+    as_table(options.table));
+}

@@ -1,0 +1,106 @@
+// Numbers, times and names as people read them, in the words of the terminal's reports.
+import type { Outlook, State } from "./data.ts";
+import { h } from "./dom.ts";
+
+export const none = "\u2013"; // where nothing was measured
+
+type Maybe = number | null | undefined;
+
+function is_number(value: Maybe): value is number {
+  return value !== null && value !== undefined && Number.isFinite(value);
+}
+
+// Four digits.
+export function number(value: Maybe): string {
+  if (!is_number(value)) return none;
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(2).replace("e+", "e");
+  return String(Number(value.toPrecision(4)));
+}
+
+export function percent(value: Maybe): string {
+  if (!is_number(value)) return none;
+  return value >= 9999 ? "> 9999 %" : `${value.toFixed(0)} %`;
+}
+
+// 0.052 as "+5.2 %".
+export function change(value: Maybe): string {
+  if (!is_number(value)) return none;
+  return `${value < 0 ? "\u2212" : "+"}${Math.abs(100 * value).toFixed(1)} %`;
+}
+
+export function duration(ns: Maybe): string {
+  if (!is_number(ns)) return none;
+  const four = (value: number) => String(Number(value.toPrecision(4)));
+  if (ns < 1e3) return `${four(ns)} ns`;
+  if (ns < 1e6) return `${four(ns / 1e3)} us`;
+  if (ns < 1e9) return `${four(ns / 1e6)} ms`;
+  return `${four(ns / 1e9)} s`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en");
+}
+
+// "1 case", "2,670 cases".
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+// A number short enough for a cell of 30 pixels: "4.2", "381", "12k".
+export function tiny(value: number): string {
+  if (value < 9.95) return value.toFixed(1);
+  if (value < 999.5) return value.toFixed(0);
+  return value < 99_950 ? `${(value / 1000).toFixed(0)}k` : ">99k";
+}
+
+export function share(value: number): string {
+  return `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+}
+
+// "2027-01-30 02:14 UTC" of an ISO 8601 time; any other text unchanged.
+export function time(text: string): string {
+  const found = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)/.exec(text);
+  return found ? `${found[1]} ${found[2]} UTC` : text;
+}
+
+export function commit(text: string): string {
+  return /^[0-9a-f]{12,}/.test(text) ? text.slice(0, 7) : text.slice(0, 24);
+}
+
+// "expected failure" of expected_failure.
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+// One word of a shell.
+export function shell_quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+const signs: Record<Outlook, string> = {
+  fine: "\u2713",
+  failure: "\u2715",
+  open: "?",
+  unmeasured: none,
+};
+const state_outlooks: Record<State, Outlook> = {
+  fine: "fine",
+  "not fine": "failure",
+  open: "open",
+  "nothing measured": "unmeasured",
+};
+export function outlook_of_state(state: State): Outlook {
+  return state_outlooks[state] ?? "unmeasured";
+}
+export function sign(outlook: string): string {
+  return signs[outlook as Outlook] ?? none;
+}
+
+// A verdict or state as a sign and a word: the colour is never alone.
+export function mark(outlook: string, text: string): HTMLElement {
+  const known = outlook in signs ? outlook : "unmeasured";
+  return h("span", { class: `mark mark-${known}` },
+    h("span", { class: "sign", "aria-hidden": "true" }, sign(known)), " ", words(text));
+}

@@ -1,0 +1,31 @@
+// Gets the report: out of this file, or from the server that this page came from.
+import type { CaseAnswer, Report } from "./data.ts";
+
+async function unzipped(base64: string): Promise<string> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+async function json_of(path: string): Promise<unknown> {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`${path}: the server answered ${answer.status}`);
+  return answer.json();
+}
+
+export async function load_report(): Promise<Report> {
+  const text = document.getElementById("report-data")?.textContent?.trim() ?? "";
+  // "@" is in no base64: the template was not filled.
+  const report = (text === "" || text.startsWith("@")
+    ? await json_of("/api/report")
+    : JSON.parse(await unzipped(text))) as Report;
+  if (report.schema !== 1)
+    throw new Error(`the report has schema ${String(report.schema)}, and this page reads 1`);
+  return report;
+}
+
+export async function load_case(row: number): Promise<CaseAnswer> {
+  return (await json_of(`/api/case?row=${row}`)) as CaseAnswer;
+}

@@ -1,0 +1,85 @@
+// The newest nights as a row of buttons: what part of each was fine, failed, was open, was not
+// measured.
+import type { Night } from "./data.ts";
+import { h, short } from "./dom.ts";
+import { commit, count, sign, time } from "./format.ts";
+import type { Page } from "./page.ts";
+import { roving } from "./roving.ts";
+
+export function outlook_of_night(night: Night): "fine" | "failure" | "open" | "unmeasured" {
+  if (night.failures > 0) return "failure";
+  if (night.open > 0) return "open";
+  return night.fine > 0 ? "fine" : "unmeasured";
+}
+
+export function night_in_words(night: Night): string {
+  const parts = [
+    `${count(night.fine)} fine`,
+    `${count(night.failures)} failing`,
+    `${count(night.open)} open`,
+    `${count(night.unmeasured)} not measured`,
+  ];
+  const end = night.exit_code === null ? "; unfinished" : "";
+  const suspect = night.suspect ? `; suspect: ${night.why || "its times were set aside"}` : "";
+  return `${night.name}: ${parts.join(", ")}${end}${suspect}`;
+}
+
+function bar(night: Night): HTMLElement {
+  const part = (name: string, value: number) =>
+    value > 0 && h("span", { class: `part part-${name}`, style: { "flex-grow": String(value) } });
+  const is_empty = night.fine + night.failures + night.open + night.unmeasured === 0;
+  return h("span", { class: `bar${night.suspect ? " bar-suspect" : ""}`, "aria-hidden": "true" },
+    part("failure", night.failures), part("open", night.open), part("fine", night.fine),
+    part("unmeasured", is_empty ? 1 : night.unmeasured));
+}
+
+// As plumbline takes it: a night by its name, a run by the first digits of its id.
+function name_of({ name, run_ids }: Night): string {
+  return run_ids.some((id) => id.startsWith(name)) ? name : `night:${name}`;
+}
+
+function about(page: Page, night: Night): HTMLElement {
+  const events = night.events ?? [];
+  return h("div", { class: "about-night" },
+    h("p", null, `${short(night_in_words(night), 600)}. `,
+      night.commit !== "" && `Commit ${commit(night.commit)}. `,
+      `Started ${time(night.started_at)}. `,
+      h("a", { href: page.link({ panel: "history" }) }, "Show it in the history"), ". ",
+      "Its own page: ", h("code", null, `plumbline report ${name_of(night)}`)),
+    events.length > 0 && h("ul", null, events.map(({ kind, who, at, detail }) =>
+      h("li", null, `${kind} by ${who}, ${time(at)}: ${short(detail, 300)}`))));
+}
+
+export function night_strip(page: Page): HTMLElement {
+  const { nights } = page.model.report;
+  if (nights.length === 0)
+    return h("p", { class: "small-print" }, "No night is known before this run.");
+  const buttons = nights.map((night, place) => {
+    const outlook = outlook_of_night(night);
+    const mark = outlook === "fine" ? (night.suspect ? "~" : "") : sign(outlook);
+    const is_chosen = night.name === page.state.night;
+    const text = short(night_in_words(night), 300);
+    return h("button", {
+      type: "button",
+      class: `night${place === nights.length - 1 ? " night-last" : ""}`,
+      title: text,
+      "aria-label": text,
+      "aria-pressed": String(is_chosen),
+      "data-key": `night:${night.name}`,
+      onclick: () => page.go({ night: is_chosen ? "" : night.name }),
+    }, h("span", { class: `night-mark text-${outlook}`, "aria-hidden": "true" }, mark), bar(night));
+  });
+  const strip = h("div", { class: "strip", role: "group", "aria-label": "Nights, oldest first" },
+    buttons);
+  const chosen = nights.findIndex(({ name }) => name === page.state.night);
+  const current = buttons[chosen >= 0 ? chosen : buttons.length - 1];
+  roving(strip, [buttons], current);
+  requestAnimationFrame(() => (strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2));
+  return h("div", null, strip,
+    h("p", { class: "strip-ends small-print" },
+      h("span", null, nights[0].name),
+      h("span", { class: "strip-middle" }, "height: share of the cases; ",
+        `${sign("failure")} failing, ${sign("open")} open, ~ suspect, hatched: not measured`),
+      h("span", null, nights[nights.length - 1].name)),
+    chosen >= 0 && about(page, nights[chosen]));
+}

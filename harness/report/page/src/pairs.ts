@@ -1,0 +1,83 @@
+// Cases that differ in one dimension only, as pairs to compare.
+import type { CaseTable } from "./case_table.ts";
+import { title_of } from "./dimensions.ts";
+
+export interface Side {
+  table: CaseTable;
+  rows: readonly number[];
+}
+
+export interface Pair {
+  problem: string; // what both have in common, as a part of their case ids
+  a: number; // rows of their tables
+  b: number;
+}
+
+export interface Pairs {
+  pairs: Pair[];
+  ignored: string[]; // titles of further dimensions that may differ
+  only_a: number; // cases without a partner
+  only_b: number;
+}
+
+// What follows from a dimension, and may differ with it: first what always does, then what is let
+// go of where nothing matches otherwise.
+const following: Record<string, string[][]> = {
+  report: [[], ["machine", "arch", "device"]],
+  kernel: [["tensor_cores"], ["tensor_cores", "device", "arch", "machine"]],
+  arch: [["device", "machine", "tensor_cores"]],
+  device: [["arch", "machine", "tensor_cores"]],
+  machine: [[], ["arch", "device", "tensor_cores"]],
+  tensor_cores: [[], ["kernel"], ["kernel", "device", "arch", "machine"]],
+  suite: [["case_group", "tier"]],
+};
+const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that no case id names
+
+// A case id without what names the dropped dimensions.
+function common_id(table: CaseTable, row: number, dropped: ReadonlySet<string>): string {
+  let id = table.text("case_id", row);
+  const kernel = table.text("kernel", row);
+  if (id.startsWith(`${kernel}/`)) id = id.slice(kernel.length + 1);
+  const dtype = table.text("dtype", row);
+  const kept = id.split("/").filter((part) => {
+    if (dropped.has("dtype") && part === dtype) return false;
+    const at = part.indexOf("=");
+    return at < 0 || !dropped.has(part.slice(0, at));
+  });
+  return kept.join("/");
+}
+
+function by_problem({ table, rows }: Side, dropped: ReadonlySet<string>): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const row of rows) {
+    const keys = [common_id(table, row, dropped)];
+    if (!dropped.has("kernel")) keys.push(table.text("kernel", row));
+    for (const name of placed) if (!dropped.has(name)) keys.push(table.text(name, row));
+    const key = keys.join("\n");
+    const before = found.get(key);
+    // Of a case that several suites have, the one that was measured.
+    if (before === undefined || table.number("rms", before) === null) found.set(key, row);
+  }
+  return found;
+}
+
+export function pairs_of(dimension: string, a: Side, b: Side): Pairs {
+  for (const ignored of following[dimension] ?? [[]]) {
+    const dropped = new Set([dimension, ...ignored]);
+    const [of_a, of_b] = [by_problem(a, dropped), by_problem(b, dropped)];
+    const pairs: Pair[] = [];
+    for (const [key, row] of of_a) {
+      const partner = of_b.get(key);
+      if (partner !== undefined)
+        pairs.push({ problem: key.split("\n")[0], a: row, b: partner });
+    }
+    if (pairs.length === 0) continue;
+    return {
+      pairs,
+      ignored: ignored.map(title_of),
+      only_a: of_a.size - pairs.length,
+      only_b: of_b.size - pairs.length,
+    };
+  }
+  return { pairs: [], ignored: [], only_a: a.rows.length, only_b: b.rows.length };
+}

@@ -1,0 +1,198 @@
+// One case: what is wrong with it in words, how to repeat it, and where its errors lie.
+import { error_map, head_strip, shares_bar } from "./case_pictures.ts";
+import { histogram } from "./chart_histogram.ts";
+import type { Detail } from "./data.ts";
+import { dimensions_of, label_of } from "./dimensions.ts";
+import { clipped, command, empty, h, short, type Child } from "./dom.ts";
+import { facts, section, since_text } from "./parts.ts";
+import { change, count, duration, mark, number, percent, plural, shell_quoted } from "./format.ts";
+import { history_of_case } from "./panel_history.ts";
+import { plain_table } from "./data_table.ts";
+import { statistic_name, statistic_rows } from "./statistics.ts";
+import { full_width, half_width, type Page } from "./page.ts";
+
+function worst_text(worst: NonNullable<Detail["worst"]>): string {
+  const value = (of: number | null) => (of === null ? "no number" : String(of));
+  const where = worst.column < 0
+    ? `sample ${worst.sample} head ${worst.head} row ${worst.row} (LSE)`
+    : `sample ${worst.sample} head ${worst.head} row ${worst.row} column ${worst.column}`;
+  const text = `Worst (${statistic_name(worst.statistic)}): ${where}, ` +
+    `${plural(worst.visible_keys, "visible key")}. Got ${value(worst.got)}, expected ` +
+    value(worst.expected);
+  if (worst.got === null || worst.expected === null) return `${text}.`;
+  const error = worst.got - worst.expected;
+  const in_ulp = worst.column < 0 ? "" : `, ${number(error / worst.ulp)} ulp of the output`;
+  return `${text}; the error of ${number(error)} is ${number(error / worst.sigma)} sigma${in_ulp}.`;
+}
+
+function neighbours(page: Page, row: number): HTMLElement | null {
+  const { bad } = page.model;
+  if (bad.length === 0) return null;
+  const place = bad.indexOf(row);
+  const link = (to: number | undefined, text: string, key: string) =>
+    to === undefined
+      ? h("span", { class: "muted" }, text)
+      : h("a", { href: page.link(page.model.choice(to)), title:
+          short(page.model.cases.text("case_id", to)), rel: key === "j" ? "next" : "prev" },
+          text, " ", h("kbd", null, key));
+  const where = `${place < 0 ? "" : `${place + 1} of `}${count(bad.length)} not fine`;
+  return h("nav", { class: "neighbours", "aria-label": "Cases that are not fine" },
+    link(place < 0 ? undefined : bad[place - 1], "\u2190 previous", "k"),
+    h("span", { class: "muted" }, where),
+    link(bad[place + 1], "next \u2192", "j"));
+}
+
+function head(page: Page, row: number, detail: Detail | undefined): Child {
+  const { cases } = page.model;
+  const at = cases.number("percent_of_limit", row);
+  const nearest = cases.text("nearest_statistic", row);
+  return [
+    h("h1", { class: "cause", tabindex: -1 }, clipped(page.model.cause(row), 600)),
+    h("p", { class: "verdict-line" },
+      mark(cases.outlook(row), cases.text("verdict", row)), " ",
+      at !== null && `${percent(at)} of the limit`,
+      at !== null && nearest !== "" && ` (${statistic_name(nearest)})`,
+      group_text(page, row)),
+    h("p", { class: "case-id" }, h("code", null, clipped(cases.text("case_id", row), 300))),
+    detail && detail.reproduce !== ""
+      ? [h("h2", { class: "label" }, "Reproduce"),
+         command(detail.reproduce, "the line that repeats this case")]
+      : null,
+    neighbours(page, row),
+  ];
+}
+
+function group_text(page: Page, row: number): Child {
+  const group = page.model.group(row);
+  if (group === undefined) return null;
+  const others = group.cases.length - 1;
+  return h("span", { class: "muted" }, `, ${since_text(page.model, group)}`,
+    others > 0 && [", ", h("a", { href: page.link({ panel: "cases", query: "", filters: [
+      { column: "kernel", value: page.model.cases.text("kernel", row) },
+      { column: "cause", value: page.model.cases.text("cause", row) }] }) },
+      `${plural(others, "more case")} with this cause`)]);
+}
+
+function findings(detail: Detail): HTMLElement | null {
+  const { findings, notes, reason, location, looser_rung, worst } = detail;
+  const lines: Child[] = [
+    ...findings.map(({ text }) => h("li", null, clipped(text, 600))),
+    reason !== "" && h("li", null, "Reason: ", clipped(reason, 600)),
+    location !== "" && h("li", null, "Where: ", clipped(location, 600)),
+    worst !== null && h("li", null, worst_text(worst)),
+    looser_rung !== "" &&
+      h("li", null, "A looser spec would explain it: ", clipped(looser_rung, 300)),
+    ...notes.map((note) => h("li", null, "Note: ", clipped(note, 600))),
+  ].filter((line) => line !== false);
+  const errors = statistic_rows(detail);
+  if (lines.length === 0 && errors.length === 0) return null;
+  return section("What was found",
+    lines.length > 0 && h("ul", { class: "findings" }, lines),
+    errors.length > 0 && plain_table("Errors and their limits",
+      ["statistic", "value", "limit", "% of the limit"], errors));
+}
+
+function pictures(detail: Detail): Child {
+  const { picture, heads, worst } = detail;
+  if (picture === null && heads.length === 0 && (worst === null || worst.shares.length === 0))
+    return section("Where the errors lie", empty(
+      "Nothing was compared in this case, so there is no picture: its kernel gave no output that " +
+      "could be judged, or an older plumbline ran it, which kept none."));
+  const left = [
+    heads.length > 0 && head_strip(detail),
+    worst !== null && worst.shares.length > 0 && shares_bar(worst),
+  ];
+  return [
+    h("div", { class: "two-columns" },
+      section("Where the errors lie",
+        picture !== null && error_map(picture, detail.limits["peak"]), left),
+      picture !== null && section("Is it rounding?", histogram(picture, half_width()))),
+  ];
+}
+
+function contract(detail: Detail): HTMLElement {
+  const { contract, launched } = detail;
+  return section("What it promises and what ran", facts([
+    ["Judged by the spec", contract.spec],
+    ["Declared by the kernel", contract.declared],
+    ["Promises", contract.promises],
+    ["Padded rows", contract.policy],
+    ["Launched", launched.what],
+    ["Build", launched.build],
+    ["Tensor cores", launched.tensor_cores],
+    ["Registers a thread", launched.registers === null ? "" : String(launched.registers)],
+    ["Bytes spilled a thread", launched.spills === null ? "" : String(launched.spills)],
+    ["Shared memory", launched.shared_bytes === null ? ""
+      : `${number(launched.shared_bytes / 1000)} KB a block`],
+    ["Saved to", detail.saved_to],
+  ]));
+}
+
+function time_of(detail: Detail): HTMLElement | null {
+  const { time } = detail;
+  if (time === null) return null;
+  return section("Time", facts([
+    ["A call", `${duration(time.ns)} (median; MAD ${duration(time.mad_ns)})`],
+    ["Over the sentinel's", number(time.ratio)],
+    ["Level of the nights before", number(time.level)],
+    ["Slower from", number(time.limit)],
+    ["From the level", change(time.change)],
+    ["Found", time.finding || "not judged yet: too few nights"],
+    ["Asked again", time.confirmation === "" ? "" : `${time.confirmation} by fresh processes` +
+      (time.fresh.length > 0 ? `: ${time.fresh.map(number).join(", ")}` : "")],
+  ]));
+}
+
+function figures(page: Page, row: number): HTMLElement {
+  const { cases } = page.model;
+  const value = (name: string) => cases.number(name, row);
+  return section("Figures of the case", facts([
+    ["% of the limit", percent(value("percent_of_limit"))],
+    ["rms", `${number(value("rms"))} sigma`],
+    ["peak", `${number(value("peak"))} sigma`],
+    ["Time of a call", duration(value("time_ns"))],
+    ["Over the sentinel's", number(value("time_ratio"))],
+    ["From the level", change(value("gate_change"))],
+    ["Took in all", value("wall_ms") === null ? "" : `${number(value("wall_ms"))} ms`],
+    ...dimensions_of(cases).filter(({ name }) => name !== "cause").map(({ name, title }) =>
+      [title, h("a", { href: page.link({ panel: "cases", query: "",
+        filters: [{ column: name, value: cases.text(name, row) }] }) },
+        short(label_of(cases.text(name, row)), 120))] as [string, Child]),
+  ]));
+}
+
+function without_detail(page: Page, row: number): Child {
+  const shown = page.model.show_command(row);
+  if (!page.model.report.live)
+    return section("Pictures", empty("The page holds pictures and history of the cases that are " +
+      "not fine and of those nearest to their limit. This command draws this one's:", shown));
+  const box = section("Pictures", h("p", { role: "status" }, "Asking the database\u2026"));
+  page.model.ask_detail(row).then(() => page.redraw(), (error: unknown) => box.replaceChildren(
+    h("h2", null, "Pictures"),
+    empty(`The server did not answer for this case (${String(error)}). This command draws it:`,
+      shown)));
+  return box;
+}
+
+export function case_panel(page: Page): Child {
+  const row = page.model.chosen_row(page.state);
+  if (row < 0)
+    return [h("h1", { tabindex: -1 }, "No case is chosen"),
+      page.state.case_id !== ""
+        ? empty(`This report has no case ${short(page.state.case_id, 300)}; it may be of another ` +
+            "run. Ask for its history:", `plumbline history ${shell_quoted(page.state.case_id)}`)
+        : h("p", null, "Choose one in the ", h("a", { href: page.link({ panel: "cases" }) },
+            "table of cases"), ", or a cell of the ",
+            h("a", { href: page.link({ panel: "matrix" }) }, "matrix"), ".")];
+  const detail = page.model.detail(row);
+  if (detail === undefined)
+    return [head(page, row, detail), without_detail(page, row), figures(page, row)];
+  return [
+    head(page, row, detail),
+    findings(detail),
+    pictures(detail),
+    section("Over the nights", history_of_case(page, row, full_width())),
+    h("div", { class: "two-columns" }, contract(detail), time_of(detail)),
+    figures(page, row),
+  ];
+}

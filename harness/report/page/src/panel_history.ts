@@ -1,0 +1,154 @@
+// A case over nights, or where none is chosen, all cases over nights.
+import * as Plot from "@observablehq/plot";
+import { history_figure } from "./chart_history.ts";
+import { data_table } from "./data_table.ts";
+import type { Night } from "./data.ts";
+import { empty, h, short, type Child } from "./dom.ts";
+import { figure } from "./figure.ts";
+import { commit, mark, plural, shell_quoted, time, change } from "./format.ts";
+import { night_in_words, night_strip, outlook_of_night } from "./night_strip.ts";
+import { full_width, type Page } from "./page.ts";
+import { case_link, group_state, section, since_text, size_text } from "./parts.ts";
+
+export function history_of_case(page: Page, row: number, width: number): HTMLElement {
+  const { model, state } = page;
+  const case_id = model.cases.text("case_id", row);
+  const detail = model.detail(row);
+  const asking = `plumbline history ${shell_quoted(case_id)}`;
+  if (detail === undefined)
+    return empty("The page holds the history of the cases that are not fine and of those nearest " +
+      "to their limit. This command draws that of this case:", asking);
+  if (detail.history.night.length === 0)
+    return empty("No run that was stored before has this case. Nightly runs into one database " +
+      "make a history:", "ci/nightly.sh --history history.db");
+  return history_figure({
+    case_id,
+    history: detail.history,
+    nights: model.report.nights,
+    decisions: model.decisions(case_id),
+    since_night: model.group(row)?.since_night ?? -1,
+    chosen: state.night,
+  }, width);
+}
+
+function counts_drawing(nights: readonly Night[], chosen: string, width: number): Element {
+  const room = Math.max(2, Math.floor((width - 80) / 84));
+  const step = Math.max(1, Math.ceil(nights.length / room));
+  const ticks = nights.map((_, place) => place)
+    .filter((place) => (nights.length - 1 - place) % step === 0);
+  const bars = nights.map((night, place) => ({ night, place }));
+  type Bar = (typeof bars)[number];
+  const shared = {
+    x1: ({ place }: Bar) => place - 0.35,
+    x2: ({ place }: Bar) => place + 0.35,
+    title: ({ night }: Bar) => short(night_in_words(night), 300),
+    tip: true,
+  };
+  const at = nights.findIndex(({ name }) => name === chosen);
+  return Plot.plot({
+    width,
+    height: 220,
+    marginLeft: 52,
+    x: { label: null, domain: [-0.7, nights.length - 0.3], ticks,
+         tickFormat: (place: number) => short(nights[place]?.name ?? "", 12) },
+    y: { label: "\u2191 cases that fail or are open", grid: true, ticks: 5, nice: true,
+         domain: [0, Math.max(4, ...nights.map(({ failures, open }) => failures + open))] },
+    marks: [
+      Plot.rect(bars.filter(({ night }) => night.suspect),
+                { x1: ({ place }: Bar) => place - 0.5, x2: ({ place }: Bar) => place + 0.5,
+                  fill: "var(--hatch)", fillOpacity: 0.55 }),
+      at >= 0 ? Plot.ruleX([at], { stroke: "var(--muted)", strokeWidth: 6, strokeOpacity: 0.35 })
+              : null,
+      Plot.rect(bars.filter(({ night }) => night.failures > 0),
+                { ...shared, y1: () => 0, y2: ({ night }: Bar) => night.failures,
+                  fill: "var(--red-bar)" }),
+      Plot.rect(bars.filter(({ night }) => night.open > 0),
+                { ...shared, y1: ({ night }: Bar) => night.failures,
+                  y2: ({ night }: Bar) => night.failures + night.open, fill: "var(--orange)" }),
+      Plot.ruleY([0]),
+    ],
+  });
+}
+
+function nights_table(nights: readonly Night[]): HTMLElement {
+  return data_table({
+    label: "Nights",
+    noun: "night",
+    rows: [...nights].reverse(),
+    columns: [
+      { name: "name", title: "night", key: (night) => night.name },
+      { name: "outlook", title: "state", key: outlook_of_night, show: (night) =>
+          mark(outlook_of_night(night), night.exit_code === null ? "unfinished"
+            : `exit code ${night.exit_code}`) },
+      { name: "failures", title: "failing", numeric: true, key: ({ failures }) => failures },
+      { name: "open", title: "open", numeric: true, key: ({ open }) => open },
+      { name: "fine", title: "fine", numeric: true, key: ({ fine }) => fine },
+      { name: "unmeasured", title: "not measured", numeric: true,
+        key: ({ unmeasured }) => unmeasured },
+      { name: "shift", title: "shift of all times", numeric: true, key: ({ shift }) => shift,
+        show: ({ shift }) => change(shift) },
+      { name: "suspect", title: "suspect",
+        key: ({ suspect, why }) => (suspect ? why || "yes" : ""),
+        show: ({ suspect, why }) => (suspect ? short(why || "yes", 160) : "no") },
+      { name: "commit", title: "commit", key: (night) => night.commit,
+        show: (night) => h("code", null, commit(night.commit)) },
+      { name: "started", title: "started", key: (night) => night.started_at,
+        show: (night) => time(night.started_at) },
+    ],
+  });
+}
+
+function of_all(page: Page): Child {
+  const { nights } = page.model.report;
+  if (nights.length === 0)
+    return empty("The database has no run before this one. Nightly runs into one database make a " +
+      "history:", "ci/nightly.sh --history history.db");
+  const width = full_width();
+  return section("All cases", figure({
+    title: `${plural(nights.length, "night")}, oldest first`,
+    label: `Failing and open cases of ${nights.length} nights; the newest: ` +
+      short(night_in_words(nights[nights.length - 1]), 200),
+    drawings: [counts_drawing(nights, page.state.night, width)],
+    text: "Red: failing. Orange, on top: open. Shaded: the night is suspect.",
+    table: () => nights_table(nights),
+  }));
+}
+
+// What the history can be shown of: the news, each by its lead.
+function choices(page: Page): HTMLElement | null {
+  const { model } = page;
+  const groups = model.report.groups.map((group, place) => ({ group, place }))
+    .filter(({ group }) => group.cases.length > 0);
+  if (groups.length === 0) return null;
+  return section("Of what is news", h("ul", { class: "plain-list" }, groups.slice(0, 50).map(
+    ({ group, place }) => h("li", null,
+      h("a", { href: page.link({ ...group_state(model, place), panel: "history" }) },
+        short(group.title, 160)),
+      h("span", { class: "muted" },
+        ` ${group.kernel}, ${size_text(group)}, ${since_text(model, group)}`)))));
+}
+
+export function history_panel(page: Page): Child {
+  const { model, state } = page;
+  const row = model.chosen_row(state);
+  const group = model.report.groups[state.group];
+  const others = (group?.cases ?? []).filter((other) => other !== row && row >= 0).slice(0, 5);
+  const width = full_width();
+  return [
+    h("h1", { tabindex: -1 }, row < 0 ? "History" : "History of one case"),
+    section("Nights", night_strip(page)),
+    row >= 0 && section(short(model.cases.text("case_id", row), 300),
+      h("p", null, case_link(page, row), " ", h("a", { class: "chip", href:
+        page.link({ case_id: "", row: -1, group: -1 }) }, "all cases instead")),
+      history_of_case(page, row, width)),
+    row >= 0 && others.length > 0 && group?.cases.includes(row) &&
+      section("Others of its group", others.map((other) =>
+        h("div", null, h("h3", null, case_link(page, other)),
+          history_of_case(page, other, width)))),
+    of_all(page),
+    choices(page),
+    h("p", { class: "small-print" },
+      `${plural(model.report.decisions.length, "decision")} of people (accept, pin, acknowledge) ` +
+      "stand in the history of the cases they speak of."),
+  ];
+}

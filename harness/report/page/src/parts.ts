@@ -1,0 +1,64 @@
+// Pieces that several panels are made of.
+import { clipped, h, short, type Child } from "./dom.ts";
+import { commit, plural } from "./format.ts";
+import type { Group } from "./data.ts";
+import type { Model } from "./model.ts";
+import type { Page } from "./page.ts";
+import type { State } from "./state.ts";
+
+export function section(title: string, ...children: Child[]): HTMLElement {
+  return h("section", { class: "card" }, h("h2", null, title), children);
+}
+
+// Names and values; those without a value are left out.
+export function facts(list: readonly (readonly [string, Child])[]): HTMLElement {
+  const known = list.filter(([, value]) =>
+    value !== "" && value !== null && value !== undefined && value !== "\u2013" &&
+    value !== "\u2013 sigma");
+  return h("dl", { class: "facts" }, known.map(([name, value]) =>
+    h("div", null, h("dt", null, name),
+      h("dd", null, typeof value === "string" ? clipped(value, 400) : value))));
+}
+
+// A list to choose from. `values` are [value, text].
+export function choice(label: string, values: readonly (readonly [string, string])[],
+                       chosen: string, choose: (value: string) => void): HTMLElement {
+  const select: HTMLSelectElement = h("select", {
+    "data-key": `choice:${label}`,
+    onchange: () => choose(select.value),
+  }, values.map(([value, text]) =>
+    h("option", { value, selected: value === chosen }, short(text, 60))));
+  return h("label", { class: "choice" }, h("span", null, label), select);
+}
+
+// Where the group's lead case is, or else where the group is told of.
+export function group_state(model: Model, place: number): Partial<State> {
+  const lead = model.report.groups[place].cases[0];
+  return lead === undefined
+    ? { panel: "overview", group: place }
+    : { panel: "case", ...model.choice(lead), group: place };
+}
+
+// "since 0123abc..4567def"
+export function range_text(group: Group): string {
+  const [from, to] = [commit(group.since), commit(group.commit)];
+  if (from !== "" && to !== "") return from === to ? `at ${to}` : `since ${from}..${to}`;
+  if (to !== "") return `at ${to}, without a past`;
+  return from !== "" ? `since after ${from}` : "since when is not known";
+}
+
+export function since_text(model: Model, group: Group): string {
+  const night = model.report.nights[group.since_night];
+  return night === undefined ? range_text(group) : `${range_text(group)} (night ${night.name})`;
+}
+
+export function size_text(group: Group): string {
+  const size = group.cases.length + group.names.length;
+  return plural(size, group.cases.length > 0 ? "case" : "result");
+}
+
+export function case_link(page: Page, row: number, most = 140): HTMLElement {
+  const id = page.model.cases.text("case_id", row);
+  return h("a", { class: "case-link", href: page.link({ panel: "case", ...page.model.choice(row) }),
+    title: id.length > most ? short(id, 500) : null }, short(id, most));
+}

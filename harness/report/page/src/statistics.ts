@@ -1,0 +1,46 @@
+// The statistics of an error as people read them (harness/outcome/statistics_table.h).
+import type { Detail } from "./data.ts";
+import { number, percent, share } from "./format.ts";
+
+const names: Record<string, readonly [title: string, unit: string]> = {
+  peak: ["peak", "sigma"],
+  beyond_output: ["beyond output rounding", "sigma"],
+  rms: ["rms", "sigma"],
+  lse_z: ["LSE", "sigma"],
+  elsewhere: ["rows without a reference", "sigma"],
+  bound: ["largest over the worst-case bound", ""],
+  max_abs: ["largest |e|", "absolute"],
+  mean_abs: ["mean |e|", "absolute"],
+  max_rel: ["largest |e| / |expected|", ""],
+  max_ulp: ["largest", "ulp of the output"],
+  lse_max_abs: ["largest of the LSE", "absolute"],
+  shrink_z: ["shrink", "sigma"],
+  temperature_z: ["temperature", "sigma"],
+  outside_allclose_1e3: ["outside allclose 1e-3", "share"],
+  outside_allclose_1e2: ["outside allclose 1e-2", "share"],
+};
+
+export function statistic_name(column: string): string {
+  return names[column]?.[0] ?? column.replaceAll("_", " ");
+}
+
+function value_text(column: string, value: number | null): string {
+  if (value === null) return "no number";
+  const unit = names[column]?.[1] ?? "";
+  return unit === "share" ? share(value) : `${number(value)} ${unit}`.trim();
+}
+
+// Name, value, limit and percent of it; those that decide come first.
+export function statistic_rows({ errors, limits }: Detail): string[][] {
+  const columns = Object.keys(errors)
+    .sort((a, b) => Number(b in limits) - Number(a in limits));
+  return columns.map((column) => {
+    const [value, limit] = [errors[column] ?? null, limits[column]];
+    const name = statistic_name(column);
+    if (limit === undefined) return [name, value_text(column, value), "", "decides nothing"];
+    const is_beyond = value === null || Math.abs(value) > limit;
+    const part = value === null ? "no number" : percent((100 * Math.abs(value)) / limit);
+    return [name, value_text(column, value), value_text(column, limit),
+      `${is_beyond ? "\u2715 " : ""}${part}`];
+  });
+}

@@ -1,0 +1,114 @@
+// Sums up cases: how many are fine, and how near to their limits the worst of them come.
+import { in_order, type CaseTable } from "./case_table.ts";
+
+export interface Summary {
+  cases: number;
+  fine: number;
+  failures: number;
+  open: number;
+  unmeasured: number;
+  worst: number | null; // percent of the limit of the cases that were measured
+  worst_row: number; // the case to look at first; -1: none
+}
+
+export function no_cases(): Summary {
+  return { cases: 0, fine: 0, failures: 0, open: 0, unmeasured: 0, worst: null, worst_row: -1 };
+}
+
+function rank(outlook: string): number {
+  return outlook === "failure" ? 3 : outlook === "open" ? 2 : outlook === "fine" ? 1 : 0;
+}
+
+function add(summary: Summary, table: CaseTable, row: number): void {
+  const outlook = table.outlook(row);
+  ++summary.cases;
+  if (outlook === "fine") ++summary.fine;
+  else if (outlook === "failure") ++summary.failures;
+  else if (outlook === "open") ++summary.open;
+  else ++summary.unmeasured;
+  const percent = outlook === "unmeasured" ? null : table.number("percent_of_limit", row);
+  if (percent !== null) summary.worst = Math.max(summary.worst ?? 0, percent);
+  if (summary.worst_row < 0 || before(table, row, summary.worst_row)) summary.worst_row = row;
+}
+
+export function summed(table: CaseTable, rows: Iterable<number>): Summary {
+  const summary = no_cases();
+  for (const row of rows) add(summary, table, row);
+  return summary;
+}
+
+export function outlook_of(summary: Summary): "fine" | "failure" | "open" | "unmeasured" {
+  if (summary.failures > 0) return "failure";
+  if (summary.open > 0) return "open";
+  return summary.fine > 0 ? "fine" : "unmeasured";
+}
+
+// Whether a case is to be looked at before another: failures, then open ones, then fine ones, and
+// among them what is nearest to its limit or farthest beyond.
+export function before(table: CaseTable, a: number, b: number): boolean {
+  return compare_importance(table, a, b) < 0;
+}
+
+export function compare_importance(table: CaseTable, a: number, b: number): number {
+  const ranks = rank(table.outlook(b)) - rank(table.outlook(a));
+  if (ranks !== 0) return ranks;
+  const [x, y] = [table.number("percent_of_limit", a), table.number("percent_of_limit", b)];
+  return (y ?? -1) - (x ?? -1) || a - b;
+}
+
+// "40 cases: 37 fine, 1 failing, 2 not measured"
+export function in_words(summary: Summary): string {
+  const parts: string[] = [];
+  const part = (value: number, word: string) => {
+    if (value > 0) parts.push(`${value.toLocaleString("en")} ${word}`);
+  };
+  part(summary.failures, "failing");
+  part(summary.open, "open");
+  part(summary.fine, "fine");
+  part(summary.unmeasured, "not measured");
+  const cases = `${summary.cases.toLocaleString("en")} case${summary.cases === 1 ? "" : "s"}`;
+  return `${cases}: ${parts.join(", ") || "none"}`;
+}
+
+export interface Crossed {
+  down: string; // names of columns
+  across: string;
+  downs: string[]; // their values
+  acrosses: string[];
+  at(down: string, across: string): Summary | undefined;
+  total(down: string): Summary;
+}
+
+// Two dimensions against each other. The worst values of the first come first, unless they are
+// numbers; values of the second come in their own order.
+export function crossed(table: CaseTable, rows: readonly number[], down: string,
+                        across: string): Crossed {
+  const cells = new Map<string, Map<string, Summary>>();
+  const totals = new Map<string, Summary>();
+  const acrosses = new Set<string>();
+  for (const row of rows) {
+    const [y, x] = [table.text(down, row), table.text(across, row)];
+    acrosses.add(x);
+    if (!cells.has(y)) {
+      cells.set(y, new Map());
+      totals.set(y, no_cases());
+    }
+    const line = cells.get(y)!;
+    if (!line.has(x)) line.set(x, no_cases());
+    add(line.get(x)!, table, row);
+    add(totals.get(y)!, table, row);
+  }
+  const downs = in_order(down, cells.keys());
+  if (!table.is_numeric(down)) {
+    const worst = (value: string) => totals.get(value)!.worst_row;
+    downs.sort((a, b) => compare_importance(table, worst(a), worst(b)));
+  }
+  return {
+    down,
+    across,
+    downs,
+    acrosses: in_order(across, acrosses),
+    at: (y, x) => cells.get(y)?.get(x),
+    total: (y) => totals.get(y) ?? no_cases(),
+  };
+}
