@@ -369,6 +369,15 @@ def found_by(cases, load, trial, night, is_found=is_slower):
     return sum(1 for key in known if first.get(key, 10 ** 6) <= night), len(known)
 
 
+def found_faster(cases, load):
+    """Of the cases that were slower in their history: how many are listed as faster."""
+    of_load = [row for row in cases if (row["load"], row["counts"]) == (load, "1")]
+    slowed = {row["case_id"] for row in of_load
+              if row["trial"] == "slowed" and row["planted"] == "1"}
+    night = [row for row in of_load if row["trial"] == "faster" and row["case_id"] in slowed]
+    return sum(is_listed_as_faster(row) for row in night), len(night)
+
+
 def rates(nights, cases, load):
     """The lines of the report: what, limit, measured, whether it is kept (None: missing)."""
     def of(trial):
@@ -395,7 +404,7 @@ def rates(nights, cases, load):
         false = sum(int(row["false_found"] or 0) for row in of(trial))
         lines.append(("  other cases found in these nights", "-",
                       f"{false} in {len(of(trial))} nights", True))
-    found, known = found_by(cases, load, "faster", 1, is_listed_as_faster)
+    found, known = found_faster(cases, load)
     lines.append(("8 times faster, listed on night 1", "all", f"{found} of {known}",
                   found == known if known else None))
     found, known = found_by(cases, load, "accepted", ACCEPTED_STEPS + 1, is_away_from_pin)

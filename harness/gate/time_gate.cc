@@ -235,6 +235,14 @@ Screening screen(std::span<const GateNight> past, double tonight, std::optional<
   return result;
 }
 
+Screening screen_drift(std::span<const GateNight> past, double tonight, double pinned,
+                       const GateOptions& options) {
+  Screening result;
+  const Pool drift = drift_of(past, tonight - options.common_shift, pinned, options);
+  take(result, drift, drift.change > drift.limit ? GateFinding::drifted : GateFinding::quiet);
+  return result;
+}
+
 Confirmation confirm(const Screening& screening, std::span<const GateNight> past, double tonight,
                      std::span<const double> measured, std::optional<double> pinned,
                      const GateOptions& options) {

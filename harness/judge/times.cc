@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 #include "harness/base/enumeration.h"
@@ -122,6 +123,26 @@ void add_finding(Verdict verdict, const Screening& screening, std::string text,
        std::exp(screening.change), std::exp(screening.limit), std::move(text)});
 }
 
+// What fresh processes show of a drift from the pin where the candidate was something else: tonight's
+// own time may be a spike, so theirs stands for it.
+std::optional<Screening> drift_beside(const Screening& screening, const Past& past,
+                                      const std::vector<double>& fresh,
+                                      const GateOptions& options) {
+  const auto pinned = pinned_value(past);
+  const auto nights = nights_of(past.times);
+  if (!pinned || screening.finding == GateFinding::drifted || nights.size() < least_nights)
+    return std::nullopt;
+  const double shown =
+      std::accumulate(fresh.begin(), fresh.end(), 0.0) / static_cast<double>(fresh.size());
+  Screening drift = screen_drift(nights, shown, *pinned, options);
+  if (drift.finding != GateFinding::drifted ||
+      confirm(drift, nights, shown, fresh, pinned, options) != Confirmation::confirmed)
+    return std::nullopt;
+  drift.change_tonight = screening.change_tonight;
+  drift.deviation_tonight = screening.deviation_tonight;
+  return drift;
+}
+
 void add_figures(const Outcome& outcome, const Past& past, const Screening& screening,
                  Judgement& judgement) {
   judgement.gated_time = figures(screening, past);
@@ -197,6 +218,17 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
                                     fresh, pinned_value(past), options);
   judgement.confirmation = in_words(said);
   const std::string told = fmt::format("{}; {}", text, fresh_sentence(outcome));
+  if (said != Confirmation::confirmed || is_faster) {
+    if (const auto drift = drift_beside(screening, past, fresh, options)) {
+      judgement.notes.push_back(told);
+      judgement.confirmation = in_words(Confirmation::confirmed);
+      add_figures(outcome, past, *drift, judgement);
+      return add_finding(
+          Verdict::regressed, *drift,
+          fmt::format("{}; {}", sentence(outcome, past, *drift, options), fresh_sentence(outcome)),
+          judgement);
+    }
+  }
   switch (said) {
     case Confirmation::confirmed:
       if (is_faster) {

@@ -115,6 +115,24 @@ TEST(Times, AFewNightsAreSaidAndNotJudged) {
               Contains("time not judged yet (0 of 10 nights)"));
 }
 
+// The time of one night is a spike, which fresh processes refute; they show the drift all the same.
+TEST(Times, ASpikeHidesNoDriftFromThePin) {
+  Past past = quiet_past();
+  past.pin = Pin{past_of(passing()), {{1.65, 1.65, 1.65, 1.65, 1.65}, {}}};
+  past.pin->outcome.run_id = "pinned-run";
+  for (const double spike : {2.2, 1.9}) {
+    const Judgement judgement = concluded(timed(spike, {2.0, 2.01, 1.99}), past);
+    EXPECT_EQ(judgement.verdict, Verdict::regressed) << spike;
+    EXPECT_EQ(judgement.confirmation, "confirmed") << spike;
+    EXPECT_THAT(statistics(judgement), ElementsAre("time from the pin")) << spike;
+    EXPECT_EQ(judgement.gated_time->finding, "drifted") << spike;
+    EXPECT_NEAR(judgement.gated_time->change, 2 / 1.65 - 1, 0.02) << spike;
+    EXPECT_THAT(judgement.findings[0].text, HasSubstr("pinned run pinned-r")) << spike;
+  }
+  past.pin->times.ratios.assign(5, 1.95);
+  EXPECT_EQ(concluded(timed(2.2, {2.0, 2.01, 1.99}), past).verdict, Verdict::pass);
+}
+
 // Five steps of 4 %, each accepted and so the usual time of the nights after it.
 TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
   Past past = quiet_past();
