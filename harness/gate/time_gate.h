@@ -93,8 +93,8 @@ struct Screening {
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
                  const GateOptions& options, const GateLevel* level = nullptr);
 
-// How far the level of now, tonight included, is from the pin: drifted or quiet. What a candidate of
-// another kind leaves open: a spike of tonight, which fresh processes refute, hides no drift.
+// How far the level of now, tonight included, is from the pin: drifted or quiet. What a candidate
+// of another kind leaves open: a spike of tonight, which fresh processes refute, hides no drift.
 Screening screen_drift(std::span<const GateNight> past, double tonight, double pinned,
                        const GateOptions& options);
 

@@ -123,8 +123,8 @@ void add_finding(Verdict verdict, const Screening& screening, std::string text,
        std::exp(screening.change), std::exp(screening.limit), std::move(text)});
 }
 
-// What fresh processes show of a drift from the pin where the candidate was something else: tonight's
-// own time may be a spike, so theirs stands for it.
+// What fresh processes show of a drift from the pin where the candidate was something else:
+// tonight's own time may be a spike, so theirs stands for it.
 std::optional<Screening> drift_beside(const Screening& screening, const Past& past,
                                       const std::vector<double>& fresh,
                                       const GateOptions& options) {
