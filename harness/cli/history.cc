@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
@@ -229,18 +228,8 @@ int write_svg(const HistoryOptions& options, const Histories& histories) {
           "name one case id"}},
         exit_usage);
   }
-  const std::string partial = options.svg + ".partial";
-  std::ofstream file(partial, std::ios::binary);
-  file << render_history_svg(histories.cases.front());
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(partial, options.svg, error);
-  if (!file || error) {
-    std::filesystem::remove(partial, error);
-    return report_errors(
-        {{options.svg, 0, "cannot be written", "name a file in a folder with room"}},
-        exit_infrastructure);
-  }
+  const auto written = write_text(options.svg, render_history_svg(histories.cases.front()));
+  if (!written) return report_errors(written.error(), exit_infrastructure);
   return exit_fine;
 }
 

@@ -1,8 +1,10 @@
-// Says of each path that a run will write to whether it can be made there, with a remedy if not.
+// Says of each path that a run will write to whether it can be made there, and writes texts.
 #include "harness/cli/outputs.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <fstream>
 
 namespace plumbline::cli {
 namespace {
@@ -47,6 +49,21 @@ Errors unusable_outputs(const std::vector<Output>& outputs) {
     if (!output.path.empty()) check(output, errors);
   }
   return errors;
+}
+
+Result<void> write_text(const fs::path& path, const std::string& text) {
+  std::error_code ignored, renamed;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
+  const bool in_place = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
+  const fs::path part = in_place ? path : fs::path(path.string() + ".part");
+  std::ofstream file(part, std::ios::binary);
+  file << text;
+  file.close();
+  if (file && !in_place) fs::rename(part, path, renamed);
+  if (file && !renamed) return {};
+  if (!in_place) fs::remove(part, ignored);
+  return fail(Error{path.string(), 0, "cannot be written",
+                    "check the folder, its permission and the free space"});
 }
 
 }  // namespace plumbline::cli

@@ -19,4 +19,9 @@ struct Output {
 // folder is, a place without permission. Nothing is created or changed.
 Errors unusable_outputs(const std::vector<Output>& outputs);
 
+// Makes the file's folder where it is missing, and puts the text into a file beside the place
+// first, so that what is there stays whole until it is replaced. What is no file (/dev/stdout) is
+// written to as it is.
+Result<void> write_text(const std::filesystem::path& path, const std::string& text);
+
 }  // namespace plumbline::cli

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/page_past.h"
 #include "harness/cli/session.h"
 #include "harness/judge/judge.h"
 #include "harness/report/format.h"
+#include "harness/report/json_value.h"
 #include "harness/report/page_file.h"
 #include "harness/store/machine.h"
 #include "harness/store/text.h"
@@ -23,13 +24,13 @@ namespace {
 
 struct ReportOptions {
   DatabaseOption database;
-  std::string run, format = "html";
+  std::string run, format = "text";
   std::filesystem::path output;
-  bool is_json() const { return format == "json"; }
+  bool data = false;  // what the page is made from, in place of the page
   // Where nothing is said.
   std::filesystem::path place() const {
-    return output.empty() ? std::filesystem::path(is_json() ? "report.json" : "report.html")
-                          : output;
+    if (!output.empty()) return output;
+    return data ? "report.json" : "report.html";
   }
 };
 
@@ -57,25 +58,6 @@ Result<RunSelection> selection_of(const ReportOptions& options, Store& store) {
 std::string kind_of(const std::string& label) {
   if (label.starts_with("night ")) return "night";
   return label.starts_with("commit ") ? "commit" : "run";
-}
-
-// Written beside its place first, so that a page that is there stays whole until it is replaced.
-Result<void> write_file(const std::filesystem::path& path, const std::string& text) {
-  if (path == "-") {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return {};
-  }
-  const std::filesystem::path part = path.string() + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code renamed;
-  if (file) std::filesystem::rename(part, path, renamed);
-  if (file && !renamed) return {};
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  return fail(
-      Error{path.string(), 0, "cannot be written", "check the folder, its permission and space"});
 }
 
 Result<std::string> json_of(Store& store, const RunSelection& selection,
@@ -113,7 +95,7 @@ Result<std::string> json_of(Store& store, const RunSelection& selection,
 Result<std::string> content_of(const ReportOptions& options, const RunSelection& selection,
                                Store& store) {
   auto json = json_of(store, selection, options.database.path);
-  if (!json || options.is_json()) return json;
+  if (!json || options.data) return json;
   const auto page_template = read_template();
   if (!page_template) return tl::unexpected(page_template.error());
   return page_with_data(*page_template, *json);
@@ -121,10 +103,7 @@ Result<std::string> content_of(const ReportOptions& options, const RunSelection&
 
 int report(const ReportOptions& options) {
   const std::filesystem::path place = options.place();
-  const bool to_file = place != "-";
-  if (const Errors unusable =
-          unusable_outputs({{"--output", to_file ? place : std::filesystem::path()}});
-      !unusable.empty())
+  if (const Errors unusable = unusable_outputs({{"--output", place}}); !unusable.empty())
     return report_errors(unusable, exit_usage);
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
@@ -132,11 +111,14 @@ int report(const ReportOptions& options) {
   if (!selection) return report_errors(selection.error(), exit_usage);
   const auto content = content_of(options, *selection, **store);
   if (!content) return report_errors(content.error(), exit_infrastructure);
-  if (auto written = write_file(place, *content); !written)
+  if (auto written = write_text(place, *content); !written)
     return report_errors(written.error(), exit_infrastructure);
-  if (to_file) {
+  const std::size_t bytes = content->size();
+  if (options.format == "json") {
+    print_json(json_text({{"file", place.string()}, {"of", selection->label}, {"bytes", bytes}}));
+  } else {
     fmt::print("{}: {}, {:.2f} MB\n", place.string(), selection->label,
-               static_cast<double>(content->size()) / 1e6);
+               static_cast<double>(bytes) / 1e6);
   }
   return exit_fine;
 }
@@ -152,20 +134,20 @@ void add_report(Command app, int& exit_code) {
                      "night:ID; commit:SHA. Without it the newest night, else the newest run");
   command
       .add_option("-o,--output", options->output,
-                  "File to write, report.html or report.json; - for the standard output")
+                  "File to write (default: report.html; with --data report.json)")
       .type_name("FILE");
+  command.add_flag("--data", options->data,
+                   "Write what the page is made from, as JSON "
+                   "(harness/report/page/src/data.ts)");
   options->database.add_to(command);
-  command
-      .add_option("--format", options->format,
-                  "The page, or the JSON that it is made from (harness/report/page/src/data.ts)")
-      .one_of({"html", "json"})
-      .capture_default_str();
+  add_format(command, options->format, {"text", "json"}, "What goes to stdout");
   command.footer(
       "The file needs no server and no network: open it in a browser.\n"
       "Examples:\n"
       "  plumbline report\n"
       "  plumbline report latest -o out/report.html\n"
-      "  plumbline report night:2027-01-30 --db history.db -o night.html");
+      "  plumbline report night:2027-01-30 --db history.db -o night.html\n"
+      "  plumbline report --data -o night.json");
   command.callback([options, &exit_code] { exit_code = report(*options); });
 }
 

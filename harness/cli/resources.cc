@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
+#include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
@@ -45,19 +45,6 @@ int nothing_compiled(const fs::path& directory) {
                          "build where nvcc is on the PATH (cmake --workflow --preset dev), or name "
                          "a folder with --reports"}},
                        exit_nothing);
-}
-
-Result<void> write_text(const fs::path& path, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  const fs::path written = path.string() + ".new";
-  std::ofstream file(written, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) fs::rename(written, path, error);
-  if (!file || error)
-    return fail({path.string(), 0, "cannot be written", "make the folder writable for this user"});
-  return {};
 }
 
 // Rewrites the approved text of each source that differs from it.

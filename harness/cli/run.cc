@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
@@ -83,18 +82,6 @@ Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& pro
   auto suites = options.cases.read(providers);
   if (!suites) return tl::unexpected(suites.error());
   return plumbline::make_plan(*suites, kernels, options.cases.filter, surroundings(providers));
-}
-
-Result<void> write_text(const std::filesystem::path& path, const std::string& text) {
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file)
-    return fail(
-        Error{path.string(), 0, "cannot write the report", "check the path and the free space"});
-  return {};
 }
 
 // The program as it was called and every option that bears on a verdict, so that the line works

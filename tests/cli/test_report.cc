@@ -39,7 +39,7 @@ class Report : public test::CommandTest {
     return stored;
   }
   json data(const std::string& arguments) const {
-    const auto made = plumbline("report --db h.db --format json -o r.json " + arguments);
+    const auto made = plumbline("report --db h.db --data -o r.json " + arguments);
     EXPECT_EQ(made.code, 0) << made.text;
     return json::parse(read("r.json"));
   }

@@ -29,6 +29,7 @@ ANSWERS = [
     ("bisect", ["--case", "cpu/flash/bf16/b1-h4x2-s17x70-d64", "--build", "true", "--good", "a1b2",
                 "--bad", "c3d4", "--by", "verdict", "--db", "runs.db"], 0, {}),
     ("export", ["--parquet", "runs.parquet", "--db", "runs.db"], 0, {}),
+    ("report", ["latest", "--data", "-o", "r.json", "--db", "runs.db"], 0, {}),
     ("night", ["open", "--id", "n1", "--who", "me", "--db", "runs.db"], 0, {}),
     ("prune", ["runs.db", "--dry-run"], 0, {}),
     ("judge", ["latest", "--db", "runs.db"], 1, OUTCOMES),
@@ -51,7 +52,7 @@ ANSWERS = [
 ]
 VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "export", "judge",
          "merge", "confirm", "night", "prune", "reduce", "query", "check", "diff", "audit",
-         "resources", "baseline", "support", "doctor"}
+         "resources", "baseline", "support", "doctor", "report"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
