@@ -79,7 +79,7 @@ TEST_F(Looking, HistoryDrawsOneCaseAsXml) {
   EXPECT_THAT(two.text,
               AllOf(HasSubstr("--svg draws one case, and 2 match"), HasSubstr("name one case id")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "b.svg"));
-  EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a.svg/below.svg").code, 3);
+  EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a.svg/below.svg").code, 2);
   EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a/new/folder/a.svg").code, 0);
 }
 
