@@ -170,8 +170,11 @@ class Judging {
     auto pasts = store_.pasts(asked, run_id);
     if (!pasts) return tl::unexpected(pasts.error());
     std::move(pasts->begin(), pasts->end(), std::back_inserter(pasts_));
-    std::move(outcomes->begin(), outcomes->end(), std::back_inserter(judged.outcomes));
     judged.run_of.insert(judged.run_of.end(), outcomes->size(), run_id);
+    if (judged.outcomes.empty())
+      judged.outcomes = std::move(*outcomes);  // mostly there is one run, of kilobytes an outcome
+    else
+      std::move(outcomes->begin(), outcomes->end(), std::back_inserter(judged.outcomes));
     for (const AskedPast& of : asked) machine_of_.push_back(of.series.machine);
     judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
     judged.invariances.insert(judged.invariances.end(), invariances->begin(), invariances->end());

@@ -117,7 +117,11 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
             list("c.", column_names<Case>(case_columns)),
             list("o.", column_names<StoredOutcome>(outcome_columns))));
     select.bind(1, run_id);
+    SQLite::Statement count(db, "SELECT count(*) FROM outcome WHERE run_id = ?");
+    count.bind(1, run_id);
+    count.executeStep();
     std::vector<StoredOutcome> rows;
+    rows.reserve(count.getColumn(0).getUInt());
     while (select.executeStep()) {
       StoredOutcome& stored = rows.emplace_back();
       Outcome& outcome = stored.outcome;
