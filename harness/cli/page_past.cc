@@ -78,6 +78,10 @@ std::optional<int> worse_exit(const std::optional<int>& a, const std::optional<i
   return rank(b) < rank(a) ? b : a;
 }
 
+bool is_bad(Verdict verdict) {
+  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
+}
+
 void add_verdict(PageNight& night, const std::string& word, std::size_t count) {
   const auto verdict = parse<Verdict>(word);
   if (!verdict) return;
@@ -85,11 +89,28 @@ void add_verdict(PageNight& night, const std::string& word, std::size_t count) {
     night.failures += count;
   } else if (*verdict == Verdict::unsupported) {
     night.unmeasured += count;
-  } else if (*verdict == Verdict::ambiguous || *verdict == Verdict::unconfirmed) {
+  } else if (is_bad(*verdict)) {
     night.open += count;
   } else {
     night.fine += count;
   }
+}
+
+Result<void> add_events(Store& store, std::vector<PageNight>& nights) {
+  Json names = Json::array();
+  for (const PageNight& night : nights) names.push_back(night.name);
+  const auto rows = store.query(
+      fmt::format("SELECT night_id, kind, happened_at, who, detail FROM night_event WHERE night_id "
+                  "IN (SELECT value FROM json_each({})) ORDER BY happened_at",
+                  quoted(json_text(names))));
+  if (!rows) return tl::unexpected(rows.error());
+  std::map<std::string, PageNight*> by_name;
+  for (PageNight& night : nights) by_name[night.name] = &night;
+  for (const Row& row : rows->rows) {
+    by_name.at(text_of(row, 0))
+        ->events.push_back({text_of(row, 1), text_of(row, 2), text_of(row, 3), text_of(row, 4)});
+  }
+  return {};
 }
 
 }  // namespace
@@ -121,6 +142,7 @@ Result<std::vector<PageNight>> nights_before(Store& store, const StoredRuns& sub
     }
     add_verdict(night, text_of(row, 9), count_of(row, 10));
   }
+  if (const auto events = add_events(store, nights); !events) return tl::unexpected(events.error());
   return nights;
 }
 
@@ -175,8 +197,8 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     const auto verdict = parse<Verdict>(text_of(row, 2));
     histories[count_of(row, 0)].push_back(
         {text_of(row, 1), verdict ? std::string(in_words(*verdict)) : text_of(row, 2),
-         number_of(row, 3), number_of(row, 4), number_of(row, 5), number_of(row, 6),
-         number_of(row, 7)});
+         verdict && is_bad(*verdict), number_of(row, 3), number_of(row, 4), number_of(row, 5),
+         number_of(row, 6), number_of(row, 7)});
   }
   return histories;
 }
@@ -186,9 +208,7 @@ Result<std::vector<PastCommit>> past_commits(Store& store, const StoredRuns& sub
   std::map<std::string, std::string> commits;
   for (std::size_t i = 0; i < past.size(); ++i) {
     const auto& [outcome, judgement] = subject.outcomes[i];
-    if (!is_failure(judgement.verdict) && judgement.verdict != Verdict::ambiguous &&
-        judgement.verdict != Verdict::unconfirmed)
-      continue;
+    if (!is_bad(judgement.verdict)) continue;
     const RunInfo& run = subject.runs[subject.run_of[i]];
     const auto baseline = store.baseline(series_of(outcome, run.machine), run.run_id);
     if (!baseline) return tl::unexpected(baseline.error());

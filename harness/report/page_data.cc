@@ -13,6 +13,7 @@
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
 #include "harness/report/page_detail.h"
+#include "harness/report/stories.h"
 #include "harness/report/summary.h"
 #include "harness/store/night.h"
 #include "harness/store/stored.h"
@@ -84,14 +85,14 @@ class Writer {
                  {"decisions", decisions()},
                  {"times", times()},
                  {"rows", outcomes().size()},
-                 {"cases", cases()},
+                 {"cases", cases(report_, input_.machine_of)},
                  {"details", Json::array()},
                  {"diffs", diffs()},
                  {"invariances", invariances()},
                  {"scores", scores()},
                  {"support", support()},
-                 {"other", nullptr},
-                 {"stories", Json::array()}};
+                 {"other", other()},
+                 {"stories", stories()}};
     for (const std::size_t row : outcomes_in_detail(outcomes()))
       root["details"].push_back(page_detail(input_, row));
     return root;
@@ -130,8 +131,13 @@ class Writer {
             {"unmeasured", by_outlook["unmeasured"]}};
   }
 
-  // The night of the newest accepted commit before, else -1.
+  // The first of the nights in a row, up to the newest, in which the lead was as it is; by the
+  // commits where its history is not at hand. -1: not known.
   std::ptrdiff_t first_night(const News& news) const {
+    if (!news.cases.empty()) {
+      const auto history = input_.history.find(news.cases.front());
+      if (history != input_.history.end()) return first_bad_night(history->second);
+    }
     if (news.since.empty()) return -1;
     for (std::size_t i = input_.nights.size(); i-- > 0;) {
       if (input_.nights[i].commit == news.since)
@@ -139,6 +145,15 @@ class Writer {
                                         static_cast<std::ptrdiff_t>(input_.nights.size()) - 1);
     }
     return -1;
+  }
+  std::ptrdiff_t first_bad_night(const std::vector<PagePoint>& points) const {
+    std::ptrdiff_t first = -1;
+    for (std::size_t i = points.size(); i-- > 0;) {
+      const std::ptrdiff_t night = place_of_night(input_, points[i].run_id);
+      if (night >= 0 && !points[i].is_bad) break;
+      if (night >= 0) first = night;
+    }
+    return first;
   }
 
   Json groups() const {
@@ -174,7 +189,41 @@ class Writer {
                       {"unmeasured", night.unmeasured},
                       {"suspect", night.suspect},
                       {"shift", rounded(night.shift)},
-                      {"why", night.why}});
+                      {"why", night.why},
+                      {"events", events(night)}});
+    }
+    return list;
+  }
+  static Json events(const PageNight& night) {
+    Json list = Json::array();
+    for (const PageEvent& event : night.events) {
+      list.push_back(
+          {{"kind", event.kind}, {"at", event.at}, {"who", event.who}, {"detail", event.detail}});
+    }
+    return list;
+  }
+
+  Json other() const {
+    if (!input_.other) return nullptr;
+    const RunReport& report = *input_.other->report;
+    return {{"label", input_.other->label},
+            {"commit", report.run->commit},
+            {"rows", report.outcomes->size()},
+            {"cases", cases(report, input_.other->machine_of)}};
+  }
+
+  Json stories() const {
+    Json list = Json::array();
+    for (const StoryFigures& story : stories_of(report_)) {
+      Json figures = Json::array();
+      for (const auto& [what, theirs, ours] : story.figures)
+        figures.push_back({{"what", what}, {"theirs", theirs}, {"ours", ours}});
+      list.push_back({{"id", story.id},
+                      {"title", story.title},
+                      {"source", story.source},
+                      {"figures", std::move(figures)},
+                      {"cases", story.cases},
+                      {"diffs", story.diffs}});
     }
     return list;
   }
@@ -199,13 +248,14 @@ class Writer {
     return list;
   }
 
-  Json cases() const {
-    Columns columns(outcomes());
-    const auto outcome = [&](std::size_t i) -> const Outcome& { return outcomes()[i].outcome; };
+  static Json cases(const RunReport& report, const std::vector<std::string>& machine_of) {
+    const std::vector<StoredOutcome>& outcomes = *report.outcomes;
+    Columns columns(outcomes);
+    const auto outcome = [&](std::size_t i) -> const Outcome& { return outcomes[i].outcome; };
     const auto problem = [&](std::size_t i) -> const Problem& { return outcome(i).c.problem; };
     const auto word = [&](const char* key, const auto& text_of) { columns.words(key, text_of); };
     word("case_id", [&](std::size_t i) { return outcome(i).case_id; });
-    word("machine", [&](std::size_t i) { return input_.machine_of[i]; });
+    word("machine", [&](std::size_t i) { return machine_of[i]; });
     word("suite", [&](std::size_t i) { return outcome(i).suite; });
     word("case_group", [&](std::size_t i) { return outcome(i).group; });
     word("tier", [&](std::size_t i) { return outcome(i).tier; });
@@ -213,7 +263,7 @@ class Writer {
     word("device", [&](std::size_t i) { return outcome(i).c.device; });
     word("arch", [&](std::size_t i) {
       const std::string arch = arch_of(outcome(i));
-      return arch.empty() ? report_.run->machine.arch : arch;
+      return arch.empty() ? report.run->machine.arch : arch;
     });
     word("tensor_cores", [&](std::size_t i) { return outcome(i).description.tensor_cores; });
     word("dtype", [&](std::size_t i) { return name(problem(i).dtype); });
@@ -225,14 +275,13 @@ class Writer {
     word("lengths", [&](std::size_t i) { return name(problem(i).lengths); });
     word("law", [&](std::size_t i) { return name(problem(i).law); });
     word("status", [&](std::size_t i) { return name(outcome(i).status); });
-    word("verdict", [&](std::size_t i) { return in_words(outcomes()[i].judgement.verdict); });
-    word("outlook", [&](std::size_t i) { return outlook_of(outcomes()[i].judgement.verdict); });
+    word("verdict", [&](std::size_t i) { return in_words(outcomes[i].judgement.verdict); });
+    word("outlook", [&](std::size_t i) { return outlook_of(outcomes[i].judgement.verdict); });
     word("cause", [&](std::size_t i) {
-      return outlook_of(outcomes()[i].judgement.verdict) == "fine" ? ""
-                                                                   : cause_in_words(outcomes()[i]);
+      return outlook_of(outcomes[i].judgement.verdict) == "fine" ? "" : cause_in_words(outcomes[i]);
     });
     word("nearest_statistic",
-         [&](std::size_t i) { return outcomes()[i].judgement.nearest_statistic; });
+         [&](std::size_t i) { return outcomes[i].judgement.nearest_statistic; });
     const auto number = [&](const char* key, const auto& value_of) {
       columns.numbers(key, [&](std::size_t i) -> std::optional<double> { return value_of(i); });
     };
@@ -249,9 +298,9 @@ class Writer {
       return outcome(i).status == Status::ok ? std::optional(value) : std::nullopt;
     };
     number("percent_of_limit", [&](std::size_t i) {
-      return if_ok(i, std::isnan(outcomes()[i].judgement.percent_of_limit)
+      return if_ok(i, std::isnan(outcomes[i].judgement.percent_of_limit)
                           ? 9999
-                          : std::min(9999.0, outcomes()[i].judgement.percent_of_limit));
+                          : std::min(9999.0, outcomes[i].judgement.percent_of_limit));
     });
     number("rms", [&](std::size_t i) { return if_ok(i, outcome(i).errors.rms); });
     number("peak", [&](std::size_t i) { return if_ok(i, outcome(i).errors.peak); });
@@ -261,7 +310,7 @@ class Writer {
     number("time_ns", [&](std::size_t i) { return if_timed(i, outcome(i).time_ns); });
     number("time_ratio", [&](std::size_t i) { return if_timed(i, outcome(i).time_ratio); });
     number("gate_change", [&](std::size_t i) {
-      const auto& gated = outcomes()[i].judgement.gated_time;
+      const auto& gated = outcomes[i].judgement.gated_time;
       return gated ? std::optional(gated->change) : std::nullopt;
     });
     number("wall_ms", [&](std::size_t i) { return outcome(i).wall_ms; });

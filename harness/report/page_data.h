@@ -11,6 +11,11 @@
 
 namespace plumbline {
 
+// What happened to a night: opened, closed, suspect, measured again, set aside.
+struct PageEvent {
+  std::string kind, at, who, detail;
+};
+
 // A night, or a run that is part of none.
 struct PageNight {
   std::string name = {}, started_at = {}, commit = {};
@@ -18,8 +23,9 @@ struct PageNight {
   std::optional<int> exit_code = {};  // absent: unfinished
   std::size_t fine = 0, failures = 0, open = 0, unmeasured = 0;
   bool suspect = false;
-  double shift = 0;      // of all times together, 0.01 = 1 %
-  std::string why = {};  // it is suspect
+  double shift = 0;                    // of all times together, 0.01 = 1 %
+  std::string why = {};                // it is suspect
+  std::vector<PageEvent> events = {};  // in the order of time
 };
 
 // What somebody decided about cases.
@@ -31,7 +37,15 @@ struct PageDecision {
 // One night of one case.
 struct PagePoint {
   std::string run_id, verdict;
+  bool is_bad = false;  // failed, or stood open
   std::optional<double> percent, rms, ratio, level, limit;
+};
+
+// Another run, night or commit that the subject is compared with.
+struct PageOther {
+  const RunReport* report = nullptr;
+  std::string label;
+  std::vector<std::string> machine_of;  // of each of its outcomes, in words
 };
 
 struct PageInput {
@@ -44,6 +58,7 @@ struct PageInput {
   std::vector<PageNight> nights;  // the oldest first
   std::vector<PageDecision> decisions;
   std::map<std::size_t, std::vector<PagePoint>> history;  // of outcomes in detail, oldest first
+  std::optional<PageOther> other = {};                    // nothing: none was named
   std::string made_at, database;
   bool live = false;  // whether details that are not here can be asked for
 };

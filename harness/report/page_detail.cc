@@ -10,11 +10,32 @@
 #include "harness/gate/level_changes.h"
 #include "harness/outcome/expected_errors.h"
 #include "harness/outcome/statistics_table.h"
+#include "harness/problem/geometry.h"
 #include "harness/report/format.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
+
+// Rows of the longest sample, which the map divides.
+std::int64_t longest_sample(const Problem& problem) {
+  const Geometry geometry(problem);
+  std::int64_t longest = 0;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample)
+    longest = std::max(longest, geometry.length_q(sample));
+  return longest;
+}
+
+// By (sample, head): null where the error is no number, -1 where nothing was compared. The row says
+// 0 of these; an rms of exactly 0 is believed where all heads have it.
+Json heads_json(const Outcome& outcome) {
+  const auto& heads = outcome.head_rms;
+  const bool all_exact = std::all_of(heads.begin(), heads.end(), [](float x) { return x == 0; });
+  Json list = Json::array();
+  for (const float rms : heads)
+    list.push_back(rms == 0 && !all_exact ? Json(-1) : rounded(double{rms}, 3));
+  return list;
+}
 
 Json picture_json(const Outcome& outcome) {
   const ErrorPicture& picture = outcome.picture;
@@ -42,7 +63,7 @@ Json picture_json(const Outcome& outcome) {
           {"map_rows", picture.map_rows},
           {"map_columns", picture.map_columns},
           {"map", std::move(map)},
-          {"rows", outcome.c.problem.seq_q},
+          {"rows", longest_sample(outcome.c.problem)},
           {"columns", outcome.c.problem.head_dim_vo}};
 }
 
@@ -161,8 +182,6 @@ Json page_detail(const PageInput& input, std::size_t row) {
     if (statistic.limit != nullptr && judgement.terms)
       limits[statistic.column] = rounded(judgement.terms->limits.*statistic.limit);
   }
-  Json heads = Json::array();
-  for (const float rms : outcome.head_rms) heads.push_back(rounded(double{rms}, 3));
   const Description& description = outcome.description;
   const auto known = [](auto value) { return value < 0 ? Json(nullptr) : Json(value); };
   const Terms terms = judgement.terms.value_or(Terms{});
@@ -176,7 +195,7 @@ Json page_detail(const PageInput& input, std::size_t row) {
           {"looser_rung", outcome.looser_rung},
           {"worst", worst_of(outcome)},
           {"picture", picture_json(outcome)},
-          {"heads", std::move(heads)},
+          {"heads", heads_json(outcome)},
           {"heads_per_sample", outcome.c.problem.heads_q},
           {"contract",
            {{"policy", terms.padding_policy ? name(*terms.padding_policy) : ""},

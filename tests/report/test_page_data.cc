@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/problem/geometry.h"
 #include "harness/report/page_data.h"
 #include "harness/report/page_file.h"
 #include "harness/store/stored.h"
@@ -103,18 +104,77 @@ TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
 TEST_F(PageData, HistoryNamesItsNights) {
   input_.nights = {{.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .exit_code = 0},
                    {.name = "2027-01-02", .commit = "b", .run_ids = {"r2", "r3"}}};
-  input_.history[1] = {{"r1", "pass", 60.0, 0.9, {}, {}, {}},
-                       {"r3", "fail", 143.04, 1.4, {}, {}, {}},
-                       {"unknown", "pass", 1.0, 1.0, {}, {}, {}}};
+  input_.history[1] = {{"r1", "pass", false, 60.0, 0.9, {}, {}, {}},
+                       {"r3", "fail", true, 143.04, 1.4, {}, {}, {}},
+                       {"unknown", "pass", false, 1.0, 1.0, {}, {}, {}}};
+  input_.nights[1].events = {{"suspect", "2027-01-02T03:00:00Z", "gate", "moved by 3 %"}};
   input_.news[0].since = "a";
   const json root = page();
   EXPECT_EQ(root["nights"][0]["exit_code"], 0);
   EXPECT_TRUE(root["nights"][1]["exit_code"].is_null());
+  EXPECT_EQ(root["nights"][0]["events"].size(), 0U);
+  EXPECT_EQ(root["nights"][1]["events"][0]["kind"], "suspect");
   EXPECT_EQ(root["groups"][0]["since_night"], 1);
   const json history = json::parse(json_of_page_case(input_, 1))["history"];
   EXPECT_EQ(history["night"], json::parse("[0, 1]"));
   EXPECT_EQ(history["percent"], json::parse("[60, 143]"));
   EXPECT_EQ(history["verdict"], json::parse(R"(["pass", "fail"])"));
+}
+
+TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
+  for (const char* name : {"1", "2", "3", "4"})
+    input_.nights.push_back({.name = name, .run_ids = {name}});
+  const std::size_t lead = input_.news[0].cases[0];
+  const auto point = [](const char* night, bool is_bad) {
+    return PagePoint{night, is_bad ? "fail" : "pass", is_bad, {}, {}, {}, {}, {}};
+  };
+  input_.history[lead] = {point("1", true), point("2", false), point("3", true), point("4", true)};
+  EXPECT_EQ(page()["groups"][0]["since_night"], 2) << "the failure of night 1 was another one";
+  input_.history[lead] = {point("3", true), point("4", false)};
+  EXPECT_EQ(page()["groups"][0]["since_night"], -1);
+  input_.history.clear();
+  EXPECT_EQ(page()["groups"][0]["since_night"], -1) << "neither commits nor a history";
+}
+
+TEST_F(PageData, HeadsWithoutRowsAreNoZeros) {
+  outcomes_[1].outcome.head_rms = {0.5F, 0.0F, std::nanf(""), 2.0F};
+  EXPECT_EQ(json::parse(json_of_page_case(input_, 1))["heads"], json::parse("[0.5, -1, null, 2]"));
+  outcomes_[1].outcome.head_rms = {0.0F, 0.0F};
+  EXPECT_EQ(json::parse(json_of_page_case(input_, 1))["heads"], json::parse("[0, 0]"))
+      << "an exact kernel";
+}
+
+TEST_F(PageData, TheMapDividesTheRowsOfTheLongestSample) {
+  Outcome& outcome = outcomes_[1].outcome;
+  outcome.picture.histogram.assign(ErrorPicture::bins, 1);
+  outcome.picture.spre_ratios.assign(ErrorPicture::ratio_classes, 1);
+  Problem& problem = outcome.c.problem;
+  problem.batch = 2;
+  problem.layout = Layout::ragged;
+  problem.lengths = Lengths::random;
+  problem.mask = Mask::none;
+  const Geometry geometry(problem);
+  const auto longest = std::max(geometry.length_q(0), geometry.length_q(1));
+  EXPECT_EQ(json::parse(json_of_page_case(input_, 1))["picture"]["rows"], longest);
+}
+
+TEST_F(PageData, AnotherRunHasItsOwnColumns) {
+  EXPECT_TRUE(page()["other"].is_null());
+  const std::vector<StoredOutcome> before = {passing_outcome()};
+  RunInfo run;
+  run.commit = "0123abc";
+  RunReport report = report_;
+  report.run = &run;
+  report.outcomes = &before;
+  input_.other = PageOther{&report, "run 0a1b2c3d", {"another machine"}};
+  const json other = page()["other"];
+  EXPECT_EQ(other["label"], "run 0a1b2c3d");
+  EXPECT_EQ(other["commit"], "0123abc");
+  EXPECT_EQ(other["rows"], 1);
+  for (const json& column : other["cases"])
+    if (column["name"] == "machine") {
+      EXPECT_EQ(word(column, 0), "another machine");
+    }
 }
 
 TEST_F(PageData, NumbersThatJsonLacksAreNull) {

@@ -26,6 +26,11 @@ function steps_legend(limit: number | undefined, of: string): HTMLElement | null
 
 const most_samples = 64;
 
+function head_text(rms: number | null): string {
+  if (rms === -1) return "nothing compared";
+  return rms === null ? "no number" : number(rms);
+}
+
 export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLElement {
   const per_sample = Math.max(1, heads_per_sample);
   const samples = Math.ceil(heads.length / per_sample);
@@ -33,9 +38,10 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
   const shown = Math.min(samples, most_samples);
   const cell = (sample: number, head: number) => {
     const value = heads[sample * per_sample + head];
-    if (value === undefined) return h("td", { class: "picture-cell step-absent" });
-    const name = value === null ? "nan" : step_of(value, limit);
     const where = `sample ${sample} head ${head}`;
+    if (value === undefined || value === -1)
+      return h("td", { class: "picture-cell step-absent", title: `${where}: nothing compared` });
+    const name = value === null ? "nan" : step_of(value, limit);
     return h("td", { class: `picture-cell step-${name}`, title:
       value === null ? `${where}: no number` : `${where}: rms ${number(value)} sigma` },
       value === null ? "N" : tiny(value));
@@ -55,7 +61,7 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
       `The first ${shown} of ${plural(samples, "sample")}; the table has all.`),
     steps_legend(limit, "sigma"),
     as_table(() => plain_table(label, ["sample", "head", "rms (sigma)"], heads.map((value, i) => [
-      Math.floor(i / per_sample), i % per_sample, value === null ? "no number" : number(value)]))));
+      Math.floor(i / per_sample), i % per_sample, head_text(value)]))));
 }
 
 // Part i of n holds the rows r with floor(r n / rows) = i.

@@ -29,7 +29,7 @@ export interface Group {
   names: string[]; // of what is no row: vanished cases, diffs, invariances, suite statistics
   since: string; // last commit before; "" = not known, or no past
   commit: string; // first commit with it; "" = not known
-  since_night: number; // place in nights; -1 = not known
+  since_night: number; // place in nights since which the lead is as it is; -1 = not known
   text: string; // one sentence about the lead
 }
 
@@ -103,7 +103,8 @@ export interface Detail {
     rows: number; // of the longest sample
     columns: number; // of the output
   };
-  heads: (number | null)[]; // rms of each (sample, head), sample by sample; null: no number
+  // rms of each (sample, head), sample by sample; null: no number, -1: nothing compared
+  heads: (number | null)[];
   heads_per_sample: number;
   contract: { policy: string; promises: string; spec: string; declared: string };
   launched: { what: string; build: string; tensor_cores: string; registers: number | null;
