@@ -1,0 +1,31 @@
+// What the page of a run or night is made from, out of the database, and the page's template.
+#pragma once
+
+#include <memory>
+
+#include "harness/cli/stored_runs.h"
+#include "harness/report/page_data.h"
+
+namespace plumbline::cli {
+
+// The page that harness/report/page bundles; its data are not in it yet. An error where plumbline
+// was built without it.
+Result<std::string> read_template();
+
+// What `words` name; without them the newest night where there is one, else the newest run.
+Result<RunSelection> page_subject(Store& store, const std::string& words);
+
+// One moment of the database. It stays where it is: `input` points into it.
+struct PageSource {
+  PageSource() = default;
+  PageSource(const PageSource&) = delete;
+  PageSource& operator=(const PageSource&) = delete;
+
+  StoredRuns stored;
+  RunReport report;
+  PageInput input;
+};
+Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSelection& selection,
+                                                     const std::filesystem::path& database);
+
+}  // namespace plumbline::cli
