@@ -25,6 +25,15 @@ std::string kind_of(const std::string& label) {
   return label.starts_with("commit ") ? "commit" : "run";
 }
 
+std::vector<std::string> machines_of(const StoredRuns& stored) {
+  std::vector<std::string> machines;
+  for (std::size_t i = 0; i < stored.outcomes.size(); ++i) {
+    const RunInfo& run = stored.runs[stored.run_of[i]];
+    machines.push_back(describe(class_of(stored.outcomes[i].outcome, run.machine)));
+  }
+  return machines;
+}
+
 }  // namespace
 
 Result<std::string> read_template() {
@@ -55,10 +64,7 @@ Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSele
   input.kind = kind_of(selection.label);
   input.label = selection.label;
   input.run_ids = selection.run_ids;
-  for (std::size_t i = 0; i < stored.outcomes.size(); ++i) {
-    const RunInfo& run = stored.runs[stored.run_of[i]];
-    input.machine_of.push_back(describe(class_of(stored.outcomes[i].outcome, run.machine)));
-  }
+  input.machine_of = machines_of(stored);
   const auto past = past_commits(store, stored);
   if (!past) return tl::unexpected(past.error());
   input.news = news_of(source->report, *past);
@@ -74,6 +80,30 @@ Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSele
   input.made_at = iso_time(std::chrono::system_clock::now());
   input.database = database.filename().string();
   return source;
+}
+
+Result<void> add_extras(PageSource& source, Store& store, const PageExtras& extras) {
+  if (!extras.against.empty()) {
+    const auto selection = store.resolve_runs(extras.against);
+    if (!selection) return tl::unexpected(selection.error());
+    auto read = read_runs(store, *selection);
+    if (!read) return tl::unexpected(read.error());
+    source.other_stored = std::move(*read);
+    source.other_report = source.other_stored.report();
+    source.input.other =
+        PageOther{&source.other_report, selection->label, machines_of(source.other_stored)};
+  }
+  if (!extras.audit.empty()) {
+    std::ifstream file(extras.audit, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file)
+      return fail(Error{extras.audit.string(), 0, "the file cannot be read",
+                        "name what `plumbline audit --format json` wrote"});
+    auto audit = audit_for_page(text, extras.audit);
+    if (!audit) return tl::unexpected(audit.error());
+    source.input.audit = std::move(*audit);
+  }
+  return {};
 }
 
 }  // namespace plumbline::cli

@@ -17,6 +17,7 @@ struct ReportOptions {
   DatabaseOption database;
   std::string run, format = "text";
   std::filesystem::path output;
+  PageExtras extras;
   bool data = false;  // what the page is made from, in place of the page
   // Where nothing is said.
   std::filesystem::path place() const {
@@ -30,6 +31,8 @@ Result<std::string> content_of(const ReportOptions& options, const RunSelection&
                                Store& store) {
   const auto source = read_page_source(store, selection, options.database.path);
   if (!source) return tl::unexpected(source.error());
+  if (auto added = add_extras(**source, store, options.extras); !added)
+    return tl::unexpected(added.error());
   std::string json = json_of_page((*source)->input);
   if (options.data) return json;
   const auto page_template = read_template();
@@ -75,6 +78,14 @@ void add_report(Command app, int& exit_code) {
   command.add_flag("--data", options->data,
                    "Write what the page is made from, as JSON "
                    "(harness/report/page/src/data.ts)");
+  command
+      .add_option("--against", options->extras.against,
+                  "Also another run, night or commit, named likewise: B of the panel \"A and B\"")
+      .type_name("RUN");
+  command
+      .add_option("--audit", options->extras.audit,
+                  "Also the result of `plumbline audit --format json`")
+      .type_name("FILE");
   options->database.add_to(command);
   add_format(command, options->format, {"text", "json"}, "What goes to stdout");
   command.footer(
@@ -83,6 +94,7 @@ void add_report(Command app, int& exit_code) {
       "  plumbline report\n"
       "  plumbline report latest -o out/report.html\n"
       "  plumbline report night:2027-01-30 --db history.db -o night.html\n"
+      "  plumbline report latest --against commit:0123abc\n"
       "  plumbline report --data -o night.json");
   command.callback([options, &exit_code] { exit_code = report(*options); });
 }

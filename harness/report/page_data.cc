@@ -92,6 +92,7 @@ class Writer {
                  {"scores", scores()},
                  {"support", support()},
                  {"other", other()},
+                 {"audit", input_.audit.empty() ? Json(nullptr) : Json::parse(input_.audit)},
                  {"stories", stories()}};
     for (const std::size_t row : outcomes_in_detail(outcomes()))
       root["details"].push_back(page_detail(input_, row));

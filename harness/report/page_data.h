@@ -2,11 +2,13 @@
 // every field; the page is built from that folder.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/report/news.h"
 
 namespace plumbline {
@@ -59,6 +61,7 @@ struct PageInput {
   std::vector<PageDecision> decisions;
   std::map<std::size_t, std::vector<PagePoint>> history;  // of outcomes in detail, oldest first
   std::optional<PageOther> other = {};                    // nothing: none was named
+  std::string audit = {};  // what audit_for_page() gave; "" = none was named
   std::string made_at, database;
   bool live = false;  // whether details that are not here can be asked for
 };
@@ -66,6 +69,10 @@ struct PageInput {
 // Places of the outcomes that are shown in full: those that are not fine, at most 500, and the 200
 // nearest to their limit. Ascending.
 std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& outcomes);
+
+// What the page shows of an audit, out of what `plumbline audit --format json` printed (`text`, of
+// `file`). Fails where it is no such document.
+Result<std::string> audit_for_page(const std::string& text, const std::filesystem::path& file);
 
 std::string json_of_page(const PageInput& input);
 // Of one outcome, as the page shows it in full.

@@ -177,6 +177,27 @@ TEST_F(PageData, AnotherRunHasItsOwnColumns) {
     }
 }
 
+TEST_F(PageData, AnAuditIsTakenOutOfItsDocument) {
+  EXPECT_TRUE(page()["audit"].is_null());
+  const std::string document = R"({"schema": {"name": "plumbline.audit", "version": 1},
+    "data": {"suites": ["pr"], "problems": 3, "runs": 9, "exit_code": 1, "diagnoses": {"right": 1},
+      "dtypes": [{"dtype": "bf16", "mutants": 1, "caught": 0, "rules": []}],
+      "mutants": [{"name": "mutants/x", "class": "index", "caught": false, "reviewed": "why"}],
+      "legal": []}})";
+  const auto audit = audit_for_page(document, "a.json");
+  ASSERT_TRUE(audit.has_value());
+  input_.audit = *audit;
+  const json shown = page()["audit"];
+  EXPECT_EQ(shown["mutants"][0]["class"], "index");
+  EXPECT_EQ(shown["mutants"][0]["reviewed"], "why");
+  EXPECT_TRUE(shown["mutants"][0]["by"].is_null());
+  EXPECT_FALSE(shown["dtypes"][0].contains("rules")) << "the page shows none";
+  for (const char* other :
+       {"", "[]", "{\"data\": {}}", "{\"schema\": {\"name\": \"plumbline.run\"}}"})
+    EXPECT_THAT(to_string(audit_for_page(other, "a.json").error()),
+                HasSubstr("a.json: no result of an audit"));
+}
+
 TEST_F(PageData, NumbersThatJsonLacksAreNull) {
   outcomes_[0].judgement.percent_of_limit = std::nan("");
   outcomes_[0].outcome.errors.rms = HUGE_VAL;

@@ -14,7 +14,7 @@ const [page_path, folder = "dist/shots"] = given;
 const with_shots = process.argv.includes("--shots");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const panels = ["overview", "cases", "matrix", "case", "history", "compare", "architectures",
-  "coverage", "invariances", "stories"];
+  "coverage", "invariances", "audit", "stories"];
 const problems = [];
 
 mkdirSync(folder, { recursive: true });

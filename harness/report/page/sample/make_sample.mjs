@@ -290,6 +290,7 @@ const report = {
     reasons: dtype === "e4m3" || dtype === "fp32" ? refused : "" }))),
   other: null,
   stories: story_list(random),
+  audit: null,
 };
 
 mkdirSync(join(folder, "dist"), { recursive: true });

@@ -176,6 +176,36 @@ export interface Story {
   diffs: number[]; // places in diffs
 }
 
+// What `plumbline audit` found: which planted bugs the cases catch, and which legal kernels they
+// flag.
+export interface Audit {
+  suites: string[];
+  problems: number;
+  runs: number;
+  exit_code: number;
+  diagnoses: Record<string, number>; // mutants by how their fault was named
+  dtypes: { dtype: string; mutants: number; caught: number; slip_allclose_1e2: number;
+            legal_kernels: number; legal_flagged: number; legal_runs: number;
+            false_alarms: number }[];
+  mutants: AuditedMutant[];
+  legal: { kernel: string; dtype: string; runs: number; false_alarms: number; first_case: string;
+           why: string }[];
+}
+export interface AuditedMutant {
+  name: string;
+  class: string;
+  what: string;
+  dtype: string;
+  runs: number;
+  changed: number; // runs in which its output differs from that of the right kernel
+  caught: boolean;
+  by: string; // the statistic that catches it
+  first_case: string;
+  fault: string;
+  diagnosed: string;
+  reviewed: string | null; // why it may survive; null: it is caught, or nobody has said
+}
+
 export interface Report {
   schema: 1;
   made_at: string; // ISO 8601, UTC
@@ -215,6 +245,7 @@ export interface Report {
   // Of another run, night or commit that A is compared with; null: nothing was named.
   other: null | { label: string; commit: string; cases: Column[]; rows: number };
   stories: Story[];
+  audit: null | Audit; // null: none was named
 }
 
 // /api/case?row=N of a live page.

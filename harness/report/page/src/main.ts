@@ -7,6 +7,7 @@ import { load_report } from "./load.ts";
 import { Model } from "./model.ts";
 import { print_width, type Page } from "./page.ts";
 import { architectures_panel } from "./panel_architectures.ts";
+import { audit_panel } from "./panel_audit.ts";
 import { case_panel } from "./panel_case.ts";
 import { cases_panel } from "./panel_cases.ts";
 import { compare_panel } from "./panel_compare.ts";
@@ -29,6 +30,7 @@ const drawn: Record<PanelName, { title: string; draw: (page: Page) => Child }> =
   architectures: { title: "Architectures", draw: architectures_panel },
   coverage: { title: "Coverage", draw: coverage_panel },
   invariances: { title: "Invariances and diffs", draw: invariances_panel },
+  audit: { title: "Audit", draw: audit_panel },
   stories: { title: "Stories", draw: stories_panel },
 };
 const print_width_px = 700;

@@ -150,10 +150,11 @@ function news(page: Page): HTMLElement | null {
 
 function about_run(page: Page): HTMLElement {
   const { report } = page.model;
+  const of_commit = report.plumbline.commit ? ` (${commit(report.plumbline.commit)})` : "";
   return section("About this run",
     h("p", null,
-      `Plumbline ${report.plumbline.version} (${commit(report.plumbline.commit)}) made this page ` +
-      `at ${time(report.made_at)} from ${report.database || "a database"}.`),
+      `plumbline ${report.plumbline.version}${of_commit} made this page at ` +
+      `${time(report.made_at)} from ${report.database || "a database"}.`),
     report.times.length > 0 && h("ul", { class: "plain-list" },
       report.times.map((text) => h("li", null, clipped(text, 500)))),
     report.subject.command !== "" && command(report.subject.command, "the command of this run"));

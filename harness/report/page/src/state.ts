@@ -12,6 +12,7 @@ export const panels = [
   "architectures",
   "coverage",
   "invariances",
+  "audit",
   "stories",
 ] as const;
 export type PanelName = (typeof panels)[number];
