@@ -72,14 +72,14 @@ LocalAnswer answer(const std::string& page_template, LivePage& page, const Local
 }
 
 int serve(const ServeOptions& options) {
-  const auto page_template = read_template();
-  if (!page_template) return report_errors(page_template.error(), exit_infrastructure);
   {
     const auto store = options.database.open(true);
     if (!store) return report_errors(store.error(), exit_infrastructure);
     const auto subject = page_subject(**store, options.run);
     if (!subject) return report_errors(subject.error(), exit_usage);
   }
+  const auto page_template = read_template();
+  if (!page_template) return report_errors(page_template.error(), exit_infrastructure);
   LivePage page(options.database, options.run);
   const auto first = page.now();
   if (!first) return report_errors(first.error(), exit_infrastructure);

@@ -1,4 +1,5 @@
 """`plumbline serve`: the page and its JSON over a database that goes on being written."""
+import concurrent.futures
 import json
 import os
 import shutil
@@ -92,6 +93,17 @@ def test_a_browser_shows_what_the_report_does_not_hold(served):
         assert case in seen["text"] and "Over the nights" in seen["text"]
         assert seen["pictures"] >= 1
         assert seen["asked"] == 1, "the case was asked for once"
+
+
+def test_many_may_ask_at_once(served):
+    with serving(served) as port:
+        report, of = report_of(port)
+        paths = [f"/api/case?row={row}&report={of}" for row in range(report["rows"])]
+        paths += ["/", "/api/report"] * 20
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda path: ask(port, path), paths))
+        assert {answer.status for answer, _ in answers} == {200}
+        assert [json.loads(body)["row"] for _, body in answers[:256]] == list(range(256))
 
 
 def test_what_goes_wrong_has_a_remedy(served, tmp_path):
