@@ -1,4 +1,4 @@
-// plumbline serve: the page over a live database, for browsers of this machine.
+// plumbline serve: the page over a live database, for programs of this machine.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -126,7 +126,7 @@ void add_serve(Command app, int& exit_code) {
   add_format(command, options->format, {"text", "json"},
              "json: the address goes to stderr at once, and the envelope to stdout at the end");
   command.footer(
-      "Only browsers of this machine reach it, and nothing can be written by it. It prints its\n"
+      "Only programs of this machine reach it, and it only reads. It prints its\n"
       "address when it is ready; Ctrl-C ends it. On another machine:\n"
       "  ssh -L 7586:localhost:7586 HOST plumbline serve\n"
       "Examples:\n"
