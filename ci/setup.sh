@@ -21,7 +21,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev
   libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
-  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
+  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev libcpp-httplib-dev
   gcovr clang-format clang-tidy mmdebstrap
 )
 numpy_packages=(python3-venv)

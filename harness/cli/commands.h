@@ -15,6 +15,7 @@ void add_merge(Command app, int& exit_code);
 void add_confirm(Command app, int& exit_code);
 void add_prune(Command app, int& exit_code);
 void add_report(Command app, int& exit_code);
+void add_serve(Command app, int& exit_code);
 void add_show(Command app, int& exit_code);
 void add_compare(Command app, int& exit_code);
 void add_matrix(Command app, int& exit_code);

@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   plumbline::cli::add_confirm(app, exit_code);
   plumbline::cli::add_prune(app, exit_code);
   plumbline::cli::add_report(app, exit_code);
+  plumbline::cli::add_serve(app, exit_code);
   plumbline::cli::add_show(app, exit_code);
   plumbline::cli::add_compare(app, exit_code);
   plumbline::cli::add_matrix(app, exit_code);

@@ -52,7 +52,7 @@ ANSWERS = [
 ]
 VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "export", "judge",
          "merge", "confirm", "night", "prune", "reduce", "query", "check", "diff", "audit",
-         "resources", "baseline", "support", "doctor", "report"}
+         "resources", "baseline", "support", "doctor", "report", "serve"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
@@ -163,8 +163,8 @@ def test_every_verb_is_asked():
     listed = run(SOURCE, "--help").stdout
     offered = set(re.findall(r"^  ([a-z]+) {2,}", listed, re.MULTILINE)) - {"help"}
     assert offered == VERBS
-    # confirm asks about what a merge left open, which tests/fleet has
-    assert {verb for verb, *_ in ANSWERS} | {"resources", "confirm"} == VERBS
+    # confirm asks about what a merge left open, which tests/fleet has; test_serve.py ends a server
+    assert {verb for verb, *_ in ANSWERS} | {"resources", "confirm", "serve"} == VERBS
 
 
 ERRORS = [
@@ -173,6 +173,7 @@ ERRORS = [
     ("run", ["s.toml", "--no-such-option"], 2, None),
     ("list", ["absent.toml"], 2, "absent.toml"),
     ("show", ["latest", "--db", "absent.db"], 3, "absent.db"),
+    ("serve", ["--db", "absent.db"], 3, "absent.db"),
     ("compare", ["zzzz", "latest", "--db", "runs.db"], 2, None),
     ("matrix", ["latest", "--db", "runs.db"], 4, None),
     ("history", ["nothing*", "--db", "runs.db"], 4, None),

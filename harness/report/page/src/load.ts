@@ -9,9 +9,13 @@ async function unzipped(base64: string): Promise<string> {
   return new Response(stream).text();
 }
 
+// Which report the server gave: it answers for cases of that one, or says that it is gone.
+let report_id = "";
+
 async function json_of(path: string): Promise<unknown> {
   const answer = await fetch(path);
-  if (!answer.ok) throw new Error(`${path}: the server answered ${answer.status}`);
+  if (!answer.ok) throw new Error((await answer.text()).trim() || `status ${answer.status}`);
+  report_id = answer.headers.get("Plumbline-Report") ?? report_id;
   return answer.json();
 }
 
@@ -27,5 +31,5 @@ export async function load_report(): Promise<Report> {
 }
 
 export async function load_case(row: number): Promise<CaseAnswer> {
-  return (await json_of(`/api/case?row=${row}`)) as CaseAnswer;
+  return (await json_of(`/api/case?row=${row}&report=${report_id}`)) as CaseAnswer;
 }
