@@ -6,6 +6,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,4p' "$0" | cut -c3-; exit 0; }
 ci/setup.sh --numpy ||
   echo "ci/quickstart.sh: no numpy (see above): Python kernels cannot run; the rest goes on" >&2
+ci/setup.sh --page ||
+  echo "ci/quickstart.sh: no node, npm or chromium (see above): \`plumbline report\` may have no" \
+    "page; the rest goes on" >&2
 targets=(programs)
 # nvcc takes minutes for kernels that only a GPU can run.
 [[ "$preset" == dev && -e /dev/nvidiactl ]] && targets+=(plumbline_cuda plumbline_reference_cuda)

@@ -10,7 +10,8 @@
 #   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
 #                                   not started
 #   ci/setup.sh --page              also what the page of `plumbline report` is made with: node, npm
-#                                   and the packages of harness/report/page/package-lock.json
+#                                   and the packages of harness/report/page/package-lock.json; and
+#                                   chromium, to look at it, unless $CHROMIUM names one
 #   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
@@ -32,7 +33,7 @@ fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's 
 check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,15p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,16p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -50,6 +51,7 @@ done
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
+  [[ -n "${CHROMIUM:-}" ]] || command -v chromium >/dev/null || packages+=(chromium)
 fi
 page_folder="$(dirname "$ci")/harness/report/page"
 # npm writes this file last: the packages that are there.
@@ -110,6 +112,7 @@ if ((check)); then
     ((!python)) || options+=" --python"
     ((!fuzz)) || options+=" --fuzz"
     ((!slurm)) || options+=" --slurm"
+    ((!page)) || options+=" --page"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then
