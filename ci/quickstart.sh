@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 ci/setup.sh --numpy ||
   echo "ci/quickstart.sh: no numpy (see above): Python kernels cannot run; the rest goes on" >&2
 ci/setup.sh --page ||
-  echo "ci/quickstart.sh: no node, npm or chromium (see above): \`plumbline report\` may have no" \
+  echo "ci/quickstart.sh: no node or npm (see above): \`plumbline report\` may have no" \
     "page; the rest goes on" >&2
 targets=(programs)
 # nvcc takes minutes for kernels that only a GPU can run.

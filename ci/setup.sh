@@ -10,9 +10,10 @@
 #   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
 #                                   not started
 #   ci/setup.sh --page              also what the page of `plumbline report` is made with: node, npm
-#                                   and the packages of harness/report/page/package-lock.json; and
-#                                   chromium, to look at it, unless $CHROMIUM names one
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page]
+#                                   and the packages of harness/report/page/package-lock.json
+#   ci/setup.sh --browser           also what tests of the page look at it with: chromium, unless
+#                                   $CHROMIUM names one
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page] [--browser]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -30,16 +31,17 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,16p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,17p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
     --fuzz) fuzz=1 ;;
     --slurm) slurm=1 ;;
     --page) page=1 ;;
+    --browser) browser=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -51,7 +53,9 @@ done
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
-  [[ -n "${CHROMIUM:-}" ]] || command -v chromium >/dev/null || packages+=(chromium)
+fi
+if ((browser)) && [[ -z "${CHROMIUM:-}" ]]; then
+  command -v chromium >/dev/null || packages+=(chromium)
 fi
 page_folder="$(dirname "$ci")/harness/report/page"
 # npm writes this file last: the packages that are there.
@@ -113,6 +117,7 @@ if ((check)); then
     ((!fuzz)) || options+=" --fuzz"
     ((!slurm)) || options+=" --slurm"
     ((!page)) || options+=" --page"
+    ((!browser)) || options+=" --browser"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then

@@ -65,6 +65,8 @@ Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSele
   input.label = selection.label;
   input.run_ids = selection.run_ids;
   input.machine_of = machines_of(stored);
+  for (const std::size_t run : stored.run_of)
+    input.reproduce_of.push_back(reproduce_command(stored.runs[run]));
   const auto past = past_commits(store, stored);
   if (!past) return tl::unexpected(past.error());
   input.news = news_of(source->report, *past);

@@ -140,10 +140,12 @@ Json changes_json(const std::vector<PagePoint>& points) {
   return changes;
 }
 
-std::string reproduce(const PageInput& input, const Outcome& outcome) {
-  return fmt::format("{}{} --case {}", input.report->reproduce_command,
-                     outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
-                     shell_quoted(outcome.case_id));
+std::string reproduce(const PageInput& input, std::size_t row, const Outcome& outcome) {
+  return fmt::format(
+      "{}{} --case {}",
+      input.reproduce_of.empty() ? input.report->reproduce_command : input.reproduce_of[row],
+      outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
+      shell_quoted(outcome.case_id));
 }
 
 Json history_json(const PageInput& input, std::size_t row) {
@@ -210,7 +212,7 @@ Json page_detail(const PageInput& input, std::size_t row) {
             {"spills", known(description.spill_bytes_per_thread)},
             {"shared_bytes", known(description.shared_memory_bytes)}}},
           {"time", time_json(stored)},
-          {"reproduce", reproduce(input, outcome)},
+          {"reproduce", reproduce(input, row, outcome)},
           {"saved_to", outcome.saved_to},
           {"history", history_json(input, row)}};
 }

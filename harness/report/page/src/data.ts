@@ -229,10 +229,11 @@ export interface Report {
   nights: Night[]; // at most 60; the last one is the subject where it is a night or run
   decisions: Decision[];
   times: string[]; // sentences on the gate of times
-  // The cases: case_id, machine, suite, case_group, tier, kernel, device, arch, tensor_cores, dtype,
-  // kv_dtype, out_dtype, mask, layout, padding, lengths, law, batch, heads_q, heads_kv, seq_q,
-  // seq_kv, head_dim_qk, head_dim_vo, status, verdict, outlook, cause, nearest_statistic, words;
-  // percent_of_limit, rms, peak, time_ns, time_ratio, gate_change, bins_outside, wall_ms, numbers.
+  // The cases, words: case_id, machine, suite, case_group, tier, kernel, device, arch,
+  // tensor_cores, dtype, kv_dtype, out_dtype, mask, layout, padding, lengths, law, status, verdict,
+  // outlook, cause, nearest_statistic; numbers: batch, heads_q, heads_kv, seq_q, seq_kv,
+  // head_dim_qk, head_dim_vo, percent_of_limit, rms, peak, time_ns, time_ratio, gate_change,
+  // wall_ms.
   rows: number;
   cases: Column[];
   details: Detail[];

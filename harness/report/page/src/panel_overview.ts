@@ -9,7 +9,7 @@ import type { Page } from "./page.ts";
 import { case_link, group_state, range_text, section, since_text, size_text } from "./parts.ts";
 import { crossed } from "./summary.ts";
 
-const groups_of_card = 3, kernels_of_matrix = 6;
+const groups_of_card = 3, kernels_of_matrix = 5;
 
 interface Card {
   title: string;
@@ -72,7 +72,7 @@ function group_item(page: Page, group: Group, place: number): HTMLElement {
       h("span", { class: "sign", "aria-hidden": "true" }, kind_sign(group)), " ",
       kind, short(group.title, 220)),
     h("span", { class: "news-where" },
-      `${short(where, 80)} \u00b7 ${size_text(group)} \u00b7 ${range_text(group)}`)));
+      `${short(where, 80)} \u00b7 ${size_text(group)} \u00b7 ${range_text(page.model, group)}`)));
 }
 
 function kind_sign({ kind }: Group): string {

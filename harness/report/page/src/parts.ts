@@ -39,17 +39,20 @@ export function group_state(model: Model, place: number): Partial<State> {
     : { panel: "case", ...model.choice(lead), group: place };
 }
 
-// "since 0123abc..4567def"
-export function range_text(group: Group): string {
+// "since 0123abc..4567def", or by the night where the commits are not known.
+export function range_text(model: Model, group: Group): string {
   const [from, to] = [commit(group.since), commit(group.commit)];
   if (from !== "" && to !== "") return from === to ? `at ${to}` : `since ${from}..${to}`;
   if (to !== "") return `at ${to}, without a past`;
-  return from !== "" ? `since after ${from}` : "since when is not known";
+  if (from !== "") return `since after ${from}`;
+  const night = model.report.nights[group.since_night];
+  return night === undefined ? "since when is not known" : `since night ${night.name}`;
 }
 
 export function since_text(model: Model, group: Group): string {
+  const range = range_text(model, group);
   const night = model.report.nights[group.since_night];
-  return night === undefined ? range_text(group) : `${range_text(group)} (night ${night.name})`;
+  return night === undefined || range.includes("night ") ? range : `${range} (night ${night.name})`;
 }
 
 export function size_text(group: Group): string {
