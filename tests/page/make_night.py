@@ -5,8 +5,11 @@
 
 Four nights without a plant, then one in which two of six timed cases are twenty times slower, one
 kernel loses a key, and twenty kernels with a known bug run (tests/report_reading). Leaves
-night.html, refused.html (a run of refused cases alone) and expected.json.
+night.html, refused.html (a run of refused cases alone), hostile.html (the night again, with texts
+that would be HTML, and a reason of 1 MB) and expected.json.
 """
+import base64
+import gzip
 import json
 import os
 import pathlib
@@ -43,6 +46,30 @@ kernels = ["cpu/flash"]
 set = { heads_q = 4, dtype = "fp32", seq = 16, head_dim = 64 }
 """
 REFUSED = RIGHT[:RIGHT.index("[[group]]")] + RIGHT[RIGHT.rindex("[[group]]"):]
+
+
+HOSTILE = "<script>document.title='run'</script><img src=x onerror=alert(1)> \"'`&lt;|"
+
+
+def make_hostile(folder, template):
+    """Where no name of plumbline's can be hostile any more, the data of the page still can."""
+    night = json.loads((folder / "night.json").read_text())
+    night["sentence"] = HOSTILE + night["sentence"]
+    night["subject"]["label"] = HOSTILE
+    for column in night["cases"]:
+        if column["name"] in ("case_id", "kernel", "cause", "machine", "suite"):
+            column["words"] = [HOSTILE + word for word in column["words"]]
+    for group in night["groups"]:
+        group.update(title=HOSTILE, kernel=HOSTILE, text=HOSTILE)
+    for detail in night["details"]:
+        detail.update(reason=HOSTILE + "x" * 1_000_000, reproduce=HOSTILE, saved_to=HOSTILE,
+                      location=HOSTILE)
+        for finding in detail["findings"]:
+            finding["text"] = HOSTILE
+    for story in night["stories"]:
+        story.update(title=HOSTILE, source=HOSTILE)
+    data = base64.b64encode(gzip.compress(json.dumps(night).encode())).decode()
+    (folder / "hostile.html").write_text(template.read_text().replace("@PLUMBLINE_DATA@", data))
 
 
 def main():
@@ -88,6 +115,8 @@ def main():
 
     plumbline("report", "--db", "h.db", "-o", "night.html")
     plumbline("report", "--db", "h.db", "--data", "-o", "night.json")
+    build = pathlib.Path(libraries).parent.parent
+    make_hostile(folder, build / "share" / "plumbline" / "page.html")
     plumbline("run", "refused.toml", "-q", "--db", "refused.db", codes=(4,))
     plumbline("report", "--db", "refused.db", "-o", "refused.html")
     slower = plumbline("query", "SELECT case_id FROM v_latest WHERE gate_finding = 'slower'",

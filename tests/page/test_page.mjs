@@ -219,3 +219,34 @@ test("a run of refused cases shows that nothing was measured", async () => {
   assert.deepEqual(wrong, []);
   await close();
 });
+
+test("no text becomes HTML, however long it is", async () => {
+  const elements = (page) => page.evaluate(() =>
+    document.querySelectorAll("script, img, iframe, object, embed").length);
+  const night = await opened();
+  const usual = await elements(night.page);
+  await night.close();
+  const { page, wrong, close } = await opened({ file: "hostile.html" });
+  const case_id = await page.evaluate(() => {
+    const link = document.querySelector(".news").getAttribute("href");
+    return /case=[^&]*/.exec(link)?.[0] ?? "";
+  });
+  for (const panel of panels) {
+    await go(page, `#panel=${panel}&${case_id}`);
+    assert.equal(await elements(page), usual, panel);
+    assert.ok((await text(page)).length < 400_000, "the long reason is clipped");
+  }
+  await go(page, `#panel=case&${case_id}`);
+  assert.ok((await text(page)).includes("<script>document.title='run'</script>"), "it is text");
+  assert.doesNotMatch(await page.title(), /^run$/);
+  assert.deepEqual(wrong, []);
+  await close();
+});
+
+test("printing shows all panels", async () => {
+  const { page, close } = await opened();
+  await page.emulateMedia({ media: "print" });
+  const pdf = await page.pdf({ format: "A4" });
+  assert.ok(pdf.length > 50_000, `${pdf.length} bytes`);
+  await close();
+});
