@@ -8,9 +8,10 @@ ci/setup.sh --python ||
   echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of" \
     "the Python package are left out or skipped" >&2
 ci/setup.sh --page ||
-  echo "ci/test.sh: node or npm is not there (see above): the page of \`plumbline report\` and its" \
-    "tests are left out" >&2
-ci/setup.sh --browser || echo "ci/test.sh: chromium is not there: tests of the page are left out" >&2
+  echo "ci/test.sh: node or npm is not there (see above): the page of \`plumbline report\` and" \
+    "its tests are left out" >&2
+ci/setup.sh --browser ||
+  echo "ci/test.sh: chromium is not there: tests of the page are left out" >&2
 # A night on a real Slurm is tested where continuous integration runs, and where Slurm is installed.
 if [[ -n "${CI:-}" ]]; then
   ci/setup.sh --slurm || echo "ci/test.sh: Slurm is not there: its test is skipped" >&2

@@ -56,8 +56,8 @@ struct PageInput {
   std::string label;
   std::vector<std::string> run_ids;
   std::vector<std::string> machine_of;  // of each outcome, in words
-  // Of each outcome, how its reproduce line begins (a night's runs had other providers each); empty:
-  // as the report says.
+  // Of each outcome, how its reproduce line begins (each run of a night has its own providers);
+  // empty: as the report says.
   std::vector<std::string> reproduce_of = {};
   std::vector<News> news;
   std::vector<PageNight> nights;  // the oldest first
