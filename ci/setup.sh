@@ -13,7 +13,9 @@
 #                                   and the packages of harness/report/page/package-lock.json
 #   ci/setup.sh --browser           also what tests of the page look at it with: chromium, unless
 #                                   $CHROMIUM names one
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page] [--browser]
+#   ci/setup.sh --promtool          also what checks the text for Prometheus: Debian's package
+#                                   prometheus, whose service is not started
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page] [--browser] [--promtool]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -31,10 +33,10 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,17p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,19p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -42,6 +44,7 @@ for option in "$@"; do
     --slurm) slurm=1 ;;
     --page) page=1 ;;
     --browser) browser=1 ;;
+    --promtool) promtool=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -49,6 +52,7 @@ done
 ((python)) && packages+=("${python_packages[@]}")
 ((fuzz)) && packages+=("${fuzz_packages[@]}")
 ((slurm)) && packages+=("${slurm_packages[@]}")
+((promtool)) && packages+=(prometheus)
 # node of whatever source does; Debian's npm needs Debian's node.
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
@@ -118,6 +122,7 @@ if ((check)); then
     ((!slurm)) || options+=" --slurm"
     ((!page)) || options+=" --page"
     ((!browser)) || options+=" --browser"
+    ((!promtool)) || options+=" --promtool"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then
@@ -145,7 +150,7 @@ if ((${#missing[@]})); then
   export DEBIAN_FRONTEND=noninteractive
   # A test starts the daemons that it needs and ends them: none runs because it was installed.
   policy=/usr/sbin/policy-rc.d
-  if ((slurm)) && [[ ! -e $policy ]]; then
+  if ((slurm + promtool)) && [[ ! -e $policy ]]; then
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
     "${as_root[@]}" chmod +x $policy
     trap '"${as_root[@]}" rm -f $policy' EXIT

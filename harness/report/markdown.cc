@@ -12,6 +12,7 @@
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/markdown_table.h"
+#include "harness/report/news.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
 #include "harness/store/night.h"
@@ -49,11 +50,11 @@ std::string suite_names(const RunReport& report) {
 
 std::string head(const RunReport& report) {
   const RunInfo& run = *report.run;
-  return fmt::format("## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n",
-                     headline(report), verdicts_text(counts_of(report)), run.run_id,
-                     suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
-                     run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit),
-                     report.exit_code);
+  return fmt::format(
+      "## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n",
+      markdown_cell(sentence_of(report, news_of(report, {}))), verdicts_text(counts_of(report)),
+      run.run_id, suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
+      run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
 }
 
 // What was not measured is not green: it stands before everything else.

@@ -210,8 +210,12 @@ RunState state_of(const RunReport& report) {
 
 std::string sentence_of(const RunReport& report, const std::vector<News>& news) {
   constexpr std::array words{"Fine", "Not fine", "Open", "Nothing measured"};
-  std::string text =
-      fmt::format("{}: {}", words.at(static_cast<std::size_t>(state_of(report))), headline(report));
+  const RunState state = state_of(report);
+  const std::size_t cases = report.outcomes->size();
+  const std::string what = state != RunState::nothing_measured ? headline(report)
+                           : cases == 0                        ? "there was no case"
+                                        : fmt::format("no result of {}", plural(cases, "case"));
+  std::string text = fmt::format("{}: {}", words.at(static_cast<std::size_t>(state)), what);
   std::size_t more = 0;
   for (const News& one : news) {
     if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
@@ -225,7 +229,7 @@ std::string sentence_of(const RunReport& report, const std::vector<News>& news) 
   const auto unmeasured = std::count_if(
       report.outcomes->begin(), report.outcomes->end(),
       [](const StoredOutcome& stored) { return stored.outcome.status == Status::unsupported; });
-  if (unmeasured > 0 && state_of(report) != RunState::nothing_measured)
+  if (unmeasured > 0 && state != RunState::nothing_measured)
     text += fmt::format(". {} not measured",
                         unmeasured == 1 ? "1 case was" : fmt::format("{} cases were", unmeasured));
   return text + ".";

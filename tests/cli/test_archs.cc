@@ -118,7 +118,7 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
   EXPECT_THAT(plumbline("matrix latest --db a.db").text,
               AllOf(HasSubstr("emulated:sm_100"), HasSubstr("reproduce: ")));
   EXPECT_THAT(plumbline("show latest --db a.db --format markdown").text,
-              HasSubstr("## plumbline: no failure in "));
+              HasSubstr("## plumbline: Fine: no failure in "));
   EXPECT_THAT(plumbline("matrix latest --db a.db --format markdown").text,
               HasSubstr("Worst percent of a limit:"));
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_80=emulated:sm_89").code, 0);

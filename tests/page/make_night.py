@@ -3,10 +3,11 @@
 
   make_night.py PLUMBLINE LIBRARIES PLANTED_PROVIDER FOLDER
 
-Four nights without a plant, then one in which two of six timed cases are twenty times slower, one
-kernel loses a key, and twenty kernels with a known bug run (tests/report_reading). Leaves
-night.html, refused.html (a run of refused cases alone), hostile.html (the night again, with texts
-that would be HTML, and a reason of 1 MB) and expected.json.
+Four nights without a plant, then two in which two of six timed cases are twenty times slower and
+one kernel loses a key; in the last of them twenty kernels with a known bug run, too
+(tests/report_reading). Leaves night.html, first.html (of the night before), refused.html (a run of
+refused cases alone), hostile.html (the night again, with texts that would be HTML, and a reason of
+1 MB) and expected.json.
 """
 import base64
 import gzip
@@ -97,15 +98,15 @@ def main():
 
     planted = ("--repetitions", 3, "--no-default-provider", "--provider", provider)
     night_codes = (0, 1, 5)  # what else runs on this machine may look like a regression
-    for number in range(1, 6):
-        night = f"n{number}"
-        is_last = number == 5
+    for number in range(1, 7):
+        night = f"2027-01-{number:02}"
+        is_planted = number >= 5
         plumbline("night", "open", "--id", night, "--who", "test", "--db", "h.db")
-        run(night, "timed.toml", *planted, codes=(1,) if is_last else night_codes,
-            options="slow=20,part=2/3" if is_last else "")
-        run(night, "right.toml", *planted, codes=(1,) if is_last else (0,),
-            options="drop_last_key=1,only=cpu/split_kv" if is_last else "")
-        if is_last:
+        run(night, "timed.toml", *planted, codes=(1,) if is_planted else night_codes,
+            options="slow=20,part=2/3" if is_planted else "")
+        run(night, "right.toml", *planted, codes=(1,) if is_planted else (0,),
+            options="drop_last_key=1,only=cpu/split_kv" if is_planted else "")
+        if number == 6:
             causes = tomllib.loads(CAUSES.read_text())["cause"]
             cases = [f"--case=mutants/{cause['mutant']}/{problem}"
                      for cause in causes for problem in cause["problem"]]
@@ -114,6 +115,7 @@ def main():
         plumbline("night", "close", night, "--who", "test", "--db", "h.db", codes=night_codes)
 
     plumbline("report", "--db", "h.db", "-o", "night.html")
+    plumbline("report", "night:2027-01-05", "--db", "h.db", "-o", "first.html")
     plumbline("report", "--db", "h.db", "--data", "-o", "night.json")
     build = pathlib.Path(libraries).parent.parent
     make_hostile(folder, build / "share" / "plumbline" / "page.html")

@@ -22,8 +22,9 @@ std::size_t lines(const std::string& page) {
 TEST(RenderMarkdown, MixedRun) {
   const SampleRun sample = mixed_run();
   const std::string failure = render_case(sample.outcomes[1], "plumbline run", Style{false, 0});
-  EXPECT_EQ(render_markdown(sample.report(1)),
-            R"(## plumbline: 1 failure in 3 cases, 1 diff and 1 suite statistic
+  EXPECT_EQ(
+      render_markdown(sample.report(1)),
+      R"(## plumbline: Not fine: 1 failure in 3 cases, 1 diff and 1 suite statistic; the sums are kept in bf16 (1 case of mutants/bf16\_accumulator). 1 case was not measured.
 
 cases: 1 pass, 1 unsupported, 1 fail; diffs: 1 pass; suite statistics: 1 pass.
 
@@ -34,7 +35,8 @@ Run `7d3f0a52-0000-4000-8000-000000000001` of smoke, stories on Some CPU (x86-64
 <details><summary>fail: mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left: the sums are kept in bf16</summary>
 
 ```text
-)" + failure + R"(```
+)" + failure +
+          R"(```
 
 </details>
 
@@ -64,23 +66,23 @@ TEST(RenderMarkdown, AtMostTenLinesWhereAllIsWell) {
   sample.scores.assign(40, sample.scores.front());
   const std::string page = render_markdown(sample.report(0));
   EXPECT_LE(lines(page), 10U) << page;
-  EXPECT_THAT(
-      page, StartsWith("## plumbline: no failure in 503 cases, 1 diff and 40 suite statistics\n"));
+  EXPECT_THAT(page, StartsWith("## plumbline: Fine: no failure in 503 cases, 1 diff and 40 suite "
+                               "statistics. 1 case was not measured.\n"));
 }
 
 TEST(RenderMarkdown, Headlines) {
   SampleRun sample;
   EXPECT_THAT(render_markdown(sample.report(4)),
-              StartsWith("## plumbline: nothing measured in 0 cases\n"));
+              StartsWith("## plumbline: Nothing measured: there was no case.\n"));
   sample.outcomes = {unsupported_outcome()};
   EXPECT_THAT(render_markdown(sample.report(4)),
-              StartsWith("## plumbline: nothing measured in 1 case\n"));
+              StartsWith("## plumbline: Nothing measured: no result of 1 case.\n"));
   sample.outcomes = {passing_outcome()};
   EXPECT_THAT(render_markdown(sample.report(0)),
-              StartsWith("## plumbline: no failure in 1 case\n"));
+              StartsWith("## plumbline: Fine: no failure in 1 case.\n"));
   sample.scores = {{"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"}};
   EXPECT_THAT(render_markdown(sample.report(1)),
-              StartsWith("## plumbline: 1 failure in 1 case and 1 suite statistic\n"));
+              StartsWith("## plumbline: Not fine: 1 failure in 1 case and 1 suite statistic; "));
 }
 
 TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
@@ -118,7 +120,7 @@ TEST(RenderMarkdown, FiveThousandFailuresFitAComment) {
   }
   const std::string page = render_markdown(all_differ.report(1));
   EXPECT_LT(page.size(), 60'000U);
-  EXPECT_THAT(page, StartsWith("## plumbline: 5000 failures in 5000 cases\n"));
+  EXPECT_THAT(page, StartsWith("## plumbline: Not fine: 5000 failures in 5000 cases; cause 0 of "));
   std::size_t shown = 0;
   for (std::size_t at = page.find("of a kernel that is wrong"); at != std::string::npos;
        at = page.find("of a kernel that is wrong", at + 1)) {
@@ -143,9 +145,8 @@ TEST(RenderMarkdown, ExpectedFailures) {
   SampleRun sample;
   sample.outcomes = {expected_outcome(), passing_outcome(), expected_outcome()};
   const std::string page = render_markdown(sample.report(0));
-  EXPECT_THAT(
-      page,
-      StartsWith("## plumbline: no failure in 3 cases\n\ncases: 1 pass, 2 expected_failure.\n"));
+  EXPECT_THAT(page, StartsWith("## plumbline: Fine: no failure in 3 cases.\n\ncases: 1 pass, 2 "
+                               "expected_failure.\n"));
   EXPECT_THAT(
       page,
       HasSubstr(
