@@ -189,7 +189,7 @@ TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
   const auto refused = run("--db r.db --markdown m.md --junit j.xml");
   EXPECT_EQ(refused.code, 4) << refused.text;
   EXPECT_THAT(refused.text, HasSubstr("nothing measured"));
-  EXPECT_THAT(read("m.md"), HasSubstr("nothing measured"));
+  EXPECT_THAT(read("m.md"), HasSubstr("Nothing measured: no result of 2 cases."));
   EXPECT_THAT(read("j.xml"), AllOf(HasSubstr("nothing measured"), HasSubstr("errors=\"1\"")));
   const auto json = plumbline("show --db r.db --format json");
   EXPECT_THAT(json.text, HasSubstr("\"nothing_measured\": true"));

@@ -9,7 +9,7 @@ import type { Page } from "./page.ts";
 import { case_link, group_state, range_text, section, since_text, size_text } from "./parts.ts";
 import { crossed } from "./summary.ts";
 
-const groups_of_card = 3, kernels_of_matrix = 5;
+const groups_of_card = 3, kernels_of_matrix = 4;
 
 interface Card {
   title: string;
@@ -59,7 +59,7 @@ function sentence(page: Page): HTMLElement {
       report.state === "nothing measured" &&
         h("p", { class: "banner" },
           "Nothing was measured. This run says nothing about any kernel."),
-      h("h1", { tabindex: -1 }, clipped(report.sentence, 420)),
+      h("h1", { tabindex: -1 }, clipped(report.sentence, 300)),
       h("p", { class: "small-print" }, about.filter((part) => part).join(" \u00b7 "))));
 }
 
