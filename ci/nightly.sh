@@ -81,6 +81,10 @@ export PLUMBLINE_NIGHT="$night"
 
 # What must not matter, on few problems: a run of its own in the same history, before the night's,
 # which stays the latest.
+# GitHub shows what failed beside the lines of the suites.
+annotations=()
+[[ "${GITHUB_ACTIONS:-}" != true ]] || annotations=(--annotations)
+
 kept=0
 if ((${#invariances[@]})); then
   "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" \
@@ -90,8 +94,8 @@ fi
 
 code=0
 "$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
-  --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" ||
-  code=$?
+  --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" \
+  "${annotations[@]}" "$@" || code=$?
 
 if ((code == 0 || code == 1 || code == 5)); then
   if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi

@@ -17,6 +17,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/measure/causes.h"
 #include "harness/measure/invariance.h"
+#include "harness/report/annotations.h"
 #include "harness/report/invariance_text.h"
 #include "harness/run/open_cases.h"
 #include "harness/run/resume.h"
@@ -37,7 +38,7 @@ struct RunOptions {
   MeasureOptions measure;
   ReferenceOption reference;
   std::vector<std::string> case_ids;
-  bool timed = false, no_store = false, quiet = false, resume = false;
+  bool timed = false, no_store = false, quiet = false, resume = false, annotations = false;
   int jobs = 0;  // 0: by default_jobs
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text", night;
@@ -125,6 +126,10 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
                           &session.night_times()};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
+  if (options.annotations) {
+    const char* const root = std::getenv("GITHUB_WORKSPACE");
+    fmt::print(stderr, "{}", render_annotations(content, places_of(plan, root ? root : ".")));
+  }
   write_as(formats, options.format, content);
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
@@ -446,6 +451,8 @@ void add_run(Command app, int& exit_code) {
   add_measuring(command, *options);
   command.add_option("--junit", options->junit, "Write JUnit XML").type_name("FILE");
   command.add_option("--markdown", options->markdown, "Write a Markdown summary").type_name("FILE");
+  command.add_flag("--annotations", options->annotations,
+                   "Tell GitHub Actions on stderr what failed, at the lines of the suites");
   command.add_flag("--invariances{all}", options->invariances,
                    "Also ask for the same rows in other ways, and compare: all of "
                    "docs/judging-comparisons.md, or =NAME[,NAME]");

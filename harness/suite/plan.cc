@@ -285,6 +285,8 @@ PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
                  from.timed,
                  kernel.tensor_cores};
   to.case_id = case_id(to.c);
+  to.file = from.file;
+  to.line = from.kernel_line > 0 ? from.kernel_line : from.line;
   for (const auto& rule : from.failures) {
     if (!to.expected && rule->covers(kernel.name, from.device)) to.expected = rule->what;
   }

@@ -38,6 +38,8 @@ struct PlannedCase {
   bool timed = false;
   std::string tensor_cores = "none";  // of the kernel
   std::optional<ExpectedFailure> expected = std::nullopt;
+  std::string file = {};  // where its suite asks for it; "" = no suite does
+  int line = 0;
 };
 
 // A suite's case with its kernel known, and with it whether the suite expects a failure.

@@ -1,0 +1,100 @@
+// Chooses the place, the level and the words of each annotation, and escapes them.
+#include "harness/report/annotations.h"
+
+#include <fmt/format.h>
+
+#include "harness/report/format.h"
+#include "harness/report/news.h"
+#include "harness/store/stored.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t most_of_a_level = 10;
+
+// Of a message; a property's value may not hold ':' and ',' either.
+std::string escaped(const std::string& text, bool is_property) {
+  std::string result;
+  for (const char c : text) {
+    const bool is_reserved =
+        c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
+    if (is_reserved)
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string_view level_of(NewsKind kind) {
+  return kind == NewsKind::broken || kind == NewsKind::slower ? "error" : "warning";
+}
+
+std::string place_of(const News& news, const RunReport& report, const SuitePlaces& places) {
+  SuitePlaces::const_iterator found = places.end();
+  if (!news.cases.empty()) {
+    const Outcome& lead = (*report.outcomes)[news.cases.front()].outcome;
+    found = places.find({lead.suite, lead.case_id});
+  } else {
+    for (const StoredDiff& diff : *report.diffs) {
+      const bool is_lead =
+          !news.names.empty() && news.names.front().find(diff.outcome.name) != std::string::npos;
+      if (is_lead && found == places.end())
+        found = places.find({diff.outcome.suite, diff.outcome.name});
+    }
+  }
+  if (found == places.end() || found->second.file.empty()) return "";
+  std::string text = "file=" + escaped(found->second.file, true) + ",";
+  if (found->second.line > 0) text += fmt::format("line={},", found->second.line);
+  return text;
+}
+
+std::string annotation(const News& news, const RunReport& report, const SuitePlaces& places) {
+  const std::string title =
+      fmt::format("{}: {} {}", news.kernel, plural(news.size(), "case"), news.verdict);
+  std::string message = news.title;
+  if (!news.text.empty() && news.text != news.title) message += "\n" + news.text;
+  if (!news.cases.empty()) {
+    const Outcome& lead = (*report.outcomes)[news.cases.front()].outcome;
+    message += fmt::format("\nreproduce: {} --case {}", report.reproduce_command,
+                           shell_quoted(lead.case_id));
+  }
+  return fmt::format("::{} {}title={}::{}\n", level_of(news.kind), place_of(news, report, places),
+                     escaped(title, true), escaped(message, false));
+}
+
+}  // namespace
+
+SuitePlaces places_of(const Plan& plan, const std::filesystem::path& root) {
+  SuitePlaces places;
+  const auto place = [&](const PlannedCase& c) {
+    return SuitePlace{c.file.empty() ? "" : std::filesystem::proximate(c.file, root).string(),
+                      c.line};
+  };
+  for (const PlannedCase& c : plan.cases) places.try_emplace({c.suite, c.case_id}, place(c));
+  for (const PlannedDiff& diff : plan.diffs) {
+    places.try_emplace({diff.suite, diff.name}, place(diff.a));
+    for (const PlannedCase* side : {&diff.a, &diff.b})
+      places.try_emplace({diff.suite, side->case_id}, place(*side));
+  }
+  return places;
+}
+
+std::string render_annotations(const RunReport& report, const SuitePlaces& places) {
+  std::string text;
+  std::map<std::string_view, std::size_t> shown, left_out;
+  for (const News& news : news_of(report, {})) {
+    if (news.kind == NewsKind::faster) continue;
+    const std::string_view level = level_of(news.kind);
+    if (++shown[level] <= most_of_a_level)
+      text += annotation(news, report, places);
+    else
+      ++left_out[level];
+  }
+  for (const auto& [level, count] : left_out)
+    text += fmt::format("::notice title=plumbline::{} more {}s; `plumbline show` has them\n", count,
+                        level);
+  return text;
+}
+
+}  // namespace plumbline
