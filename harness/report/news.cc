@@ -175,10 +175,13 @@ class Gathering {
   std::map<Key, std::size_t> index_;
 };
 
+// Since when: a range of commits where two are known, else the night.
 std::string range(const News& news) {
-  if (news.since.empty()) return "";
-  return fmt::format(", since {}..{}", news.since.substr(0, commit_digits),
-                     news.commit.empty() ? "now" : news.commit.substr(0, commit_digits));
+  if (!news.since.empty() && news.since != news.commit) {
+    return fmt::format(" since {}..{}", news.since.substr(0, commit_digits),
+                       news.commit.empty() ? "now" : news.commit.substr(0, commit_digits));
+  }
+  return news.since_night.empty() ? "" : " since night " + news.since_night;
 }
 
 std::string cut(std::string text, std::size_t most) {
@@ -221,11 +224,12 @@ std::string sentence_of(const RunReport& report, const std::vector<News>& news) 
     if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
       continue;
     if (++more > 1) continue;
-    text += fmt::format("; {} ({} of {}{})", cut(one.title, 200),
-                        plural(one.size(), one.cases.empty() ? "result" : "case"), one.kernel,
-                        range(one));
+    const std::string where =
+        one.cases.empty() ? one.kernel : one.kernel + " in " + plural(one.size(), "case");
+    text += fmt::format(". {}{}: {}", where, range(one), cut(one.title, 200));
   }
-  if (more > 1) text += fmt::format(", and {}", plural(more - 1, "more cause"));
+  if (more > 1)
+    text += fmt::format(". There {} {}", more == 2 ? "is" : "are", plural(more - 1, "more cause"));
   const auto unmeasured = std::count_if(
       report.outcomes->begin(), report.outcomes->end(),
       [](const StoredOutcome& stored) { return stored.outcome.status == Status::unsupported; });

@@ -30,6 +30,8 @@ struct News {
   std::vector<std::string> names;  // of what has no outcome: vanished cases, diffs, invariances
   // The commit of the newest accepted run before, and this run's; "" = not known, or no past.
   std::string since, commit;
+  // The first night in which it was so, where the nights are at hand; "" otherwise.
+  std::string since_night;
   std::size_t size() const { return cases.size() + names.size(); }
 };
 
@@ -49,8 +51,9 @@ std::string cause_in_words(const StoredOutcome& stored);
 enum class RunState { fine, not_fine, open, nothing_measured };
 RunState state_of(const RunReport& report);
 
-// "Not fine: 3 failures in 466 cases; the sums are kept in bf16 (2 cases of mutants/x, since
-// 0123abc..4567def), and 1 more cause. 40 cases were not measured."
+// "Not fine: 3 failures in 466 cases. mutants/x in 2 cases since 0123abc..4567def: the sums are
+// kept in bf16. There is 1 more cause. 40 cases were not measured." Without commits it says
+// "since night 2027-01-05", if the nights are at hand.
 std::string sentence_of(const RunReport& report, const std::vector<News>& news);
 
 }  // namespace plumbline

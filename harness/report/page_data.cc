@@ -68,7 +68,13 @@ class Columns {
 
 class Writer {
  public:
-  explicit Writer(const PageInput& input) : input_(input), report_(*input.report) {}
+  explicit Writer(const PageInput& input)
+      : input_(input), report_(*input.report), news_(input.news) {
+    for (News& news : news_) {
+      const std::ptrdiff_t night = first_night(news);
+      if (night >= 0) news.since_night = input.nights[static_cast<std::size_t>(night)].name;
+    }
+  }
 
   Json page() const {
     Json root = {{"schema", 1},
@@ -78,7 +84,7 @@ class Writer {
                  {"live", input_.live},
                  {"subject", subject()},
                  {"state", state_words()},
-                 {"sentence", sentence_of(report_, input_.news)},
+                 {"sentence", sentence_of(report_, news_)},
                  {"counts", counts()},
                  {"groups", groups()},
                  {"nights", nights()},
@@ -159,7 +165,7 @@ class Writer {
 
   Json groups() const {
     Json list = Json::array();
-    for (const News& news : input_.news) {
+    for (const News& news : news_) {
       list.push_back({{"kind", name(news.kind)},
                       {"title", news.title},
                       {"kernel", news.kernel},
@@ -421,6 +427,7 @@ class Writer {
 
   const PageInput& input_;
   const RunReport& report_;
+  std::vector<News> news_;  // with their nights
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(RenderMarkdown, MixedRun) {
   const std::string failure = render_case(sample.outcomes[1], "plumbline run", Style{false, 0});
   EXPECT_EQ(
       render_markdown(sample.report(1)),
-      R"(## plumbline: Not fine: 1 failure in 3 cases, 1 diff and 1 suite statistic; the sums are kept in bf16 (1 case of mutants/bf16\_accumulator). 1 case was not measured.
+      R"(## plumbline: Not fine: 1 failure in 3 cases, 1 diff and 1 suite statistic. mutants/bf16\_accumulator in 1 case: the sums are kept in bf16. 1 case was not measured.
 
 cases: 1 pass, 1 unsupported, 1 fail; diffs: 1 pass; suite statistics: 1 pass.
 
@@ -82,7 +82,8 @@ TEST(RenderMarkdown, Headlines) {
               StartsWith("## plumbline: Fine: no failure in 1 case.\n"));
   sample.scores = {{"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"}};
   EXPECT_THAT(render_markdown(sample.report(1)),
-              StartsWith("## plumbline: Not fine: 1 failure in 1 case and 1 suite statistic; "));
+              StartsWith("## plumbline: Not fine: 1 failure in 1 case and 1 suite statistic. "
+                         "cpu/flash: shrink over suite smoke."));
 }
 
 TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
@@ -120,7 +121,8 @@ TEST(RenderMarkdown, FiveThousandFailuresFitAComment) {
   }
   const std::string page = render_markdown(all_differ.report(1));
   EXPECT_LT(page.size(), 60'000U);
-  EXPECT_THAT(page, StartsWith("## plumbline: Not fine: 5000 failures in 5000 cases; cause 0 of "));
+  EXPECT_THAT(page, StartsWith("## plumbline: Not fine: 5000 failures in 5000 cases. "
+                               "mine/kernel\\_0 in 1 case: cause 0 of "));
   std::size_t shown = 0;
   for (std::size_t at = page.find("of a kernel that is wrong"); at != std::string::npos;
        at = page.find("of a kernel that is wrong", at + 1)) {

@@ -53,8 +53,13 @@ TEST(News, OneKernelVerdictAndCauseAreOnePiece) {
   EXPECT_THAT(news[0].cases, ElementsAre(2, 0)) << "the farthest beyond its limit leads";
   EXPECT_EQ(news[0].dtype, "") << "of several";
   EXPECT_EQ(sentence_of(sample.report(), news),
-            "Not fine: 2 failures in 3 cases; the sums are kept in bf16 (2 cases of "
-            "mutants/bf16_accumulator, since 0123abc..4567def).");
+            "Not fine: 2 failures in 3 cases. mutants/bf16_accumulator in 2 cases since "
+            "0123abc..4567def: the sums are kept in bf16.");
+  auto of_a_night = news;
+  of_a_night[0].since.clear();
+  of_a_night[0].since_night = "2027-01-05";
+  EXPECT_THAT(sentence_of(sample.report(), of_a_night),
+              HasSubstr("in 2 cases since night 2027-01-05: the sums"));
 }
 
 TEST(News, OfAnotherPastOrCauseIsAnother) {
@@ -63,7 +68,7 @@ TEST(News, OfAnotherPastOrCauseIsAnother) {
   sample.outcomes[1].outcome.cause = "the last key is missing";
   const auto news = news_of(sample.report(), {{true, "a"}, {true, "a"}, {true, "b"}});
   EXPECT_EQ(news.size(), 3U);
-  EXPECT_THAT(sentence_of(sample.report(), news), HasSubstr(", and 2 more causes"));
+  EXPECT_THAT(sentence_of(sample.report(), news), HasSubstr(". There are 2 more causes"));
 }
 
 TEST(News, SlowerCasesOfAKernelAreOnePieceBehindWhatIsBroken) {
