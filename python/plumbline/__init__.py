@@ -19,19 +19,20 @@ import inspect
 import json as _json
 import os
 import struct
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from . import _plumbline
+from . import _arrays, _library
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
 
     _Question = ParamSpec("_Question")
 
-__version__: str = _plumbline.version
+__version__: str = _library.version
 __all__ = ["Report", "assert_attention", "assert_merge", "check", "check_merge", "diff", "save",
            "Spec", "Unsupported", "kernel"]
 
@@ -39,14 +40,6 @@ Array = Any
 """An array of NumPy, PyTorch, JAX or another framework; lengths may be lists of integers, too."""
 
 ROUNDING, BUG, UNDECIDED = "ROUNDING", "BUG", "UNDECIDED"
-
-# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the
-# same size).
-_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"),
-             "float8_e5m2": ("F8_E5M2", "uint8")}
-
-_Tensor = Tuple[str, Tuple[int, ...], bytes]  # dtype, shape, contiguous bytes
-
 
 @dataclasses.dataclass(frozen=True)
 class Report:
@@ -126,7 +119,7 @@ def check(
     """
     arguments = dict(locals())
     tensors, stated = _dump(arguments, arguments.pop("attributes"))
-    return _report(_plumbline.check(name or "attention", tensors, stated))
+    return _report(_library.check(name or "attention", tensors, stated))
 
 
 def _arguments_of(judge: Callable[_Question, Report]
@@ -185,7 +178,7 @@ def check_merge(
     """
     arguments = dict(locals())
     tensors, stated = _dump(arguments, arguments.pop("attributes"), keep_base=True)
-    return _report(_plumbline.check(name or "merge", tensors, stated))
+    return _report(_library.check(name or "merge", tensors, stated))
 
 
 @_arguments_of(check_merge)
@@ -230,7 +223,7 @@ def diff(
     sides = []
     for out, lse, spec in ((a, lse_a, spec_a), (b, lse_b, spec_b)):
         sides.append(_dump(dict(question, out=out, q=q, k=k, v=v, lse=lse, spec=spec), {}))
-    return _report(_plumbline.diff(tuple(names), *sides))
+    return _report(_library.diff(tuple(names), *sides))
 
 
 def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
@@ -246,8 +239,8 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
     header: dict = {"__metadata__": stated} if stated else {}
     begin = 0
     for key, (dtype, shape, data) in tensors.items():
-        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, begin + len(data)]}
-        begin += len(data)
+        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, begin + data.nbytes]}
+        begin += data.nbytes
     text = _json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     _write(os.fspath(path),
@@ -299,30 +292,20 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
     return tensors, stated
 
 
-def _tensor(name: str, array: Array) -> _Tensor:
+def _tensor(name: str, array: Array) -> _arrays.Contents:
     """The array's contents in host memory, contiguous."""
-    dtype = ""
-    if hasattr(array, "detach"):  # PyTorch: DLPack refuses what requires a gradient
-        array = array.detach().cpu()
-    else:
-        if hasattr(array, "__cuda_array_interface__") and hasattr(array, "get"):  # CuPy
-            array = array.get()
-        if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
-            array = numpy.asarray(array)
-            dtype, same_size = _BORROWED.get(array.dtype.name, ("", array.dtype))
-            array = array.view(same_size)
     try:
-        return _plumbline.contiguous(array, dtype)
+        return _arrays.contents(array)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
 
 
-def _report(values: Tuple[str, str, float, str, str]) -> Report:
-    answer, sentence, percent, text, json = values
-    return Report(answer, sentence, percent, text, _json.loads(json))
+def _report(answer: Mapping[str, Any]) -> Report:
+    return Report(answer["answer"], answer["sentence"], float(answer["percent"]), answer["text"],
+                  answer["data"])
 
 
-def _write(path: str, parts: Sequence[bytes]) -> None:
+def _write(path: str, parts: Sequence[Any]) -> None:
     """Through a temporary file beside `path`, so that nobody reads half a file."""
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".",
                                              prefix=os.path.basename(path) + ".")
@@ -340,7 +323,15 @@ def __getattr__(name: str) -> Any:
     # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has,
     # loaded where it is used.
     if name in ("Spec", "Unsupported", "kernel"):
-        import plumbline_provider
-
-        return getattr(plumbline_provider, name)
+        return getattr(_provider_module(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _provider_module() -> Any:
+    """The workers' own module, which an installed package has beside its worker."""
+    folder = str(_library.NATIVE / "lib" / "plumbline" / "python")
+    if os.path.isdir(folder) and folder not in sys.path:
+        sys.path.append(folder)
+    import plumbline_provider
+
+    return plumbline_provider

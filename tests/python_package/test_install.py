@@ -17,7 +17,7 @@ print(plumbline.__file__, plumbline.kernel.__module__)
 
 
 def test_pip_install(tmp_path):
-    for module in ("pip", "scikit_build_core", "nanobind"):
+    for module in ("pip", "scikit_build_core"):
         pytest.importorskip(module)
     # With the options of the presets ccache has what the tests' own build has compiled.
     build = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent / "python" / "pip"

@@ -1,0 +1,88 @@
+"""libplumbline_check.so through ctypes: python/src/plumbline_check.h in Python."""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+from typing import Any, Mapping, Tuple
+
+from . import _machine
+
+NATIVE = pathlib.Path(__file__).parent / "_native"
+"""Where an installed package has the command, the workers, the providers and the suites."""
+
+_INTERFACE = 1
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32),
+                ("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+class _Dump(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("tensors", ctypes.POINTER(_Tensor)),
+                ("count", ctypes.c_size_t), ("attributes", ctypes.c_char_p)]
+
+
+def _load() -> ctypes.CDLL:
+    _machine.require()
+    path = os.environ.get("PLUMBLINE_CHECK_LIBRARY") or str(NATIVE / "lib" / "libplumbline_check.so")
+    try:
+        # RTLD_LOCAL: what it is linked with stays its own, beside PyTorch's or NumPy's.
+        library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise ImportError(f"plumbline's library cannot be loaded: {error}\n  remedy: pip install the "
+                          "wheel that ci/wheel.sh makes, or set PLUMBLINE_CHECK_LIBRARY") from None
+    library.plumbline_check_version.restype = ctypes.c_char_p
+    answer = ctypes.POINTER(ctypes.c_void_p)
+    library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]
+    library.plumbline_check_diff.argtypes = [ctypes.POINTER(_Dump), ctypes.POINTER(_Dump), answer]
+    library.plumbline_check_free.argtypes = [ctypes.c_void_p]
+    library.plumbline_check_free.restype = None
+    if library.plumbline_check_interface() < _INTERFACE:
+        raise ImportError(f"{path} is older than this package\n  remedy: install both from one wheel")
+    return library
+
+
+_library = _load()
+version: str = _library.plumbline_check_version().decode()
+
+
+def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> _Dump:
+    """The struct; it holds on to all that it points at, by the attribute `kept`."""
+    array = (_Tensor * len(tensors))()
+    shapes = []
+    for target, (key, (dtype, shape, data)) in zip(array, tensors.items()):
+        shapes.append((ctypes.c_int64 * len(shape))(*shape))
+        target.name, target.dtype = key.encode(), dtype.encode()
+        target.shape, target.rank = shapes[-1], len(shape)
+        target.data, target.bytes = data.ctypes.data, data.nbytes
+    text = json.dumps(dict(stated)).encode()
+    dump = _Dump(name.encode(), array, len(tensors), text)
+    dump.kept = (array, shapes, tensors, text)
+    return dump
+
+
+def _ask(function: Any, *dumps: _Dump) -> dict:
+    answer = ctypes.c_void_p()
+    status = function(*(ctypes.byref(dump) for dump in dumps), ctypes.byref(answer))
+    try:
+        text = (ctypes.string_at(answer.value) if answer.value else b"out of memory").decode(
+            errors="replace")
+    finally:
+        _library.plumbline_check_free(answer)
+    if status == 0:
+        return json.loads(text)
+    raise ValueError(text) if status == 1 else RuntimeError(f"plumbline: internal error: {text}")
+
+
+def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:
+    """The answer's JSON. Tensors: name -> (dtype as safetensors spells it, shape, bytes as a
+    contiguous array). Raises ValueError with every error where they make no problem."""
+    return _ask(_library.plumbline_check, _dump(name, tensors, stated))
+
+
+def diff(names: Tuple[str, str], a: Tuple[Mapping, Mapping], b: Tuple[Mapping, Mapping]) -> dict:
+    return _ask(_library.plumbline_check_diff, _dump(names[0], *a), _dump(names[1], *b))

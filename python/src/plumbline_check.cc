@@ -1,0 +1,111 @@
+// The judge as a C library: dumps from structs, answers as JSON.
+#include "python/src/plumbline_check.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "harness/check/diff.h"
+#include "harness/report/check_text.h"
+#include "harness/report/diff_text.h"
+
+namespace plumbline {
+namespace {
+
+using Json = nlohmann::json;
+
+// What goes to a file or a pipe: no colour, 120 columns.
+constexpr Style plain{};
+
+struct NoProblem {
+  std::string text;
+};
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw NoProblem{to_string(result.error())};
+  return std::move(*result);
+}
+
+char* allocated(std::string_view text) {
+  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+Dump dump_of(const plumbline_check_dump& stated) {
+  std::map<std::string, TensorData> tensors;
+  for (std::size_t i = 0; i < stated.count; ++i) {
+    const plumbline_check_tensor& tensor = stated.tensors[i];
+    tensors[tensor.name] = {tensor.dtype,
+                            {tensor.shape, tensor.shape + tensor.rank},
+                            static_cast<const std::byte*>(tensor.data),
+                            tensor.bytes};
+  }
+  return value_or_throw(
+      make_dump(stated.name, tensors, Json::parse(stated.attributes).get<Attributes>()));
+}
+
+std::string answer_json(Answer answer, const std::string& sentence, double percent,
+                        const std::string& text, const std::string& data) {
+  const Json all = {{"answer", std::string(name(answer))},
+                    {"sentence", sentence},
+                    {"percent", fmt::format("{}", percent)},
+                    {"text", text},
+                    {"data", Json::parse(data)}};
+  // a name may hold bytes that are no UTF-8
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string check_json(const plumbline_check_dump& stated) {
+  const CheckReport report = value_or_throw(check(dump_of(stated)));
+  const double percent =
+      report.trials.empty() ? 0 : report.trials[report.judged].percent_of_limit();
+  return answer_json(report.answer, report.sentence, percent, render_check(report, plain),
+                     json_of_checks({report}));
+}
+
+std::string diff_json(const plumbline_check_dump& a, const plumbline_check_dump& b) {
+  const Dump dump_a = dump_of(a), dump_b = dump_of(b);
+  const DiffReport report = value_or_throw(diff(dump_a, dump_b));
+  const double percent = report.limit > 0 ? 100 * report.outcome.max_sigma / report.limit : 0;
+  return answer_json(report.answer, report.sentence, percent, render_diff(report, plain),
+                     json_of_diffs({report}, report.answer));
+}
+
+template <class Question>
+plumbline_check_status answered(char** answer, const Question& question) {
+  *answer = nullptr;
+  try {
+    *answer = allocated(question());
+    return *answer == nullptr ? PLUMBLINE_CHECK_INTERNAL : PLUMBLINE_CHECK_OK;
+  } catch (const NoProblem& none) {
+    *answer = allocated(none.text);
+    return PLUMBLINE_CHECK_NO_PROBLEM;
+  } catch (const std::exception& error) {
+    *answer = allocated(error.what());
+    return PLUMBLINE_CHECK_INTERNAL;
+  }
+}
+
+}  // namespace
+}  // namespace plumbline
+
+const char* plumbline_check_version() { return PLUMBLINE_VERSION; }
+
+int32_t plumbline_check_interface() { return PLUMBLINE_CHECK_INTERFACE; }
+
+plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** answer) {
+  return plumbline::answered(answer, [&] { return plumbline::check_json(*dump); });
+}
+
+plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
+                                            const plumbline_check_dump* b, char** answer) {
+  return plumbline::answered(answer, [&] { return plumbline::diff_json(*a, *b); });
+}
+
+void plumbline_check_free(char* answer) { std::free(answer); }

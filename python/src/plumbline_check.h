@@ -1,0 +1,70 @@
+/* The judge as a C library, libplumbline_check.so: what the Python package calls through ctypes.
+ *
+ * Stable: functions and fields are only ever added, at the end, and PLUMBLINE_CHECK_INTERFACE grows
+ * with each addition. All functions may be called from several threads at once. No C++ exception
+ * leaves the library, and it exports nothing but these functions. */
+#ifndef PLUMBLINE_CHECK_H
+#define PLUMBLINE_CHECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUMBLINE_CHECK_INTERFACE 1
+
+/* A tensor in host memory, contiguous, row major. Nothing is owned by the library, which only reads,
+ * and only during the call. */
+typedef struct plumbline_check_tensor {
+  const char* name;     /* "q", "out", "cu_seqlens", …: docs/dump-format.md */
+  const char* dtype;    /* as safetensors spells it: "F32", "BF16", "F8_E4M3", "I32", "BOOL", … */
+  const int64_t* shape; /* `rank` extents in elements */
+  int32_t rank;
+  const void* data;
+  size_t bytes; /* has to be the product of the shape and the size of the dtype */
+} plumbline_check_tensor;
+
+/* One attention call: docs/dump-format.md. */
+typedef struct plumbline_check_dump {
+  const char* name;                      /* what reports call it */
+  const plumbline_check_tensor* tensors; /* `count` of them */
+  size_t count;
+  const char* attributes; /* a JSON object of texts: {"mask": "causal_top_left", …} */
+} plumbline_check_dump;
+
+typedef enum plumbline_check_status {
+  PLUMBLINE_CHECK_OK = 0,
+  PLUMBLINE_CHECK_NO_PROBLEM = 1, /* the arrays make no attention problem: the text says why */
+  PLUMBLINE_CHECK_INTERNAL = 2    /* out of memory, or a fault of plumbline's */
+} plumbline_check_status;
+
+/* "0.1.0"; lives as long as the library. */
+const char* plumbline_check_version(void);
+/* PLUMBLINE_CHECK_INTERFACE of the library. */
+int32_t plumbline_check_interface(void);
+
+/* Judges a dump's output. `answer` becomes a text that plumbline_check_free releases: on
+ * PLUMBLINE_CHECK_OK a JSON object
+ *   answer    "ROUNDING", "BUG" or "UNDECIDED"
+ *   sentence  why, in one line
+ *   percent   of the limit, in the statistic nearest to it: a number as text, "inf" or "nan" too
+ *   text      what `plumbline check` prints, without colours, 120 columns
+ *   data      the `data` of `plumbline check --format json` (docs/json.md)
+ * and otherwise every error that was found, for people. */
+plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** answer);
+
+/* Are the differences of two outputs explained by what both round? As plumbline_check, with what
+ * `plumbline diff` prints. */
+plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
+                                            const plumbline_check_dump* b, char** answer);
+
+/* NULL is allowed. */
+void plumbline_check_free(char* answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
