@@ -46,7 +46,7 @@ def write_dump(path, seed=7, rows=6, keys=9, dim=8):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def _file_of_page(name):
+def file_of_page(name):
     page = (SOURCE / "docs" / "plug-in-your-kernel.md").read_text(encoding="utf-8")
     return re.search(rf"`{re.escape(name)}`:\n\n```\w*\n(.*?)^```$", page,
                      re.DOTALL | re.MULTILINE).group(1)
@@ -55,7 +55,7 @@ def _file_of_page(name):
 def write_library(path):
     """mine.cc of docs/plug-in-your-kernel.md, compiled."""
     source = path.with_suffix(".cc")
-    source.write_text(_file_of_page("mine.cc"), encoding="utf-8")
+    source.write_text(file_of_page("mine.cc"), encoding="utf-8")
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-shared", "-fPIC",
                     f"-I{SOURCE / 'harness' / 'provider'}", str(source), "-o", str(path)],
                    check=True)
@@ -74,8 +74,8 @@ def make(names, directory, environment):
         elif name.endswith(".so"):
             write_library(path)
         elif name.endswith(".py"):
-            path.write_text(_file_of_page("mine.py"), encoding="utf-8")
+            path.write_text(file_of_page("mine.py"), encoding="utf-8")
         elif name.endswith(".toml"):
-            path.write_text(_file_of_page("mine.toml"), encoding="utf-8")
+            path.write_text(file_of_page("mine.toml"), encoding="utf-8")
         else:
             raise ValueError(f"nobody knows how to make {name}")

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Builds what the wheel links from Debian's source packages, into a prefix:
+#   ci/wheel/dependencies.sh PREFIX      (called by ci/wheel.sh, which sets the compiler)
+# OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash and Google Benchmark are static libraries
+# there; SLEEF is Debian's shared library, which needs no newer glibc than 2.17; the headers of
+# header-only libraries come from Debian's packages. Does nothing where PREFIX is complete.
+set -euo pipefail
+prefix="$(realpath -m -- "$1")"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+sources="$prefix/sources" log="$prefix/log"
+stamp="$prefix/complete"
+wanted="$(cat "$here/dependencies.sh" "$here/zig.sh" | sha256sum)"
+[[ ! -e "$stamp" || "$(<"$stamp")" != "$wanted" ]] || exit 0
+rm -rf "$prefix"
+mkdir -p "$prefix"/{include,lib/pkgconfig,lib/cmake} "$sources" "$log"
+
+fail() { echo "ci/wheel/dependencies.sh: $*" >&2; exit 3; }
+
+# Runs a step quietly; its output is shown where it fails.
+step() {
+  local name="$1"; shift
+  echo "wheel dependencies: $name"
+  ("$@") >"$log/$name.txt" 2>&1 &  # `set -e` does not hold on the left of a `||`
+  wait $! || { tail -n 30 "$log/$name.txt" >&2; fail "$name failed: $*"; }
+}
+
+# Source packages need no root: apt keeps its lists in a folder of ours.
+fetch_sources() {
+  local apt=(-qq -o "Dir::Etc::SourceList=$sources/list" -o Dir::Etc::SourceParts=/dev/null
+    -o "Dir::State=$sources/state" -o "Dir::Cache=$sources/cache" -o APT::Sandbox::User=
+    -o Dir::State::Status=/var/lib/dpkg/status)
+  mkdir -p "$sources"/{state/lists/partial,cache/archives/partial}
+  local key=/usr/share/keyrings/debian-archive-keyring.gpg
+  echo "deb-src [signed-by=$key] http://deb.debian.org/debian bookworm main" >"$sources/list"
+  apt-get "${apt[@]}" update
+  cd "$sources"
+  apt-get "${apt[@]}" source openblas onetbb fmtlib xxhash sqlitecpp zlib benchmark sqlite3 \
+    cpp-httplib
+}
+folder_of() {
+  local found=("$sources/$1"-[0-9]*/)
+  [[ -d "${found[0]}" ]] || fail "no source of $1 in $sources"
+  echo "${found[0]%/}"
+}
+
+with_cmake() {
+  local name="$1"; shift
+  cmake -S "$(folder_of "$name")" -B "$sources/build-$name" -G Ninja \
+    -DCMAKE_TOOLCHAIN_FILE="$here/toolchain.cmake" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON "$@"
+  cmake --build "$sources/build-$name"
+  cmake --install "$sources/build-$name"
+}
+
+pkgconfig() {  # pkgconfig NAME LIBS
+  printf 'Name: %s\nDescription: of the wheel\nVersion: 0\nCflags: -I%s\nLibs: %s\n' \
+    "$1" "$prefix/include" "$2" >"$prefix/lib/pkgconfig/$1.pc"
+}
+
+# Of OpenBLAS only the products of matrices are called, in one thread. Its kernels are those for
+# AVX2 on every CPU, so that only what is called is linked, and the reference has the same bits
+# everywhere.
+build_openblas() {
+  local options=(ONLY_CBLAS=1 NO_LAPACK=1 NO_LAPACKE=1 NOFORTRAN=1 NO_SHARED=1 USE_THREAD=0
+    USE_LOCKING=1 DYNAMIC_ARCH=0 TARGET=HASWELL BUILD_SINGLE=1 BUILD_DOUBLE=1 BUILD_COMPLEX=0
+    BUILD_COMPLEX16=0 HOSTCC=cc CC="$CC" AR="$AR" RANLIB="$RANLIB")
+  cd "$(folder_of openblas)"
+  make -j"$(nproc)" "${options[@]}" libs
+  make "${options[@]}" PREFIX="$prefix" OPENBLAS_LIBRARY_DIR="$prefix/lib" \
+    OPENBLAS_INCLUDE_DIR="$prefix/include" install
+}
+
+build_sqlite() {
+  cd "$(folder_of sqlite3)"
+  mkdir -p build-wheel && cd build-wheel
+  CC=cc ../configure --disable-shared --disable-readline --disable-tcl >/dev/null
+  make sqlite3.c
+  "$CC" -O2 -fPIC -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_FTS5 \
+    -DSQLITE_ENABLE_RTREE -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB \
+    -DSQLITE_MAX_VARIABLE_NUMBER=250000 -c sqlite3.c -o sqlite3.o
+  "$AR" rcs "$prefix/lib/libsqlite3.a" sqlite3.o
+  cp sqlite3.h sqlite3ext.h "$prefix/include"
+}
+
+build_xxhash() {
+  cd "$(folder_of xxhash)"
+  "$CC" -O3 -fPIC -c xxhash.c -o xxhash.o
+  "$AR" rcs "$prefix/lib/libxxhash.a" xxhash.o
+  cp xxhash.h xxh3.h "$prefix/include"
+}
+
+build_zlib() {
+  cd "$(folder_of zlib)"
+  CHOST=x86_64-linux-gnu CFLAGS="-O2 -fPIC" ./configure --static --prefix="$prefix"
+  make -j"$(nproc)" libz.a
+  cp libz.a "$prefix/lib"
+  cp zlib.h zconf.h "$prefix/include"
+}
+
+# Headers that need no compiler, with what CMake finds them by, and SLEEF.
+take_from_debian() {
+  cp -r /usr/include/{nlohmann,CLI,tl,toml++} "$prefix/include"
+  cp -r /usr/share/cmake/{nlohmann_json,CLI11,tl-expected} "$prefix/lib/cmake"
+  cp "$(folder_of cpp-httplib)/httplib.h" /usr/include/x86_64-linux-gnu/sleef.h "$prefix/include"
+  cp -L /usr/lib/x86_64-linux-gnu/libsleef.so.3 "$prefix/lib"
+  ln -sf libsleef.so.3 "$prefix/lib/libsleef.so"
+}
+
+step sources fetch_sources
+step headers take_from_debian
+step openblas build_openblas
+step onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=OFF \
+  -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
+step fmt with_cmake fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
+step xxhash build_xxhash
+step zlib build_zlib
+step sqlite build_sqlite
+step sqlitecpp with_cmake sqlitecpp -DSQLITECPP_INTERNAL_SQLITE=OFF -DSQLITECPP_RUN_CPPLINT=OFF \
+  -DSQLITECPP_BUILD_TESTS=OFF -DSQLITE_ENABLE_COLUMN_METADATA=ON
+step benchmark with_cmake benchmark -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_ENABLE_LTO=OFF \
+  -DBENCHMARK_ENABLE_WERROR=OFF -DGIT_VERSION=1.7.1 -DCMAKE_CXX_FLAGS=-Wno-c2y-extensions
+pkgconfig openblas "-L$prefix/lib -lopenblas -lm"
+pkgconfig sleef "-L$prefix/lib -lsleef"
+pkgconfig libxxhash "-L$prefix/lib -lxxhash"
+pkgconfig cpp-httplib ""
+echo "$wanted" >"$stamp"

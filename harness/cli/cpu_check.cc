@@ -1,0 +1,26 @@
+// Refuses a CPU that plumbline was not compiled for, before anything compiled for AVX2 runs.
+// Compiled for any x86-64 itself, and free of the C++ library, whose inline functions might not be.
+#include <unistd.h>
+
+#include <cstring>
+
+namespace {
+
+void say(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+// Priorities up to 100 are the compiler's own; this precedes all static initialisation of the
+// program.
+[[gnu::constructor(101)]] void check_cpu() {
+  __builtin_cpu_init();
+  const bool fits = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (fits) return;
+  say("plumbline: this CPU lacks AVX2, FMA or BMI2 (x86-64-v3)\n"
+      "  remedy: use a machine with a CPU of 2015 or newer; an emulator such as QEMU has to be told "
+      "to offer them (-cpu max)\n");
+  _exit(3);  // exit_infrastructure
+}
+
+}  // namespace
