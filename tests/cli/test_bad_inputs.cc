@@ -47,7 +47,7 @@ std::vector<BadInput> verbs() {
       {"run s.toml --invariances=solos --no-store",
        2,
        {"there is no invariance \"solos\"", "solo"}},
-      {"list", 2, {"name suite files, or --kernels"}},
+      {"list", 2, {"name suite files, --kernels or --suites"}},
       {"list s.toml --count --expected", 2, {"--expected", "--count"}},
       {"check", 2, {"check", "files", "plumbline check --help"}},
       {"diff a.safetensors", 2, {"diff", "b", "plumbline diff --help"}},
