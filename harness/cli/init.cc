@@ -10,10 +10,12 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/places.h"
 #include "harness/cli/session.h"
 #include "harness/report/format.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline::cli {
 namespace {
@@ -37,7 +39,7 @@ constexpr std::array languages{
 
 struct InitOptions {
   fs::path folder = ".";
-  std::string language = "python";
+  std::string language = "python", format = "text";
 };
 
 struct Template {
@@ -94,22 +96,23 @@ int init(const InitOptions& options) {
   if (!files) return report_errors(files.error(), exit_infrastructure);
   if (const Errors errors = in_the_way(*files, options.folder); !errors.empty())
     return report_errors(errors, exit_usage);
+  std::vector<std::string> written, next;
   for (const Template& file : *files) {
     std::ifstream stream(file.from);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     const fs::path to = options.folder / file.to;
-    if (auto written = write_text(to, replaced(text, "@PROVIDER@", language.provider)); !written)
-      return report_errors(written.error(), exit_infrastructure);
-    fmt::print("wrote {}\n", to.lexically_normal().string());
+    if (auto done = write_text(to, replaced(text, "@PROVIDER@", language.provider)); !done)
+      return report_errors(done.error(), exit_infrastructure);
+    written.push_back(to.lexically_normal().string());
   }
-  const bool is_here = options.folder.lexically_normal() == ".";
-  fmt::print("next:\n");
-  for (std::size_t i = 0; i < language.next.size(); ++i) {
-    const std::string cd =
-        i == 0 && !is_here ? fmt::format("cd {} && ", shell_quoted(options.folder.string())) : "";
-    const std::string command =
-        replaced(language.next[i], "plumbline ", program_from_anywhere() + " ");
-    fmt::print("  {}{}\n", cd, command);
+  for (const char* command : language.next)
+    next.push_back(replaced(command, "plumbline ", program_from_anywhere() + " "));
+  if (options.folder.lexically_normal() != ".")
+    next.front() = fmt::format("cd {} && {}", shell_quoted(options.folder.string()), next.front());
+  if (options.format == "json") {
+    print_json(json_text({{"files", written}, {"next", next}}));
+  } else {
+    fmt::print("wrote {}\nnext:\n  {}\n", fmt::join(written, "\nwrote "), fmt::join(next, "\n  "));
   }
   return exit_fine;
 }
@@ -128,6 +131,7 @@ void add_init(Command app, int& exit_code) {
   command.add_option("--provider", options->language, "Language of the kernel")
       .one_of(names)
       .capture_default_str();
+  add_format(command, options->format, {"text", "json"});
   command.footer(
       "Writes nothing where one of its files is there already (exit 2). Prints the three commands "
       "that lead to a verdict.\n"

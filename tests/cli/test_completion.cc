@@ -79,6 +79,16 @@ TEST_F(Habits, HelpIsReadWhole) {
   EXPECT_THAT(commands.front().options, IsSupersetOf({"--version", "--color", "--config", "-h"}));
 }
 
+TEST_F(Habits, TheVersionNamesTheCommit) {
+  const std::string version = plumbline("--version").text;
+  EXPECT_THAT(version, testing::ContainsRegex("^plumbline [0-9]+\\.[0-9]+\\.[0-9]+ \\(judge "));
+  if (!std::filesystem::exists(test::source_directory / ".git")) GTEST_SKIP() << "not a checkout";
+  const auto head =
+      shell("git -C '" + test::source_directory.string() + "' rev-parse --short=12 HEAD");
+  if (head.code != 0) GTEST_SKIP() << head.text;
+  EXPECT_THAT(version, testing::ContainsRegex(" commit [0-9a-f]{12}(, changed)?\n$"));
+}
+
 TEST_F(Habits, BashOffersEveryCommandAndOption) {
   for (const auto& command : described()) {
     const auto offered = bash(command.name, "-");
