@@ -29,6 +29,7 @@ packages=(
   libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
   libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev libcpp-httplib-dev
   gcovr clang-format clang-tidy mmdebstrap
+  zsh fish groff-base  # 35 MB: what tests of completion and of the manual pages ask
 )
 numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)

@@ -2,8 +2,12 @@
 #include "harness/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "harness/base/text.h"
@@ -28,6 +32,7 @@ Words names_of_commands(const CLI::App& app) {
 
 Words long_options(const CLI::App& command) {
   Words names;
+  if (command.get_parent() != nullptr) names = long_options(*command.get_parent());
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
@@ -78,6 +83,64 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
            fmt::format("`{} --help` says what it takes", full_name(command))}};
 }
 
+// The app of a CommandLine, with what CLI11 does not keep.
+struct Program : CLI::App {
+  using CLI::App::App;
+  std::set<const CLI::Option*> global, set_by_setting;
+  std::function<Result<void>(Command)> before_callbacks;
+};
+const Program& program_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? static_cast<const Program&>(app) : program_of(*parent);
+}
+Program& program_of(CLI::App& app) {
+  CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? static_cast<Program&>(app) : program_of(*parent);
+}
+
+// Thrown through CLI11, which knows only errors of its own.
+struct StoppedBefore {
+  Errors errors;
+};
+
+std::string set_of(const Words& words) { return fmt::format("{{{}}}", fmt::join(words, ",")); }
+
+// "TEXT:{text,json}", as CLI11 puts a type and what its validators say together.
+void read_type(const std::string& type, OptionFacts& facts) {
+  const std::size_t begin = type.find(":{"), end = type.find('}');
+  facts.value = type.substr(0, begin);
+  if (begin == std::string::npos || end == std::string::npos) return;
+  const std::string words = type.substr(begin + 2, end - begin - 2);
+  for (const std::string_view word : split(words, ',')) facts.words.emplace_back(word);
+}
+
+OptionFacts facts_of(const CLI::Option& option, const Program& known) {
+  OptionFacts facts;
+  for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
+  facts.is_positional = facts.names.empty();
+  if (facts.is_positional) facts.names = {option.get_name()};
+  facts.takes_value = option.get_items_expected_max() != 0;  // a flag expects none
+  facts.is_repeated = option.get_items_expected_max() > 1;
+  facts.is_required = option.get_required();
+  if (facts.takes_value) read_type(option.get_type_name(), facts);
+  facts.help = option.get_description();
+  facts.standard = option.get_default_str();
+  facts.is_global = known.global.contains(&option);
+  return facts;
+}
+
+CommandFacts facts_of(const CLI::App& app) {
+  CommandFacts facts{full_name(app), app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option :
+       app.get_options([](const CLI::Option* o) { return !o->get_group().empty(); }))
+    facts.options.push_back(facts_of(*option, program_of(app)));
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App* a) { return !a->get_group().empty(); }))
+    facts.commands.push_back(facts_of(*command));
+  return facts;
+}
+
 }  // namespace
 
 Option Option::type_name(const std::string& name) const {
@@ -96,6 +159,10 @@ Option Option::needs(const std::string& option) const { return Option(*option_->
 Option Option::check(const Check& error_of) const { return Option(*option_->check(error_of)); }
 Option Option::one_of(const std::vector<std::string>& words) const {
   return Option(*option_->check(CLI::IsMember(words)));
+}
+Option Option::offers(const std::vector<std::string>& words) const {
+  const auto accepts_all = [](std::string&) { return std::string(); };
+  return Option(*option_->check(CLI::Validator(accepts_all, set_of(words))));
 }
 
 Command Command::add_subcommand(const std::string& name, const std::string& help) const {
@@ -134,18 +201,79 @@ Option Command::add_option_function(const std::string& names,
 void Command::set_version_flag(const std::string& names, const std::string& version) const {
   app_->set_version_flag(names, version);
 }
+void Command::add_text_flag(const std::string& names,
+                            const std::function<Result<std::string>()>& text,
+                            const std::string& help) const {
+  const auto print = [text] {
+    const auto found = text();
+    if (!found) throw StoppedBefore{found.error()};
+    throw CLI::CallForVersion(*found, 0);
+  };
+  app_->add_flag_callback(names, print, help);
+}
 void Command::footer(const std::string& text) const { app_->footer(text); }
-void Command::callback(const std::function<void()>& function) const { app_->callback(function); }
+void Command::callback(const std::function<void()>& function) const {
+  app_->callback([command = *this, function] {
+    if (const auto& before = program_of(*command.app_).before_callbacks) {
+      if (auto done = before(command); !done) throw StoppedBefore{done.error()};
+    }
+    function();
+  });
+}
 
+bool Command::has(const std::string& option) const {
+  return app_->get_option_no_throw(option) != nullptr;
+}
 std::optional<std::string> Command::given(const std::string& option) const {
   if (app_->count(option) == 0) return std::nullopt;
   return app_->get_option(option)->as<std::string>();
 }
+bool Command::is_typed(const std::string& option) const {
+  const CLI::Option* const known = app_->get_option(option);
+  return known->count() > 0 && !program_of(*app_).set_by_setting.contains(known);
+}
+
+Result<bool> Command::give(const GivenBySetting& setting) const {
+  CLI::Option* const option = app_->get_option_no_throw(setting.option);
+  if (option == nullptr || option->count() > 0) return false;
+  const auto is_given = [](const CLI::Option* other) { return other->count() > 0; };
+  if (std::ranges::any_of(option->get_excludes(), is_given)) return false;
+  for (const std::string& other : setting.unless) {
+    const CLI::Option* const known = app_->get_option_no_throw(other);
+    if (known != nullptr && is_given(known)) return false;
+  }
+  try {
+    for (const std::string& value : setting.values) option->add_result(value);
+    option->run_callback();
+  } catch (const CLI::ParseError& error) {
+    Error said = setting.at;
+    said.message = error.what();
+    said.remedy = fmt::format("`{} --help` says what {} takes", full_name(*app_), setting.option);
+    return fail(said);
+  }
+  program_of(*app_).set_by_setting.insert(option);
+  return true;
+}
+
+std::string Command::name() const { return full_name(*app_); }
+CommandFacts Command::facts() const { return facts_of(program_of(*app_)); }
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
-    : CommandLine(std::make_unique<CLI::App>(description, name)) {}
+    : CommandLine(std::make_unique<Program>(description, name)) {}
 CommandLine::CommandLine(std::unique_ptr<CLI::App> app) : Command(*app), app_(std::move(app)) {}
 CommandLine::~CommandLine() = default;
+
+void CommandLine::add_global(const std::function<void(Command)>& add) const {
+  const auto had = app_->get_options();
+  add(*this);
+  for (const CLI::Option* option : app_->get_options()) {
+    if (std::ranges::find(had, option) == had.end()) program_of(*app_).global.insert(option);
+  }
+  app_->fallthrough();  // commands that are added from here on inherit it
+}
+void CommandLine::before_callbacks(const std::function<Result<void>(Command)>& function) const {
+  program_of(*app_).before_callbacks = function;
+}
 
 Result<std::string> CommandLine::parse(int argc, const char* const* argv) const {
   try {
@@ -154,7 +282,11 @@ Result<std::string> CommandLine::parse(int argc, const char* const* argv) const 
   } catch (const CLI::Success& success) {
     std::ostringstream text;
     app_->exit(success, text);
-    return wrapped_help(text.str(), 80);
+    // paths and the version stay whole
+    const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&success) == nullptr;
+    return is_help ? wrapped_help(text.str(), 80) : text.str();
+  } catch (const StoppedBefore& stopped) {
+    return tl::unexpected(stopped.errors);
   } catch (const CLI::ParseError& error) {
     return tl::unexpected(usage_errors(*app_, error));
   }

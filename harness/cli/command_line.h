@@ -35,9 +35,36 @@ class Option {
   Option needs(const std::string& option) const;
   Option check(const Check& error_of) const;
   Option one_of(const std::vector<std::string>& words) const;
+  // --help and completions offer these words, and the command looks at what it is given.
+  Option offers(const std::vector<std::string>& words) const;
 
  private:
   CLI::Option* option_;
+};
+
+// What a command line says of itself: completions and manual pages are made from it.
+struct OptionFacts {
+  std::vector<std::string> names;  // "--jobs", "-j"; of a positional one its word: "suites"
+  bool is_positional = false, takes_value = false, is_repeated = false, is_required = false;
+  std::string value;               // what stands for the value: "FILE"; "" for a flag
+  std::vector<std::string> words;  // values that are offered; empty where any text may be meant
+  std::string help, standard;      // what it does; its value where it is not given
+  // Belongs to the program, and may stand behind every command (CommandLine::add_global).
+  bool is_global = false;
+};
+struct CommandFacts {
+  std::string name;  // "plumbline baseline accept"
+  std::string help, footer;
+  std::vector<OptionFacts> options;
+  std::vector<CommandFacts> commands;
+};
+
+// Values for options that nobody gave, from the environment and from plumbline.toml.
+struct GivenBySetting {
+  std::string option;               // "--db", or the word of a positional one
+  std::vector<std::string> values;  // a flag has one, "true"
+  std::vector<std::string> unless;  // options, one of which makes it meaningless
+  Error at;                         // file and line, or the variable, for what is said of the value
 };
 
 // What is passed as `value` must live until the command line is parsed.
@@ -56,13 +83,26 @@ class Command {
   Option add_option_function(const std::string& names, const std::function<void(double)>& function,
                              const std::string& help) const;
   void set_version_flag(const std::string& names, const std::string& version) const;
+  // A flag in whose place a text is printed, and nothing is run.
+  void add_text_flag(const std::string& names, const std::function<Result<std::string>()>& text,
+                     const std::string& help) const;
 
   void footer(const std::string& text) const;  // behind the options in --help
   // Called where the command was named and its options are read.
   void callback(const std::function<void()>& function) const;
 
-  // The text that was given for an option of one value.
+  bool has(const std::string& option) const;
+  // The text that was given for an option of one value, by the command line or by a setting.
   std::optional<std::string> given(const std::string& option) const;
+  // Whether the command line itself gave it.
+  bool is_typed(const std::string& option) const;
+  // Gives the option its values where the command line gave it none, and none that it excludes.
+  // Answers whether it did; false too where the command has no such option. Errors: values that the
+  // option does not take.
+  Result<bool> give(const GivenBySetting& setting) const;
+
+  std::string name() const;  // "plumbline baseline accept"
+  CommandFacts facts() const;
 
  private:
   CLI::App* app_;
@@ -74,6 +114,12 @@ class CommandLine : public Command {
   // `name`: "" for that of the executable file.
   explicit CommandLine(const std::string& description, const std::string& name = "");
   ~CommandLine();
+
+  // Options behind `add` may also stand behind every command. Before any command is added.
+  void add_global(const std::function<void(Command)>& add) const;
+
+  // Called for the command that is named, before it is called back. An error ends the parsing.
+  void before_callbacks(const std::function<Result<void>(Command)>& function) const;
 
   // Reads the words and calls back the command that they name. Answers what is to be printed
   // instead where they ask for help or the version, else "". Errors: words that are wrong, and what

@@ -6,6 +6,7 @@
 
 namespace plumbline::cli {
 
+void add_init(Command app, int& exit_code);
 void add_list(Command app, int& exit_code);
 void add_run(Command app, int& exit_code);
 void add_check(Command app, int& exit_code);
@@ -30,5 +31,7 @@ void add_support(Command app, int& exit_code);
 void add_resources(Command app, int& exit_code);
 void add_query(Command app, int& exit_code);
 void add_doctor(Command app, int& exit_code);
+void add_completion(Command app, int& exit_code);
+void add_manual(Command app, int& exit_code);
 
 }  // namespace plumbline::cli

@@ -16,6 +16,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/cli/settings.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/bundled_providers.h"
 #include "harness/provider/client/default_providers.h"
@@ -39,6 +40,15 @@ Finding processor() {
   return {"processor", good, true,
           good ? fmt::format("x86-64-v3, {} threads", std::thread::hardware_concurrency())
                : "no AVX2 and FMA: the CPU kernels refuse to run here"};
+}
+
+Finding settings() {
+  const SettingsInUse& in_use = settings_in_use();
+  const std::string sentence = in_use.sentence();
+  const std::string file = in_use.file.empty()
+                               ? fmt::format("no {} here or above", settings_file_name)
+                               : std::filesystem::absolute(in_use.file).lexically_normal().string();
+  return {"settings", true, false, sentence.empty() ? file : file + "; " + sentence};
 }
 
 Finding reviewed_text(const ProviderOptions& options) {
@@ -166,7 +176,7 @@ Finding reference() {
 
 int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option,
            const std::string& format) {
-  std::vector<Finding> findings{processor(), reviewed_text(provider_options)};
+  std::vector<Finding> findings{processor(), settings(), reviewed_text(provider_options)};
   for (auto& finding : providers(provider_options)) findings.push_back(std::move(finding));
   findings.push_back(python());
   findings.push_back(database(database_option));

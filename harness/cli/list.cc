@@ -18,7 +18,7 @@ namespace {
 struct ListOptions {
   ProviderOptions providers;
   CaseOptions cases;
-  bool kernels = false, count = false, expected = false;
+  bool kernels = false, suites = false, count = false, expected = false;
   std::string format = "text";
 };
 
@@ -153,7 +153,18 @@ void print_kernels(const std::vector<ProviderInfo>& providers) {
   }
 }
 
+int list_suites(const std::string& format) {
+  const auto suites = bundled_suites();
+  if (format == "json") {
+    print_json(json_text({{"suites", suites}}));
+  } else {
+    for (const std::string& suite : suites) fmt::print("{}\n", suite);
+  }
+  return exit_fine;
+}
+
 int list(ListOptions& options) {
+  if (options.suites) return list_suites(options.format);
   MeasureOptions measure;
   measure.providers = options.providers.libraries();
   auto providers = discover(measure);
@@ -163,9 +174,9 @@ int list(ListOptions& options) {
     return exit_fine;
   }
   if (options.cases.suites.empty())
-    return report_errors(
-        {{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}},
-        exit_usage);
+    return report_errors({{"", 0, "name suite files, --kernels or --suites",
+                           "for example plumbline list cases/smoke.toml"}},
+                         exit_usage);
   const auto kernels = offered_kernels(*providers);
   auto suites = options.cases.read(*providers);
   if (!suites) return report_errors(suites.error(), exit_usage);
@@ -198,6 +209,8 @@ void add_list(Command app, int& exit_code) {
   options->cases.add_seed_to(command);
   options->providers.add_to(command);
   command.add_flag("--kernels", options->kernels, "List kernels instead");
+  command.add_flag("--suites", options->suites, "List the suites that come with plumbline instead")
+      .excludes("--kernels");
   command.add_flag("--count", options->count, "Count cases by suite and group");
   command
       .add_flag("--expected", options->expected,

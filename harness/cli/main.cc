@@ -4,8 +4,9 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/places.h"
 #include "harness/cli/session.h"
-#include "harness/run/version.h"
+#include "harness/cli/settings.h"
 
 namespace {
 
@@ -16,17 +17,30 @@ int run(int argc, char** argv) {
       "reference in units of the rounding error the kernel is allowed to make, stores\n"
       "every result and flags regressions.",
       "plumbline"};
-  app.set_version_flag("--version", plumbline::version());
+  plumbline::cli::SettingsOptions settings;
+  plumbline::cli::ColourOption colour;
+  app.add_global([&](plumbline::cli::Command program) {
+    settings.add_to(program);
+    colour.add_to(program);
+  });
+  app.before_callbacks([&](plumbline::cli::Command command) {
+    colour.use();
+    return plumbline::cli::apply_settings(command, settings);
+  });
+  app.set_version_flag("--version", plumbline::cli::version_line());
+  plumbline::cli::add_folder_flags(app);
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --junit out/junit.xml\n"
       "  plumbline show latest\n"
+      "  plumbline init mine && cd mine && plumbline run\n"
       "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure,\n"
       "4 nothing measured, 5 ambiguous or unconfirmed, 6 not comparable.");
 
   int exit_code = 0;
+  plumbline::cli::add_init(app, exit_code);
   plumbline::cli::add_list(app, exit_code);
   plumbline::cli::add_run(app, exit_code);
   plumbline::cli::add_check(app, exit_code);
@@ -51,6 +65,8 @@ int run(int argc, char** argv) {
   plumbline::cli::add_resources(app, exit_code);
   plumbline::cli::add_query(app, exit_code);
   plumbline::cli::add_doctor(app, exit_code);
+  plumbline::cli::add_completion(app, exit_code);
+  plumbline::cli::add_manual(app, exit_code);
 
   try {
     const auto text = app.parse(argc, argv);

@@ -13,6 +13,7 @@
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/cli/settings.h"
 #include "harness/cli/shards.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/measure/causes.h"
@@ -362,6 +363,7 @@ int run(RunOptions& options) {
           "see `plumbline list` for what there is, with its tiers: --format json"}},
         exit_nothing);
   }
+  if (!options.quiet && !envelope().is_asked_for()) tell_settings();
   tell_absent(*plan);
   auto session = open_session(options, *plan, runner, *shard);
   if (!session) return report_errors(session.error(), exit_infrastructure);
@@ -485,7 +487,7 @@ void add_run(Command app, int& exit_code) {
       "plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command.callback([command, options, &exit_code] {
-    options->database_given = command.given("--db").has_value();
+    options->database_given = command.is_typed("--db");
     options->reproduce = reproduce_command(command, *options);
     exit_code = run(*options);
   });

@@ -35,10 +35,6 @@
 namespace plumbline::cli {
 namespace {
 
-std::filesystem::path executable_directory() {
-  return std::filesystem::canonical("/proc/self/exe").parent_path();
-}
-
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -59,6 +55,12 @@ std::string uuid() {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+// --color, as it was given.
+std::string& colour_wanted() {
+  static std::string of_this_process = "auto";
+  return of_this_process;
 }
 
 // Columns of the terminal at `descriptor`; 0 where it is none.
@@ -105,12 +107,13 @@ int report_errors(const Errors& errors, int code) {
   return code;
 }
 
-std::filesystem::path home_directory() {
-  if (const auto home = environment("PLUMBLINE_HOME"); !home.empty()) return home;
-  const auto installed = executable_directory().parent_path() / "share" / "plumbline";
-  return std::filesystem::exists(installed / "baselines")
-             ? installed
-             : std::filesystem::path(build::source_directory);
+std::vector<std::string> bundled_suites() {
+  std::vector<std::string> names;
+  for (const char* pattern : {"cases/*.toml", "cases/*/*.toml"}) {
+    for (const auto& file : files_of(home_directory() / pattern))
+      names.push_back(std::filesystem::path(file).lexically_relative(home_directory()).string());
+  }
+  return names;
 }
 
 Result<std::vector<std::string>> suite_files(const std::string& word) {
@@ -125,12 +128,7 @@ Result<std::vector<std::string>> suite_files(const std::string& word) {
        {std::filesystem::path(word), home_directory() / word}) {
     if (auto files = files_of(place); !files.empty()) return files;
   }
-  std::vector<std::string> names;
-  for (const char* pattern : {"cases/*.toml", "cases/*/*.toml"}) {
-    for (const auto& file : files_of(home_directory() / pattern)) {
-      names.push_back(std::filesystem::path(file).lexically_relative(home_directory()).string());
-    }
-  }
+  const std::vector<std::string> names = bundled_suites();
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto near = nearest_word(word, known);
   return fail(Error{std::string(word), 0,
@@ -138,10 +136,6 @@ Result<std::vector<std::string>> suite_files(const std::string& word) {
                     near ? fmt::format("did you mean {}?", *near)
                          : "check the path; suites that come with plumbline are found as "
                            "cases/smoke.toml from any folder"});
-}
-
-std::filesystem::path library_directory() {
-  return executable_directory().parent_path() / "lib" / "plumbline";
 }
 
 namespace {
@@ -161,11 +155,35 @@ bool is_unicode() {
 
 }  // namespace
 
+void ColourOption::add_to(Command program) {
+  program
+      .add_option("--color", when,
+                  "Colours: auto is on a terminal, and as NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR "
+                  "say")
+      .one_of({"auto", "always", "never"})
+      .capture_default_str();
+}
+
+void ColourOption::use() const { colour_wanted() = when; }
+
+namespace {
+
+bool is_coloured(bool terminal) {
+  if (colour_wanted() != "auto") return colour_wanted() == "always";
+  if (!environment("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
+  for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
+    const std::string value = environment(force);
+    if (!value.empty() && value != "0") return true;
+  }
+  return terminal && environment("TERM") != "dumb";
+}
+
+}  // namespace
+
 Style output_style() {
-  Style style{false, 120, is_unicode()};
-  if (::isatty(STDOUT_FILENO) == 0) return style;
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  Style style{is_coloured(terminal), 120, is_unicode()};
   if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
-  style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   return style;
 }
 
@@ -217,9 +235,11 @@ Result<ReviewedText> ProviderOptions::reviewed_text() const {
 
 void CaseOptions::add_to(Command command) {
   command.add_option("suites", suites, "Suite files (TOML)").type_name("SUITE.toml");
-  command.add_option("--kernel", kernels,
-                     "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
-                     "those they name; no diffs");
+  command
+      .add_option("--kernel", kernels,
+                  "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
+                  "those they name; no diffs")
+      .type_name("KERNEL");
   command
       .add_option("--device", devices,
                   "Run kernels that take it on this device instead of the suites' own: cuda:N or "
@@ -229,8 +249,9 @@ void CaseOptions::add_to(Command command) {
       "--match", filter.match,
       "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
-  command.add_option("--tier", tier,
-                     "Only cases of this tier and lower ones: smoke, pr, nightly, full");
+  command.add_option("--tier", tier, "Only cases of this tier and lower ones")
+      .type_name("TIER")
+      .offers({names_of<Tier>.begin(), names_of<Tier>.end()});
   command
       .add_option("--shard", shard,
                   "Part I of N of the cases: whole problems, spread by what they cost")
@@ -351,8 +372,7 @@ void ReferenceOption::add_to(Command command) {
 Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
   if (where == "cpu") return nullptr;
   if (where != "auto") return ReferenceLibrary::open(where);
-  const auto beside =
-      executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_reference_cuda.so";
+  const auto beside = library_directory() / "plumbline_reference_cuda.so";
   if (!std::filesystem::exists(beside)) return nullptr;
   auto opened = ReferenceLibrary::open(beside);
   if (opened) return opened;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/cli/command_line.h"
+#include "harness/cli/places.h"
 #include "harness/measure/providers.h"
 #include "harness/reference/reference_library.h"
 #include "harness/report/report.h"
@@ -30,19 +31,22 @@ std::atomic<bool>& stop_on_signals();
 // code.
 int report_errors(const Errors& errors, int code);
 
-// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree
-// where built in one. PLUMBLINE_HOME overrides.
-std::filesystem::path home_directory();
-
-// <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their
-// kernels take.
-std::filesystem::path library_directory();
-
 // The suite files that a word names: the file itself or the files of a glob, from here or else from
 // home_directory() ("cases/smoke.toml" is found from any folder).
 Result<std::vector<std::string>> suite_files(const std::string& word);
 
-// Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
+// The suites that come with plumbline, as they are named from any folder: "cases/smoke.toml".
+std::vector<std::string> bundled_suites();
+
+// --color, which every command takes. Without it: NO_COLOR, CLICOLOR_FORCE or FORCE_COLOR, and
+// then whether stdout is a terminal that is not dumb.
+struct ColourOption {
+  std::string when = "auto";
+  void add_to(Command program);
+  void use() const;  // from here on
+};
+
+// Whether to colour, and how wide: a terminal's width, else 120.
 Style output_style();
 
 // Options of commands that load providers and reviewed text.

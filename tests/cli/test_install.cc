@@ -72,6 +72,65 @@ TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
   EXPECT_THAT(doctor.text, Not(HasSubstr("MISSING")));
 }
 
+// Everything is found relative to the program: the whole installation is moved.
+TEST_F(Installed, CanBeMoved) {
+  std::filesystem::create_directories(directory_ / "other place");
+  std::filesystem::rename(directory_ / "prefix", directory_ / "other place/native");
+  const std::string moved = (directory_ / "other place/native").string();
+  const std::string program = "'" + moved + "/bin/plumbline'";
+  EXPECT_EQ(shell(program + " --cmake-dir").text, moved + "/lib/cmake/plumbline\n");
+  EXPECT_EQ(shell(program + " --include-dir").text, moved + "/include/plumbline\n");
+  const auto built = shell(
+      "cmake -S '" + (test::source_directory / "tests/sample_provider").string() +
+      "' -B sample -Dplumbline_DIR=\"$(" + program + " --cmake-dir)\" && cmake --build sample");
+  ASSERT_EQ(built.code, 0) << built.text;
+  const auto include =
+      shell("cc -fsyntax-only -I\"$(" + program + " --include-dir)\" '" +
+            (test::source_directory / "tests/sample_provider").string() + "/sample_provider.c'");
+  EXPECT_EQ(include.code, 0) << include.text;
+  const auto run =
+      shell("cd empty && " + program +
+            " run cases/smoke.toml --provider ../sample/sample_provider.so --kernel 'sample/*' "
+            "--match '*/fp32/*' --no-store -q");
+  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("no failure in"));
+  for (const char* question : {" list --kernels", " doctor", " list --suites"}) {
+    const auto answer = shell("cd empty && " + program + question);
+    EXPECT_EQ(answer.code, 0) << answer.text;
+    EXPECT_THAT(answer.text, Not(HasSubstr(test::build_directory.string()))) << question;
+    EXPECT_THAT(answer.text, Not(HasSubstr("/prefix/"))) << question;
+  }
+  const auto start = shell(program + " init mine --provider c");
+  EXPECT_EQ(start.code, 0) << start.text;
+  const auto manual = shell("ls '" + moved + "/share/man/man1/plumbline-run.1' '" + moved +
+                            "/share/bash-completion/completions/plumbline' '" + moved +
+                            "/share/zsh/site-functions/_plumbline' '" + moved +
+                            "/share/fish/vendor_completions.d/plumbline.fish'");
+  EXPECT_EQ(manual.code, 0) << manual.text;
+}
+
+// The headers of providers install without what plumbline needs.
+TEST(ProviderAbi, InstallsAloneFromTheSources) {
+  class Scratch : public test::CommandTest {
+   public:
+    using CommandTest::SetUp, CommandTest::TearDown, CommandTest::shell;
+    void TestBody() override {}
+  } scratch;
+  scratch.SetUp();
+  const auto done = scratch.shell(
+      "\"" CMAKE_PROGRAM "\" -S '" + test::source_directory.string() +
+      "' -B abi -DPLUMBLINE_ABI_ONLY=ON -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON && "
+      "\"" CMAKE_PROGRAM
+      "\" --install abi --prefix here && "
+      "ls here/include/plumbline/plumbline_provider.h "
+      "here/lib/cmake/plumbline/plumblineConfig.cmake"
+      " && \"" CMAKE_PROGRAM "\" -S '" +
+      (test::source_directory / "tests/sample_provider").string() +
+      "' -B sample -DCMAKE_PREFIX_PATH=\"$PWD/here\" && \"" CMAKE_PROGRAM "\" --build sample");
+  EXPECT_EQ(done.code, 0) << done.text;
+  scratch.TearDown();
+}
+
 // The command is in one folder with nvcc and without.
 TEST(BuildBin, IsTheProgramsFolder) {
   const auto link = test::source_directory / "build" / "bin";

@@ -113,7 +113,10 @@ TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
                               "support suggest",
                               "resources",
                               "query",
-                              "doctor"}) {
+                              "doctor",
+                              "init",
+                              "completion",
+                              "manual"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_LE(longest_line(help.text), 80U) << help.text;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "tests/cli/command.h"
@@ -109,6 +110,21 @@ TEST(Page, HasTheSectionsAndFilesItPromises) {
     for (const auto& file : section.files) files.push_back(file.name);
   }
   EXPECT_THAT(files, ElementsAre("mine.toml", "mine.py", "sdpa.py", "CMakeLists.txt", "mine.cc"));
+}
+
+// What `plumbline init` writes in Python, and its CMake project for C++, are those of the page.
+TEST(Page, HasTheFilesOfAStart) {
+  const auto sections = test::read_page(page_text());
+  std::map<std::string, std::string> files;
+  for (const auto& section : sections) {
+    for (const auto& file : section.files) files[file.name] = file.text;
+  }
+  const auto templates = test::source_directory / "harness" / "cli" / "templates";
+  for (const char* name : {"python/mine.py", "cpp/CMakeLists.txt"}) {
+    std::ifstream file(templates / name);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(files[std::filesystem::path(name).filename().string()], text) << name;
+  }
 }
 
 TEST(Page, FilesCommandsAndExpectedLinesAreRead) {

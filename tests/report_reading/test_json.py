@@ -19,6 +19,8 @@ ANSWERS = [
     ("list", ["s.toml"], 0, {}),
     ("list", ["s.toml", "--count"], 0, {"groups": ["cases"]}),
     ("list", ["--kernels"], 0, {}),
+    ("list", ["--suites"], 0, {}),
+    ("init", ["start"], 0, {}),
     ("show", ["latest", "--db", "runs.db"], 0, OUTCOMES),
     ("compare", ["latest~1", "latest", "--db", "runs.db"], 1,
      {"cases": ["rms_before", "rms_after", "time_ratio_after"]}),
@@ -52,7 +54,8 @@ ANSWERS = [
 ]
 VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "export", "judge",
          "merge", "confirm", "night", "prune", "reduce", "query", "check", "diff", "audit",
-         "resources", "baseline", "support", "doctor", "report", "serve"}
+         "resources", "baseline", "support", "doctor", "report", "serve", "init", "completion",
+         "manual"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
@@ -164,7 +167,9 @@ def test_every_verb_is_asked():
     offered = set(re.findall(r"^  ([a-z]+) {2,}", listed, re.MULTILINE)) - {"help"}
     assert offered == VERBS
     # confirm asks about what a merge left open, which tests/fleet has; test_serve.py ends a server
-    assert {verb for verb, *_ in ANSWERS} | {"resources", "confirm", "serve"} == VERBS
+    # completion and manual write texts for other programs
+    elsewhere = {"resources", "confirm", "serve", "completion", "manual"}
+    assert {verb for verb, *_ in ANSWERS} | elsewhere == VERBS
 
 
 ERRORS = [

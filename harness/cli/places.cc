@@ -1,0 +1,62 @@
+// Finds the program's files relative to the program.
+#include "harness/cli/places.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "harness/base/build_info.h"
+#include "harness/cli/commit.h"
+#include "harness/run/version.h"
+
+namespace plumbline::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path prefix() { return fs::canonical("/proc/self/exe").parent_path().parent_path(); }
+
+// The folder of `file` among those of an installation and of a build tree.
+Result<std::string> folder_with(const char* file, const std::vector<const char*>& folders) {
+  for (const char* folder : folders) {
+    std::error_code ignored;
+    if (fs::exists(prefix() / folder / file, ignored)) return (prefix() / folder).string();
+  }
+  return fail(fmt::format("{} is not in {}", file, (prefix() / folders.front()).string()),
+              "install it: cmake --install BUILD --prefix DIR --component provider_abi");
+}
+
+}  // namespace
+
+fs::path home_directory() {
+  if (const char* const home = std::getenv("PLUMBLINE_HOME"); home != nullptr && *home != '\0')
+    return home;
+  const auto installed = prefix() / "share" / "plumbline";
+  return fs::exists(installed / "baselines") ? installed : fs::path(build::source_directory);
+}
+
+fs::path library_directory() { return prefix() / "lib" / "plumbline"; }
+
+fs::path template_directory() { return prefix() / "share" / "plumbline" / "templates"; }
+
+void add_folder_flags(Command program) {
+  program.add_text_flag(
+      "--cmake-dir",
+      [] {
+        return folder_with("plumblineConfig.cmake", {"lib/cmake/plumbline", "cmake"});
+      },
+      "Print the folder of plumblineConfig.cmake: cmake -Dplumbline_DIR=\"$(plumbline "
+      "--cmake-dir)\"");
+  program.add_text_flag(
+      "--include-dir", [] { return folder_with("plumbline_provider.h", {"include/plumbline"}); },
+      "Print the folder of plumbline_provider.h");
+}
+
+std::string version_line() {
+  const std::string commit = build_commit;
+  return version() + (commit.empty() ? "" : fmt::format(" commit {}", commit));
+}
+
+}  // namespace plumbline::cli

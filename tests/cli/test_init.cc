@@ -1,0 +1,90 @@
+// plumbline init writes a start whose printed commands lead to a verdict.
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Init : public test::CommandTest {
+ protected:
+  // The lines behind "next:", as one script that stops at the first failure.
+  static std::string next_commands(const std::string& printed) {
+    std::istringstream text(printed.substr(printed.find("next:\n") + 6));
+    std::string script = "set -e\n";
+    int count = 0;
+    for (std::string line; std::getline(text, line); ++count) script += line + "\n";
+    EXPECT_EQ(count, 3) << printed;
+    return script;
+  }
+  void follow(const std::string& arguments, const std::string& verdict) const {
+    const auto begun = plumbline("init " + arguments);
+    ASSERT_EQ(begun.code, 0) << begun.text;
+    write("next.sh", next_commands(begun.text));
+    const auto done = shell("CMAKE_GENERATOR='" GENERATOR "' sh next.sh");
+    if (done.text.find("no usable numpy") != std::string::npos) GTEST_SKIP() << done.text;
+    EXPECT_EQ(done.code, 0) << done.text;
+    EXPECT_THAT(done.text, AllOf(HasSubstr("settings of plumbline.toml: --provider "),
+                                 HasSubstr("suite start"), HasSubstr(verdict)));
+  }
+};
+
+TEST_F(Init, PythonLeadsToAVerdict) {
+  follow("'my kernels'", "no failure in 14 cases");
+  EXPECT_THAT(read("my kernels/out/summary.md"), HasSubstr("start"));
+}
+TEST_F(Init, CppLeadsToAVerdict) { follow("new/mine --provider cpp", "no failure in 28 cases"); }
+TEST_F(Init, CLeadsToAVerdict) { follow(". --provider c", "no failure in 14 cases"); }
+
+// The contract that comes with a start counts: a kernel that rounds more than it fails.
+TEST_F(Init, TheKernelIsHeldToItsContract) {
+  ASSERT_EQ(plumbline("init . --provider c").code, 0);
+  std::string kernel = read("mine.c");
+  const std::string spec = "d->spec.p_dtype = PLUMBLINE_F32;";
+  ASSERT_THAT(kernel, AllOf(HasSubstr(spec), HasSubstr("mine/naive"), Not(HasSubstr("sample/"))));
+  kernel.replace(kernel.find(spec), spec.size(), "d->spec.p_dtype = PLUMBLINE_BF16;");
+  write("mine.c", kernel);
+  ASSERT_EQ(shell("cmake -S . -B build -G '" GENERATOR "' -Dplumbline_DIR=\"$('" +
+                  program().string() + "' --cmake-dir)\" && cmake --build build")
+                .code,
+            0);
+  const auto run = plumbline("run");
+  EXPECT_EQ(run.code, 1) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("p_dtype"));
+}
+
+TEST_F(Init, NothingIsOverwritten) {
+  write("there/suite.toml", "mine");
+  write("there/mine.py", "mine");
+  const auto refused = plumbline("init there");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.text,
+              AllOf(HasSubstr("nothing was written"), HasSubstr("mine.py, suite.toml"),
+                    HasSubstr("remedy: name another folder")));
+  EXPECT_EQ(read("there/suite.toml"), "mine");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "there/plumbline.toml"));
+  EXPECT_EQ(plumbline("init there --provider c").code, 2) << "the suite is still there";
+  ASSERT_EQ(plumbline("init twice").code, 0);
+  EXPECT_EQ(plumbline("init twice").code, 2);
+}
+
+TEST_F(Init, SaysWhatIsWrong) {
+  write("file", "");
+  EXPECT_THAT(plumbline("init file").text, HasSubstr("is no folder"));
+  EXPECT_EQ(plumbline("init file").code, 2);
+  const auto language = plumbline("init x --provider rust");
+  EXPECT_EQ(language.code, 2);
+  EXPECT_THAT(language.text, AllOf(HasSubstr("rust"), HasSubstr("python")));
+  EXPECT_EQ(plumbline("init a b").code, 2);
+  const auto proc = plumbline("init /proc/nowhere");
+  EXPECT_EQ(proc.code, 3) << proc.text;
+}
+
+}  // namespace
+}  // namespace plumbline
