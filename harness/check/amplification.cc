@@ -32,7 +32,7 @@ std::vector<double> ranks(const std::vector<double>& values) {
 
 double cost_of(const Geometry& geometry, const RowId& row) {
   const Problem& problem = geometry.problem();
-  return static_cast<double>(geometry.visible_keys(row.sample, row.row).size()) *
+  return static_cast<double>(geometry.visible_keys(row.sample, row.row, row.head).size()) *
          static_cast<double>(problem.head_dim_qk + 2 * problem.head_dim_vo);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr const char* corners =
-    "state mask = causal_top_left (as PyTorch's is_causal) or mask = causal_bottom_right (as "
+    "state mask = causal_top_left (as PyTorch's is_causal), or mask = causal_bottom_right (as "
     "FlashAttention and FlashInfer)";
 
 template <class T>
@@ -36,19 +37,9 @@ class Reader {
                                             {"paged_hnd", Layout::paged_hnd},
                                             {"bshd", Layout::padded_bshd},
                                             {"bhsd", Layout::padded_bhsd}});
-    if (text("mask") == "causal") {
-      add("mask", "\"causal\" does not say which corner the diagonal begins in", corners);
-    } else {
-      stated.mask = read_mask();
-    }
-    refuse_is_causal();
-    stated.causal = word<bool>("causal", {{"true", true},
-                                          {"false", false},
-                                          {"1", true},
-                                          {"0", false},
-                                          {"True", true},
-                                          {"False", false}})
-                        .value_or(false);
+    stated.causal = is_true("causal") || text("mask") == "causal";
+    if (text("mask") != "causal") stated.mask = read_mask();
+    read_is_causal(stated);
     stated.lse_base = word<int>("lse_base", {{"e", 0}, {"2", 2}});
     stated.lse_heads_first =
         word<bool>("lse_layout", {{"heads_first", true}, {"heads_last", false}});
@@ -60,7 +51,6 @@ class Reader {
       stated.padded_rows = *rows;
     stated.spec = text("spec");
     read_numbers(stated);
-    refuse_softcap();
     if (stated.mask == Mask::none && stated.causal)
       add("causal", "contradicts mask = none", "state one of them");
     find_near_misses();
@@ -104,6 +94,15 @@ class Reader {
             "the factor of q.k, for example 0.125");
       }
     }
+    if (const std::string value = text("softcap"); !value.empty()) {
+      const auto number = parse_real(value);
+      if (number && *number >= 0 && std::isfinite(*number)) {
+        stated.softcap = *number;
+      } else {
+        add("softcap", fmt::format("\"{}\" is not a number from 0 on", value),
+            "c where logits become c tanh(logit / c), for example 50; 0 = none");
+      }
+    }
     if (const std::string value = text("page_size"); !value.empty()) {
       stated.page_size = parse_integer(value);
       if (!stated.page_size || *stated.page_size < 1) {
@@ -138,18 +137,22 @@ class Reader {
                                {"causal_bottom_right", Mask::causal_bottom_right}});
   }
 
-  // PyTorch's name for it: ignored, the dump would be judged without a mask.
-  void refuse_is_causal() {
-    const std::string value = text("is_causal");
-    if (value.empty() || value == "false" || value == "False" || value == "0") return;
-    add("is_causal", "is not known", corners);
+  bool is_true(std::string_view name) {
+    return word<bool>(name, {{"true", true},
+                             {"false", false},
+                             {"1", true},
+                             {"0", false},
+                             {"True", true},
+                             {"False", false}})
+        .value_or(false);
   }
 
-  void refuse_softcap() {
-    const std::string value = text("softcap");
-    if (value.empty() || parse_real(value) == 0.0) return;
-    add("softcap", fmt::format("{} is not supported yet", value),
-        "only outputs without softcap can be judged");
+  // PyTorch's, which means the top-left corner.
+  void read_is_causal(StatedAttributes& stated) {
+    if (!is_true("is_causal")) return;
+    if (stated.mask.value_or(Mask::causal_top_left) != Mask::causal_top_left)
+      add("is_causal", fmt::format("contradicts mask = {}", name(*stated.mask)), corners);
+    stated.mask = Mask::causal_top_left;
   }
 
   // A misspelt attribute would be ignored, and the dump judged as another problem.
@@ -178,10 +181,11 @@ const std::map<std::string, std::string>& attribute_names() {
        "one fits"},
       {"mask",
        "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right "
-       "(FlashAttention, FlashInfer)"},
+       "(FlashAttention, FlashInfer); causal = the attribute causal"},
       {"causal",
        "causal, where the queries and keys of every sample are equally many, so that both corners "
        "agree"},
+      {"is_causal", "causal as PyTorch defines it: mask = causal_top_left"},
       {"window", "left,right: keys seen before and after the diagonal, -1 = unlimited (default)"},
       {"scale", "factor of q.k; default 1/sqrt(head dim)"},
       {"lse_base", "e (default) or 2: base of the logarithm in lse"},
@@ -195,8 +199,9 @@ const std::map<std::string, std::string>& attribute_names() {
       {"scale_block",
        "tokens that share an fp8 scale; only needed where scales have blocks of more than one"},
       {"dtype",
-       "fp16 or bf16: what q, k, v were before they were saved as F32 or F64 (NumPy has no bf16)"},
-      {"softcap", "not supported yet: must be 0"},
+       "fp32, fp16 or bf16: what the kernel computed in, where q, k, v and out differ in dtype or "
+       "were saved as F32 or F64 (NumPy has no bf16)"},
+      {"softcap", "c: scaled logits become c tanh(logit / c); default 0 = none"},
       {"spec",
        "what the kernel rounds: a name of the ladder (FlashAttention-2, ...) or fields such as "
        "p_dtype=bf16; default: the ladder is tried"},

@@ -12,6 +12,7 @@ struct StatedAttributes {
   std::optional<Layout> layout;
   std::optional<Mask> mask;
   bool causal = false;                               // says causal without saying which corner
+  double softcap = 0;                                // 0 = none
   std::int64_t window_left = -1, window_right = -1;  // -1 = unlimited
   double scale = 0;                                  // 0 = 1/sqrt(head_dim_qk)
   std::optional<int> lse_base;                       // 0 = e, 2

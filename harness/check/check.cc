@@ -32,6 +32,7 @@ class Checker {
   Result<CheckReport> run() {
     report_.name = dump_.name;
     report_.problem = dump_.problem();
+    report_.notes = notes();
     report_.stated = !dump_.spec.empty();
     if (auto done = try_rungs(); !done) return tl::unexpected(done.error());
     if (auto done = decide(); !done) return tl::unexpected(done.error());
@@ -39,6 +40,12 @@ class Checker {
   }
 
  private:
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes = dump_.notes;
+    if (dump_.geometry->bias != nullptr) notes.emplace_back("a bias is added to the logits");
+    return notes;
+  }
+
   Result<void> try_rungs() {
     std::vector<Rung> rungs = ladder(dump_.problem());
     if (report_.stated) {
@@ -148,6 +155,12 @@ class Checker {
       return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
     });
     if (fused) return Answer::rounding;
+    if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
+      report_.suggestions.push_back(
+          fmt::format("state dtype = {0} if the kernel computed in {0}, which explains the output, "
+                      "too",
+                      name(dump_.in_other_dtype->problem().dtype)));
+    }
     if (trial.rung.spec.s_rounded != DType::none) {
       report_.suggestions.push_back(fmt::format(
           "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
@@ -212,12 +225,28 @@ class Checker {
                                      percent_text(trial), trial.rung.name);
     }
     if (explained_by_another_reading(trial)) return;
-    const ComparedOutput& outcome = trial.outcome;
-    const RoundingSpec& spec = trial.rung.spec;
-    report_.suggestions =
-        causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &judged.reference,
-                &judged.comparison, default_limits(spec, dump_.problem(), outcome.errors.elements),
-                &outcome.faults, &outcome.location, dump_.mask_tensor});
+    report_.suggestions = causes_by(judged);
+    // A rung that rounds the inputs has other answers, and explains no other question of a kernel
+    // that does not.
+    Examination& tightest = examinations_.front();
+    const bool same_inputs =
+        inputs_rounded_to(tightest.trial.rung.spec) == inputs_rounded_to(trial.rung.spec);
+    if (same_inputs || names_a_question(report_.suggestions) || !restore(tightest)) return;
+    examiner_.explain_failure(tightest, strict_rms());
+    if (auto others = causes_by(tightest); names_a_question(others))
+      report_.suggestions = std::move(others);
+  }
+
+  static bool names_a_question(const std::vector<std::string>& suggestions) {
+    return !suggestions.empty() && suggestions.front().starts_with("would be explained");
+  }
+
+  std::vector<std::string> causes_by(const Examination& by) const {
+    const ComparedOutput& outcome = by.trial.outcome;
+    const RoundingSpec& spec = by.trial.rung.spec;
+    return causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &by.reference,
+                   &by.comparison, default_limits(spec, dump_.problem(), outcome.errors.elements),
+                   &outcome.faults, &outcome.location, dump_.mask_tensor});
   }
 
   // What the dump does not state may be read in two ways; if the other one explains the output,
@@ -248,6 +277,12 @@ class Checker {
         return undecided(
             "the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if "
             "it has not");
+    }
+    if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
+      return undecided(fmt::format(
+          "inputs and output differ in dtype: a kernel that computed in {0} explains the output, "
+          "one in {1} does not: state dtype = {0} if it did, or dtype = {1}",
+          name(dump_.in_other_dtype->problem().dtype), name(dump_.problem().dtype)));
     }
     for (const DType dtype : {DType::bf16, DType::f16}) {
       if (!unstated("dtype") || dump_.problem().dtype != DType::f32) continue;
@@ -314,7 +349,7 @@ class Checker {
 }  // namespace
 
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options) {
-  if (dump.out.empty()) {
+  if (dump.out.empty() && dump.geometry->out.elements > 0) {
     return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty",
                       "add the kernel's output as out"});
   }

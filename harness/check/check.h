@@ -42,9 +42,10 @@ struct CheckReport {
   std::string name;
   Problem problem;
   Answer answer = Answer::undecided;
-  std::string sentence;           // one line for people: why this answer
-  bool stated = false;            // trials.front() is the stated spec
-  std::vector<RungTrial> trials;  // in the order tried
+  std::string sentence;            // one line for people: why this answer
+  std::vector<std::string> notes;  // what was done to the dump's inputs before (Dump::notes)
+  bool stated = false;             // trials.front() is the stated spec
+  std::vector<RungTrial> trials;   // in the order tried
   // the trial that the answer rests on: the one that explains, else the stated or the loosest
   // one
   std::size_t judged = 0;

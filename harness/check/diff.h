@@ -54,11 +54,12 @@ struct DiffReport {
   std::int64_t rows_total = 0;
 };
 
-// Two dumps with the same q, k and v, bit by bit, that ask the same (scale, visible keys); layouts
-// may differ. Rows correspond by (sample, head, position from the end of the sample's queries), so
-// that a prefill meets a decode. Each side's sigma is by its stated spec, or by the tightest rung
-// of the ladder that explains it. Where the reference samples rows, the row of each head in which
-// the outputs differ most is always among them, and bits are compared in all rows.
+// Two dumps with the same q, k and v, bit by bit, that ask the same (scale, softcap, visible keys,
+// biases, sinks); layouts may differ. Rows correspond by (sample, head, position from the end of
+// the sample's queries), so that a prefill meets a decode. Each side's sigma is by its stated spec,
+// or by the tightest rung of the ladder that explains it. Where the reference samples rows, the row
+// of each head in which the outputs differ most is always among them, and bits are compared in all
+// rows.
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options = {});
 
 }  // namespace plumbline

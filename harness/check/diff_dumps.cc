@@ -10,6 +10,7 @@
 #include "harness/check/diff_measured.h"
 #include "harness/check/examine.h"
 #include "harness/measure/statistics.h"
+#include "harness/reference/question.h"
 
 namespace plumbline {
 namespace {
@@ -55,16 +56,18 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
   };
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const auto word = [](DType dtype) { return std::string(name(dtype)); };
-  for (const Field& field : {Field{"dtype of q", word(x.dtype), word(y.dtype)},
-                             Field{"dtype of k and v", word(x.kv()), word(y.kv())},
-                             Field{"merge", std::string(name(x.merge)), std::string(name(y.merge))},
-                             Field{"batch", number(x.batch), number(y.batch)},
-                             Field{"heads_q", number(x.heads_q), number(y.heads_q)},
-                             Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)},
-                             Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
-                             Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
-                             Field{"scale", fmt::format("{:.9g}", x.softmax_scale()),
-                                   fmt::format("{:.9g}", y.softmax_scale())}}) {
+  for (const Field& field :
+       {Field{"dtype of q", word(x.dtype), word(y.dtype)},
+        Field{"dtype of k and v", word(x.kv()), word(y.kv())},
+        Field{"merge", std::string(name(x.merge)), std::string(name(y.merge))},
+        Field{"batch", number(x.batch), number(y.batch)},
+        Field{"heads_q", number(x.heads_q), number(y.heads_q)},
+        Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)},
+        Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
+        Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
+        Field{"softcap", fmt::format("{:.9g}", x.softcap), fmt::format("{:.9g}", y.softcap)},
+        Field{"scale", fmt::format("{:.9g}", x.softmax_scale()),
+              fmt::format("{:.9g}", y.softmax_scale())}}) {
     if (field.a != field.b)
       return other_question(fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
   }
@@ -123,6 +126,40 @@ Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
   return {};
 }
 
+// Whether row `ra` of a head in a and `rb` in b have the same keys, bias, slope and sink.
+Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t sample,
+                         std::int64_t head, std::int64_t ra, std::int64_t rb) {
+  const KeyRange keys = a.visible_keys(sample, ra, head), of_b = b.visible_keys(sample, rb, head);
+  if (keys.size() != of_b.size() || (keys.size() > 0 && keys != of_b)) {
+    return other_question(
+        fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in "
+                    "b",
+                    ra, sample, keys.begin, keys.end, of_b.begin, of_b.end));
+  }
+  const std::string place = fmt::format("sample {} head {} row {}", sample, head, ra);
+  const RowId row_a{static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
+                    static_cast<std::int32_t>(ra)},
+      row_b{row_a.sample, row_a.head, static_cast<std::int32_t>(rb)};
+  const LogitShape of_row_a = logit_shape(a, a.side, row_a),
+                   of_row_b = logit_shape(b, b.side, row_b);
+  for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+    const bool in_a = a.sees(sample, ra, key, head), in_b = b.sees(sample, rb, key, head);
+    if (in_a != in_b)
+      return other_question(fmt::format("{} sees key {} only in {}", place, key, in_a ? "a" : "b"));
+    if (in_a && of_row_a.bias(key) != of_row_b.bias(key)) {
+      return other_question(
+          fmt::format("what is added to the logit of key {} in {} is {:.9g} in a "
+                      "and {:.9g} in b",
+                      key, place, of_row_a.bias(key), of_row_b.bias(key)));
+    }
+  }
+  const double sink_a = lse_without_keys(a.side, head, true),
+               sink_b = lse_without_keys(b.side, head, true);
+  if (sink_a == sink_b) return {};
+  return other_question(
+      fmt::format("the sink of head {} is {:.9g} in a and {:.9g} in b", head, sink_a, sink_b));
+}
+
 // Rows with a visible key that both dumps have, ordered by (sample, head, row); an error where q or
 // the visible keys differ.
 Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
@@ -134,12 +171,8 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
     for (std::int64_t head = 0; head < problem.heads_q; ++head) {
       for (std::int64_t from_end = common; from_end > 0; --from_end) {
         const std::int64_t ra = ga.length_q(sample) - from_end, rb = gb.length_q(sample) - from_end;
-        const KeyRange keys_a = ga.visible_keys(sample, ra), keys_b = gb.visible_keys(sample, rb);
-        if (keys_a.size() != keys_b.size() || (keys_a.size() > 0 && keys_a != keys_b)) {
-          return other_question(
-              fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in b", ra,
-                          sample, keys_a.begin, keys_a.end, keys_b.begin, keys_b.end));
-        }
+        if (auto same = same_logits(ga, gb, sample, head, ra, rb); !same)
+          return tl::unexpected(same.error());
         const auto scale = [&](const Dump& dump, std::int64_t row) {
           return scale_of(dump, &SideInputs::q_scale,
                           q_scale_at(dump.problem(), sample, row, head));
@@ -157,7 +190,7 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
               "q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j),
               x + bytes, y + bytes, ga.q.dtype));
         }
-        if (keys_a.size() == 0) continue;
+        if (ga.visible_count(sample, ra, head) == 0) continue;
         pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
                          static_cast<std::int32_t>(ra), static_cast<std::int32_t>(rb)});
       }

@@ -8,8 +8,10 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "harness/check/attributes.h"
+#include "harness/check/feature_tensors.h"
 #include "harness/check/lengths_stated.h"
 #include "harness/check/lse_tensor.h"
 #include "harness/check/mask_tensor.h"
@@ -30,6 +32,7 @@ class DumpMaker {
   DumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors,
             const Attributes& attributes)
       : name_(name),
+        all_(tensors),
         attributes_(attributes),
         stated_(read_attributes(name, attributes, errors_)),
         tensors_(name, tensors, errors_) {}
@@ -37,9 +40,10 @@ class DumpMaker {
   Result<Dump> make() {
     // Each step needs what those before it found.
     const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() &&
-                    find_lengths() && find_scales() && set_mask() && copy_data();
+                    find_lengths() && find_side_inputs() && set_mask() && copy_data();
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
+    read_in_other_dtype();
     return std::move(dump_);
   }
 
@@ -71,56 +75,110 @@ class DumpMaker {
         return add(fmt::format("tensor {} has dtype {}", name, tensor->dtype),
                    "write it as F32, F16, BF16 or fp8");
     }
-    const DType found = *float_dtype(q_->dtype);
-    problem_.dtype = stated_.dtype.value_or(found);
-    if (size_in_bytes(problem_.dtype) > size_in_bytes(found)) {
-      return add(fmt::format("attribute dtype: {} is wider than q, which is {}",
-                             plumbline::name(problem_.dtype), q_->dtype),
-                 "leave it out");
+    for (const auto& [name, tensor] : inputs()) {
+      if (stated_.dtype || *float_dtype(tensor->dtype) != DType::f64) continue;
+      return add(
+          fmt::format("tensor {} has dtype F64, which no attention kernel computes in", name),
+          "state the dtype that the kernel saw: dtype = fp32, fp16 or bf16");
     }
-    if (!stated_.dtype && found == DType::f64) {
-      return add("tensor q has dtype F64, which no attention kernel computes in",
-                 "state the dtype that the kernel saw: dtype = fp32, fp16 or bf16");
+    const DType of_k = *float_dtype(k_->dtype), of_v = *float_dtype(v_->dtype);
+    const bool fp8_q = is_fp8(*float_dtype(q_->dtype)), fp8_kv = is_fp8(of_k) || is_fp8(of_v);
+    problem_.dtype = fp8_q && !stated_.dtype ? *float_dtype(q_->dtype) : computed_dtype();
+    if (!is_wide_enough()) return false;
+    if ((fp8_q || fp8_kv) && (of_k != of_v || !is_fp8(of_k))) {
+      return add(fmt::format("tensor k is {}, v is {}, q is {}: fp8 cannot be mixed so", k_->dtype,
+                             v_->dtype, q_->dtype),
+                 "k and v are of one fp8 dtype where any of q, k and v is fp8: save what the "
+                 "kernel saw");
     }
-    if (is_fp8(*float_dtype(k_->dtype)) && k_->dtype == v_->dtype) {
-      problem_.kv_dtype = *float_dtype(k_->dtype);
-      return find_output_dtype();
-    }
-    for (const auto& [name, tensor] : std::array{std::pair{"k", k_}, std::pair{"v", v_}}) {
-      const bool narrow = problem_.has_fp8_q() || is_fp8(*float_dtype(tensor->dtype));
-      if ((!stated_.dtype || narrow) && tensor->dtype != q_->dtype) {
-        return add(fmt::format("tensor {} is {}, q is {}: mixed inputs are not supported yet", name,
-                               tensor->dtype, q_->dtype),
-                   "q, k and v have one dtype, or k and v one of fp8; state dtype = … if some "
-                   "were saved in a wider one");
-      }
-    }
+    if (fp8_kv) problem_.kv_dtype = of_k;
     return find_output_dtype();
   }
 
-  // The output may stay in fp32. Saved in a wider dtype along with q, it may hold what the kernel
-  // wrote in the narrow one.
+  using NamedInputs = std::array<std::pair<const char*, const TensorData*>, 3>;
+  NamedInputs inputs() const { return {{{"q", q_}, {"k", k_}, {"v", v_}}}; }
+
+  // Whether q, k and v that are not fp8 have several dtypes.
+  bool are_mixed() const {
+    std::set<std::string> dtypes;
+    for (const auto& [name, tensor] : inputs()) {
+      if (!is_fp8(*float_dtype(tensor->dtype))) dtypes.insert(tensor->dtype);
+    }
+    return dtypes.size() > 1;
+  }
+
+  // Autocast rounds what is wider to its dtype, and its output has that: an output of 16 bits
+  // beside inputs of another dtype tells of it. Without one, inputs of several dtypes are promoted.
+  DType computed_dtype() const {
+    if (stated_.dtype) return *stated_.dtype;
+    const DType of_q = *float_dtype(q_->dtype),
+                out = out_ == nullptr ? DType::f32 : *float_dtype(out_->dtype);
+    if (size_in_bytes(out) == 2) return out;
+    return are_mixed() ? DType::f32 : of_q;
+  }
+
+  // The kernel rounds its inputs, which were saved before: they have several dtypes, or the output
+  // has the one computed in and they have not.
+  bool rounds_inputs() const {
+    if (size_in_bytes(problem_.dtype) != 2) return false;
+    return are_mixed() || (out_ != nullptr && *float_dtype(out_->dtype) == problem_.dtype);
+  }
+
+  bool is_wide_enough() {
+    if (!stated_.dtype) return true;
+    for (const auto& [name, tensor] : inputs()) {
+      if (size_in_bytes(*float_dtype(tensor->dtype)) >= size_in_bytes(problem_.dtype)) return true;
+    }
+    return add(fmt::format("attribute dtype: {} is wider than q, which is {}",
+                           plumbline::name(problem_.dtype), q_->dtype),
+               "leave it out");
+  }
+
+  // The output may stay in fp32, or be narrowed. Saved in a wider dtype along with q, it may hold
+  // what the kernel wrote in the narrow one.
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
-    DType out = *float_dtype(out_->dtype);
-    if (problem_.has_fp8_q()) {
-      problem_.out_dtype = out == DType::f64 ? DType::f32 : out;
-      if (!is_fp8(out)) return true;
+    const DType out = *float_dtype(out_->dtype);
+    if (is_fp8(out)) {
       return add(fmt::format("tensor out is {}", out_->dtype),
-                 "the output of fp8 q is judged in F16, BF16 or F32");
+                 "an output is judged in F16, BF16 or F32: save it as the kernel wrote it");
     }
-    if (out != problem_.dtype && size_in_bytes(out) > size_in_bytes(problem_.dtype)) {
-      const bool narrow =
-          stated_.dtype && out_->dtype == q_->dtype && TensorSet::fits(*out_, problem_.dtype);
-      out = narrow ? problem_.dtype : DType::f32;
-    }
-    if (out != problem_.dtype && out != DType::f32) {
-      return add(
-          fmt::format("tensor out is {}, q is {}", out_->dtype, q_->dtype),
-          "the output is judged in the dtype of q or in F32: save it as the kernel wrote it");
-    }
-    problem_.out_dtype = out;
+    problem_.out_dtype = size_in_bytes(out) > 4 ? DType::f32 : out;
+    const bool saved_wide = stated_.dtype && out_->dtype == q_->dtype && !problem_.has_fp8_q() &&
+                            size_in_bytes(out) > size_in_bytes(problem_.dtype);
+    if (saved_wide && TensorSet::fits(*out_, problem_.dtype)) problem_.out_dtype = problem_.dtype;
     return true;
+  }
+
+  std::optional<std::vector<std::byte>> input(const char* name, const TensorData& tensor,
+                                              DType dtype) {
+    const DType found = *float_dtype(tensor.dtype);
+    const bool rounds = found != dtype && !is_fp8(dtype) && rounds_inputs();
+    if (rounds && !TensorSet::fits(tensor, dtype)) rounded_.emplace_back(name);
+    using Narrowing = TensorSet::Narrowing;
+    return tensors_.floats(name, tensor, dtype, rounds ? Narrowing::rounds : Narrowing::exact);
+  }
+
+  // Says what was rounded. Where the dtype was found from several: what the call would be in the
+  // other one.
+  void read_in_other_dtype() {
+    const bool rounded = !rounded_.empty();
+    if (rounded) {
+      dump_.notes.push_back(fmt::format(
+          "{} {} rounded to {} before the kernel, as autocast does", fmt::join(rounded_, " and "),
+          rounded_.size() == 1 ? "was" : "were", plumbline::name(problem_.dtype)));
+    }
+    if (stated_.dtype || problem_.has_fp8_kv() || !(rounded || are_mixed())) return;
+    DType other = DType::f32;
+    for (const auto& [name, tensor] : inputs()) {
+      const DType found = *float_dtype(tensor->dtype);
+      if (!rounded && size_in_bytes(found) == 2) other = found;
+    }
+    if (other == problem_.dtype) return;
+    Attributes attributes = attributes_;
+    attributes["dtype"] = plumbline::name(other);
+    auto dump = DumpMaker(name_, all_, attributes).make();
+    if (dump) dump_.in_other_dtype = std::make_shared<const Dump>(*std::move(dump));
   }
 
   bool choose_layout() {
@@ -157,10 +215,12 @@ class DumpMaker {
     std::vector<std::string> misfits;
     const DumpSizes sizes = read_sizes(layout, shapes_, misfits);
     if (!misfits.empty()) return misfits;
-    const TensorData* mask = tensors_.find("mask");
-    if (mask != nullptr && sizes.seq_kv > 0 && !mask->shape.empty() &&
-        mask->shape.back() != sizes.seq_kv) {
-      misfits.push_back(fmt::format("the last extent of mask {} is not the number of keys, {}",
+    for (const char* name : {"mask", "attn_bias"}) {
+      const TensorData* mask = tensors_.find(name);
+      if (mask == nullptr || sizes.seq_kv == 0 || mask->shape.empty() ||
+          mask->shape.back() == sizes.seq_kv || mask->shape.back() == 1)
+        continue;
+      misfits.push_back(fmt::format("the last extent of {} {} is not the number of keys, {}", name,
                                     shape_text(mask->shape), sizes.seq_kv));
     }
     if (stated_.page_size && sizes.page_size != 0 && sizes.page_size != *stated_.page_size) {
@@ -189,6 +249,7 @@ class DumpMaker {
     if (problem_.is_paged()) problem_.page_size = sizes_.page_size;
     problem_.window_left = stated_.window_left, problem_.window_right = stated_.window_right;
     problem_.scale = stated_.scale;
+    problem_.softcap = stated_.softcap;
     problem_.padding = stated_.padding.value_or(Padding::right);
     problem_.lse = tensors_.find("lse") != nullptr;
     problem_.mask = stated_.mask.value_or(Mask::none);
@@ -196,7 +257,10 @@ class DumpMaker {
   }
 
   bool check_problem() {
-    for (const std::string& wrong : validate(problem_))
+    Problem known = problem_;
+    // No kernel here narrows more than it computes in, but one of somebody's may.
+    if (!known.has_fp8_q() && known.out() != known.dtype) known.out_dtype = DType::f32;
+    for (const std::string& wrong : validate(known))
       add(wrong, "docs/dump-format.md says what can be judged");
     if (fine() && problem_.batch * problem_.heads_q >
                       most_head_columns / std::max(problem_.head_dim_qk, problem_.head_dim_vo)) {
@@ -208,12 +272,7 @@ class DumpMaker {
   }
 
   bool find_lengths() {
-    if (problem_.is_padded() && !read_mask_tensor()) return false;
-    if (!problem_.is_padded() && tensors_.find("mask") != nullptr) {
-      return add(fmt::format("tensor mask: layout {} takes no mask tensor yet",
-                             plumbline::name(problem_.layout)),
-                 "state the attribute mask; lengths say which keys are there");
-    }
+    if (problem_.is_padded() && !read_mask_tensors()) return false;
     if (implied_ && stated_.padding.value_or(implied_->padding) != implied_->padding) {
       return add(fmt::format("attribute padding: {} is stated, the mask tensor is padded {}",
                              plumbline::name(*stated_.padding), plumbline::name(implied_->padding)),
@@ -234,12 +293,12 @@ class DumpMaker {
     };
     if (shorter(layout_.seqlens_q, problem_.seq_q) || shorter(layout_.seqlens_kv, problem_.seq_kv))
       problem_.lengths = Lengths::random;
-    return check_problem();
+    return check_problem() && (problem_.is_padded() || read_mask_tensors());
   }
 
-  bool find_scales() {
+  bool find_side_inputs() {
     layout_.side = read_scales(problem_, stated_.scale_block, tensors_);
-    return layout_.side.has_value() && check_problem();
+    return layout_.side && read_features(problem_, *layout_.side, tensors_) && check_problem();
   }
 
   static std::int64_t longest(const std::vector<std::int32_t>& lengths) {
@@ -247,15 +306,26 @@ class DumpMaker {
         1, lengths.empty() ? 1 : *std::max_element(lengths.begin(), lengths.end()));
   }
 
-  bool read_mask_tensor() {
-    const TensorData* tensor = tensors_.find("mask");
-    if (tensor == nullptr) return true;
-    mask_ = read_mask(*tensor, problem_, tensors_);
-    if (!mask_) return false;
-    if (tensors_.find("seqlens_kv") == nullptr && tensors_.find("cu_seqlens_kv") == nullptr &&
-        tensors_.find("cu_seqlens") == nullptr) {
-      implied_ = implied_lengths(*mask_, problem_);
+  bool read_mask_tensors() {
+    for (const char* name : {"mask", "attn_bias"}) {
+      const TensorData* tensor = tensors_.find(name);
+      if (tensor == nullptr) continue;
+      auto mask = read_mask(name, *tensor, problem_, tensors_);
+      if (!mask) return false;
+      if (mask->bias != nullptr && layout_bias_ != nullptr) {
+        return add(
+            "tensors mask and attn_bias both hold biases",
+            "write their sum as attn_bias, or leave out the one that the kernel did not add");
+      }
+      if (mask->bias != nullptr) layout_bias_ = mask->bias;
+      // A bias that hides nothing states no mask.
+      if (mask->hides || mask->bias == nullptr) masks_.push_back(*std::move(mask));
     }
+    const bool lengths_stated = tensors_.find("seqlens_kv") != nullptr ||
+                                tensors_.find("cu_seqlens_kv") != nullptr ||
+                                tensors_.find("cu_seqlens") != nullptr;
+    if (!masks_.empty() && !lengths_stated && problem_.is_padded())
+      implied_ = implied_lengths(masks_.front(), problem_);
     return true;
   }
 
@@ -270,36 +340,19 @@ class DumpMaker {
       }
       problem_.mask = Mask::causal_bottom_right;
     }
-    if (mask_ && !(mask_->key_padding && implied_)) add_visible_keys();
-    return fine();
-  }
-
-  // What the tensor leaves of what mask and window leave, by valid row and relative to the sample's
-  // first valid key.
-  void add_visible_keys() {
-    const Geometry geometry(problem_, layout_);
-    std::vector<KeyRange> visible;
-    for (std::int64_t b = 0; b < problem_.batch; ++b) {
-      const bool left = problem_.padding == Padding::left;
-      const std::int64_t first_row = left ? problem_.seq_q - geometry.length_q(b) : 0;
-      const std::int64_t first_key = left ? problem_.seq_kv - geometry.length_kv(b) : 0;
-      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) {
-        const std::int64_t at = mask_->key_padding ? b : b * mask_->rows + first_row + i;
-        const KeyRange stated = mask_->visible[static_cast<std::size_t>(at)],
-                       drawn = geometry.visible_keys(b, i);
-        const KeyRange both{std::max(stated.begin - first_key, drawn.begin),
-                            std::min(stated.end - first_key, drawn.end)};
-        visible.push_back(both.size() > 0 ? both : KeyRange{});
-      }
-    }
-    layout_.visible = std::move(visible);
+    layout_.bias = layout_bias_;
+    const bool only_lengths = masks_.size() == 1 && implied_ && masks_.front().key_padding &&
+                              masks_.front().heads == 1 && !masks_.front().has_holes;
+    if (masks_.empty() || only_lengths) return fine();
     dump_.mask_tensor = true;
+    const auto message = add_visible_keys(masks_, problem_, layout_);
+    return message ? add(*message, "dump fewer samples or heads") : fine();
   }
 
   bool copy_data() {
-    auto q = tensors_.floats("q", *q_, problem_.dtype);
-    auto k = tensors_.floats("k", *k_, problem_.kv());
-    auto v = tensors_.floats("v", *v_, problem_.kv());
+    auto q = input("q", *q_, problem_.dtype);
+    auto k = input("k", *k_, problem_.kv());
+    auto v = input("v", *v_, problem_.kv());
     auto out =
         out_ != nullptr ? tensors_.floats("out", *out_, problem_.out()) : std::vector<std::byte>{};
     auto lse = problem_.lse ? read_lse(problem_, total_rows(), stated_.lse_heads_first, tensors_)
@@ -337,16 +390,19 @@ class DumpMaker {
   }
 
   const std::string& name_;
+  const std::map<std::string, TensorData>& all_;
   const Attributes& attributes_;
   Errors errors_;
   StatedAttributes stated_;
   TensorSet tensors_;
   const TensorData *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *out_ = nullptr;
   DumpShapes shapes_;
+  std::vector<std::string> rounded_;  // inputs that lost bits
   DumpSizes sizes_;
   Problem problem_;
   StatedLayout layout_;
-  std::optional<MaskTensor> mask_;
+  std::vector<MaskTensor> masks_;
+  std::shared_ptr<const LogitBias> layout_bias_;
   std::optional<ImpliedLengths> implied_;
   Dump dump_;
 };

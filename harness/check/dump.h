@@ -29,6 +29,12 @@ struct Dump {
   std::string spec;         // as stated: a name of the ladder or a spec's text; "" if not stated
   std::string padded_rows;  // as stated: zeros, attended, or "" (not looked at)
   int lse_base = 0;         // 0 = e, 2
+  // What was done to the inputs before they were judged, a sentence each: "q and k were rounded to
+  // bf16 before the kernel, as autocast does"
+  std::vector<std::string> notes;
+  // Of a call in several dtypes of which none was stated: the same in the other dtype that the
+  // kernel may have computed in; nullptr where there is none.
+  std::shared_ptr<const Dump> in_other_dtype;
   // which keys a row sees was stated by a tensor, not only by the problem's mask and window
   bool mask_tensor = false;
   Attributes attributes;  // all that was stated, for the report
@@ -38,10 +44,11 @@ struct Dump {
 };
 
 // Makes a dump of named tensors: q, k, v, and out, lse, cu_seqlens (or cu_seqlens_q and
-// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask where there are any; or partial_out and
-// partial_lse of a merge, and out (docs/dump-format.md has their shapes and other names). `stated`
-// wins over what the tensors imply. All errors come at once; each names the tensor or attribute,
-// what was found, and what would do.
+// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask, attn_bias, alibi_slopes, sinks and
+// scales of fp8 where there are any; or partial_out and partial_lse of a merge, and out
+// (docs/dump-format.md has their shapes and other names). `stated` wins over what the tensors
+// imply. All errors come at once; each names the tensor or attribute, what was found, and what
+// would do.
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated);
 

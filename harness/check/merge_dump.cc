@@ -44,8 +44,8 @@ class MergeDumpMaker {
     partial_out_ = tensors_.need("partial_out");
     partial_lse_ = tensors_.need("partial_lse");
     out_ = tensors_.need("out");
-    for (const char* foreign :
-         {"q", "k", "v", "mask", "page_table", "seqlens_q", "q_scale", "k_scale", "v_scale"}) {
+    for (const char* foreign : {"q", "k", "v", "mask", "attn_bias", "alibi_slopes", "sinks",
+                                "page_table", "seqlens_q", "q_scale", "k_scale", "v_scale"}) {
       if (tensors_.find(foreign) != nullptr) {
         add(fmt::format("tensor {} stands beside partial_out", foreign),
             "a dump is one call: of attention, or of a merge of its parts");
@@ -54,7 +54,7 @@ class MergeDumpMaker {
     for (const auto& [what, is_stated] :
          {std::pair{"mask", stated_.mask.has_value() || stated_.causal},
           std::pair{"window", stated_.window_left >= 0 || stated_.window_right >= 0},
-          std::pair{"scale", stated_.scale != 0},
+          std::pair{"scale", stated_.scale != 0}, std::pair{"softcap", stated_.softcap != 0},
           std::pair{"scale_block", stated_.scale_block.has_value()},
           std::pair{"padding", stated_.padding.has_value()},
           std::pair{"page_size", stated_.page_size.has_value()}}) {

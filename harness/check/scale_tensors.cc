@@ -102,10 +102,15 @@ class ScaleReader {
                       "state the scale_block that the kernel had");
       }
     }
-    if (scale_block_ && problem_.kv_scales != KvScales::block) {
+    if (!scale_block_ || problem_.kv_scales == KvScales::block) return true;
+    // A block may hold all tokens; a kernel that multiplies block by block rounds no less then.
+    const std::int64_t longest = std::max(problem_.seq_q, problem_.seq_kv);
+    if (!problem_.has_fp8_kv() || *scale_block_ < longest) {
       tensors_.add("attribute scale_block: no scale has blocks", "leave it out");
       return false;
     }
+    problem_.kv_scales = KvScales::block;
+    problem_.scale_block = *scale_block_;
     return true;
   }
 

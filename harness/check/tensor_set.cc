@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -30,15 +29,14 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
       {"q_scale", {"q_descale"}},
       {"k_scale", {"k_descale"}},
       {"v_scale", {"v_descale"}},
+      {"alibi_slopes", {}},
+      {"sinks", {"s_aux"}},
+      {"attn_bias", {"bias"}},
       {"partial_out", {}},
       {"partial_lse", {}},
   };
   return names;
 }
-
-// Tensors that change the answer and cannot be judged yet: without them the output would look
-// wrong.
-constexpr std::array unsupported{"attn_bias", "bias", "alibi_slopes", "sinks", "s_aux"};
 
 template <class T>
 T load(const TensorData& tensor, std::size_t index) {
@@ -55,6 +53,16 @@ std::size_t first_unfit(const TensorData& tensor, DType from, DType to) {
   for (std::size_t i = 0; i < count; ++i) {
     const double value = decode_at(from, tensor.data, i);
     if (!same(round_to(value, to), value)) return i;
+  }
+  return count;
+}
+
+// The first finite element that `to` rounds to infinity; the number of elements if none is.
+std::size_t first_too_large(const TensorData& tensor, DType from, DType to) {
+  const std::size_t count = element_count(tensor);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = decode_at(from, tensor.data, i);
+    if (std::isfinite(value) && !std::isfinite(round_to(value, to))) return i;
   }
   return count;
 }
@@ -82,7 +90,6 @@ TensorSet::TensorSet(const std::string& dump, const std::map<std::string, Tensor
                      Errors& errors)
     : dump_(dump), tensors_(tensors), errors_(errors) {
   check_sizes();
-  refuse_unsupported();
 }
 
 void TensorSet::add(std::string message, std::string remedy) {
@@ -107,14 +114,6 @@ void TensorSet::check_sizes() {
                       shape_text(tensor.shape), tensor.dtype, tensor.bytes),
           "write it contiguous and row major");
     }
-  }
-}
-
-void TensorSet::refuse_unsupported() {
-  for (const char* name : unsupported) {
-    if (tensors_.count(name) == 0) continue;
-    add(fmt::format("tensor {}: biases and sinks are not supported yet", name),
-        "dump a call without it; or leave it out of the file if the call did not use it");
   }
 }
 
@@ -165,14 +164,25 @@ bool TensorSet::fits(const TensorData& tensor, DType dtype) {
 }
 
 std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
-                                                        const TensorData& tensor, DType dtype) {
+                                                        const TensorData& tensor, DType dtype,
+                                                        Narrowing narrowing) {
   const auto from = float_dtype(tensor.dtype);
   if (!from) {
     add(fmt::format("tensor {} has dtype {}", name, tensor.dtype), "write it as F32, F16 or BF16");
     return std::nullopt;
   }
   if (*from == dtype) return std::vector<std::byte>(tensor.data, tensor.data + tensor.bytes);
-  const std::size_t count = element_count(tensor), unfit = first_unfit(tensor, *from, dtype);
+  const std::size_t count = element_count(tensor);
+  const bool rounds = narrowing == Narrowing::rounds;
+  const std::size_t unfit =
+      rounds ? first_too_large(tensor, *from, dtype) : first_unfit(tensor, *from, dtype);
+  if (unfit < count && rounds) {
+    add(fmt::format("tensor {} ({}): element {} is {:.9g}, beyond the largest {} number", name,
+                    tensor.dtype, unfit, decode_at(*from, tensor.data, unfit),
+                    plumbline::name(dtype)),
+        "state the dtype that the kernel computed in: dtype = fp32, fp16 or bf16");
+    return std::nullopt;
+  }
   if (unfit < count) {
     add(fmt::format("tensor {} ({}): element {} is {:.9g}, which is no {} number", name,
                     tensor.dtype, unfit, decode_at(*from, tensor.data, unfit),
@@ -183,7 +193,7 @@ std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
   std::vector<std::byte> bytes(count * size_in_bytes(dtype));
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(decode_at(*from, tensor.data, i));
+    values[i] = static_cast<float>(round_to(decode_at(*from, tensor.data, i), dtype));
   encode(dtype, values, bytes.data());
   return bytes;
 }

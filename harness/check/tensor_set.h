@@ -26,18 +26,19 @@ class TensorSet {
   // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank
   // `rank` (0 = any).
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);
-  // The tensor's elements in `dtype`: copied where they have it, else converted, which has to be
-  // exact. Error naming the first that is not.
+  // The tensor's elements in `dtype`: copied where they have it, else converted: exactly, or
+  // rounded once to nearest even. Error naming the first that is no such number, or that rounds to
+  // infinity.
+  enum class Narrowing { exact, rounds };
   std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
-                                               DType dtype);
-  // Whether all elements of a F32 or F64 tensor are numbers of `dtype`.
+                                               DType dtype, Narrowing narrowing = Narrowing::exact);
+  // Whether all elements of a tensor of floats are numbers of `dtype`.
   static bool fits(const TensorData& tensor, DType dtype);
 
   void add(std::string message, std::string remedy);
 
  private:
   void check_sizes();
-  void refuse_unsupported();
 
   const std::string& dump_;
   const std::map<std::string, TensorData>& tensors_;

@@ -9,8 +9,9 @@ void AttributeOptions::add_to(Command command, const std::string& group) {
   for (const auto& [name, sentence] : attribute_names()) {
     std::string option = "--" + name;
     std::replace(option.begin(), option.end(), '_', '-');
-    const Option added = name == "causal"
-                             ? command.add_flag(option, causal_, sentence)
+    const auto flag = flags_.find(name);
+    const Option added = flag != flags_.end()
+                             ? command.add_flag(option, flag->second, sentence)
                              : command.add_option(option, texts_[name], sentence).type_name("");
     if (!group.empty()) added.group(group);
   }
@@ -19,7 +20,9 @@ void AttributeOptions::add_to(Command command, const std::string& group) {
 Attributes AttributeOptions::stated() const {
   Attributes stated = texts_;
   std::erase_if(stated, [](const auto& attribute) { return attribute.second.empty(); });
-  if (causal_) stated["causal"] = "true";
+  for (const auto& [name, is_set] : flags_) {
+    if (is_set) stated[name] = "true";
+  }
   return stated;
 }
 

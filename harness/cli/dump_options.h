@@ -1,6 +1,7 @@
 // The options that `plumbline check` and `plumbline diff` share for what a dump states in words.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "harness/check/dump.h"
@@ -17,7 +18,7 @@ struct AttributeOptions {
 
  private:
   Attributes texts_;
-  bool causal_ = false;
+  std::map<std::string, bool> flags_{{"causal", false}, {"is_causal", false}};
 };
 
 }  // namespace plumbline::cli

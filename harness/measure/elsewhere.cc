@@ -42,7 +42,7 @@ std::optional<WorstElement> look_elsewhere(const Geometry& geometry, const Input
   worst.got = pass.got, worst.expected = pass.expected;
   worst.sigma = pass.largest > 0 ? std::abs(pass.got - pass.expected) / pass.largest : 0;
   worst.ulp = pass.column < 0 ? 0 : ulp(pass.expected, geometry.problem().out());
-  worst.visible_keys = geometry.visible_count(pass.row.sample, pass.row.row);
+  worst.visible_keys = geometry.visible_count(pass.row.sample, pass.row.row, pass.row.head);
   return worst;
 }
 

@@ -42,8 +42,11 @@ class JudgementBuilder {
     for (std::int64_t b = 0; b < problem_.batch; ++b) {
       widen_ranges(b);
       for (std::int64_t i = 0; i < geometry_.length_q(b); ++i) {
-        const bool empty = geometry_.visible_count(b, i) == 0;
-        for (std::int64_t h = 0; h < problem_.heads_q; ++h) valid_row(b, i, h, empty);
+        bool empty = geometry_.visible_count(b, i) == 0;
+        for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
+          if (geometry_.mask_heads > 1) empty = geometry_.visible_count(b, i, h) == 0;
+          valid_row(b, i, h, empty);
+        }
       }
       if (problem_.is_padded() && in_.policy) padded_rows(b);
     }

@@ -193,7 +193,7 @@ class Locator {
     const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
       const auto n = static_cast<std::size_t>(key - detail.keys.begin);
-      if (!geometry_.sees(id.sample, id.row, key)) continue;
+      if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
       load_value(id.sample, key, kv, value);
       double ed = 0, dd = 0;
       for (std::size_t j = 0; j < columns; ++j) {
@@ -327,7 +327,7 @@ class Locator {
     if (key < 0 || key >= geometry_.length_kv(id.sample)) return {};
     if (!is_about(id)) return {};
     const bool inside = key >= detail.keys.begin && key < detail.keys.end;
-    if (inside && !geometry_.sees(id.sample, id.row, key)) return {};
+    if (inside && !geometry_.sees(id.sample, id.row, key, id.head)) return {};
     const double p = inside ? detail.p[static_cast<std::size_t>(key - detail.keys.begin)]
                             : share_outside(id, kv, detail, key);
     load_value(id.sample, key, kv, value);

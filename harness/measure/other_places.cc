@@ -134,7 +134,7 @@ void add_single_pages(const Geometry& geometry, const Pages& pages, Contest& con
   const std::size_t worst = contest.rows().front();
   const RowId& id = contest.answers().row(worst);
   const Problem& problem = geometry.problem();
-  const KeyRange keys = geometry.visible_keys(id.sample, id.row);
+  const KeyRange keys = geometry.visible_keys(id.sample, id.row, id.head);
   if (keys.size() == 0) return;
   const std::int64_t first = keys.begin / pages.size(), last = (keys.end - 1) / pages.size();
   const double work = static_cast<double>((last - first + 1) * keys.size()) *

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
+#include "harness/measure/questions_instead.h"
 #include "harness/measure/statistics.h"
 #include "harness/reference/key_values.h"
 
@@ -32,252 +31,6 @@ RowSelection selection_of(const FailingOutput& failing, const std::vector<std::s
     selection.rows.push_back(failing.reference->selection.rows[r]);
   return selection;
 }
-
-// A problem that the kernel may have solved instead, and how to say so.
-struct OtherQuestion {
-  std::string sentence;
-  Problem problem;
-  StatedLayout layout;
-  int lse_base = 0;  // of the LSE returned, as OutputView has it
-};
-
-class OtherQuestions {
- public:
-  explicit OtherQuestions(const FailingOutput& failing)
-      : geometry_(*failing.geometry),
-        problem_(geometry_.problem()),
-        layout_(layout_of(geometry_, failing.keys_stated)),
-        lse_base_(failing.outputs.lse_base) {
-    if (problem_.is_merge()) {
-      add_of_merge();
-      return;
-    }
-    const bool has_ranges = !failing.keys_stated && problem_.mask != Mask::custom;
-    if (!failing.keys_stated) {
-      add_masks();
-      add_windows();
-    }
-    if (has_ranges) add_ends();
-    if (!failing.keys_stated) add_padding();
-    add_features();
-    add_scales();
-  }
-  std::vector<OtherQuestion> found;
-
- private:
-  void add(std::string sentence, const Problem& problem) {
-    found.push_back({std::move(sentence), problem, layout_, lse_base_});
-  }
-
-  // Another base of the LSEs, or a part too few.
-  void add_of_merge() {
-    Problem problem = problem_;
-    const bool is_natural = problem_.merge == Merge::natural;
-    problem.merge = is_natural ? Merge::base_2 : Merge::natural;
-    add(is_natural ? "if the parts' LSEs were of base 2, not natural"
-                   : "if the parts' LSEs were natural logarithms, not base 2",
-        problem);
-    found.back().lse_base = is_natural ? 2 : 0;
-    if (geometry_.has_hidden_keys()) return;
-    add_ranges("if each token's last part were left out",
-               [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                 return KeyRange{stated.begin, stated.end - 1};
-               });
-    add_ranges("if each token's first part were left out",
-               [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                 return KeyRange{stated.begin + 1, stated.end};
-               });
-  }
-
-  void add_masks() {
-    const auto with = [&](Mask mask) {
-      Problem problem = problem_;
-      problem.mask = mask;
-      return problem;
-    };
-    const bool same = layout_.seqlens_q == layout_.seqlens_kv;  // both corners then agree
-    switch (problem_.mask) {
-      case Mask::none:
-        add(same ? "if the mask were causal" : "if the mask were causal, bottom-right",
-            with(Mask::causal_bottom_right));
-        if (!same) add("if the mask were causal, top-left", with(Mask::causal_top_left));
-        return;
-      case Mask::causal_top_left:
-        if (!same)
-          add("if causal were bottom-right (the last query sees all keys) instead of top-left",
-              with(Mask::causal_bottom_right));
-        break;
-      case Mask::causal_bottom_right:
-        if (!same)
-          add("if causal were top-left (query i sees keys j <= i: PyTorch is_causal) instead of "
-              "bottom-right",
-              with(Mask::causal_top_left));
-        break;
-      case Mask::prefix_lm:
-      case Mask::block_diagonal:
-      case Mask::custom:
-        break;
-    }
-    add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
-  }
-
-  void add_windows() {
-    if (problem_.window_left < 0 && problem_.window_right < 0) return;
-    Problem problem = problem_;
-    problem.window_left = problem.window_right = -1;
-    add("without the window", problem);
-    for (const std::int64_t change : {-1, 1}) {
-      problem = problem_;
-      if (problem_.window_left > 0 || (problem_.window_left == 0 && change > 0)) {
-        problem.window_left += change;
-        add(fmt::format("if the window's left side were {} instead of {}: off by one",
-                        problem.window_left, problem_.window_left),
-            problem);
-      }
-      problem = problem_;
-      if (!problem_.is_causal() && problem_.window_right + change >= 0 &&
-          problem_.window_right >= 0) {
-        problem.window_right += change;
-        add(fmt::format("if the window's right side were {} instead of {}: off by one",
-                        problem.window_right, problem_.window_right),
-            problem);
-      }
-    }
-  }
-
-  // One more question in which each row sees the keys that `keys` makes of those it should see.
-  template <class Keys>
-  void add_ranges(std::string sentence, const Keys& keys) {
-    StatedLayout layout = layout_;
-    layout.visible.clear();
-    bool differs = false;
-    for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
-      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) {
-        const KeyRange stated = geometry_.visible_keys(sample, row);
-        KeyRange range = keys(sample, row, stated);
-        range.begin = std::max<std::int64_t>(range.begin, 0);
-        range.end = std::min(range.end, geometry_.length_kv(sample));
-        if (range.size() == 0) range = {0, 0};
-        differs = differs || !(range == stated);
-        layout.visible.push_back(range);
-      }
-    }
-    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
-  }
-
-  std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
-    return problem_.mask == Mask::causal_top_left
-               ? row
-               : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
-  }
-
-  // Where the visible keys begin and end, off by a little.
-  void add_ends() {
-    if (problem_.is_causal()) {
-      const auto moved = [&](std::int64_t by) {
-        return [this, by](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-          const std::int64_t at = diagonal(sample, row);
-          const std::int64_t begin = problem_.window_left < 0 ? 0 : at - problem_.window_left;
-          return at + 1 + by <= 0 ? KeyRange{}
-                                  : KeyRange{stated.size() > 0 ? stated.begin : begin, at + 1 + by};
-        };
-      };
-      add_ranges("if each query saw one key more behind its last: the mask is off by one",
-                 moved(1));
-      add_ranges("if no query saw its own key: the mask is off by one", moved(-1));
-    }
-    if (problem_.mask == Mask::prefix_lm) {
-      add_ranges("if the prefix were one key shorter: off by one",
-                 [this](std::int64_t sample, std::int64_t row, const KeyRange& stated) {
-                   return KeyRange{
-                       stated.begin,
-                       std::max(stated.end - 1, std::min(stated.end, diagonal(sample, row) + 1))};
-                 });
-    }
-    if (problem_.mask == Mask::block_diagonal) {
-      add_ranges("if each document began one key early: off by one",
-                 [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin - 1, stated.end};
-                 });
-    }
-    add_ranges(
-        "if each sample's last key were not seen: off by one in a length",
-        [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-          return KeyRange{stated.begin, std::min(stated.end, geometry_.length_kv(sample) - 1)};
-        });
-    add_ranges("if each sample's first key were not seen",
-               [](std::int64_t, std::int64_t, const KeyRange& stated) {
-                 return KeyRange{std::max<std::int64_t>(stated.begin, 1), stated.end};
-               });
-    if (problem_.is_paged()) {
-      add_ranges("if the length were the length before this call's tokens were appended",
-                 [this](std::int64_t sample, std::int64_t, const KeyRange& stated) {
-                   return KeyRange{stated.begin,
-                                   std::min(stated.end, geometry_.length_kv(sample) -
-                                                            geometry_.length_q(sample))};
-                 });
-    }
-  }
-
-  void add_features() {
-    const auto with = [&](auto Problem::*field, auto value, std::string sentence) {
-      Problem problem = problem_;
-      problem.*field = value;
-      add(std::move(sentence), problem);
-    };
-    if (problem_.softcap != 0) {
-      with(&Problem::softcap, 0.0, "if the softcap were not applied");
-      with(&Problem::softcap, problem_.softcap * std::numbers::ln2,
-           "if the softcap were applied to logits in powers of two: log2(e) comes before it");
-      with(&Problem::softcap, problem_.softcap * problem_.softmax_scale(),
-           "if the softcap were applied before the softmax scale");
-    }
-    if (problem_.alibi != Alibi::none)
-      with(&Problem::alibi, Alibi::none, "if ALiBi were not applied");
-    if (problem_.sinks != Sinks::none)
-      with(&Problem::sinks, Sinks::none, "if the attention sinks were left out");
-  }
-
-  void add_scales() {
-    const double scale = problem_.softmax_scale(), dim = static_cast<double>(problem_.head_dim_qk);
-    struct Scale {
-      double value;
-      std::string_view meaning;
-    };
-    const std::array scales{
-        Scale{1 / std::sqrt(dim), "1/sqrt(head dim)"},
-        Scale{1, "the softmax scale is not applied"},
-        Scale{1 / dim, "1/head dim"},
-        Scale{scale * scale, "the stated one squared: applied twice"},
-        Scale{scale * std::numbers::log2e,
-              "the stated one times log2(e): exp where exp2 is meant, or log2(e) applied twice"},
-        Scale{scale * std::numbers::ln2, "the stated one times ln 2: exp2 where exp is meant"},
-    };
-    for (const auto& [value, meaning] : scales) {
-      if (std::abs(value - scale) < 1e-6 * scale) continue;
-      Problem problem = problem_;
-      problem.scale = value;
-      add(fmt::format("if the scale were {:.6g} ({})", value, meaning), problem);
-    }
-  }
-
-  // Keys of the padding are seen as if they were valid.
-  void add_padding() {
-    if (!problem_.is_padded() || problem_.mask != Mask::none || problem_.padding == Padding::left)
-      return;
-    StatedLayout layout = layout_;
-    std::fill(layout.seqlens_kv.begin(), layout.seqlens_kv.end(),
-              static_cast<std::int32_t>(problem_.seq_kv));
-    if (layout.seqlens_kv != layout_.seqlens_kv)
-      found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
-                       layout, lse_base_});
-  }
-
-  const Geometry& geometry_;
-  const Problem& problem_;
-  const StatedLayout layout_;
-  const int lse_base_;
-};
 
 // Numerator and denominator of a least-squares step of log(scale).
 struct ScaleStep {
@@ -424,8 +177,13 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
   StatedLayout layout{geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
                       geometry.pages_per_sample, geometry.page_count(), {}};
   layout.side = geometry.side;
-  if (geometry.problem().is_merge()) layout.mask_bits = geometry.mask_bits;
-  if (!keys_stated) return layout;
+  layout.bias = geometry.bias;
+  const bool bits_stated = keys_stated && geometry.has_hidden_keys();
+  if (geometry.problem().is_merge() || bits_stated) {
+    layout.mask_bits = geometry.mask_bits;
+    layout.mask_heads = geometry.mask_heads;
+  }
+  if (!keys_stated || bits_stated) return layout;
   for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
     for (std::int64_t i = 0; i < geometry.length_q(b); ++i)
       layout.visible.push_back(geometry.visible_keys(b, i));
@@ -462,7 +220,7 @@ std::vector<std::string> other_questions(const FailingOutput& failing,
                                          const std::function<bool(std::size_t found)>& enough) {
   std::vector<std::string> sentences;
   const SecondLook look(failing);
-  for (OtherQuestion& other : OtherQuestions(failing).found) {
+  for (OtherQuestion& other : questions_instead(failing)) {
     if (enough(sentences.size())) break;
     if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
       sentences.push_back("would be explained " + other.sentence);

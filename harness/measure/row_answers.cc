@@ -55,13 +55,13 @@ RowAnswer RowAnswers::answer(const RowId& id, const RowVariation& variation) con
   stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
                id.head, q);
   const LogitShape stated_shape = shape(id);
-  const KeyRange keys = geometry_.visible_keys(id.sample, id.row);
+  const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
   std::vector<std::int64_t> seen;
   std::vector<double> p;  // logits first
   const bool has_sink = !side().sinks.empty();
   double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-    if (!geometry_.sees(id.sample, id.row, key)) continue;
+    if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
     load(variation.key_place, true, {id.sample, key}, variation.key_head, k);
     const double product =
         variation.key_factor * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);

@@ -1,32 +1,30 @@
-// Writes a failing case as a safetensors dump that `plumbline check` reads back.
+// Writes a measured case as a safetensors dump that `plumbline check` reads back.
 #include "harness/measure/save_failure.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <map>
-#include <numeric>
+#include <utility>
 
+#include "harness/measure/other_questions.h"
 #include "harness/outcome/outcome.h"
-#include "harness/problem/problem_fields.h"
 #include "harness/problem/safetensors.h"
 
 namespace plumbline {
 namespace {
 
-// Extents in the order in which they lie in memory: BHSD storage of a logical [b, s, h, d] tensor
-// becomes [b, h, s, d].
-std::vector<std::int64_t> storage_shape(const TensorShape& shape) {
-  std::vector<int> order(static_cast<std::size_t>(shape.rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)];
-  });
-  std::vector<std::int64_t> extents;
-  extents.reserve(order.size());
-  for (const int dimension : order)
-    extents.push_back(shape.extent[static_cast<std::size_t>(dimension)]);
+// Extents in the order in which a layout has them in memory: a logical [b, s, h, d] tensor of
+// padded_bhsd is [b, h, s, d], one of pages of paged_hnd likewise. Strides do not tell where an
+// extent is 0 or 1.
+std::vector<std::int64_t> storage_shape(const TensorShape& shape, Layout layout) {
+  std::vector<std::int64_t> extents(shape.extent.begin(), shape.extent.begin() + shape.rank);
+  const bool of_pages = layout == Layout::paged_hnd;
+  if (shape.rank == 4 && (layout == Layout::padded_bhsd || of_pages))
+    std::swap(extents[1], extents[2]);
   return extents;
 }
 
@@ -53,6 +51,89 @@ void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometr
   add_index_array(tensors, "page_table", geometry.page_table, problem.batch);
 }
 
+// Rows of `shape` one after another, and how far apart they lie: [outer, middle, inner].
+struct Rows {
+  explicit Rows(const TensorShape& shape) : first(shape.rank == 4 ? 0U : 1U) {
+    for (std::size_t i = first; i < 3; ++i) {
+      extent[i] = shape.extent[i - first];
+      stride[i] = shape.stride[i - first];
+    }
+  }
+  std::size_t first;
+  std::array<std::int64_t, 3> extent{1, 1, 1}, stride{};
+};
+
+// A tensor of a view as one that shares its buffer with nothing and has no gaps.
+std::vector<std::byte> without_gaps(const TensorShape& from, const void* data,
+                                    const TensorShape& to) {
+  std::vector<std::byte> result(to.bytes());
+  const Rows source(from), target(to);
+  const std::size_t size = size_in_bytes(from.dtype),
+                    bytes = static_cast<std::size_t>(
+                                from.extent[static_cast<std::size_t>(from.rank) - 1]) *
+                            size;
+  const auto offset = [&](const Rows& rows, std::int64_t a, std::int64_t b, std::int64_t c) {
+    return static_cast<std::size_t>(a * rows.stride[0] + b * rows.stride[1] + c * rows.stride[2]) *
+           size;
+  };
+  for (std::int64_t a = 0; a < source.extent[0]; ++a) {
+    for (std::int64_t b = 0; b < source.extent[1]; ++b) {
+      for (std::int64_t c = 0; c < source.extent[2]; ++c) {
+        std::memcpy(result.data() + offset(target, a, b, c),
+                    static_cast<const std::byte*>(data) + offset(source, a, b, c), bytes);
+      }
+    }
+  }
+  return result;
+}
+
+// The same question of tensors that are no view. The geometry is read while this is made.
+struct PlainInputs {
+  PlainInputs(const Geometry& from, const InputView& inputs)
+      : geometry(plain(from.problem()), layout_of(from, false)),
+        q(without_gaps(from.q, inputs.q, geometry.q)),
+        k(without_gaps(from.k, inputs.k, geometry.k)),
+        v(without_gaps(from.v, inputs.v, geometry.v)) {}
+  InputView view() const { return {q.data(), k.data(), v.data()}; }
+
+  const Geometry geometry;
+  const std::vector<std::byte> q, k, v;
+
+ private:
+  static Problem plain(Problem problem) {
+    problem.view = View::plain;
+    return problem;
+  }
+};
+
+// [batch, 1, rows, keys], 1 = visible: by padded row and key in padded layouts, by valid ones in
+// others. Empty where mask and window say as much.
+struct MaskValues {
+  explicit MaskValues(const Geometry& geometry) {
+    const Problem& problem = geometry.problem();
+    if (!problem.has_mask_bits() || problem.is_merge()) return;
+    const bool padded = problem.is_padded(), left = problem.padding == Padding::left;
+    const auto longest = [](const std::vector<std::int32_t>& lengths) {
+      return std::max<std::int64_t>(1, *std::max_element(lengths.begin(), lengths.end()));
+    };
+    const std::int64_t rows = padded ? problem.seq_q : longest(geometry.seqlens_q),
+                       keys = padded ? problem.seq_kv : longest(geometry.seqlens_kv);
+    shape = {problem.batch, 1, rows, keys};
+    values.assign(static_cast<std::size_t>(problem.batch * rows * keys), 0);
+    for (std::int64_t b = 0; b < problem.batch; ++b) {
+      const std::int64_t first_row = left ? rows - geometry.length_q(b) : 0,
+                         first_key = left ? keys - geometry.length_kv(b) : 0;
+      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) {
+        const std::int64_t at = (b * rows + first_row + i) * keys + first_key;
+        for (std::int64_t key = 0; key < geometry.length_kv(b); ++key)
+          values[static_cast<std::size_t>(at + key)] = geometry.sees(b, i, key) ? 1 : 0;
+      }
+    }
+  }
+  std::vector<std::int64_t> shape;
+  std::vector<std::int32_t> values;
+};
+
 // Of fp8: [batch, heads, blocks of tokens].
 void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
   const Problem& problem = geometry.problem();
@@ -67,17 +148,24 @@ void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
 }
 
 std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const InputView& inputs,
-                                              const OutputView& outputs) {
-  std::vector<NamedTensor> tensors{
-      {"q", geometry.q.dtype, storage_shape(geometry.q), inputs.q},
-      {"k", geometry.k.dtype, storage_shape(geometry.k), inputs.k},
-      {"v", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
-      {"out", geometry.out.dtype, storage_shape(geometry.out), outputs.out},
+                                              const OutputView& outputs, const MaskValues& mask) {
+  std::vector<NamedTensor> tensors;
+  const auto add = [&](const char* name, const TensorShape& shape, const void* data) {
+    tensors.push_back({name, shape.dtype, storage_shape(shape, geometry.problem().layout), data});
   };
-  if (outputs.lse != nullptr)
-    tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
+  add("q", geometry.q, inputs.q);
+  add("k", geometry.k, inputs.k);
+  add("v", geometry.v, inputs.v);
+  add("out", geometry.out, outputs.out);
+  if (outputs.lse != nullptr) add("lse", geometry.lse, outputs.lse);
   add_index_arrays(tensors, geometry);
   add_scales(tensors, geometry);
+  const std::int64_t heads = geometry.problem().heads_q;
+  for (const auto& [name, values] : {std::pair{"alibi_slopes", &geometry.side.alibi_slopes},
+                                     std::pair{"sinks", &geometry.side.sinks}}) {
+    if (!values->empty()) tensors.push_back({name, DType::f32, {heads}, values->data()});
+  }
+  if (!mask.values.empty()) tensors.push_back({"mask", DType::i32, mask.shape, mask.values.data()});
   return tensors;
 }
 
@@ -85,10 +173,10 @@ std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const In
 std::vector<NamedTensor> tensors_of_merge(const Geometry& geometry, const InputView& inputs,
                                           const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  std::vector<std::int64_t> of_lse = storage_shape(geometry.k);
+  std::vector<std::int64_t> of_lse = storage_shape(geometry.k, problem.layout);
   of_lse.pop_back();
   std::vector<NamedTensor> tensors{
-      {"partial_out", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
+      {"partial_out", geometry.v.dtype, storage_shape(geometry.v, problem.layout), inputs.v},
       {"partial_lse", geometry.k.dtype, std::move(of_lse), inputs.k},
       {"out",
        geometry.out.dtype,
@@ -111,7 +199,8 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
                                               const OutputView& outputs) {
   std::map<std::string, std::string> metadata{
       {"layout", std::string(name(problem.layout))},
-      {"mask", std::string(name(problem.mask))},
+      // A tensor says what bits do.
+      {"mask", std::string(name(problem.has_mask_bits() ? Mask::none : problem.mask))},
       {"window", fmt::format("{},{}", problem.window_left, problem.window_right)},
       {"scale", fmt::format("{}", problem.softmax_scale())},
       {"lse_base", outputs.lse_base == 2 ? "2" : "e"},
@@ -127,9 +216,9 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
     for (const char* of_attention : {"mask", "window", "scale"}) metadata.erase(of_attention);
     return metadata;
   }
-  const std::int64_t longest =
-      problem.has_fp8_q() ? std::max(problem.seq_q, problem.seq_kv) : problem.seq_kv;
-  if (scale_blocks(problem, longest) > 1)
+  if (problem.softcap != 0) metadata["softcap"] = fmt::format("{}", problem.softcap);
+  // A kernel with one block of tokens is one of blocks all the same.
+  if (problem.scale_tokens() > 0)
     metadata["scale_block"] = fmt::format("{}", problem.scale_tokens());
   if (problem.is_paged()) metadata["page_size"] = fmt::format("{}", problem.page_size);
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
@@ -147,16 +236,13 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
                                  const Geometry& geometry, const InputView& inputs,
                                  const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  bool stated = !problem.has_mask_bits() || problem.is_merge();
-  if (problem.is_merge()) stated = geometry.total_q() == problem.batch;
-  for_each_member([&](const auto& field) {
-    stated = stated && (field.in_dumps || problem.*field.member == Problem{}.*field.member);
-  });
-  if (!stated) {
-    return fail(
-        "a dump cannot state softcap, ALiBi, sinks, mask bits, views or tokens "
-        "of a merge that have no row",
-        "repeat the case by its id");
+  if (problem.view != View::plain) {
+    const PlainInputs plain(geometry, inputs);
+    return save_failure(directory, outcome, plain.geometry, plain.view(), outputs);
+  }
+  if (problem.is_merge() && geometry.total_q() != problem.batch) {
+    return fail("a dump cannot state tokens of a merge that have no row",
+                "repeat the case by its id");
   }
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -164,9 +250,10 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
     return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(),
                       "choose another --save-failures"});
 
-  const std::vector<NamedTensor> tensors = problem.is_merge()
-                                               ? tensors_of_merge(geometry, inputs, outputs)
-                                               : tensors_of_attention(geometry, inputs, outputs);
+  const MaskValues mask(geometry);
+  const std::vector<NamedTensor> tensors =
+      problem.is_merge() ? tensors_of_merge(geometry, inputs, outputs)
+                         : tensors_of_attention(geometry, inputs, outputs, mask);
   std::string kernel = outcome.c.kernel;
   std::replace(kernel.begin(), kernel.end(), '/', '-');
   const auto hash = XXH3_64bits(outcome.case_id.data(), outcome.case_id.size());

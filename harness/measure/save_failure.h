@@ -1,4 +1,4 @@
-// --save-failures: a failing case's inputs, output and problem as one safetensors file.
+// --save-failures and --save-outputs: a case's inputs, output and problem as one safetensors file.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,9 @@ namespace plumbline {
 struct Outcome;
 
 // A dump that `plumbline check` reads (docs/dump-format.md): q, k, v, out, lse in their storage
-// order, the index arrays of the layout, and as metadata the problem's attributes, the spec judged
-// by, case_id, the cause and what the kernel said it launched. Returns the file's path:
+// order, without the gaps of a view; the index arrays of the layout, fp8 scales, ALiBi slopes,
+// sinks and mask bits; and as metadata the problem's attributes, the spec judged by, case_id, the
+// cause and what the kernel said it launched. Returns the file's path:
 // DIRECTORY/<XXH3-64 of the case id>-<kernel>.safetensors.
 Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome,
                                  const Geometry& geometry, const InputView& inputs,

@@ -187,9 +187,11 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
   if (problem.alibi == Alibi::none) side.alibi_slopes.clear();
   if (problem.sinks == Sinks::none) side.sinks.clear();
   mask_bits = std::move(stated.mask_bits);
+  mask_heads = stated.mask_heads;
+  bias = std::move(stated.bias);
   lay_out_tensors();
   if (visible_.empty() && problem.has_mask_bits()) draw_mask_bits();
-  assert(visible_.empty() || visible_.size() == static_cast<std::size_t>(total_q()));
+  assert(visible_.empty() || visible_.size() == static_cast<std::size_t>(mask_heads * total_q()));
 }
 
 void Geometry::lay_out_tensors() {
@@ -257,14 +259,16 @@ void Geometry::lay_out_view() {
 void Geometry::draw_mask_bits() {
   mask_words = (problem_.seq_kv + 31) / 32;
   const bool stated = !mask_bits.empty();
-  mask_bits.resize(static_cast<std::size_t>(problem_.batch * problem_.seq_q * mask_words), 0);
+  mask_bits.resize(
+      static_cast<std::size_t>(mask_heads * problem_.batch * problem_.seq_q * mask_words), 0);
   std::vector<KeyRange> visible;
-  visible.reserve(static_cast<std::size_t>(total_q()));
-  for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+  visible.reserve(static_cast<std::size_t>(mask_heads * total_q()));
+  for (std::int64_t i = 0; i < mask_heads * problem_.batch; ++i) {
+    const std::int64_t head = i / problem_.batch, sample = i % problem_.batch;
     const KeyRange all{0, length_kv(sample)};
     for (std::int64_t row = 0; row < length_q(sample); ++row) {
       const auto words = std::span(mask_bits).subspan(
-          static_cast<std::size_t>((sample * problem_.seq_q + row) * mask_words),
+          static_cast<std::size_t>(mask_row(sample, row, head) * mask_words),
           static_cast<std::size_t>(mask_words));
       // Tokens of a merge are samples of one row.
       const std::int64_t drawn = problem_.is_merge() ? sample : row;
@@ -350,24 +354,41 @@ bool Geometry::padded_row_is_valid(std::int64_t sample, std::int64_t padded_row)
   return padded_row >= first && padded_row < first + length_q(sample);
 }
 
-KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row) const {
-  if (!visible_.empty())
-    return visible_[static_cast<std::size_t>(cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
-  return drawn_range(sample, row);
+std::int64_t Geometry::mask_row(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  return ((mask_heads == 1 ? 0 : head) * problem_.batch + sample) * problem_.seq_q + row;
 }
 
-bool Geometry::sees(std::int64_t sample, std::int64_t row, std::int64_t key) const {
+KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  if (visible_.empty()) return drawn_range(sample, row);
+  const std::int64_t of_head = mask_heads == 1 ? 0 : head * total_q();
+  return visible_[static_cast<std::size_t>(of_head +
+                                           cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
+}
+
+bool Geometry::sees(std::int64_t sample, std::int64_t row, std::int64_t key,
+                    std::int64_t head) const {
   if (has_hidden_keys()) {
-    const std::int64_t word = (sample * problem_.seq_q + row) * mask_words + key / 32;
+    const std::int64_t word = mask_row(sample, row, head) * mask_words + key / 32;
     return (mask_bits[static_cast<std::size_t>(word)] >> (key % 32) & 1U) != 0;
   }
-  const KeyRange keys = visible_keys(sample, row);
+  const KeyRange keys = visible_keys(sample, row, head);
   return key >= keys.begin && key < keys.end;
 }
 
-std::int64_t Geometry::visible_count(std::int64_t sample, std::int64_t row) const {
-  if (!has_hidden_keys()) return visible_keys(sample, row).size();
-  const auto* words = mask_bits.data() + (sample * problem_.seq_q + row) * mask_words;
+const float* Geometry::bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  if (bias == nullptr) return nullptr;
+  const bool padded = problem_.is_padded();
+  if (padded) row += first_valid_row(problem_, problem_.seq_q, length_q(sample));
+  const std::int64_t key =
+      padded ? first_valid_row(problem_, problem_.seq_kv, length_kv(sample)) : 0;
+  const auto& stride = bias->stride;
+  return bias->values.data() + sample * stride[0] + head * stride[1] + row * stride[2] + key;
+}
+
+std::int64_t Geometry::visible_count(std::int64_t sample, std::int64_t row,
+                                     std::int64_t head) const {
+  if (!has_hidden_keys()) return visible_keys(sample, row, head).size();
+  const auto* words = mask_bits.data() + mask_row(sample, row, head) * mask_words;
   return std::accumulate(
       words, words + mask_words, std::int64_t{0},
       [](std::int64_t n, std::uint32_t word) { return n + std::popcount(word); });

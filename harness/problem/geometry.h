@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,15 @@ struct KeyRange {
   bool operator==(const KeyRange&) const = default;
 };
 
+// What a dump adds to its logits, after scale and softcap. No problem of a suite has one.
+struct LogitBias {
+  std::vector<float> values;
+  // Of [batch, heads_q, seq_q]; 0 where one row of values stands for all. The values of a row lie
+  // side by side. By padded row and key in padded layouts, by valid ones in others.
+  std::array<std::int64_t, 3> stride{};
+  bool operator==(const LogitBias&) const = default;
+};
+
 // What a dump or a recorded input states where a problem draws it from its seed.
 struct StatedLayout {
   std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
@@ -44,12 +54,14 @@ struct StatedLayout {
       // [batch, pages_per_sample], only paged; entries a sample needs lie in [0, page_count)
       page_table;
   std::int64_t pages_per_sample = 0, page_count = 0;
-  // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and
-  // window
+  // [total_q]: the keys each valid row sees, sample by sample, the same for all heads; empty: by
+  // the problem's mask and window
   std::vector<KeyRange> visible;
   std::optional<SideInputs> side = std::nullopt;  // none: drawn
   // under mask custom: as Geometry::mask_bits; empty: drawn
   std::vector<std::uint32_t> mask_bits = {};
+  std::int64_t mask_heads = 1;  // as Geometry::mask_heads
+  std::shared_ptr<const LogitBias> bias = nullptr;
 };
 
 // Row gap and so on: a view `strided` has this many elements behind each row of a head, and one
@@ -91,11 +103,14 @@ class Geometry {
 
   // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never
   // over its padding). {0, 0} if none. Under mask custom: from the first visible key to the last;
-  // keys between them may be hidden.
-  KeyRange visible_keys(std::int64_t sample, std::int64_t row) const;
+  // keys between them may be hidden. The query head matters where mask_heads is not 1.
+  KeyRange visible_keys(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
   // How many of them are visible.
-  std::int64_t visible_count(std::int64_t sample, std::int64_t row) const;
-  bool sees(std::int64_t sample, std::int64_t row, std::int64_t key) const;
+  std::int64_t visible_count(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
+  bool sees(std::int64_t sample, std::int64_t row, std::int64_t key, std::int64_t head = 0) const;
+  // What is added to the row's logit of valid key 0, and behind it to those of the next ones;
+  // nullptr: there is no bias.
+  const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
   SideInputs side;                // side_inputs() of the problem, or stated
@@ -105,15 +120,18 @@ class Geometry {
   std::vector<std::int32_t>
       page_table;  // [batch, pages_per_sample], -1 = unused; empty unless paged
   std::int64_t pages_per_sample = 0;
-  // [batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32 of word j /
-  // 32 is set where valid row i sees valid key j.
+  // [mask_heads, batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32
+  // of word j / 32 is set where valid row i sees valid key j.
   std::vector<std::uint32_t> mask_bits;
   std::int64_t mask_words = 0;
+  std::int64_t mask_heads = 1;  // heads_q where a dump's query heads have masks of their own
+  std::shared_ptr<const LogitBias> bias;  // of a dump, or nullptr
 
  private:
   void lay_out_tensors();
   void lay_out_view();
   void draw_mask_bits();
+  std::int64_t mask_row(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   KeyRange drawn_range(std::int64_t sample, std::int64_t row) const;
   void lay_out_pages();
   std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row,
@@ -123,7 +141,8 @@ class Geometry {
 
   Problem problem_;
   std::int64_t page_count_ = 0;
-  std::vector<KeyRange> visible_;  // [total_q] of a stated layout, and of mask bits
+  // [total_q] of a stated layout, [mask_heads, total_q] of mask bits
+  std::vector<KeyRange> visible_;
 };
 
 }  // namespace plumbline

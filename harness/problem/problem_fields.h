@@ -20,7 +20,6 @@ struct FieldTraits {
   std::string_view segment = {};  // its key in an id; "" where the dtype or the shape states it
   FieldRole role = FieldRole::feature;
   std::string_view simplest = {};  // what reduction sets it to; "" = its value in Problem{}
-  bool in_dumps = true;            // a dump states it, or its tensors show what it did
   bool written = true;             // fields_to_set() writes this key, not another with its members
 };
 
@@ -44,12 +43,6 @@ template <class T>
 constexpr ProblemField<T> field(std::string_view key, std::string_view segment, T Problem::*member,
                                 std::string_view simplest = {}) {
   return {{.key = key, .segment = segment, .simplest = simplest}, member};
-}
-
-template <class T>
-constexpr ProblemField<T> not_in_dumps(ProblemField<T> field) {
-  field.in_dumps = false;
-  return field;
 }
 
 template <class T>
@@ -112,12 +105,12 @@ constexpr void for_each_field(Visit&& visit) {
   visit(field("k_scale", "k_scale", &Problem::k_scale));
   visit(field("v_scale", "v_scale", &Problem::v_scale));
   visit(number("scale", "scale", &Problem::scale, 0));
-  visit(not_in_dumps(number("softcap", "softcap", &Problem::softcap, 0)));
-  visit(not_in_dumps(field("alibi", "alibi", &Problem::alibi)));
-  visit(not_in_dumps(field("sinks", "sinks", &Problem::sinks)));
+  visit(number("softcap", "softcap", &Problem::softcap, 0));
+  visit(field("alibi", "alibi", &Problem::alibi));
+  visit(field("sinks", "sinks", &Problem::sinks));
   visit(field("kv_scales", "kv_scales", &Problem::kv_scales));
   visit(number("scale_block", "scale_block", &Problem::scale_block, 1, longest));
-  visit(not_in_dumps(field("view", "view", &Problem::view)));
+  visit(field("view", "view", &Problem::view));
   visit(field("merge", "merge", &Problem::merge));
   visit(field("lse", "lse", &Problem::lse, "false"));  // not to ask for it is less
   visit(field("seed", "seed", &Problem::seed));

@@ -15,7 +15,7 @@ struct SideInputs {
   // Of fp8: the number is scale * stored. [batch, heads_q, blocks of seq_q], and [batch, heads_kv,
   // blocks of seq_kv], with one block where all tokens share a scale.
   std::vector<float> q_scale, k_scale, v_scale;
-  std::vector<float> alibi_slopes;  // [heads_q]
+  std::vector<float> alibi_slopes;  // [heads_q]; of a dump also [batch, heads_q]
   std::vector<float> sinks;         // [heads_q] logits in natural units
   bool operator==(const SideInputs&) const = default;
 };

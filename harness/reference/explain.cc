@@ -15,13 +15,14 @@ std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding)
 HeadData gather_for_row(const Question& question, RowId row) {
   const Geometry& geometry = question.geometry;
   return gather_head(question, row.sample, row.head / geometry.problem().group(),
-                     geometry.visible_keys(row.sample, row.row), row.row);
+                     geometry.visible_keys(row.sample, row.row, row.head), row);
 }
 
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                     RowId row, std::int64_t column) {
   assert(column >= 0 && column < geometry.problem().head_dim_vo);
-  if (geometry.visible_keys(row.sample, row.row).size() == 0) return {};  // nothing is rounded
+  if (geometry.visible_keys(row.sample, row.row, row.head).size() == 0)
+    return {};  // nothing is rounded
   const Question question(geometry, inputs, spec);
   const Model& model = question.model;
   use_one_blas_thread();
@@ -48,7 +49,7 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
 RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                         RowId row) {
   RowDetail detail;
-  detail.keys = geometry.visible_keys(row.sample, row.row);
+  detail.keys = geometry.visible_keys(row.sample, row.row, row.head);
   detail.o.assign(static_cast<std::size_t>(geometry.problem().head_dim_vo), 0);
   const Question question(geometry, inputs, spec);
   detail.lse = lse_without_keys(question.side, row.head, spec.lse_includes_sink);
@@ -60,7 +61,7 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   detail.s.assign(block.s.begin(), block.s.begin() + detail.keys.size());
   detail.p.assign(block.p.begin(), block.p.begin() + detail.keys.size());
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end && !block.seen.empty(); ++key) {
-    if (!geometry.sees(row.sample, row.row, key)) {
+    if (!geometry.sees(row.sample, row.row, key, row.head)) {
       detail.s[static_cast<std::size_t>(key - detail.keys.begin)] =
           -std::numeric_limits<double>::infinity();
     }

@@ -121,9 +121,11 @@ Norms norms(std::span<const double> x) {
 }
 
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys, std::optional<std::int64_t> only_row) {
+                     KeyRange keys, std::optional<RowId> only_row) {
   const Problem& problem = question.geometry.problem();
-  if (problem.is_merge()) only_row = 0;
+  if (problem.is_merge()) {
+    only_row = RowId{static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head_kv), 0};
+  }
   HeadData head;
   head.first_key = keys.begin;
   head.keys = keys.size();
@@ -139,7 +141,8 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
   };
   for (std::int64_t k = 0; k < head.keys; ++k) {
     const std::int64_t key = keys.begin + k;
-    const bool is_hidden = only_row && !question.geometry.sees(sample, *only_row, key);
+    const bool is_hidden =
+        only_row && !question.geometry.sees(sample, only_row->row, key, only_row->head);
     if (is_hidden && problem.is_merge()) continue;  // an LSE of -infinity
     question.key_values.key(sample, key, head_kv, row_of(head.k, k, head.dim_qk));
     if (is_hidden) continue;

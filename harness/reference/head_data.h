@@ -64,7 +64,7 @@ Norms norms(std::span<const double> x);
 
 // `only_row`: V is 0 where that row does not see a key. A merge has one row; its K is 0 there, too.
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys, std::optional<std::int64_t> only_row = std::nullopt);
+                     KeyRange keys, std::optional<RowId> only_row = std::nullopt);
 void pack_for_projections(HeadData& head);
 
 }  // namespace plumbline

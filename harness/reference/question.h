@@ -1,4 +1,4 @@
-// What a reference is computed from, and what softcap, ALiBi and sinks make of a row's q . k.
+// What a reference is computed from, and what softcap, ALiBi, biases and sinks make of q . k.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,23 @@
 
 namespace plumbline {
 
-// From x = scale * q . k to the logit of a row: s = c tanh(x / c) + b, b = -slope |diagonal - key|.
+// From x = scale * q . k to the logit of a row: s = c tanh(x / c) + b, b = -slope |diagonal - key|
+// plus what a dump adds to each.
 struct LogitShape {
-  double cap = 0;             // c; 0 = no softcap
-  double alibi = 0;           // slope; 0 = none
-  std::int64_t diagonal = 0;  // the key at distance 0, counted as in visible_keys()
+  double cap = 0;                // c; 0 = no softcap
+  double alibi = 0;              // slope; 0 = none
+  std::int64_t diagonal = 0;     // the key at distance 0, counted as in visible_keys()
+  const float* added = nullptr;  // to the logit of key 0 and behind it; nullptr: nothing
 
-  bool is_plain() const { return cap == 0 && alibi == 0; }
+  bool has_bias() const { return alibi != 0 || added != nullptr; }
+  // The same, keys being counted from this one.
+  LogitShape counted_from(std::int64_t key) const {
+    return {cap, alibi, diagonal - key, added == nullptr ? nullptr : added + key};
+  }
   double capped(double x) const { return cap == 0 ? x : cap * std::tanh(x / cap); }
   double bias(std::int64_t key) const {
-    return -alibi * static_cast<double>(std::abs(diagonal - key));
+    const double of_place = -alibi * static_cast<double>(std::abs(diagonal - key));
+    return added == nullptr ? of_place : of_place + double{added[key]};
   }
   double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
 };

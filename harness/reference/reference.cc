@@ -66,8 +66,8 @@ class Computation {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      result_.visible[i] =
-          static_cast<std::int32_t>(geometry_.visible_count(rows[i].sample, rows[i].row));
+      result_.visible[i] = static_cast<std::int32_t>(
+          geometry_.visible_count(rows[i].sample, rows[i].row, rows[i].head));
     }
     const auto key = [&](std::size_t i) {
       return std::tuple(rows[i].sample, rows[i].head / group, is_long(i), rows[i].head,
@@ -85,7 +85,7 @@ class Computation {
         plans.push_back({id.sample, head_kv, no_keys, {}, {}});
       HeadPlan& plan = plans.back();
       plan.rows.push_back(i);
-      plan.keys = joined(plan.keys, geometry_.visible_keys(id.sample, id.row));
+      plan.keys = joined(plan.keys, geometry_.visible_keys(id.sample, id.row, id.head));
     }
     const auto dims =
         static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
@@ -102,7 +102,8 @@ class Computation {
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
       const RowId& id = result_.selection.rows[plan.rows[i]];
-      const KeyRange seen = geometry_.visible_keys(id.sample, id.row), with = joined(all, seen);
+      const KeyRange seen = geometry_.visible_keys(id.sample, id.row, id.head),
+                     with = joined(all, seen);
       const std::int64_t limit = std::clamp(most_elements / with.size(), fewest_rows, most_rows);
       const bool wide = with.size() > 2 * std::max(largest, seen.size()) + most_rows;
       const bool unlike = wide || is_long(plan.rows[i]) != is_long(plan.rows[begin]);

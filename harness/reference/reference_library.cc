@@ -262,7 +262,7 @@ std::map<std::string, int> ReferenceLibrary::refusals() const {
 Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const InputView& inputs,
                                                 const RoundingSpec& spec, const RowSelection& rows,
                                                 std::vector<std::size_t>& of_cpu) const {
-  if (!takes(geometry.problem(), spec))
+  if (!takes(geometry.problem(), spec) || geometry.bias != nullptr)
     return fail(fmt::format("reference on {}: not for this problem", device_name()));
   const Question question(geometry, inputs, spec);
   const Request request(geometry, inputs, question.model, rows.rows);

@@ -104,10 +104,10 @@ class Rough {
         for (std::int32_t row = 0; row < geometry_.length_q(sample); ++row) {
           const RowId id{sample, head, row};
           if (number++ % step != 0 && compared_.count(key_of(id)) == 0) continue;
-          if (geometry_.visible_count(sample, row) == 0) continue;
+          if (geometry_.visible_count(sample, row, head) == 0) continue;
           Head& of = heads[{sample, head / problem.group()}];
           of.sample = sample, of.head_kv = head / problem.group();
-          of.keys = joined(of.keys, geometry_.visible_keys(sample, row));
+          of.keys = joined(of.keys, geometry_.visible_keys(sample, row, head));
           of.rows.push_back(all_.size());
           all_.push_back(id);
         }

@@ -39,8 +39,14 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row) {
   LogitShape shape;
   shape.cap = geometry.problem().softcap;
-  if (!side.alibi_slopes.empty())
-    shape.alibi = side.alibi_slopes[static_cast<std::size_t>(row.head)];
+  if (!side.alibi_slopes.empty()) {
+    const auto heads = static_cast<std::size_t>(geometry.problem().heads_q),
+               head = static_cast<std::size_t>(row.head);
+    const bool by_sample = side.alibi_slopes.size() != heads;
+    shape.alibi =
+        side.alibi_slopes[by_sample ? static_cast<std::size_t>(row.sample) * heads + head : head];
+  }
+  shape.added = geometry.bias_of(row.sample, row.row, row.head);
   shape.diagonal = row.row + geometry.length_kv(row.sample) - geometry.length_q(row.sample);
   return shape;
 }
@@ -107,7 +113,7 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
   visible.clear();
   KeyRange all = no_keys;
   for (const RowId& id : ids) {
-    visible.push_back(geometry.visible_keys(id.sample, id.row));
+    visible.push_back(geometry.visible_keys(id.sample, id.row, id.head));
     all = joined(all, visible.back());
   }
   for (KeyRange& range : visible) range = {range.begin - all.begin, range.end - all.begin};
@@ -123,18 +129,19 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
 
 void RowBlock::set_features(const Question& question, std::span<const RowId> ids) {
   const std::int64_t first = head->first_key + first_key;
+  const bool is_shaped = question.geometry.problem().softcap != 0 ||
+                         !question.side.alibi_slopes.empty() || question.geometry.bias != nullptr;
   sinks.clear(), shapes.clear(), seen.clear();
   for (const RowId& id : ids) {
     if (!question.side.sinks.empty())
       sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});
-    LogitShape shape = logit_shape(question.geometry, question.side, id);
-    shape.diagonal -= first;
-    if (!shape.is_plain()) shapes.push_back(shape);
+    if (is_shaped)
+      shapes.push_back(logit_shape(question.geometry, question.side, id).counted_from(first));
     if (!question.geometry.has_hidden_keys()) continue;
     const KeyRange range = visible[seen.size()];
     std::vector<std::int32_t>& keys_seen = seen.emplace_back();
     for (std::int64_t k = range.begin; k < range.end; ++k) {
-      if (question.geometry.sees(id.sample, id.row, first + k))
+      if (question.geometry.sees(id.sample, id.row, first + k, id.head))
         keys_seen.push_back(static_cast<std::int32_t>(k));
     }
   }

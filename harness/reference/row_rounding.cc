@@ -300,7 +300,7 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   gather(model, block, row, result);
   if (model.u_s > 0) m = round_to(m, model.s_rounded);
   const bool repeats = result.is_flat && !block.shapes.empty() &&
-                       block.shapes[static_cast<std::size_t>(row)].alibi != 0;
+                       block.shapes[static_cast<std::size_t>(row)].has_bias();
   const std::vector<Guess> all = guesses(model, sink != nullptr, repeats);
   std::array<double, RowRounding::octaves> largest{};
   const Guess* flat_guess = nullptr;

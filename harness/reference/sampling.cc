@@ -56,16 +56,19 @@ class Sampler {
  private:
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
 
-  double cost(std::int64_t sample, std::int64_t row) const {
-    return static_cast<double>(geometry_.visible_count(sample, row)) * cost_per_key_;
+  double cost(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+    return static_cast<double>(geometry_.visible_count(sample, row, head)) * cost_per_key_;
   }
 
   double total_cost() const {
     double sum = 0;
     for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
-      for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row) sum += cost(sample, row);
+      for (std::int64_t head = 0; head < geometry_.mask_heads; ++head) {
+        for (std::int64_t row = 0; row < geometry_.length_q(sample); ++row)
+          sum += cost(sample, row, head);
+      }
     }
-    return sum * static_cast<double>(problem_.heads_q);
+    return sum * static_cast<double>(problem_.heads_q / geometry_.mask_heads);
   }
 
   std::vector<RowId> all_rows() const {
@@ -152,7 +155,7 @@ class Sampler {
   }
 
   void take(const Key& key, bool always) {
-    const double of_row = cost(std::get<0>(key), std::get<2>(key));
+    const double of_row = cost(std::get<0>(key), std::get<2>(key), std::get<1>(key));
     if (!always && cost_ + of_row > cost_limit_) return;
     if (taken_.insert(key).second) cost_ += of_row;
   }

@@ -44,6 +44,7 @@ struct Sums {
   double score = 0, norm = 0;  // sum e g w, sum g^2 w
   double variance = 0;         // V1: of the score, by the roundings of the spec
   double stored = 0;           // sum (round(o) - o) g w
+  double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
   std::vector<double> shared;  // by guess of the maximum: sum of its errors of p_k times y_k
   Clusters rows, columns, elements;
 
@@ -52,6 +53,7 @@ struct Sums {
     norm += other.norm;
     variance += other.variance;
     stored += other.stored;
+    of_sinks += other.of_sinks;
     shared.resize(std::max(shared.size(), other.shared.size()));
     for (std::size_t i = 0; i < other.shared.size(); ++i) shared[i] += other.shared[i];
     rows.add(other.rows);
@@ -124,6 +126,7 @@ class ScaleSums {
     ++rows;
     add_lse(row, mean, weight);
     find_directions(r, row, mean);
+    distance_ = distance_from_sink(r, weight);
     roundings_.errors_by_guess(question_.model, block, r, worker_.scales.rounding(r), errors_);
     for (std::size_t d = 0; d < 2; ++d) add_direction(r, row, d);
   }
@@ -137,6 +140,19 @@ class ScaleSums {
     lse.score += lse_errors_[row] * slope / square(sigma);
     lse.norm += square(slope / sigma);
     lse.drift += std::abs(slope) / sigma;
+  }
+
+  // An error that all keys share, relative to how far they lie from the sink, is a factor of the
+  // output by as much as the sink has of the weight.
+  double distance_from_sink(std::int64_t r, double weight) const {
+    const RowBlock& block = worker_.block;
+    const Sink* sink = block.sink(r);
+    if (sink == nullptr) return 0;
+    double distance = 0;
+    block.for_seen(r, [&](std::int64_t k) {
+      distance += block.p_of(r)[k] * std::abs(block.s_of(r)[k] - sink->s);
+    });
+    return distance / weight * sink->p;
   }
 
   // o, and G less what a factor of the row has of it.
@@ -184,6 +200,7 @@ class ScaleSums {
     }
     sum.score += score;
     sum.norm += norm;
+    sum.of_sinks += distance_ * norm;
     sum.rows.add(score, norm);
     add_p_and_s(r, on_o, sum);
   }
@@ -227,6 +244,7 @@ class ScaleSums {
   BlockWorker worker_;
   RowRoundings roundings_;
   std::size_t columns_;
+  double distance_ = 0;                            // of the row at hand from its sink
   std::array<std::vector<double>, 2> directions_;  // [D]
   std::vector<double> weights_;                    // g_j / sigma_j^2, [D]
   std::vector<std::vector<double>> errors_;        // of p_k, by guess of the maximum
@@ -247,7 +265,7 @@ std::vector<Head> chosen_rows(const Geometry& geometry, const Reference& referen
     const std::int64_t head_kv = rows[i].head / geometry.problem().group();
     Head& head = heads[{rows[i].sample, head_kv}];
     head.sample = rows[i].sample, head.head_kv = head_kv;
-    head.keys = joined(head.keys, geometry.visible_keys(rows[i].sample, rows[i].row));
+    head.keys = joined(head.keys, geometry.visible_keys(rows[i].sample, rows[i].row, rows[i].head));
     head.rows.push_back(i);
   }
   std::vector<Head> result;
@@ -255,7 +273,8 @@ std::vector<Head> chosen_rows(const Geometry& geometry, const Reference& referen
   return result;
 }
 
-ScaleTest tested(const Sums& sums, double smallest) {
+// `of_logits`: a relative error that all logits share, by a rounded factor of theirs.
+ScaleTest tested(const Sums& sums, double smallest, double of_logits) {
   ScaleTest test;
   if (!(sums.norm > 0)) return test;
   test.judged = true;
@@ -265,7 +284,7 @@ ScaleTest tested(const Sums& sums, double smallest) {
   double shared = 0;
   for (const double of_guess : sums.shared) shared = std::max(shared, std::abs(of_guess));
   test.limit = smallest + (deviations * std::sqrt(std::max(sums.variance, clusters)) + shared +
-                           std::abs(sums.stored)) /
+                           std::abs(sums.stored) + of_logits * sums.of_sinks) /
                               sums.norm;
   return test;
 }
@@ -304,8 +323,9 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
   const double smallest = model.u_s > 0
                               ? model.u_s / 4
                               : std::max({model.u_p, unit_roundoff(model.out), 64 * u32}) / 16;
-  tests.shrink = tested(all[0], smallest);
-  tests.temperature = tested(all[1], smallest);
+  const double of_logits = model.u_s > 0 ? model.u_s / 4 : 4 * u32;
+  tests.shrink = tested(all[0], smallest, of_logits);
+  tests.temperature = tested(all[1], smallest, of_logits);
   if (all_lse.norm > 0) {
     tests.lse.judged = true;
     tests.lse.effect = all_lse.score / all_lse.norm;

@@ -29,6 +29,9 @@ std::string problem_text(const Problem& problem, const ComparedOutput& outcome) 
   if (problem.window_left >= 0 || problem.window_right >= 0)
     text += fmt::format(", window {},{}", problem.window_left, problem.window_right);
   if (problem.lengths != Lengths::full) text += ", lengths differ";
+  if (problem.softcap != 0) text += fmt::format(", softcap {:.6g}", problem.softcap);
+  if (problem.alibi != Alibi::none) text += ", ALiBi";
+  if (problem.sinks != Sinks::none) text += ", attention sinks";
   if (problem.kv() != problem.dtype) text += fmt::format(", K and V {}", name(problem.kv()));
   if (problem.scale_tokens() > 0)
     text += fmt::format(", a scale for each {} tokens", problem.scale_tokens());
@@ -168,6 +171,7 @@ Json report_json(const CheckReport& report) {
                  {"rows_compared", judged.outcome.reference_rows},
                  {"rows", judged.outcome.rows_total},
                  {"where", judged.outcome.location.description},
+                 {"notes", report.notes},
                  {"suggestions", report.suggestions},
                  {"ladder", Json::array()},
                  {"worst", Json::array()}};
@@ -190,6 +194,7 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   if (!report.suggestions.empty())
     text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
   text += labelled("problem", problem_text(report.problem, outcome), style);
+  for (const std::string& note : report.notes) text += labelled("note", note, style);
   const bool stated = report.stated && report.judged == 0;
   text += labelled("judged by",
                    fmt::format("{}{}, which rounds {}", stated ? "the stated " : "",

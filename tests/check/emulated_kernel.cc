@@ -65,12 +65,19 @@ class Kernel {
     keys.end = std::max(keys.begin, keys.end - how_.drop_last_keys);
     const bool confused = how_.wrong_head && b == problem_.batch - 1 && h == problem_.heads_q - 1;
     const std::int64_t kv = confused ? 0 : h / problem_.group();
-    const auto n = static_cast<std::size_t>(keys.size());
+    std::vector<std::int64_t> seen;
+    for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+      if (seen_.sees(b, i, key) && (!how_.sees || how_.sees(b, h, i, key))) seen.push_back(key);
+    }
+    const std::size_t n = seen.size();
     std::vector<double> s(n), p(n);
     for (std::size_t j = 0; j < n; ++j)
-      s[j] = rounded(logit(b, h, i, keys.begin + static_cast<std::int64_t>(j), kv), how_.s);
-    const double m = n == 0 ? 0 : *std::max_element(s.begin(), s.end());
-    double sum = 0;
+      s[j] = rounded(shaped(logit(b, h, i, seen[j], kv), b, h, i, seen[j]), how_.s);
+    const bool has_sink = !geometry_.side.sinks.empty() && !how_.forget_sinks;
+    const double sink = has_sink ? geometry_.side.sinks[static_cast<std::size_t>(h)]
+                                 : -std::numeric_limits<double>::infinity();
+    const double m = std::max(sink, n == 0 ? sink : *std::max_element(s.begin(), s.end()));
+    double sum = has_sink ? std::exp(sink - m) : 0;
     for (std::size_t j = 0; j < n; ++j) {
       p[j] = static_cast<float>(std::exp(s[j] - m));
       sum += how_.rounded_denominator ? rounded_p(p[j]) : p[j];
@@ -79,13 +86,42 @@ class Kernel {
     std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_vo));
     for (std::size_t j = 0; j < n; ++j) {
       const double weight = how_.normalise_first ? rounded_p(p[j] / sum) : rounded_p(p[j]) / sum;
-      const std::int64_t key = keys.begin + static_cast<std::int64_t>(j);
+      const std::int64_t key = seen[j];
       const float scale = of(geometry_.side.v_scale, kv_scale_at(problem_, b, key, kv));
       const std::int64_t at = geometry_.v_offset(b, key, kv);
       for (std::size_t d = 0; d < o.size(); ++d)
         o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d, scale);
     }
-    write(b, h, i, o, n == 0 ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
+    write(b, h, i, o,
+          n == 0 && !has_sink ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
+  }
+
+  // The logit of a scaled product, in fp32 as a kernel has it.
+  double shaped(double product, std::int64_t b, std::int64_t h, std::int64_t i,
+                std::int64_t key) const {
+    auto s = static_cast<float>(product);
+    const auto cap = static_cast<float>(how_.forget_softcap ? 0 : problem_.softcap);
+    if (cap != 0) s = cap * std::tanh(s / cap);
+    const std::vector<float>& slopes =
+        how_.slopes.empty() ? geometry_.side.alibi_slopes : how_.slopes;
+    if (!slopes.empty() && !how_.forget_alibi) {
+      const auto at = static_cast<std::size_t>(how_.slopes.empty() ? h : b * problem_.heads_q + h);
+      const std::int64_t diagonal = i + geometry_.length_kv(b) - geometry_.length_q(b);
+      s -= slopes[at] * static_cast<float>(std::abs(diagonal - key));
+    }
+    if (!how_.bias.empty() && !how_.forget_bias) {
+      const float added = how_.bias[bias_at(b, h, i, key)];
+      s += how_.scaled_bias ? added * static_cast<float>(problem_.softmax_scale()) : added;
+    }
+    return s;
+  }
+
+  // By valid rows: biases are given to problems without padding.
+  std::size_t bias_at(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key) const {
+    const auto& shape = how_.bias_shape;
+    const auto in = [&](std::size_t d, std::int64_t n) { return shape[d] == 1 ? 0 : n; };
+    return static_cast<std::size_t>(
+        ((in(0, b) * shape[1] + in(1, h)) * shape[2] + in(2, i)) * shape[3] + in(3, key));
   }
 
   double logit(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key,
@@ -146,6 +182,16 @@ class Kernel {
     add_scales("q_scale", geometry_.side.q_scale, problem_.heads_q);
     add_scales("k_scale", geometry_.side.k_scale, problem_.heads_kv);
     add_scales("v_scale", geometry_.side.v_scale, problem_.heads_kv);
+    const auto add_floats = [&](const char* name, const std::vector<float>& values,
+                                std::vector<std::int64_t> shape) {
+      const auto bytes = std::as_bytes(std::span(values));
+      if (!values.empty()) result.set(name, "F32", std::move(shape), {bytes.begin(), bytes.end()});
+    };
+    add_floats("alibi_slopes", geometry_.side.alibi_slopes, {problem_.heads_q});
+    add_floats("alibi_slopes", how_.slopes, {problem_.batch, problem_.heads_q});
+    add_floats("sinks", geometry_.side.sinks, {problem_.heads_q});
+    add_floats("attn_bias", how_.bias, how_.bias_shape);
+    if (how_.sees || geometry_.has_hidden_keys()) add_mask(result);
     if (problem_.is_padded() && problem_.lengths != Lengths::full) {
       result.set_integers("seqlens_q", {problem_.batch}, geometry_.seqlens_q);
       result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);
@@ -160,6 +206,25 @@ class Kernel {
                           geometry_.page_table);
     }
     return result;
+  }
+
+  // [batch, heads, seq_q, seq_kv] by valid row and key; one head where all have the same.
+  void add_mask(DumpTensors& result) const {
+    const std::int64_t heads = how_.sees ? problem_.heads_q : 1;
+    std::vector<std::byte> values;
+    for (std::int64_t b = 0; b < problem_.batch; ++b) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t i = 0; i < problem_.seq_q; ++i) {
+          for (std::int64_t key = 0; key < problem_.seq_kv; ++key) {
+            const bool valid = i < geometry_.length_q(b) && key < geometry_.length_kv(b);
+            values.push_back(std::byte{valid && geometry_.sees(b, i, key) &&
+                                       (!how_.sees || how_.sees(b, h, i, key))});
+          }
+        }
+      }
+    }
+    result.set("mask", "BOOL", {problem_.batch, heads, problem_.seq_q, problem_.seq_kv},
+               std::move(values));
   }
 
   const Problem problem_;
@@ -214,8 +279,10 @@ DumpTensors run_emulated(const Problem& problem, const Emulated& kernel) {
 }
 
 Attributes attributes_of(const Problem& problem) {
-  Attributes attributes{{"layout", std::string(name(problem.layout))},
-                        {"mask", std::string(name(problem.mask))}};
+  Attributes attributes{
+      {"layout", std::string(name(problem.layout))},
+      {"mask", std::string(name(problem.has_mask_bits() ? Mask::none : problem.mask))}};
+  if (problem.softcap != 0) attributes["softcap"] = std::to_string(problem.softcap);
   if (problem.scale != 0) attributes["scale"] = std::to_string(problem.scale);
   if (problem.padding == Padding::left) attributes["padding"] = "left";
   if (problem.window_left >= 0 || problem.window_right >= 0) {

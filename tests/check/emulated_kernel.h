@@ -2,6 +2,7 @@
 // generated, in any layout.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,6 +27,15 @@ struct Emulated {
   bool wrong_head = false;         // the last query head of the last sample reads key head 0
   Mask mask_instead = Mask::none;  // computed with this mask where `other_mask`
   bool other_mask = false;
+  bool forget_softcap = false, forget_alibi = false, forget_sinks = false, forget_bias = false;
+  bool scaled_bias = false;  // by the softmax scale
+
+  // What a dump may hold and no problem draws.
+  std::vector<float> bias;  // [batch, heads, seq_q, seq_kv], 1 for any but the last extent
+  std::vector<std::int64_t> bias_shape;
+  std::vector<float> slopes;  // [batch, heads]
+  // beside the problem's own mask
+  std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key)> sees;
 };
 
 // Tensors by name, with their storage; copies share nothing.
@@ -54,8 +64,8 @@ class DumpTensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-// q, k, v, out, lse, scales of fp8 as [batch, heads, blocks], and the index tensors of the layout.
-// Padded rows of out are zero, their LSE too.
+// q, k, v, out, lse, scales of fp8 as [batch, heads, blocks], slopes, sinks, bias, a mask where it
+// has holes, and the index tensors of the layout. Padded rows of out are zero, their LSE too.
 DumpTensors run_emulated(const Problem& problem, const Emulated& kernel);
 
 // The attributes that state the problem.
