@@ -24,4 +24,4 @@ def main() -> None:
     path = str(program())
     # Kernels written in Python run in the interpreter that plumbline was installed for.
     os.environ.setdefault("PLUMBLINE_PYTHON", sys.executable)
-    os.execv(path, [path, *sys.argv[1:]])
+    os.execv(path, ["plumbline", *sys.argv[1:]])
