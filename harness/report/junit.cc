@@ -1,7 +1,7 @@
 // Writes a run as JUnit XML, as Jenkins, GitLab and reporters for GitHub read it. Its elements are
-// testsuites / testsuite / testcase with failure, error or skipped, and their attributes are those of
-// Jenkins' schema (junit-10.xsd), which knows no others. Jenkins and GitHub's reporters show the
-// message of a failure in their lists; GitLab shows its text alone. Each begins with the cause.
+// testsuites / testsuite / testcase with failure, error or skipped, and have no attributes but those
+// of Jenkins' schema (junit-10.xsd). Jenkins and GitHub's reporters list the message of a failure;
+// GitLab shows its text alone. Each begins with the cause.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,8 +100,8 @@ Kind kind_of(Verdict verdict) {
   }
 }
 
-// A list of tests shows one line of each: the cause in words, then what was exceeded first. The text
-// of the element has the rest.
+// A list of tests shows one line of each: the cause in words, then what was exceeded first. The
+// text of the element has the rest.
 std::string headline_of(const std::string& cause, const Judgement& judgement) {
   if (judgement.findings.empty()) return cause.empty() ? why(judgement) : cause;
   std::string text = (cause.empty() ? "" : cause + "; ") + judgement.findings.front().text;
