@@ -24,7 +24,8 @@ caller_directory="$PWD"
 # Where the command lies if this installs it; the steps of a job share it.
 venv="${RUNNER_TEMP:-${TMPDIR:-/tmp}}/plumbline-venv"
 
-fail() { echo "ci/action.sh: $1" >&2; exit "${2:-2}"; }
+# fail CODE words…
+fail() { echo "ci/action.sh: ${*:2}" >&2; exit "$1"; }
 warn() {
   if [[ "${GITHUB_ACTIONS:-}" == true ]]; then
     echo "::warning title=plumbline::$1"
@@ -41,9 +42,9 @@ install_packages() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || wanted+=(python3-venv)
   ((${#wanted[@]})) || return 0
   command -v apt-get >/dev/null ||
-    fail "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them" 3
+    fail 3 "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them"
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || fail "${wanted[*]} missing; remedy: install them as root" 3
+    command -v sudo >/dev/null || fail 3 "${wanted[*]} missing; remedy: install them as root"
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
@@ -54,10 +55,10 @@ install_packages() {
 install_wheel() {
   local wheel="$1"
   [[ -f "$wheel" ]] ||
-    fail "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty" 2
+    fail 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" ||
-    fail "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)" 3
+    fail 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
 }
 
 # The plumbline of a step before, of the wheel or of the PATH; "" where there is none.
@@ -74,12 +75,13 @@ install() {
   install_packages
   if [[ -n "${PLUMBLINE_WHEEL:-}" ]]; then
     mapfile -t matches < <(compgen -G "$PLUMBLINE_WHEEL" || true)
-    ((${#matches[@]} <= 1)) || fail "wheel: $PLUMBLINE_WHEEL matches ${#matches[@]} files, not one"
+    ((${#matches[@]} <= 1)) ||
+      fail 2 "wheel: $PLUMBLINE_WHEEL matches ${#matches[@]} files; remedy: name one of them"
     install_wheel "${matches[0]:-$PLUMBLINE_WHEEL}"
   elif [[ -z "$(installed_program)" ]]; then
     [[ -x "$source_directory/ci/wheel.sh" ]] ||
-      fail "no wheel is named, no plumbline is on the PATH, and $source_directory has no" \
-        "ci/wheel.sh to build one; remedy: name a wheel" 2
+      fail 2 "no wheel is named, no plumbline is on the PATH, and $source_directory has no" \
+        "ci/wheel.sh to build one; remedy: name a wheel"
     "$source_directory/ci/wheel.sh"
     mapfile -t matches < <(ls -t "$source_directory"/dist/plumbline_attention-*.whl)
     install_wheel "${matches[0]}"
@@ -109,7 +111,7 @@ read_inputs() {
   local words word
   read -r -d '' -a words <<<"${PLUMBLINE_SUITES:-}" || true
   for word in "${words[@]}"; do suites+=("$(suite_file "$word")"); done
-  ((${#suites[@]})) || fail "no suite is named; remedy: suites: cases/smoke.toml"
+  ((${#suites[@]})) || fail 2 "no suite is named; remedy: suites: cases/smoke.toml"
   read -r -d '' -a words <<<"${PLUMBLINE_PROVIDERS:-}" || true
   for word in "${words[@]}"; do options+=(--provider "$(provider_argument "$word")"); done
   read -r -d '' -a words <<<"${PLUMBLINE_KERNELS:-}" || true
@@ -144,7 +146,7 @@ run_night() {
         warn "$history is missing: this night begins a new history, and finds no regression"
         first=(--first-night) ;;
       no) ;;
-      *) fail "PLUMBLINE_FIRST_NIGHT is $PLUMBLINE_FIRST_NIGHT; remedy: auto, yes or no" ;;
+      *) fail 2 "PLUMBLINE_FIRST_NIGHT is $PLUMBLINE_FIRST_NIGHT; remedy: auto, yes or no" ;;
     esac
   fi
   local suite arguments=()
@@ -165,7 +167,7 @@ publish() {
 
 run() {
   plumbline="$(installed_program)"
-  [[ -n "$plumbline" ]] || fail "there is no plumbline; remedy: run ci/action.sh install first" 3
+  [[ -n "$plumbline" ]] || fail 3 "there is no plumbline; remedy: run ci/action.sh install first"
   read_inputs
   out="$(absolute "${PLUMBLINE_OUT:-out/plumbline}")"
   history="${PLUMBLINE_HISTORY:+$(absolute "$PLUMBLINE_HISTORY")}"
@@ -187,5 +189,5 @@ case "${1:-}" in
   install) install ;;
   run) run ;;
   -h | --help) sed -n '2,/^# Exit codes/p' "${BASH_SOURCE[0]}" | cut -c3- ;;
-  *) fail "unknown step ${1:-}: install or run (see --help)" ;;
+  *) fail 2 "unknown step ${1:-}: install or run (see --help)" ;;
 esac

@@ -15,7 +15,9 @@
 #                                   $CHROMIUM names one
 #   ci/setup.sh --promtool          also what checks the text for Prometheus: Debian's package
 #                                   prometheus, whose service is not started
+#   ci/setup.sh --container         also what ci/container.sh makes an image with: buildah
 #   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm] [--page] [--browser] [--promtool]
+#        [--container]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -33,10 +35,10 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 container=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,19p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,21p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -45,6 +47,7 @@ for option in "$@"; do
     --page) page=1 ;;
     --browser) browser=1 ;;
     --promtool) promtool=1 ;;
+    --container) container=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -53,6 +56,7 @@ done
 ((fuzz)) && packages+=("${fuzz_packages[@]}")
 ((slurm)) && packages+=("${slurm_packages[@]}")
 ((promtool)) && packages+=(prometheus)
+((container)) && packages+=(buildah)
 # node of whatever source does; Debian's npm needs Debian's node.
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
@@ -123,6 +127,7 @@ if ((check)); then
     ((!page)) || options+=" --page"
     ((!browser)) || options+=" --browser"
     ((!promtool)) || options+=" --promtool"
+    ((!container)) || options+=" --container"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then

@@ -1,6 +1,6 @@
 // Writes a run as JUnit XML, as Jenkins, GitLab and reporters for GitHub read it. Its elements are
-// testsuites / testsuite / testcase with failure, error or skipped, and have no attributes but those
-// of Jenkins' schema (junit-10.xsd). Jenkins and GitHub's reporters list the message of a failure;
+// testsuites / testsuite / testcase with failure, error or skipped, with attributes of Jenkins'
+// schema (junit-10.xsd) alone. Jenkins and GitHub's reporters list the message of a failure;
 // GitLab shows its text alone. Each begins with the cause.
 #include <fmt/format.h>
 

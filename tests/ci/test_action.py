@@ -1,6 +1,9 @@
 """action.yml and ci/gitlab.yml: two nights, a pull request, a planted failure."""
+import json
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 
@@ -174,6 +177,43 @@ def test_the_template_uses_words_of_gitlab_only():
     documented = (jobs.SOURCE / "ci" / "action.sh").read_text(encoding="utf-8")
     for name in template[".plumbline"]["variables"]:
         assert name == "PLUMBLINE_SOURCE" or f"#   {name} " in documented
+
+
+def test_the_page_names_inputs_that_there_are():
+    page = (jobs.SOURCE / "docs" / "start" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S))
+    action = yaml.safe_load((jobs.SOURCE / "action.yml").read_text(encoding="utf-8"))
+    step = github["jobs"]["attention"]["steps"][-1]
+    assert step["uses"].startswith("OWNER/plumbline@")
+    assert set(step["with"]) <= set(action["inputs"])
+    table = set(re.findall(r"^\| `([\w-]+)` \|", page, re.M))
+    assert table == set(action["inputs"])
+    template = yaml.safe_load((jobs.SOURCE / "ci" / "gitlab.yml").read_text(encoding="utf-8"))
+    assert gitlab["include"] == [{"local": "plumbline/ci/gitlab.yml"}]
+    assert gitlab["attention"]["extends"] in template
+    ours = {name for name in gitlab["attention"]["variables"] if name.startswith("PLUMBLINE_")}
+    assert len(ours) == 4 and ours <= set(template[".plumbline"]["variables"])
+
+
+def test_the_development_container_calls_what_there_is():
+    text = (jobs.SOURCE / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8")
+    container = json.loads(text)
+    presets = json.loads((jobs.SOURCE / "CMakePresets.json").read_text(encoding="utf-8"))
+    configured = {preset["name"] for preset in presets["configurePresets"]}
+    called = " && ".join(container[step] for step in (
+        "onCreateCommand", "updateContentCommand", "postCreateCommand")).split(" && ")
+    assert len(called) == 7
+    for command in called:
+        program, *arguments = shlex.split(command)
+        if program.startswith("ci/"):
+            # What is missing may be listed; an option that is not there ends with 2.
+            said = subprocess.run([jobs.SOURCE / program, "--check", *arguments], text=True,
+                                  stdout=subprocess.DEVNULL, check=False)
+            assert said.returncode in (0, 1), command
+        elif program == "cmake":
+            assert arguments[arguments.index("--preset") + 1] in configured, command
+        else:
+            assert program == "apt-get"
 
 
 def test_a_long_summary_is_cut_where_its_blocks_are_closed(tmp_path):
