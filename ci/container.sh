@@ -9,7 +9,7 @@
 #                  docker load -i FILE (Docker 25 and later), skopeo copy oci-archive:FILE …
 #   --root TAR     keep the Debian root in this file, and use it where it exists
 # Needs root, or a user with subordinate ids (/etc/subuid), and ci/setup.sh --container. As in:
-#   podman run --rm -v "$PWD:/work" plumbline run suites/mine.toml --db out/mine.db
+#   podman run --rm --userns=keep-id --user "$(id -u)" -v "$PWD:/data" plumbline run mine.toml
 set -euo pipefail
 caller_directory="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -54,7 +54,7 @@ trap 'b rm --all >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
 
 # Interpreter and trust in certificates, and of a prefix the packages that own its libraries. What
 # only a reader of manuals or an installer of packages wants stays out.
-packages=(python3 ca-certificates)
+packages=(python3 ca-certificates libstdc++6)  # the last for NumPy, whose wheel lacks it
 python_packages=()
 if [[ -n "$wheel" ]]; then
   python_packages=("$wheel")
@@ -113,11 +113,11 @@ else
 fi
 # No program of adduser: one line each.
 b run --isolation chroot "$container" -- /bin/sh -c '
-  echo "plumbline:x:1000:1000::/work:/bin/sh" >>/etc/passwd
+  echo "plumbline:x:1000:1000::/data:/bin/sh" >>/etc/passwd
   echo "plumbline:x:1000:" >>/etc/group
-  mkdir -p /work && chown 1000:1000 /work'
+  mkdir -p /data && chown 1000:1000 /data'
 b add --quiet "$container" "$scratch/tree" / >/dev/null
-b config --entrypoint '["plumbline"]' --cmd "--help" --user 1000:1000 --workingdir /work \
+b config --entrypoint '["plumbline"]' --cmd "--help" --user 1000:1000 --workingdir /data \
   "${environment[@]}" \
   --label org.opencontainers.image.title=plumbline \
   --label "org.opencontainers.image.description=Judges attention kernels: rounding, or a bug?" \
