@@ -1,4 +1,6 @@
-# A machine that can build and test plumbline: docker build -t plumbline . && docker run plumbline
+# A machine for those who work on plumbline: builds this checkout and runs its tests. The image that
+# runs the command for others is that of ci/container.sh.
+#   docker build -t plumbline-tests . && docker run --rm plumbline-tests
 FROM debian:12
 WORKDIR /plumbline
 COPY ci/setup.sh ci/setup.sh

@@ -17,6 +17,7 @@
 #                                   prometheus, whose service is not started
 #   ci/setup.sh --wheel             also what ci/wheel.sh needs of Debian: the tools that unpack and
 #                                   prepare source packages
+#   ci/setup.sh --container         also what ci/container.sh makes an image with: buildah
 #   ci/setup.sh --check [the same options]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
@@ -36,10 +37,10 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0 container=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,21p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,22p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -49,6 +50,7 @@ for option in "$@"; do
     --browser) browser=1 ;;
     --promtool) promtool=1 ;;
     --wheel) wheel=1 ;;
+    --container) container=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -58,6 +60,7 @@ done
 ((slurm)) && packages+=("${slurm_packages[@]}")
 ((promtool)) && packages+=(prometheus)
 ((wheel)) && packages+=(dpkg-dev tcl python3-venv)
+((container)) && packages+=(buildah)
 # node of whatever source does; Debian's npm needs Debian's node.
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
@@ -129,6 +132,7 @@ if ((check)); then
     ((!browser)) || options+=" --browser"
     ((!promtool)) || options+=" --promtool"
     ((!wheel)) || options+=" --wheel"
+    ((!container)) || options+=" --container"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then

@@ -12,10 +12,13 @@ ci/setup.sh --page ||
     "its tests are left out" >&2
 ci/setup.sh --browser ||
   echo "ci/test.sh: chromium is not there: tests of the page are left out" >&2
+ci/docs.sh --setup ||
+  echo "ci/test.sh: the site of docs/ is not built (see above): its test is skipped" >&2
 # A night on a real Slurm is tested where continuous integration runs, and where Slurm is installed;
-# what Prometheus reads likewise.
+# what Prometheus reads and the container image likewise.
 if [[ -n "${CI:-}" ]]; then
   ci/setup.sh --slurm || echo "ci/test.sh: Slurm is not there: its test is skipped" >&2
   ci/setup.sh --promtool || echo "ci/test.sh: promtool is not there: its test is skipped" >&2
+  ci/setup.sh --container || echo "ci/test.sh: buildah is not there: its test is skipped" >&2
 fi
 exec cmake --workflow --preset "$preset"

@@ -1,5 +1,7 @@
-// Writes a run as JUnit XML, as Jenkins, GitLab and GitHub actions read it. Its elements are
-// testsuites / testsuite / testcase with failure, error or skipped.
+// Writes a run as JUnit XML, as Jenkins, GitLab and reporters for GitHub read it. Its elements are
+// testsuites / testsuite / testcase with failure, error or skipped, with attributes of Jenkins'
+// schema (junit-10.xsd) alone. Jenkins and GitHub's reporters list the message of a failure;
+// GitLab shows its text alone. Each begins with the cause.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -98,14 +100,21 @@ Kind kind_of(Verdict verdict) {
   }
 }
 
+// A list of tests shows one line of each: the cause in words, then what was exceeded first. The
+// text of the element has the rest.
+std::string headline_of(const std::string& cause, const Judgement& judgement) {
+  if (judgement.findings.empty()) return cause.empty() ? why(judgement) : cause;
+  std::string text = (cause.empty() ? "" : cause + "; ") + judgement.findings.front().text;
+  if (const std::size_t more = judgement.findings.size() - 1; more > 0)
+    text += fmt::format("; and {} more", more);
+  return text;
+}
+
 // A skipped case shows nothing but its message.
 std::string message_of(const StoredOutcome& stored) {
   const auto& [outcome, judgement] = stored;
-  if (judgement.verdict != Verdict::expected_failure || !outcome.expected) {
-    return is_failure(judgement.verdict) && !outcome.cause.empty()
-               ? outcome.cause + "; " + why(judgement)
-               : why(judgement);
-  }
+  if (is_failure(judgement.verdict)) return headline_of(outcome.cause, judgement);
+  if (judgement.verdict != Verdict::expected_failure || !outcome.expected) return why(judgement);
   return fmt::format("expected failure until {}, {}: {}", outcome.expected->expires,
                      outcome.expected->issue, why(judgement));
 }
@@ -179,24 +188,27 @@ std::string element(const TestCase& test) {
                                  xml(test.class_name), xml(test.name), test.seconds);
   if (test.kind == Kind::passed) return text + "/>\n";
   if (test.kind == Kind::skipped)
-    return text +
-           fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", xml(test.message));
+    return text + fmt::format(">\n      <skipped message=\"{}\">{}</skipped>\n    </testcase>\n",
+                              xml(test.message), xml_text(test.message));
   const char* tag = test.kind == Kind::failure ? "failure" : "error";
-  return text + fmt::format(">\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n",
-                            tag, xml(test.type), xml(test.message), xml_text(test.text), tag);
+  const bool begins_with_it = test.text.rfind(test.message, 0) == 0;
+  return text + fmt::format(">\n      <{} type=\"{}\" message=\"{}\">{}{}</{}>\n    </testcase>\n",
+                            tag, xml(test.type), xml(test.message),
+                            begins_with_it ? "" : xml_text(test.message + "\n\n"),
+                            xml_text(test.text), tag);
 }
 
-// The counts that a suite and the whole carry alike.
-std::string attributes(const std::vector<TestCase>& cases) {
+// The counts that a suite and the whole carry alike; the root has no "skipped" in Jenkins' schema.
+std::string attributes(const std::vector<TestCase>& cases, bool is_root) {
   const auto count = [&](Kind kind) {
     return std::count_if(cases.begin(), cases.end(),
                          [&](const TestCase& t) { return t.kind == kind; });
   };
   double seconds = 0;
   for (const TestCase& test : cases) seconds += test.seconds;
-  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"",
-                     cases.size(), count(Kind::failure), count(Kind::error), count(Kind::skipped),
-                     seconds);
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"{} time=\"{:.3f}\"", cases.size(),
+                     count(Kind::failure), count(Kind::error),
+                     is_root ? "" : fmt::format(" skipped=\"{}\"", count(Kind::skipped)), seconds);
 }
 
 }  // namespace
@@ -210,14 +222,14 @@ std::string render_junit(const RunReport& report) {
   }
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   text += fmt::format("<testsuites name=\"plumbline {}: {}\" {}>\n", xml(report.run->run_id),
-                      xml(headline(report)), attributes(all));
+                      xml(headline(report)), attributes(all, true));
   for (const std::string& suite : suites) {
     std::vector<TestCase> cases;
     std::copy_if(all.begin(), all.end(), std::back_inserter(cases),
                  [&](const TestCase& test) { return test.suite == suite; });
     text +=
         fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n", xml(suite),
-                    attributes(cases), xml(report.run->started_at), xml(report.run->host));
+                    attributes(cases, false), xml(report.run->started_at), xml(report.run->host));
     for (const TestCase& test : cases) text += element(test);
     text += "  </testsuite>\n";
   }

@@ -1,4 +1,4 @@
-"""docs/is-it-rounding.md, executed from an empty directory exactly as written.
+"""Pages about the Python package, executed from an empty directory exactly as written.
 
 A ```python block is the file that the text before it names last in backquotes; in ```console
 blocks a line "$ command" is run, and the lines behind it must stand in its output, in that
@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "is-it-rounding.md"
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -32,15 +32,18 @@ def run(command, directory):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
 
 
-def test_the_page_does_what_it_says(tmp_path):
-    pytest.importorskip("torch")
-    page = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name, commands_of_it, needs", [
+    ("is-it-rounding.md", 6, "torch"), ("start/outputs-differ.md", 3, "ml_dtypes"),
+    ("start/pytest.md", 1, "numpy")])
+def test_the_page_does_what_it_says(tmp_path, name, commands_of_it, needs):
+    pytest.importorskip(needs)
+    page = (DOCS / name).read_text(encoding="utf-8")
     ran = []
     for block in BLOCK.finditer(page):
         language, text = block.groups()
         if language == "python":
-            name = re.findall(r"`([\w.]+\.py)`", page[: block.start()])[-1]
-            (tmp_path / name).write_text(text, encoding="utf-8")
+            file = re.findall(r"`([\w.]+\.py)`", page[: block.start()])[-1]
+            (tmp_path / file).write_text(text, encoding="utf-8")
             continue
         for command, expected in commands(text):
             output = run(command, tmp_path)
@@ -50,4 +53,4 @@ def test_the_page_does_what_it_says(tmp_path):
                 assert found, f"$ {command}\nexpected a line that begins with {line!r} in\n{output}"
                 rest = rest[found[0] + 1 :]
             ran.append(command)
-    assert len(ran) == 6
+    assert len(ran) == commands_of_it

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# plumbline in continuous integration: what action.yml (GitHub) and ci/gitlab.yml (GitLab) run.
+#   ci/action.sh install   makes the command: from a wheel, as it stands on the PATH, or built here
+#   ci/action.sh run       runs the suites, writes the reports, extends the history, comments
+# On a pull or merge request the suites are compared with the history, which stays as it is, and the
+# summary becomes one comment, which later runs replace. Anywhere else it is a night (ci/nightly.sh)
+# and extends the history. The inputs come from the environment; lists are separated by blanks or
+# line breaks, and relative paths are meant from the folder in which this is called:
+#   PLUMBLINE_WHEEL        wheel to install: a file, or a pattern that one file matches. Empty: the
+#                          plumbline on the PATH, else one built from this checkout (ci/wheel.sh)
+#   PLUMBLINE_SUITES       suites; one that is no file here is plumbline's own (cases/smoke.toml)
+#   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], one a line or separated by blanks
+#   PLUMBLINE_KERNELS      globs of kernels; empty: those that the suites name
+#   PLUMBLINE_OPTIONS      more options of `plumbline run`, quoted as for a shell
+#   PLUMBLINE_HISTORY      database of the nights before; empty: nothing is kept
+#   PLUMBLINE_FIRST_NIGHT  where the history is missing: auto begins one with a warning (default),
+#                          yes begins one, no fails with exit code 3
+#   PLUMBLINE_OUT          folder of junit.xml, summary.md, failures/ (default: out/plumbline)
+#   PLUMBLINE_TOKEN        may write comments; without it there is none
+# Exit codes are those of `plumbline run`, of a night those of `plumbline night close`.
+set -euo pipefail
+source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+caller_directory="$PWD"
+# Where the command lies if this installs it; the steps of a job share it.
+venv="${RUNNER_TEMP:-${TMPDIR:-/tmp}}/plumbline-venv"
+
+# fail CODE words…
+fail() { echo "ci/action.sh: ${*:2}" >&2; exit "$1"; }
+warn() {
+  if [[ "${GITHUB_ACTIONS:-}" == true ]]; then
+    echo "::warning title=plumbline::$1"
+  else
+    echo "ci/action.sh: warning: $1" >&2
+  fi
+}
+
+# What a bare container lacks: sqlite3 copies the history, venv is for pip.
+install_packages() {
+  local wanted=() as_root=()
+  command -v sqlite3 >/dev/null || wanted+=(sqlite3)
+  command -v python3 >/dev/null || wanted+=(python3)
+  python3 -c 'import venv, ensurepip' 2>/dev/null || wanted+=(python3-venv)
+  ((${#wanted[@]})) || return 0
+  command -v apt-get >/dev/null ||
+    fail 3 "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them"
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail 3 "${wanted[*]} missing; remedy: install them as root"
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null
+}
+
+install_wheel() {
+  local wheel="$1"
+  [[ -f "$wheel" ]] ||
+    fail 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
+  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" ||
+    fail 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
+}
+
+# The plumbline of a step before, of the wheel or of the PATH; "" where there is none.
+installed_program() {
+  if [[ -x "$venv/bin/plumbline" ]]; then
+    echo "$venv/bin/plumbline"
+  else
+    command -v plumbline || true
+  fi
+}
+
+install() {
+  local matches
+  install_packages
+  if [[ -n "${PLUMBLINE_WHEEL:-}" ]]; then
+    mapfile -t matches < <(compgen -G "$PLUMBLINE_WHEEL" || true)
+    ((${#matches[@]} <= 1)) ||
+      fail 2 "wheel: $PLUMBLINE_WHEEL matches ${#matches[@]} files; remedy: name one of them"
+    install_wheel "${matches[0]:-$PLUMBLINE_WHEEL}"
+  elif [[ -z "$(installed_program)" ]]; then
+    [[ -x "$source_directory/ci/wheel.sh" ]] ||
+      fail 2 "no wheel is named, no plumbline is on the PATH, and $source_directory has no" \
+        "ci/wheel.sh to build one; remedy: name a wheel"
+    "$source_directory/ci/wheel.sh"
+    mapfile -t matches < <(ls -t "$source_directory"/dist/plumbline_attention-*.whl)
+    install_wheel "${matches[0]}"
+  fi
+  echo "$(installed_program): $("$(installed_program)" --version)"
+  [[ -z "${GITHUB_PATH:-}" ]] || dirname "$(installed_program)" >>"$GITHUB_PATH"
+}
+
+absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
+# A suite here, or else the one of that name that came with plumbline.
+suite_file() {
+  if [[ -e "$1" || ! -e "$source_directory/$1" ]]; then absolute "$1"; else
+    echo "$source_directory/$1"
+  fi
+}
+# FILE[:OPTIONS] with an absolute FILE; the name of one that comes with plumbline stays.
+provider_argument() {
+  local file="${1%%:*}"
+  if [[ -e "$file" ]]; then echo "$(absolute "$file")${1#"$file"}"; else echo "$1"; fi
+}
+is_request() {
+  [[ "${GITHUB_EVENT_NAME:-}" == pull_request* || -n "${CI_MERGE_REQUEST_IID:-}" ]]
+}
+
+suites=() options=()
+read_inputs() {
+  local words word
+  read -r -d '' -a words <<<"${PLUMBLINE_SUITES:-}" || true
+  for word in "${words[@]}"; do suites+=("$(suite_file "$word")"); done
+  ((${#suites[@]})) || fail 2 "no suite is named; remedy: suites: cases/smoke.toml"
+  read -r -d '' -a words <<<"${PLUMBLINE_PROVIDERS:-}" || true
+  for word in "${words[@]}"; do options+=(--provider "$(provider_argument "$word")"); done
+  read -r -d '' -a words <<<"${PLUMBLINE_KERNELS:-}" || true
+  for word in "${words[@]}"; do options+=(--kernel "$word"); done
+  # Quoted as for a shell and split like a shell's words, but nothing in them is executed.
+  mapfile -t -d '' words < <(python3 -c '
+import os, shlex
+print(*shlex.split(os.environ.get("PLUMBLINE_OPTIONS", "")), sep="\0", end="\0")')
+  [[ "${words[*]}" == "" ]] || options+=("${words[@]}")
+}
+
+# A run that changes no history: of a request, or where none is kept.
+run_once() {
+  local arguments=(--db "$out/plumbline.db" --junit "$out/junit.xml" --markdown "$out/summary.md"
+    --save-failures "$out/failures")
+  [[ "${GITHUB_ACTIONS:-}" != true ]] || arguments+=(--annotations)
+  if [[ -n "$history" && -s "$history" ]]; then
+    arguments+=(--past "$history")
+  elif [[ -n "$history" ]]; then
+    warn "there is no history yet: nothing is compared with earlier nights"
+  fi
+  rm -f "$out/plumbline.db"
+  "$plumbline" run "${suites[@]}" "${options[@]}" "${arguments[@]}"
+}
+
+run_night() {
+  local first=()
+  if [[ ! -s "$history" ]]; then
+    case "${PLUMBLINE_FIRST_NIGHT:-auto}" in
+      yes) first=(--first-night) ;;
+      auto)
+        warn "$history is missing: this night begins a new history, and finds no regression"
+        first=(--first-night) ;;
+      no) ;;
+      *) fail 2 "PLUMBLINE_FIRST_NIGHT is $PLUMBLINE_FIRST_NIGHT; remedy: auto, yes or no" ;;
+    esac
+  fi
+  local suite arguments=()
+  for suite in "${suites[@]}"; do arguments+=(--suite "$suite"); done
+  PLUMBLINE_BINARY="$plumbline" "$source_directory/ci/nightly.sh" --history "$history" \
+    "${first[@]}" --out "$out" "${arguments[@]}" -- "${options[@]}"
+}
+
+# GitHub cuts a summary of a step at 1 MiB.
+publish() {
+  [[ -s "$out/summary.md" ]] || return 0
+  [[ -z "${GITHUB_STEP_SUMMARY:-}" ]] || head -c 1000000 "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
+  if is_request && [[ -n "${PLUMBLINE_TOKEN:-}" ]]; then
+    python3 "$source_directory/ci/comment.py" "$out/summary.md" ||
+      warn "the summary could not be written as a comment: see the log; the verdict stays"
+  fi
+}
+
+run() {
+  plumbline="$(installed_program)"
+  [[ -n "$plumbline" ]] || fail 3 "there is no plumbline; remedy: run ci/action.sh install first"
+  read_inputs
+  out="$(absolute "${PLUMBLINE_OUT:-out/plumbline}")"
+  history="${PLUMBLINE_HISTORY:+$(absolute "$PLUMBLINE_HISTORY")}"
+  export PLUMBLINE_COMMIT="${PLUMBLINE_COMMIT:-${GITHUB_SHA:-${CI_COMMIT_SHA:-}}}"
+  mkdir -p "$out"
+  rm -rf "$out"/{summary.md,junit.xml,failures}
+  local code=0
+  if [[ -n "$history" ]] && ! is_request; then
+    run_night || code=$?
+  else
+    run_once || code=$?
+  fi
+  publish
+  [[ -z "${GITHUB_OUTPUT:-}" ]] || echo "exit-code=$code" >>"$GITHUB_OUTPUT"
+  exit "$code"
+}
+
+case "${1:-}" in
+  install) install ;;
+  run) run ;;
+  -h | --help) sed -n '2,/^# Exit codes/p' "${BASH_SOURCE[0]}" | cut -c3- ;;
+  *) fail 2 "unknown step ${1:-}: install or run (see --help)" ;;
+esac

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Writes a Markdown summary as the one comment of plumbline on a pull or merge request.
+
+    ci/comment.py SUMMARY.md
+
+The comment of an earlier run is replaced: a line of HTML, which pages do not show, tells it from
+others. Reads what GitHub and GitLab set (GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH;
+CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which needs the permission
+pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the reason where the
+service refuses or cannot be reached."""
+import json
+import os
+import pathlib
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+MARK = "<!-- plumbline -->"
+LONGEST = 65000  # characters; GitHub takes 65,536
+SECONDS = 30
+PAGE = 100  # comments of one answer
+
+
+class Service:
+    """Where the comments of a request lie: `comments` lists and takes them, `one` is the address of
+    one by its number, `change` the method that replaces it."""
+
+    def __init__(self, comments, one, change, header):
+        self.comments, self.one, self.change, self.header = comments, one, change, header
+
+    def ask(self, method, address, data=None):
+        request = urllib.request.Request(
+            address, method=method, data=None if data is None else json.dumps(data).encode(),
+            headers={"Content-Type": "application/json", "User-Agent": "plumbline", **self.header})
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return json.load(answer)
+
+    def earlier(self):
+        """The number of the comment that an earlier run left, or None."""
+        page = 1
+        while True:
+            found = self.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
+            for comment in found:
+                if (comment.get("body") or "").startswith(MARK):
+                    return comment["id"]
+            if len(found) < PAGE:
+                return None
+            page += 1
+
+    def write(self, body):
+        number = self.earlier()
+        if number is None:
+            self.ask("POST", self.comments, {"body": body})
+            return "wrote the comment"
+        self.ask(self.change, f"{self.one}/{number}", {"body": body})
+        return "replaced the comment of an earlier run"
+
+
+def github():
+    event = json.loads(pathlib.Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    issues = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
+    return Service(f"{issues}/{event['pull_request']['number']}/comments", f"{issues}/comments",
+                   "PATCH", {"Authorization": f"Bearer {os.environ['PLUMBLINE_TOKEN']}"})
+
+
+def gitlab():
+    project = urllib.parse.quote(os.environ["CI_PROJECT_ID"], safe="")
+    notes = (f"{os.environ['CI_API_V4_URL']}/projects/{project}/merge_requests/"
+             f"{os.environ['CI_MERGE_REQUEST_IID']}/notes")
+    return Service(notes, notes, "PUT", {"PRIVATE-TOKEN": os.environ["PLUMBLINE_TOKEN"]})
+
+
+def shortened(summary):
+    """With every block that is still open at its end closed."""
+    if len(summary) <= LONGEST:
+        return summary
+    kept = summary[:LONGEST].rsplit("\n", 1)[0]
+    if sum(line.startswith("```") for line in kept.splitlines()) % 2:
+        kept += "\n```"
+    kept += "\n</details>" * (kept.count("<details>") - kept.count("</details>"))
+    return kept + "\n\nThe rest stands in the summary of the job.\n"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("ci/comment.py: needs one file, the summary (see its first lines)")
+    summary = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+    try:
+        service = gitlab() if os.environ.get("CI_MERGE_REQUEST_IID") else github()
+        print(service.write(f"{MARK}\n{shortened(summary)}"))
+    except KeyError as missing:
+        sys.exit(f"ci/comment.py: {missing} is not set: this is no job of a pull or merge request")
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        sys.exit(f"ci/comment.py: {error}; remedy: a token that may write comments (permission "
+                 "pull-requests: write; on GitLab the scope api)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Builds a container image of plumbline (OCI), from a Debian 12 root by mmdebstrap and a wheel, with
+# buildah. The entry point is `plumbline`, the user has no rights of root.
+#   ci/container.sh [--wheel FILE] [--out FILE] [--root TAR]
+#   --wheel FILE   what ci/wheel.sh wrote (default: the newest in dist/)
+#   --prefix DIR   instead of a wheel: what `cmake --install BUILD --strip --prefix DIR` wrote. The
+#                  image then gets the Debian packages that hold its libraries
+#   --out FILE     OCI archive (default: out/plumbline.oci.tar). podman load -i FILE,
+#                  docker load -i FILE (Docker 25 and later), skopeo copy oci-archive:FILE …
+#   --root TAR     keep the Debian root in this file, and use it where it exists
+# Needs root, or a user with subordinate ids (/etc/subuid), and ci/setup.sh --container. As in:
+#   podman run --rm --userns=keep-id --user "$(id -u)" -v "$PWD:/data" plumbline run mine.toml
+set -euo pipefail
+caller_directory="$PWD"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
+# fail CODE words…
+fail() { echo "ci/container.sh: ${*:2}" >&2; exit "$1"; }
+
+wheel="" prefix="" out="$PWD/out/plumbline.oci.tar" root=""
+while (($#)); do
+  case "$1" in
+    --wheel) wheel="$(absolute "${2:?--wheel needs a file}")"; shift 2 ;;
+    --prefix) prefix="$(absolute "${2:?--prefix needs a folder}")"; shift 2 ;;
+    --out) out="$(absolute "${2:?--out needs a file}")"; shift 2 ;;
+    --root) root="$(absolute "${2:?--root needs a file}")"; shift 2 ;;
+    -h | --help) sed -n '2,/^#   podman/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
+    *) fail 2 "unknown option $1 (see --help)" ;;
+  esac
+done
+if [[ -z "$wheel$prefix" ]]; then
+  wheel="$(find dist -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null |
+    sort -n | tail -n 1 | cut -d' ' -f2-)"
+  [[ -n "$wheel" ]] || fail 2 "there is no wheel in dist/; remedy: run ci/wheel.sh, or name one"
+  wheel="$(realpath "$wheel")"
+fi
+[[ -z "$wheel" || -f "$wheel" ]] || fail 2 "--wheel: $wheel is no file; remedy: run ci/wheel.sh"
+[[ -z "$prefix" || -x "$prefix/bin/plumbline" ]] ||
+  fail 2 "--prefix: there is no $prefix/bin/plumbline;" \
+    "remedy: cmake --install BUILD --strip --prefix $prefix"
+for program in mmdebstrap buildah; do
+  command -v "$program" >/dev/null ||
+    fail 3 "$program is not installed; remedy: ci/setup.sh --container"
+done
+version="$(sed -n 's/^project(plumbline VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)"
+commit="${PLUMBLINE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}"
+
+scratch="$(mktemp -d)"
+# Its own storage, which needs no overlay file system and leaves that of the user alone.
+b() {
+  buildah --root "$scratch/storage" --runroot "$scratch/run" --storage-driver vfs "$@"
+}
+trap 'b rm --all >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
+
+# Interpreter and trust in certificates, and of a prefix the packages that own its libraries. What
+# only a reader of manuals or an installer of packages wants stays out.
+packages=(python3 ca-certificates libstdc++6)  # the last for NumPy, whose wheel lacks it
+python_packages=()
+if [[ -n "$wheel" ]]; then
+  python_packages=("$wheel")
+else
+  mapfile -t libraries < <(find "$prefix/bin" "$prefix/lib" -type f \
+    \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
+    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u)
+  # By their real names: that of BLAS is an alternative, which no package owns.
+  mapfile -t owners < <(for library in "${libraries[@]}"; do
+    file="$(realpath "$library")"
+    dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null ||
+      echo "ci/container.sh: warning: no package owns $file" >&2
+  done | cut -d: -f1 | sort -u)
+  packages+=("${owners[@]}")
+fi
+[[ -n "$root" ]] || root="$scratch/root.tar"
+if [[ ! -s "$root" ]]; then
+  mkdir -p "$(dirname "$root")"
+  names="$(IFS=,; echo "${packages[*]}")"
+  mode=(--mode=auto)
+  ((EUID != 0)) || mode=(--mode=root)
+  mmdebstrap --variant=essential "${mode[@]}" --include="$names" \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' \
+    --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    --customize-hook='rm -rf "$1"/var/cache/* "$1"/var/log/* "$1"/usr/share/info' \
+    bookworm "$scratch/new.tar" >"$scratch/mmdebstrap.txt" 2>&1 ||
+    fail 3 "mmdebstrap made no Debian root: $(tail -n 2 "$scratch/mmdebstrap.txt")"
+  mv "$scratch/new.tar" "$root"
+fi
+
+container="$(b from scratch)"
+b add --quiet "$container" "$root" / >/dev/null
+# A wheel of plumbline brings its libraries. pip of this machine unpacks it into a folder: the image
+# needs no pip.
+if [[ -n "$wheel" ]]; then
+  python3 -m venv "$scratch/venv"
+  "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
+    --target "$scratch/site" --python-version 3.11 --only-binary=:all: \
+    --platform manylinux_2_28_x86_64 --implementation cp "${python_packages[@]}" ||
+    fail 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
+  mkdir -p "$scratch/tree/opt/plumbline"
+  mv "$scratch/site" "$scratch/tree/opt/plumbline/site"
+  mkdir -p "$scratch/tree/usr/local/bin"
+  # The script that pip wrote names this machine's interpreter.
+  for script in "$scratch"/tree/opt/plumbline/site/bin/*; do
+    sed -i '1s|^#!.*|#!/usr/bin/python3|' "$script"
+    ln -s "/opt/plumbline/site/bin/$(basename "$script")" "$scratch/tree/usr/local/bin/"
+  done
+  environment=(--env PYTHONPATH=/opt/plumbline/site)
+else
+  mkdir -p "$scratch/tree/opt" "$scratch/tree/usr/local/bin"
+  cp -r "$prefix" "$scratch/tree/opt/plumbline"
+  ln -s /opt/plumbline/bin/plumbline "$scratch/tree/usr/local/bin/plumbline"
+  environment=()
+fi
+# No program of adduser: one line each.
+b run --isolation chroot "$container" -- /bin/sh -c '
+  echo "plumbline:x:1000:1000::/data:/bin/sh" >>/etc/passwd
+  echo "plumbline:x:1000:" >>/etc/group
+  mkdir -p /data && chown 1000:1000 /data'
+b add --quiet "$container" "$scratch/tree" / >/dev/null
+b config --entrypoint '["plumbline"]' --cmd "--help" --user 1000:1000 --workingdir /data \
+  "${environment[@]}" \
+  --label org.opencontainers.image.title=plumbline \
+  --label "org.opencontainers.image.description=Judges attention kernels: rounding, or a bug?" \
+  --label "org.opencontainers.image.version=$version" \
+  --label "org.opencontainers.image.revision=$commit" \
+  --label org.opencontainers.image.licenses=Apache-2.0 \
+  --label org.opencontainers.image.base.name=debian:12 "$container"
+mkdir -p "$(dirname "$out")"
+rm -f "$out"
+b commit --quiet --format oci --disable-compression=false "$container" \
+  "oci-archive:$out:plumbline:$version" >/dev/null
+echo "$out: $(($(stat -c %s "$out") / 1000000)) MB, plumbline:$version"

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds the site of README and docs/ into out/site: static pages that open from a disk, too, and
+# load nothing from the network.
+#   ci/docs.sh             make .venv-docs where it is missing or old, then build
+#   ci/docs.sh --out DIR   into this folder
+#   ci/docs.sh --setup     make .venv-docs only
+#   ci/docs.sh --check     say what is missing and exit 1; downloads nothing
+# Links to pages, places and files that are not there fail the build (mkdocs build --strict);
+# `ctest -R docs.site` checks the HTML. The navigation is in mkdocs.yml. Exit code 3: pip could not
+# install ci/docs_requirements.txt.
+set -euo pipefail
+caller_directory="$PWD"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+out="$PWD/out/site"
+venv="$PWD/.venv-docs"
+requirements=ci/docs_requirements.txt
+# A copy of what was installed stands in the environment: other lines are another environment.
+installed="$venv/installed.txt"
+
+what_is_missing() {
+  if [[ ! -x "$venv/bin/python" ]]; then
+    echo "there is no .venv-docs"
+  elif ! cmp -s "$requirements" "$installed"; then
+    echo ".venv-docs is not what $requirements names"
+  fi
+}
+setup() {
+  [[ -n "$(what_is_missing)" ]] || return 0
+  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --requirement "$requirements" || {
+    echo "ci/docs.sh: pip could not install $requirements;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2
+    exit 3
+  }
+  cp "$requirements" "$installed"
+}
+
+case "${1:-}" in
+  "") ;;
+  --out) out="$(cd "$caller_directory" && realpath -m -- "${2:?--out needs a folder}")" ;;
+  --setup) setup; exit 0 ;;
+  --check)
+    missing="$(what_is_missing)"
+    [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/docs.sh --setup"; exit 1; }
+    exit 0 ;;
+  -h | --help) sed -n '2,/^# install/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
+  *) echo "ci/docs.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+esac
+setup
+pages="$(mktemp -d)"
+trap 'rm -rf "$pages"' EXIT
+python3 ci/docs_pages.py "$pages"
+PLUMBLINE_PAGES="$pages" NO_MKDOCS_2_WARNING=1 "$venv/bin/python" -m mkdocs build --strict --quiet \
+  --config-file mkdocs.yml --site-dir "$out"
+echo "$out/index.html"

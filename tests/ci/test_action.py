@@ -1,0 +1,238 @@
+"""action.yml and ci/gitlab.yml: two nights, a pull request, a planted failure."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import jobs
+
+SUITE = """schema = 1
+name = "mine"
+tier = "smoke"
+[[group]]
+name = "g"
+reason = "a short night"
+kernels = ["cpu/flash"]
+set = { seq = 40, heads_q = 2 }
+product = { dtype = ["fp16", "bf16"] }
+"""
+PLANTED = "cpu:drop_last_key=1"
+
+
+@pytest.fixture(scope="session")
+def program_folder(tmp_path_factory):
+    """An installed plumbline: as a user has it, away from the build."""
+    prefix = tmp_path_factory.mktemp("installed")
+    subprocess.run(["cmake", "--install", os.environ["PLUMBLINE_BUILD"], "--prefix", prefix],
+                   check=True, stdout=subprocess.DEVNULL)
+    return prefix / "bin"
+
+
+@pytest.fixture
+def job(tmp_path, program_folder):
+    made = jobs.Job(tmp_path, program_folder)
+    (made.work / "suites").mkdir()
+    (made.work / "suites" / "mine.toml").write_text(SUITE, encoding="utf-8")
+    yield made
+    print(made.said)
+
+
+@pytest.fixture
+def hub():
+    comments = "/repos/someone/kernels/issues"
+    service = jobs.Service(f"{comments}/7/comments", f"{comments}/comments", "PATCH")
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def lab():
+    notes = "/projects/12/merge_requests/3/notes"
+    service = jobs.Service(notes, notes, "PUT")
+    yield service
+    service.close()
+
+
+def verdicts(job, program_folder, history="plumbline-history.db"):
+    """(verdict, how often) of a database."""
+    said = subprocess.run(
+        [program_folder / "plumbline", "query", "SELECT verdict, count(*) FROM v_history GROUP BY "
+         "verdict", "--format", "csv", "--db", job.caches / history],
+        check=True, text=True, stdout=subprocess.PIPE).stdout
+    return {line.split(",")[0]: int(line.split(",")[1]) for line in said.split()[1:]}
+
+
+def junit_breaches(job):
+    rules = jobs.SOURCE / "tests" / "report" / "junit_rules.py"
+    return subprocess.run([sys.executable, rules, job.work / "out" / "plumbline" / "junit.xml"],
+                          text=True, stdout=subprocess.PIPE, check=False).stdout
+
+
+INPUTS = {"suites": "suites/mine.toml", "token": jobs.TOKEN}
+
+
+def test_two_nights_extend_the_history(job, hub, program_folder):
+    code, outputs, summary = jobs.github(job, "schedule", INPUTS, hub)
+    assert code == 0, job.said
+    assert outputs == {"exit-code": "0"}
+    assert "begins a new history" in job.said
+    assert verdicts(job, program_folder) == {"first_seen": 2}
+    assert "plumbline" in summary and "Fine" in summary
+    assert {"junit.xml", "summary.md"} <= set(job.artifact)
+    job.said = ""
+    code, _, _ = jobs.github(job, "schedule", INPUTS, hub)
+    assert code == 0, job.said
+    assert "begins a new history" not in job.said
+    assert verdicts(job, program_folder) == {"first_seen": 2, "pass": 2}
+    assert junit_breaches(job) == ""
+    assert hub.server.asked == [], "a night is no pull request: nothing to comment on"
+
+
+def test_a_planted_failure_ends_with_1_and_is_history(job, hub, program_folder):
+    assert jobs.github(job, "push", INPUTS, hub)[0] == 0, job.said
+    code, outputs, summary = jobs.github(job, "push", {**INPUTS, "providers": PLANTED}, hub)
+    assert code == 1 and outputs == {"exit-code": "1"}, job.said
+    assert "each sample's last key were not seen" in summary
+    assert "::error file=suites/mine.toml,line=7," in job.said
+    assert verdicts(job, program_folder) == {"first_seen": 2, "fail": 2}
+    assert junit_breaches(job) == ""
+
+
+def test_a_pull_request_gets_one_comment_and_leaves_the_history(job, hub, program_folder):
+    assert jobs.github(job, "schedule", INPUTS, hub)[0] == 0, job.said
+    night = (job.caches / "plumbline-history.db").read_bytes()
+    code, _, summary = jobs.github(job, "pull_request", {**INPUTS, "providers": PLANTED}, hub)
+    assert code == 1, job.said
+    assert len(hub.ours()) == 1 and summary.rstrip() in hub.ours()[0]
+    assert "each sample's last key were not seen" in hub.ours()[0]
+    code, _, _ = jobs.github(job, "pull_request", INPUTS, hub)
+    assert code == 0, job.said
+    assert len(hub.ours()) == 1 and "last key" not in hub.ours()[0]
+    assert [what for what, _ in hub.server.asked] == ["GET", "GET", "POST", "GET", "GET", "PATCH"]
+    assert (job.caches / "plumbline-history.db").read_bytes() == night
+    # The past of the night was compared with: nothing is seen for the first time.
+    assert 'first seen' not in hub.ours()[0]
+
+
+def test_a_token_without_the_permission_changes_no_verdict(job, hub):
+    code, _, _ = jobs.github(job, "pull_request", {**INPUTS, "token": "of a fork"}, hub)
+    assert code == 0
+    assert "HTTP Error 403" in job.said and "pull-requests: write" in job.said
+    assert "::warning title=plumbline::the summary could not be written" in job.said
+    assert hub.ours() == []
+
+
+def test_inputs_reach_plumbline(job, hub):
+    (job.work / "sub").mkdir()
+    (job.work / "suites").rename(job.work / "sub" / "suites")
+    inputs = {**INPUTS, "working-directory": "sub", "history": "", "kernels": "cpu/naive",
+              "options": "--match '*fp16*' --format json", "out": "reports"}
+    code, _, summary = jobs.github(job, "push", inputs, hub)
+    assert code == 0, job.said
+    assert "cpu/naive/fp16/b1-h2x1-s40-d64" in job.said
+    assert "cpu/flash" not in job.said and "/bf16/" not in job.said
+    assert "junit.xml" in job.artifact and list(job.caches.iterdir()) == []
+
+
+@pytest.mark.parametrize("inputs, code, words", [
+    ({"first-night": "no"}, 3, ["plumbline-history.db is missing", "remedy"]),
+    ({"first-night": "never"}, 2, ["PLUMBLINE_FIRST_NIGHT is never", "auto, yes or no"]),
+    ({"suites": ""}, 2, ["no suite is named", "remedy"]),
+    ({"wheel": "dist/none-*.whl"}, 2, ["dist/none-*.whl is no file", "ci/wheel.sh"]),
+    ({"suites": "absent.toml"}, 2, ["absent.toml"])])
+def test_wrong_inputs_are_named(job, hub, inputs, code, words):
+    assert jobs.github(job, "schedule", {**INPUTS, **inputs}, hub)[0] == code, job.said
+    for word in words:
+        assert word in job.said
+
+
+def test_gitlab(job, lab, program_folder):
+    suite = {"PLUMBLINE_SUITES": "suites/mine.toml", "PLUMBLINE_TOKEN": jobs.TOKEN}
+    night = {**suite, "CI_PIPELINE_SOURCE": "schedule"}
+    assert jobs.gitlab(job, jobs.SOURCE, night, lab) == 0, job.said
+    assert jobs.gitlab(job, jobs.SOURCE, night, lab) == 0, job.said
+    assert verdicts(job, program_folder) == {"first_seen": 2, "pass": 2}
+    report = job.work / job.template["artifacts"]["reports"]["junit"]
+    assert report.exists() and junit_breaches(job) == ""
+    request = {**suite, "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_IID": "3"}
+    planted = {**request, "PLUMBLINE_PROVIDERS": PLANTED}
+    assert jobs.gitlab(job, jobs.SOURCE, planted, lab) == 1, job.said
+    assert "each sample's last key were not seen" in lab.ours()[0]
+    assert jobs.gitlab(job, jobs.SOURCE, request, lab) == 0, job.said
+    assert len(lab.ours()) == 1 and "last key" not in lab.ours()[0]
+    assert verdicts(job, program_folder) == {"first_seen": 2, "pass": 2}
+
+
+def test_the_template_uses_words_of_gitlab_only():
+    template = yaml.safe_load((jobs.SOURCE / "ci" / "gitlab.yml").read_text(encoding="utf-8"))
+    assert list(template) == [".plumbline"]
+    known = {"image", "variables", "script", "resource_group", "cache", "artifacts", "rules"}
+    assert set(template[".plumbline"]) == known
+    documented = (jobs.SOURCE / "ci" / "action.sh").read_text(encoding="utf-8")
+    for name in template[".plumbline"]["variables"]:
+        assert name == "PLUMBLINE_SOURCE" or f"#   {name} " in documented
+
+
+def test_the_page_names_inputs_that_there_are():
+    page = (jobs.SOURCE / "docs" / "start" / "ci.md").read_text(encoding="utf-8")
+    github, gitlab = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S))
+    action = yaml.safe_load((jobs.SOURCE / "action.yml").read_text(encoding="utf-8"))
+    step = github["jobs"]["attention"]["steps"][-1]
+    assert step["uses"].startswith("OWNER/plumbline@")
+    assert set(step["with"]) <= set(action["inputs"])
+    table = set(re.findall(r"^\| `([\w-]+)` \|", page, re.M))
+    assert table == set(action["inputs"])
+    template = yaml.safe_load((jobs.SOURCE / "ci" / "gitlab.yml").read_text(encoding="utf-8"))
+    assert gitlab["include"] == [{"local": "plumbline/ci/gitlab.yml"}]
+    assert gitlab["attention"]["extends"] in template
+    ours = {name for name in gitlab["attention"]["variables"] if name.startswith("PLUMBLINE_")}
+    assert len(ours) == 4 and ours <= set(template[".plumbline"]["variables"])
+
+
+def test_the_development_container_calls_what_there_is():
+    text = (jobs.SOURCE / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8")
+    container = json.loads(text)
+    presets = json.loads((jobs.SOURCE / "CMakePresets.json").read_text(encoding="utf-8"))
+    configured = {preset["name"] for preset in presets["configurePresets"]}
+    called = " && ".join(container[step] for step in (
+        "onCreateCommand", "updateContentCommand", "postCreateCommand")).split(" && ")
+    assert len(called) == 7
+    for command in called:
+        program, *arguments = shlex.split(command)
+        if program.startswith("ci/"):
+            # What is missing may be listed; an option that is not there ends with 2.
+            said = subprocess.run([jobs.SOURCE / program, "--check", *arguments], text=True,
+                                  stdout=subprocess.DEVNULL, check=False)
+            assert said.returncode in (0, 1), command
+        elif program == "cmake":
+            assert arguments[arguments.index("--preset") + 1] in configured, command
+        else:
+            assert program == "apt-get"
+
+
+def test_a_long_summary_is_cut_where_its_blocks_are_closed(tmp_path):
+    sys.path.insert(0, str(jobs.SOURCE / "ci"))
+    import comment
+    text = "<details><summary>x</summary>\n\n```text\n" + "a line\n" * 20000 + "```\n</details>\n"
+    short = comment.shortened(text)
+    assert len(short) < 65536 and short.count("```") == 2
+    assert short.count("<details>") == short.count("</details>") == 1
+    assert comment.shortened("whole") == "whole"
+
+
+def test_a_wheel_is_installed(tmp_path, hub):
+    wheels = sorted(pathlib.Path(os.environ.get("PLUMBLINE_WHEELS", jobs.SOURCE / "dist"))
+                    .glob("plumbline_attention-*.whl"))
+    if not wheels:
+        pytest.skip("there is no wheel in dist/ (ci/wheel.sh)")
+    job = jobs.Job(tmp_path, None)
+    (job.work / "mine.toml").write_text(SUITE, encoding="utf-8")
+    inputs = {**INPUTS, "suites": "mine.toml", "wheel": str(wheels[-1].parent / "plumbline_*.whl")}
+    assert jobs.github(job, "schedule", inputs, hub)[0] == 0, job.said
+    assert f"{job.temporary}/plumbline-venv/bin/plumbline: plumbline 0." in job.said
