@@ -74,8 +74,8 @@ def _of_dlpack(array: Any) -> Contents:
     elif tensor.code in _DLPACK_WHOLE and tensor.bits == 8:
         dtype = _DLPACK_WHOLE[tensor.code]
     else:
-        raise TypeError(f"an array of DLPack type code {tensor.code} with {tensor.bits} bits is not "
-                        "accepted")
+        raise TypeError(f"an array of DLPack type code {tensor.code} with {tensor.bits} bits is "
+                        "not accepted")
     shape = tuple(tensor.shape[:tensor.ndim])
     item = tensor.bits // 8
     if 0 in shape:

@@ -28,13 +28,15 @@ class _Dump(ctypes.Structure):
 
 def _load() -> ctypes.CDLL:
     _machine.require()
-    path = os.environ.get("PLUMBLINE_CHECK_LIBRARY") or str(NATIVE / "lib" / "libplumbline_check.so")
+    path = (os.environ.get("PLUMBLINE_CHECK_LIBRARY")
+            or str(NATIVE / "lib" / "libplumbline_check.so"))
     try:
         # RTLD_LOCAL: what it is linked with stays its own, beside PyTorch's or NumPy's.
         library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
-        raise ImportError(f"plumbline's library cannot be loaded: {error}\n  remedy: pip install the "
-                          "wheel that ci/wheel.sh makes, or set PLUMBLINE_CHECK_LIBRARY") from None
+        raise ImportError(f"plumbline's library cannot be loaded: {error}\n  remedy: pip install "
+                          "the wheel that ci/wheel.sh makes, or set PLUMBLINE_CHECK_LIBRARY"
+                          ) from None
     library.plumbline_check_version.restype = ctypes.c_char_p
     answer = ctypes.POINTER(ctypes.c_void_p)
     library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]
@@ -42,7 +44,8 @@ def _load() -> ctypes.CDLL:
     library.plumbline_check_free.argtypes = [ctypes.c_void_p]
     library.plumbline_check_free.restype = None
     if library.plumbline_check_interface() < _INTERFACE:
-        raise ImportError(f"{path} is older than this package\n  remedy: install both from one wheel")
+        raise ImportError(f"{path} is older than this package\n  remedy: install both from one "
+                          "wheel")
     return library
 
 

@@ -1,7 +1,7 @@
 """The image of ci/container.sh: what it says of itself, and a run in it as its user.
 
-Of the newest wheel in dist/, or where there is none, of what this build installs. Buildah runs it
-by chroot, which needs root and no other rights."""
+Of a wheel in the folder PLUMBLINE_WHEELS (dist/), or where there is none, of what this build
+installs. Buildah runs it by chroot, which needs root and no other rights."""
 import json
 import os
 import pathlib
@@ -12,13 +12,14 @@ import tarfile
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+WHEELS = sorted(pathlib.Path(os.environ.get("PLUMBLINE_WHEELS", SOURCE / "dist"))
+                .glob("plumbline_attention-*.whl"))
 
 
 def said(*command):
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           check=False)
     return done.returncode, done.stdout
-
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
@@ -28,15 +29,15 @@ def archive(tmp_path_factory):
     if os.geteuid() != 0:
         pytest.skip("buildah's isolation by chroot needs root here")
     folder = tmp_path_factory.mktemp("image")
-    if list((SOURCE / "dist").glob("plumbline_attention-*.whl")):
-        of = []
+    if WHEELS:
+        of = ["--wheel", WHEELS[-1]]
     else:
         assert said("cmake", "--install", os.environ["PLUMBLINE_BUILD"], "--strip", "--prefix",
                     folder / "prefix")[0] == 0
         of = ["--prefix", folder / "prefix"]
     # The Debian root of an earlier test serves again: it is made in minutes.
     root = pathlib.Path(os.environ["PLUMBLINE_BUILD"]) / "tests" / "ci" / (
-        "prefix_root.tar" if of else "wheel_root.tar")
+        "wheel_root.tar" if WHEELS else "prefix_root.tar")
     code, text = said(SOURCE / "ci" / "container.sh", *of, "--root", root, "--out",
                       folder / "plumbline.oci.tar")
     if code == 3 and "made no Debian root" in text:
@@ -93,7 +94,7 @@ def test_a_run_in_the_image(run):
     assert code == 0 and "no failure in" in text, text
     code, text = run(*smoke, "--provider", "cpu:drop_last_key=1")
     assert code == 1, text
-    if list((SOURCE / "dist").glob("plumbline_attention-*.whl")):
+    if WHEELS:
         code, text = run("python3", "-c", "import numpy, plumbline")
         assert code == 0, text
     assert run("sh", "-c", "echo x > /usr/bin/x")[0] != 0, "the user may write where it must not"
