@@ -15,8 +15,8 @@ extern "C" {
 
 #define PLUMBLINE_CHECK_INTERFACE 1
 
-/* A tensor in host memory, contiguous, row major. Nothing is owned by the library, which only reads,
- * and only during the call. */
+/* A tensor in host memory, contiguous, row major. Nothing is owned by the library, which only
+ * reads, and only during the call. */
 typedef struct plumbline_check_tensor {
   const char* name;     /* "q", "out", "cu_seqlens", …: docs/dump-format.md */
   const char* dtype;    /* as safetensors spells it: "F32", "BF16", "F8_E4M3", "I32", "BOOL", … */

@@ -1,4 +1,4 @@
-"""libplumbline_check.so: what it exports, and what it does to a process that has other libraries."""
+"""libplumbline_check.so: what it exports, and whether a process has other libraries beside it."""
 import pathlib
 import subprocess
 import sys
@@ -39,8 +39,8 @@ def test_beside_pytorch_in_both_orders(order):
 
 def test_an_older_cpu_is_named():
     assert _machine._lacking("flags : fpu avx2 bmi1 bmi2 f16c fma movbe\n") == []
-    assert _machine._lacking("flags\t\t: fpu sse4_2 avx movbe\n") == ["avx2", "bmi1", "bmi2", "f16c",
-                                                                     "fma"]
+    lacking = _machine._lacking("flags\t\t: fpu sse4_2 avx movbe\n")
+    assert lacking == ["avx2", "bmi1", "bmi2", "f16c", "fma"]
     assert _machine._lacking("no such line") == []
 
 

@@ -6,7 +6,7 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 wheel="$1" limit="$2" python="${3:-python3}"
 cd /
-"$python" -c 'import platform, sys; print("Python", platform.python_version(), *platform.libc_ver())'
+"$python" -c 'import platform; print("Python", platform.python_version(), *platform.libc_ver())'
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
