@@ -4,7 +4,7 @@
 
     # [batch, heads, seq, dim] each
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    plumbline.assert_attention(out, q, k, v, causal=True, layout="padded_bhsd")
+    plumbline.assert_attention(out, q, k, v, is_causal=True, layout="bhsd")
 
 The output is compared with an fp64 reference made from q, k and v, in units of the rounding
 error that a kernel may make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or
@@ -70,6 +70,7 @@ def check(
     v: Array,
     *,
     causal: Union[None, bool, str] = None,
+    is_causal: Optional[bool] = None,
     window: Union[None, int, Tuple[int, int]] = None,
     scale: Optional[float] = None,
     cu_seqlens: Optional[Array] = None,
@@ -79,6 +80,12 @@ def check(
     seqlens_kv: Optional[Array] = None,
     page_table: Optional[Array] = None,
     mask: Optional[Array] = None,
+    attn_mask: Optional[Array] = None,
+    attn_bias: Optional[Array] = None,
+    alibi_slopes: Optional[Array] = None,
+    sinks: Optional[Array] = None,
+    softcap: Optional[float] = None,
+    enable_gqa: Optional[bool] = None,
     lse: Optional[Array] = None,
     lse_base: Union[None, str, int] = None,
     q_scale: Union[None, float, Array] = None,
@@ -93,15 +100,23 @@ def check(
 ) -> Report:
     """Judges `out` = softmax(q k^T * scale) v against fp64.
 
-    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim]
-        ("padded_bhsd"), ragged [total, heads, dim] with cu_seqlens, paged k and v
-        [page, token, heads, dim] ("paged_nhd") or [page, heads, token, dim] ("paged_hnd") with
-        page_table and seqlens_kv. State `layout` where several would fit.
+    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd", "bshd") or
+        [batch, heads, seq, dim] ("padded_bhsd", "bhsd", as PyTorch's), ragged
+        [total, heads, dim] with cu_seqlens, paged k and v [page, token, heads, dim] ("paged_nhd")
+        or [page, heads, token, dim] ("paged_hnd") with page_table and seqlens_kv. State `layout`
+        where several would fit.
     causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True
         where queries and keys are equally many.
+    is_causal, attn_mask, enable_gqa: as scaled_dot_product_attention of PyTorch takes them, but
+        that grouped heads are refused only where enable_gqa is False. is_causal is "top_left";
+        attn_mask, which broadcasts to [batch, heads, seq_q, seq_kv], stands for `mask` where it is
+        boolean and for `attn_bias` where it is of floats.
     window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
         left part.
     mask: boolean array, True where a key is seen.
+    attn_bias: what is added to the scaled logits. alibi_slopes: of ALiBi, [heads] or
+        [batch, heads]. sinks: [heads], a logit without a value. softcap: c of
+        c * tanh(logit / c). See docs/dump-format.md.
     lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults
         of the softmax's denominator can be seen.
     q_scale, k_scale, v_scale: of fp8 arrays, the factors that turn what is stored into numbers: a
@@ -122,23 +137,41 @@ def check(
     return _report(_library.check(name or "attention", tensors, stated))
 
 
+_Message = Union[None, str, Callable[[str], str]]
+
+
+def _require_rounding(report: Report, msg: _Message) -> None:
+    """Raises AssertionError otherwise, with `msg` as torch.testing.assert_close takes it."""
+    __tracebackhide__ = True
+    if report.answer != ROUNDING:
+        if msg is None:
+            msg = report.text
+        raise AssertionError(msg(report.text) if callable(msg) else msg)
+
+
 def _arguments_of(judge: Callable[_Question, Report]
                   ) -> Callable[[Callable[..., None]], Callable[_Question, None]]:
     """Gives a function the signature of `judge`."""
     def give(function: Callable[..., None]) -> Callable[_Question, None]:
-        signature = inspect.signature(judge).replace(return_annotation="None")
+        signature = inspect.signature(judge)
+        *named, attributes = signature.parameters.values()
+        msg = inspect.Parameter("msg", inspect.Parameter.KEYWORD_ONLY, default=None,
+                                annotation=_Message)
+        signature = signature.replace(parameters=[*named, msg, attributes],
+                                      return_annotation="None")
         setattr(function, "__signature__", signature)
         return function
     return give
 
 
 @_arguments_of(check)
-def assert_attention(*arguments: Any, **question: Any) -> None:
+def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
     UNDECIDED raises, too: only a looser spec than the stated one explains the output, or, where
     none is stated, only a kernel that rounds S, or a limit kept by less than a tenth. The text says
-    what would decide it. The arguments are those of `check`.
+    what would decide it. The arguments are those of `check`, and `msg`, as that of
+    torch.testing.assert_close: a text instead, or a function that makes one of the text.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
@@ -146,9 +179,7 @@ def assert_attention(*arguments: Any, **question: Any) -> None:
                                        causal="bottom_right", lse=lse, spec="FlashAttention-2")
     """
     __tracebackhide__ = True
-    report = check(*arguments, **question)
-    if report.answer != ROUNDING:
-        raise AssertionError(report.text)
+    _require_rounding(check(*arguments, **question), msg)
 
 
 def check_merge(
@@ -182,12 +213,10 @@ def check_merge(
 
 
 @_arguments_of(check_merge)
-def assert_merge(*arguments: Any, **question: Any) -> None:
+def assert_merge(*arguments: Any, msg: _Message = None, **question: Any) -> None:
     """As assert_attention, for check_merge."""
     __tracebackhide__ = True
-    report = check_merge(*arguments, **question)
-    if report.answer != ROUNDING:
-        raise AssertionError(report.text)
+    _require_rounding(check_merge(*arguments, **question), msg)
 
 
 def diff(
@@ -235,7 +264,11 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
         plumbline.save("decode.safetensors", out=out, q=q, k=k, v=v, lse=lse, causal="bottom_right",
                        layout="padded_bshd")
     """
-    tensors, stated = _dump(dict(question, q=q, k=k, v=v, out=out), {})
+    _write_dump(path, *_dump(dict(question, q=q, k=k, v=v, out=out), {}))
+
+
+def _write_dump(path: Union[str, "os.PathLike[str]"], tensors: dict, stated: dict) -> None:
+    """As safetensors; the attributes are its metadata."""
     header: dict = {"__metadata__": stated} if stated else {}
     begin = 0
     for key, (dtype, shape, data) in tensors.items():
@@ -249,10 +282,17 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
 _SCALES = ("q_scale", "k_scale", "v_scale")
-_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", "partial_out", "partial_lse",
-            *_LENGTHS, *_SCALES)
+_TENSORS = ("q", "k", "v", "out", "lse", "mask", "attn_bias", "alibi_slopes", "sinks",
+            "page_table", "partial_out", "partial_lse", *_LENGTHS, *_SCALES)
+# Numbers and lists of numbers will do: fp32 is made of them.
+_FLOATS = (*_SCALES, "alibi_slopes", "sinks")
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
           "softcap", "scale_block")
+_OF_TORCH = ("is_causal", "attn_mask", "enable_gqa")
+_LAYOUTS = {"bshd": "padded_bshd", "bhsd": "padded_bhsd"}
+# Where the heads stand in q and in k.
+_HEADS = {"padded_bshd": (-2, -2), "padded_bhsd": (-3, -3), "ragged": (-2, -2),
+          "paged_nhd": (-2, -2), "paged_hnd": (-2, -3)}
 _CAUSAL = {
     "top_left": ("mask", "causal_top_left"),
     "bottom_right": ("mask", "causal_bottom_right"),
@@ -260,18 +300,80 @@ _CAUSAL = {
 }
 
 
+def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
+    """is_causal in our word, and whether grouped heads may be; attn_mask stays."""
+    asked = dict(asked)
+    for key in ("is_causal", "enable_gqa"):
+        if not isinstance(asked.get(key, False), (bool, numpy.bool_)):
+            raise TypeError(f"{key}={asked[key]!r} is neither True nor False, as PyTorch's is"
+                            + ('; causal="bottom_right" names the other corner'
+                               if key == "is_causal" else ""))
+    if "attn_mask" in asked:
+        for other in ("mask", "attn_bias"):
+            if other in asked:
+                raise TypeError(f"attn_mask and {other} are both given: attn_mask stands for mask "
+                                "(booleans) or attn_bias (floats); pass mask and attn_bias alone")
+    if "is_causal" in asked:
+        if "causal" in asked:
+            raise TypeError('is_causal and causal are both given: is_causal=True is '
+                            'causal="top_left"; leave one out')
+        asked["causal"] = "top_left" if asked.pop("is_causal") else False
+        if asked["causal"] and "attn_mask" in asked:
+            raise ValueError("is_causal=True with an attn_mask is refused by PyTorch, too: put the "
+                             'triangle into attn_mask, or state causal="top_left" beside it, '
+                             "where both hide keys")
+    return asked, bool(asked.pop("enable_gqa", True))
+
+
+def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
+    """The tensor that attn_mask stands for, and its name. Its last extents are queries and keys,
+    whatever their sizes; those that it lacks are 1."""
+    dtype, shape, contents = _tensor("attn_mask", array)
+    if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
+        raise ValueError(f"attn_mask has dtype {dtype}: PyTorch takes booleans, True = seen, or "
+                         "floats, which are added to the logits; integers, 1 = seen, are for mask=")
+    return ("mask" if dtype == "BOOL" else "attn_bias",
+            (dtype, (1,) * (4 - len(shape)) + tuple(shape), contents))
+
+
+def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) -> None:
+    """For enable_gqa=False. Without a layout, heads that are equal in any will do: where another
+    fits, too, the layout has to be stated anyway."""
+    if "q" not in tensors or "k" not in tensors:
+        return
+
+    def heads(name: str, axis: int) -> int:
+        shape = tensors[name][1]
+        return shape[axis] if len(shape) > 2 else 1
+
+    counts = [(heads("q", q), heads("k", k)) for q, k in
+              ([_HEADS[layout]] if layout in _HEADS else _HEADS.values())]
+    if all(q != k for q, k in counts):
+        # PyTorch's own layout is the last that is padded.
+        q, k = counts[0] if layout else counts[1]
+        raise ValueError(f"enable_gqa=False, but q has {q} heads and k has {k}: state "
+                         "enable_gqa=True or leave it out, which takes grouped heads too, or "
+                         "repeat the heads of k and v")
+
+
 def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
           keep_base: bool = False) -> Tuple[dict, dict]:
     """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
     out, and lse_base without an LSE unless `keep_base`."""
     tensors, stated = {}, {}
-    for key, value in {**question, **more}.items():
-        if value is None or key == "name" or (key == "causal" and value is False):
+    asked = {key: value for key, value in {**question, **more}.items() if value is not None}
+    asked, grouped = _without_words_of_torch(asked)
+    for key, value in asked.items():
+        if key == "name" or (key == "causal" and value is False):
             continue
         if key in _TENSORS:
-            if key in _SCALES and isinstance(value, (int, float)):
+            if key in _FLOATS and isinstance(value, (int, float, list, tuple)):
                 value = numpy.float32(value)
             tensors[key] = _tensor(key, value)
+        elif key == "attn_mask":
+            tensors.update([_mask_of_torch(value)])
+        elif key == "layout":
+            stated[key] = _LAYOUTS.get(value, str(value))
         elif key in _WORDS:
             stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)
         elif key == "causal":
@@ -285,10 +387,12 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
         elif key == "lse_base":
             stated["lse_base"] = str(value)
         else:
-            known = ", ".join((*_TENSORS, "causal", "window", "lse_base", *_WORDS))
+            known = ", ".join((*_TENSORS, "causal", "window", "lse_base", *_WORDS, *_OF_TORCH))
             raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
     if "lse" not in tensors and not keep_base:
         stated.pop("lse_base", None)
+    if not grouped:
+        _require_equal_heads(tensors, stated.get("layout"))
     return tensors, stated
 
 

@@ -1,8 +1,10 @@
 """An attention in fp64, rounded once to the output dtype: what a perfect kernel writes.
-And the build's program."""
+The build's program, and pytest with the package's plugin."""
 import os
 import pathlib
+import shutil
 import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -49,3 +51,43 @@ def plumbline_program():
     program = pathlib.Path(os.environ["PLUMBLINE_BIN"]) / "plumbline"
     return (lambda *arguments: subprocess.run([program, *arguments], capture_output=True, text=True,
                                               check=False))
+
+
+def write_entry_points(folder):
+    """What an installation of the package tells pytest of its plugin; `folder` goes to the path."""
+    tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    pyproject = pathlib.Path(__file__).resolve().parents[2] / "pyproject.toml"
+    project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
+    information = folder / "plumbline_attention-0.dist-info"
+    information.mkdir(parents=True)
+    lines = [f"{name} = {module}" for name, module in project["entry-points"]["pytest11"].items()]
+    (information / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]), "utf-8")
+    (information / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0\n", "utf-8")
+    return folder
+
+
+def path_of_python(*folders):
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+@pytest.fixture
+def suite_of_tests(tmp_path):
+    """Writes files into a project of its own and runs pytest there: suite(files, *arguments), with
+    `environment`. The project has this file as fp64.py."""
+    site, project = write_entry_points(tmp_path / "site"), tmp_path / "project"
+    project.mkdir()
+    shutil.copy(__file__, project / "fp64.py")
+
+    def run(files, *arguments, environment=None):
+        for name, text in files.items():
+            (project / name).write_text(text, encoding="utf-8")
+        variables = {**os.environ, "PYTHONPATH": path_of_python(site, project),
+                     "PLUMBLINE": str(pathlib.Path(os.environ["PLUMBLINE_BIN"]) / "plumbline"),
+                     **(environment or {})}
+        return subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=project,
+                              env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+
+    run.project = project
+    return run

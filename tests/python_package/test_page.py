@@ -1,8 +1,8 @@
 """Pages about the Python package, executed from an empty directory exactly as written.
 
-A ```python block is the file that the text before it names last in backquotes; in ```console
-blocks a line "$ command" is run, and the lines behind it must stand in its output, in that
-order, each at the beginning of a line.
+A ```python or ```toml block is the file that the text before it names last in backquotes; in
+```console blocks a line "$ command" is run, and the lines behind it must stand in its output, in
+that order, each at the beginning of a line.
 """
 import os
 import pathlib
@@ -11,9 +11,11 @@ import subprocess
 import sys
 
 import pytest
+from conftest import path_of_python, write_entry_points
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SUFFIX = {"python": "py", "toml": "toml"}
 
 
 def commands(block):
@@ -23,30 +25,32 @@ def commands(block):
         yield command, expected
 
 
-def run(command, directory):
+def run(command, directory, site):
     directories = (str(pathlib.Path(sys.executable).parent), os.environ["PLUMBLINE_BIN"],
                    os.environ["PATH"])
     programs = os.pathsep.join(directories)
-    environment = {**os.environ, "PATH": programs}
+    environment = {**os.environ, "PATH": programs, "PYTHONPATH": path_of_python(site)}
     return subprocess.run(["bash", "-c", command], cwd=directory, env=environment, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
 
 
 @pytest.mark.parametrize("name, commands_of_it, needs", [
     ("is-it-rounding.md", 6, "torch"), ("start/outputs-differ.md", 3, "ml_dtypes"),
-    ("start/pytest.md", 1, "numpy")])
-def test_the_page_does_what_it_says(tmp_path, name, commands_of_it, needs):
-    pytest.importorskip(needs)
+    ("start/pytest.md", 1, "numpy"), ("pytest.md", 6, "torch xdist")])
+def test_the_page_does_what_it_says(tmp_path, tmp_path_factory, name, commands_of_it, needs):
+    for module in needs.split():
+        pytest.importorskip(module)
     page = (DOCS / name).read_text(encoding="utf-8")
+    site = write_entry_points(tmp_path_factory.mktemp("site"))
     ran = []
     for block in BLOCK.finditer(page):
         language, text = block.groups()
-        if language == "python":
-            file = re.findall(r"`([\w.]+\.py)`", page[: block.start()])[-1]
+        if language in SUFFIX:
+            file = re.findall(rf"`([\w.]+\.{SUFFIX[language]})`", page[: block.start()])[-1]
             (tmp_path / file).write_text(text, encoding="utf-8")
             continue
         for command, expected in commands(text):
-            output = run(command, tmp_path)
+            output = run(command, tmp_path, site)
             rest = output.splitlines()
             for line in expected:
                 found = [i for i, printed in enumerate(rest) if printed.startswith(line)]

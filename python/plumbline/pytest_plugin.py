@@ -1,0 +1,366 @@
+"""The pytest plugin: defaults of a project, dumps of what failed, suites as parameters.
+
+docs/pytest.md is its page. pytest finds it by the entry point of the installed package.
+"""
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import os
+import pathlib
+import re
+import shlex
+import uuid
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+import pytest
+
+import plumbline
+
+from . import _suite_cases
+
+_CASES_OF = "plumbline_suite"
+
+# The project's defaults: their keys in [tool.plumbline], with "plumbline_" before them in pytest's
+# own configuration.
+_KEYS = {
+    "layout": "layout of q, k, v and out where a test states none, such as padded_bhsd",
+    "spec": "what the kernels under test round, such as FlashAttention-2",
+    "causal": "top_left, bottom_right, true or false where a test states nothing of the kind",
+    "lse_base": "base of the LSEs: e or 2",
+    "dumps": "folder of the dumps of failures; none: no dumps",
+}
+# A word of the left that a test states takes the place of those defaults.
+_INSTEAD = {"is_causal": ("causal",), "attn_mask": ("causal",)}
+
+
+class Settings:
+    """The defaults of a project, and where they come from."""
+
+    def __init__(self, values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+        self.values, self.sources = dict(values), dict(sources)
+
+    def of_question(self, *keys: str) -> Dict[str, Any]:
+        return {key: self.values[key] for key in keys if key in self.values}
+
+    def __str__(self) -> str:
+        stated = self.of_question("layout", "spec", "causal", "lse_base")
+        if not stated:
+            return "no defaults"
+        words = ", ".join(f"{key}={value}" for key, value in stated.items())
+        return f"{words} ({' and '.join(sorted({self.sources[key] for key in stated}))})"
+
+
+def _refused(where: str, key: str, value: Any, remedy: str) -> pytest.UsageError:
+    return pytest.UsageError(f"{where}: {key} = {value!r} is not known\n  remedy: {remedy}")
+
+
+def _checked(where: str, key: str, value: Any) -> Any:
+    """The value as `plumbline.check` takes it."""
+    if key == "causal":
+        words = {"true": True, "false": False, "top_left": "top_left",
+                 "bottom_right": "bottom_right"}
+        if str(value).lower() not in words:
+            raise _refused(where, key, value, f"one of {', '.join(words)}")
+        return words[str(value).lower()]
+    if key == "lse_base":
+        if str(value) not in ("e", "2"):
+            raise _refused(where, key, value, "e or 2")
+        return str(value)
+    if key == "dumps" and value is False:
+        return "none"
+    if not isinstance(value, str):
+        raise _refused(where, key, value, "a text in quotes")
+    if key == "layout":
+        known = (*plumbline._HEADS, *plumbline._LAYOUTS)
+        if value not in known:
+            near = difflib.get_close_matches(value, known, 1)
+            question = f"did you mean {near[0]}? " if near else ""
+            raise _refused(where, key, value, f"{question}One of {', '.join(known)}")
+    return value
+
+
+def _table_of(path: pathlib.Path) -> Mapping[str, Any]:
+    """[tool.plumbline] of a pyproject.toml."""
+    if not path.is_file():
+        return {}
+    try:
+        import tomllib
+    except ImportError:
+        try:
+            import tomli as tomllib  # before Python 3.11
+        except ImportError:
+            return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("plumbline", {})
+    except ValueError as error:
+        raise pytest.UsageError(f"{path}: {error}") from None
+    if not isinstance(table, dict):
+        raise pytest.UsageError(f"{path}: tool.plumbline is not a table\n"
+                                "  remedy: begin it with the line [tool.plumbline]")
+    return table
+
+
+def _settings(config: pytest.Config) -> Settings:
+    values: Dict[str, Any] = {}
+    sources: Dict[str, str] = {}
+    path = config.rootpath / "pyproject.toml"
+    for key, value in _table_of(path).items():
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1, 0.5)
+            remedy = f"did you mean {near[0]}? " if near else ""
+            raise pytest.UsageError(f"{path}: [tool.plumbline] has the unknown key {key!r}\n"
+                                    f"  remedy: {remedy}The keys are {', '.join(_KEYS)}")
+        values[key] = _checked(f"{path}: [tool.plumbline]", key, value)
+        sources[key] = path.name
+    for key in _KEYS:
+        value = config.getini("plumbline_" + key)
+        if value:
+            where = config.inipath or config.rootpath
+            values[key] = _checked(str(where), key, value)
+            sources[key] = where.name
+    return Settings(values, sources)
+
+
+class Dumps:
+    """The folder of the failures of a run. The name of a file has the test, the worker, the run and
+    a number, so that no two of a run are one, and those of earlier runs are known."""
+
+    def __init__(self, folder: pathlib.Path, config: pytest.Config) -> None:
+        self.folder = folder
+        self._config = config
+        self._shown_from = pathlib.Path(config.invocation_params.dir)
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
+        self._run = f".{hashlib.sha1(run.encode()).hexdigest()[:6]}."
+        self._mine = f"{self._run}{worker}."
+        self._failures: Dict[str, int] = {}
+        self._written: Dict[str, List[pathlib.Path]] = {}
+
+    @staticmethod
+    def _stem(nodeid: str) -> str:
+        words = re.sub(r"[^A-Za-z0-9_=]+", "-", nodeid).strip("-")
+        return f"{words[-120:]}-{hashlib.sha1(nodeid.encode()).hexdigest()[:8]}"
+
+    @functools.cached_property
+    def _of_earlier_runs(self) -> Dict[str, List[pathlib.Path]]:
+        """By the stem, which has no dot."""
+        found: Dict[str, List[pathlib.Path]] = {}
+        if self.folder.is_dir():
+            for path in self.folder.glob("*.safetensors"):
+                if self._run not in path.name:
+                    found.setdefault(path.name.partition(".")[0], []).append(path)
+        return found
+
+    def forget_earlier_runs(self, nodeid: str) -> None:
+        self._remove(self._of_earlier_runs.pop(self._stem(nodeid), []))
+
+    def forget_this_run(self, nodeid: str) -> None:
+        self._remove(self._written.pop(nodeid, []))
+
+    @staticmethod
+    def _remove(paths: List[pathlib.Path]) -> None:
+        for path in paths:
+            try:
+                path.unlink()
+            except OSError:  # by another run, or where nothing may be removed
+                pass
+
+    def keep(self, nodeid: str, tensors: dict, stated: dict) -> str:
+        """Writes a dump; the lines that the failure's message ends with."""
+        number = self._failures[nodeid] = self._failures.get(nodeid, 0) + 1
+        path = self.folder / f"{self._stem(nodeid)}{self._mine}{number}.safetensors"
+        try:
+            self._make_folder()
+            plumbline._write_dump(path, tensors, stated)
+        except OSError as error:
+            return f"no dump was written: {error}\n  remedy: --plumbline-dumps DIR, or " \
+                   "--plumbline-no-dumps"
+        self._written.setdefault(nodeid, []).append(path)
+        return ("what was judged is kept; look at it again with\n    plumbline check "
+                + shlex.quote(self.shown(path)))
+
+    def _make_folder(self) -> None:
+        cache = getattr(self._config, "cache", None)
+        if cache is not None and self.folder == _folder_in_cache(self._config):
+            cache.mkdir("plumbline")  # with what keeps the folder out of Git
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def shown(self, path: pathlib.Path) -> str:
+        try:
+            return str(path.relative_to(self._shown_from))
+        except ValueError:
+            return str(path)
+
+
+def _folder_in_cache(config: pytest.Config) -> Optional[pathlib.Path]:
+    if getattr(config, "cache", None) is None:  # -p no:cacheprovider
+        return None
+    cache = os.path.expandvars(os.path.expanduser(config.getini("cache_dir")))
+    return config.rootpath / cache / "d" / "plumbline"
+
+
+def _dumps(config: pytest.Config, settings: Settings) -> Tuple[Optional[Dumps], str]:
+    """None where none are kept, and what the header says."""
+    if config.getoption("plumbline_no_dumps"):
+        return None, "dumps of failures: none"
+    typed, stated = config.getoption("plumbline_dumps"), settings.values.get("dumps")
+    if typed:
+        folder: Optional[pathlib.Path] = pathlib.Path(config.invocation_params.dir) / typed
+    elif stated == "none":
+        return None, f"dumps of failures: none ({settings.sources['dumps']})"
+    else:
+        folder = config.rootpath / stated if stated else _folder_in_cache(config)
+    if folder is None:
+        return None, "dumps of failures: none, for want of pytest's cache; --plumbline-dumps DIR"
+    dumps = Dumps(folder, config)
+    return dumps, f"dumps of failures: {dumps.shown(folder)}"
+
+
+class AttentionJudge:
+    """check, diff, assert_attention and assert_merge of plumbline with the project's defaults,
+    which arguments of the call go before; what fails an assertion is dumped."""
+
+    def __init__(self, settings: Settings, dumps: Optional[Dumps], nodeid: str) -> None:
+        self._settings, self._dumps, self._nodeid = settings, dumps, nodeid
+
+    def _question(self, stated: Mapping[str, Any], *keys: str) -> Dict[str, Any]:
+        """None is not stated, as in `check`."""
+        stated = {key: value for key, value in stated.items() if value is not None}
+        defaults = self._settings.of_question(*keys)
+        for word, instead in _INSTEAD.items():
+            if word in stated:
+                defaults = {key: defaults[key] for key in defaults if key not in instead}
+        return {**defaults, **stated}
+
+    def check(self, out: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
+        """As plumbline.check. Nothing is dumped."""
+        return plumbline.check(out, q, k, v, **self._question(question, "layout", "spec", "causal",
+                                                              "lse_base"))
+
+    def diff(self, a: Any, b: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
+        """As plumbline.diff; `spec` of the project is that of both sides. Nothing is dumped."""
+        asked = self._question(question, "layout", "causal", "lse_base")
+        if "spec" in self._settings.values:
+            for side in ("spec_a", "spec_b"):
+                asked.setdefault(side, self._settings.values["spec"])
+        return plumbline.diff(a, b, q, k, v, **asked)
+
+    def assert_attention(self, out: Any, q: Any, k: Any, v: Any, *, msg: Any = None,
+                         **question: Any) -> None:
+        """As plumbline.assert_attention."""
+        __tracebackhide__ = True
+        asked = self._question(question, "layout", "spec", "causal", "lse_base")
+        self._assert(plumbline.check(out, q, k, v, **asked), msg,
+                     {**asked, "out": out, "q": q, "k": k, "v": v})
+
+    def assert_merge(self, out: Any, partial_out: Any, partial_lse: Any, *, msg: Any = None,
+                     **question: Any) -> None:
+        """As plumbline.assert_merge; of the defaults lse_base alone is for merges."""
+        __tracebackhide__ = True
+        asked = self._question(question, "lse_base")
+        self._assert(plumbline.check_merge(out, partial_out, partial_lse, **asked), msg,
+                     {**asked, "out": out, "partial_out": partial_out, "partial_lse": partial_lse})
+
+    def assert_case(self, case: "_suite_cases.Case", out: Any, *, msg: Any = None,
+                    **question: Any) -> None:
+        """As assert_attention, with the question of `plumbline_case`. `question` is what a suite
+        leaves to the kernel: lse, lse_base, spec, padded_rows. Judged is what was handed out: q, k
+        and v in which the kernel wrote are made again."""
+        __tracebackhide__ = True
+        q, k, v, stated = case.pristine()
+        asked = {**self._question(question, "spec", "lse_base"), **stated, "name": case.id}
+        for key in question.keys() & stated.keys():
+            raise TypeError(f"assert_case() takes {key} from the suite ({case.id}): leave it out, "
+                            "or call assert_attention")
+        self._assert(plumbline.check(out, q, k, v, **asked), msg,
+                     {**asked, "out": out, "q": q, "k": k, "v": v})
+
+    def _assert(self, report: plumbline.Report, msg: Any, judged: Mapping[str, Any]) -> None:
+        __tracebackhide__ = True
+        try:
+            plumbline._require_rounding(report, msg)
+        except AssertionError as failure:
+            if self._dumps is None:
+                raise
+            dump = plumbline._dump(judged, {}, keep_base="partial_lse" in judged)
+            kept = self._dumps.keep(self._nodeid, *dump)
+            text = str(failure).rstrip("\n")
+        else:
+            return
+        raise AssertionError(f"{text}\n{kept}")
+
+
+class _Plugin:
+    """What a session knows: one for each process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.settings = _settings(config)
+        self.dumps, self.dumps_words = _dumps(config, self.settings)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
+        outcome = yield
+        report = outcome.get_result()
+        judged = "attention_judge" in getattr(item, "fixturenames", ())
+        if self.dumps is not None and judged and report.when == "call" and report.passed:
+            self.dumps.forget_this_run(item.nodeid)
+
+    def pytest_report_header(self) -> str:
+        return f"plumbline {plumbline.__version__}: {self.settings}; {self.dumps_words}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("plumbline", "attention, judged by plumbline")
+    group.addoption("--plumbline-dumps", metavar="DIR", default=None,
+                    help="folder for the dumps of failures (default: plumbline_dumps, else "
+                    "d/plumbline in pytest's cache)")
+    group.addoption("--plumbline-no-dumps", action="store_true", help="dump nothing")
+    for key, what in _KEYS.items():
+        parser.addini("plumbline_" + key, what, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{_CASES_OF}(suite, kernel=None, match=None, exclude=None, tier=None): a test "
+        "for each case of a suite of plumbline, with the fixture plumbline_case")
+    config.pluginmanager.register(_Plugin(config), "plumbline_session")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "plumbline_case" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker(_CASES_OF)
+    try:
+        if marker is None:
+            raise _suite_cases.Unusable(
+                "the fixture plumbline_case needs a suite: mark the test with "
+                f'@pytest.mark.{_CASES_OF}("mine.toml", kernel="mine/softmax")')
+        asked = _suite_cases.asked(metafunc.definition.path.parent, metafunc.config.rootpath,
+                                   *marker.args, **marker.kwargs)
+        found = _suite_cases.listed(asked)
+    except (_suite_cases.Unusable, TypeError) as error:
+        raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from None
+    metafunc.parametrize("plumbline_case", found, ids=[one.id for one in found], indirect=True)
+
+
+@pytest.fixture
+def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
+    """plumbline's check, diff, assert_attention, assert_merge and assert_case with the project's
+    defaults."""
+    plugin = request.config.pluginmanager.get_plugin("plumbline_session")
+    if plugin.dumps is not None:
+        plugin.dumps.forget_earlier_runs(request.node.nodeid)
+    return AttentionJudge(plugin.settings, plugin.dumps, request.node.nodeid)
+
+
+@pytest.fixture
+def plumbline_case(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> "_suite_cases.Case":
+    """A case of the suite of @pytest.mark.plumbline_suite: q, k, v and the question."""
+    try:
+        return _suite_cases.inputs_of(request.param, tmp_path)
+    except _suite_cases.Unsupported as reason:
+        pytest.skip(str(reason))
+    except _suite_cases.Unusable as error:
+        pytest.fail(str(error), pytrace=False)
