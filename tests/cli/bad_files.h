@@ -144,8 +144,8 @@ inline void write_dumps(const std::filesystem::path& to) {
   put("other_dim", dump(dim, bshd));
   put("bad_layout", dump(four, "\"layout\":\"bhsdd\""));
   put("misspelt", dump(four, bshd + ",\"casual\":\"true\""));
-  put("mask_causal", dump(four, bshd + ",\"mask\":\"causal\""));
-  put("is_causal", dump(four, bshd + ",\"is_causal\":\"True\""));
+  put("mask_unknown", dump(four, bshd + ",\"mask\":\"triangular\""));
+  put("is_causal", dump(four, bshd + ",\"is_causal\":\"perhaps\""));
 }
 
 // Databases that are none, of another program, and of a plumbline to come (PRAGMA user_version lies
