@@ -85,6 +85,7 @@ class Gathering {
       std::stable_sort(news.cases.begin(), news.cases.end(), [&](std::size_t a, std::size_t b) {
         return weight((*report_.outcomes)[a].judgement) > weight((*report_.outcomes)[b].judgement);
       });
+      tell_of_lead(news);
     }
     std::stable_sort(all_.begin(), all_.end(), [](const News& a, const News& b) {
       return std::pair(a.kind, b.size()) < std::pair(b.kind, a.size());
@@ -125,10 +126,16 @@ class Gathering {
     const bool is_first = news.cases.empty();
     add_value(news.dtype, std::string(name(stored.outcome.c.problem.dtype)), is_first);
     add_value(news.arch, arch_of_case(report_, stored.outcome), is_first);
-    if (is_first && !stored.judgement.findings.empty())
-      news.text = stored.judgement.findings.front().text;
-    if (is_first && is_time) news.title = news.text;
     news.cases.push_back(i);
+  }
+
+  // Cases of one cause have figures of their own: those that are told are the lead's.
+  void tell_of_lead(News& news) const {
+    if (news.cases.empty()) return;
+    const auto& findings = (*report_.outcomes)[news.cases.front()].judgement.findings;
+    if (findings.empty()) return;
+    news.text = findings.front().text;
+    if (std::all_of(findings.begin(), findings.end(), is_of_time)) news.title = news.text;
   }
 
   template <class Stored>

@@ -21,6 +21,10 @@
 namespace plumbline {
 namespace {
 
+// Percent of a limit of an error that is no number or without bound, which JSON cannot hold
+// (harness/report/page/src/format.ts has the same).
+constexpr double beyond_every_limit = 1e15;
+
 constexpr std::size_t most_not_fine = 500, most_near = 200;
 
 std::string_view outlook_of(Verdict verdict) {
@@ -305,9 +309,9 @@ class Writer {
       return outcome(i).status == Status::ok ? std::optional(value) : std::nullopt;
     };
     number("percent_of_limit", [&](std::size_t i) {
-      return if_ok(i, std::isnan(outcomes[i].judgement.percent_of_limit)
-                          ? 9999
-                          : std::min(9999.0, outcomes[i].judgement.percent_of_limit));
+      const double percent = outcomes[i].judgement.percent_of_limit;
+      return if_ok(
+          i, std::isnan(percent) ? beyond_every_limit : std::min(beyond_every_limit, percent));
     });
     number("rms", [&](std::size_t i) { return if_ok(i, outcome(i).errors.rms); });
     number("peak", [&](std::size_t i) { return if_ok(i, outcome(i).errors.peak); });

@@ -101,6 +101,106 @@ for (const { case: id, expected: cause } of expected.causes)
     await close();
   });
 
+const id_of = (row) => {
+  const column = report.cases.find(({ name }) => name === "case_id");
+  return column.words[column.places[row]];
+};
+const case_of = (id) => `#panel=case&case=${encodeURIComponent(id)}`;
+
+test("a case says which heads are wrong, and whether it is rounding", async () => {
+  const broken = report.details.find(({ reproduce }) => reproduce.includes("cpu/split_kv"));
+  const { page, close } = await opened({ hash: case_of(id_of(broken.row)) });
+  const whole = await text(page);
+  assert.match(whole, /All 4 heads are wrong; worst: head \d \([\d.]+ sigma\) and \d \(/);
+  assert.match(whole, /No: \d+ of [\d,]+ errors lie beyond .4\.9 sigma, where [\d.e-]+ are expected/);
+  assert.match(whole, /^cpu\/split_kv: /, "whose it is comes first");
+  assert.equal(await page.locator("main .legend", { hasText: "fails" }).count(), 1, "legend once");
+  await go(page, case_of(expected.causes[0].case));
+  assert.match(await text(page), /Heads 1 and 4 of 6 are wrong in all 3 samples; worst: head/);
+  const near = report.details.find(({ picture, findings }) =>
+    picture?.outside === 0 && findings.length === 0);
+  await go(page, case_of(id_of(near.row)));
+  assert.match(await text(page), /Yes: the histogram keeps to the curve/);
+  await close();
+});
+
+test("a head over its limit is red, and the worse the more it stands out", async () => {
+  for (const scheme of ["light", "dark"]) {
+    const { page, close } = await opened({ scheme, hash: case_of(expected.causes[0].case) });
+    const [over, far, huge, around] = await page.evaluate(() =>
+      [".step-over", ".step-far", ".step-huge", ".card"].map((name) => {
+        const painted = new OffscreenCanvas(1, 1).getContext("2d");
+        painted.fillStyle = getComputedStyle(document.querySelector(`main ${name}`)).backgroundColor;
+        painted.fillRect(0, 0, 1, 1);
+        return [...painted.getImageData(0, 0, 1, 1).data];
+      }));
+    for (const [red, green, blue] of [over, far, huge])
+      assert.ok(red > 1.3 * green && red > 1.3 * blue, `${red} ${green} ${blue}, ${scheme}`);
+    const bright = ([red, green, blue]) => 0.2126 * (red / 255) ** 2.2 +
+      0.7152 * (green / 255) ** 2.2 + 0.0722 * (blue / 255) ** 2.2;
+    const contrasts = [over, far, huge].map((step) => {
+      const [low, high] = [bright(step), bright(around)].sort((a, b) => a - b);
+      return (high + 0.05) / (low + 0.05);
+    });
+    assert.deepEqual(contrasts, [...contrasts].sort((a, b) => a - b), scheme);
+    await close();
+  }
+});
+
+test("a slower case is told of by its time", async () => {
+  const { page, close } = await opened({ hash: case_of(expected.slower[0]) });
+  assert.match(await page.locator(".verdict-line").first().innerText(),
+    /^. slower: [\d.]+ times its usual time; .*its error is fine, at \d+ % of the limit/);
+  assert.equal(await page.locator(".verdict-line .mark-failure").count(), 0);
+  const titles = await page.locator("main .card > h2").allInnerTexts();
+  assert.equal(titles[0], "Over the nights");
+  assert.match(await page.locator("main figure svg").first().innerHTML(), /time \/ sentinel/);
+  assert.match(await page.locator("abbr").first().getAttribute("title"), /fixed piece of work/);
+  await close();
+});
+
+test("the news say since when, and what is new", async () => {
+  for (const width of [360, 1280]) {
+    const { page, close } = await opened({ width });
+    const items = page.locator(".news-where");
+    assert.match(await items.first().innerText(), /^still\s*since night 2027-01-05 . 4 cases/);
+    assert.match(await items.nth(1).innerText(), /^new\s*since night 2027-01-06 . 1 case/);
+    assert.match(await text(page), /no commit recorded/);
+    await close();
+  }
+});
+
+test("what is beyond 9999 % is a factor, which ranks", async () => {
+  const { page, close } = await opened({ hash: "#panel=cases&sort=percent_of_limit&order=descending" });
+  assert.doesNotMatch(await text(page), /9999 %/);
+  const shown = (await page.locator("main tbody td:nth-child(3)").allInnerTexts())
+    .map((cell) => cell.trim());
+  const factors = shown.filter((cell) => /x$/.test(cell)).map((cell) => Number(cell.slice(0, -1)));
+  assert.ok(new Set(factors).size > 5, shown.join(" "));
+  assert.deepEqual(factors, [...factors].sort((a, b) => b - a));
+  await close();
+});
+
+test("on a phone the matrix shows a failure beside its kernels, and no number breaks", async () => {
+  const { page, close } = await opened({ width: 360, height: 740, hash: "#panel=matrix" });
+  await page.waitForTimeout(100);
+  const [head, cell] = await page.evaluate(() => ["th", "td.cell-failure"].map((name) => {
+    const cells = [...document.querySelectorAll(`main .grid tbody ${name}`)];
+    const { left, right } = cells.sort((a, b) => a.cellIndex - b.cellIndex)[0]
+      .getBoundingClientRect();
+    return { left, right };
+  }));
+  assert.ok(head.left >= 0 && head.right <= cell.left + 1 && cell.right <= 352,
+    JSON.stringify({ head, cell }));
+  const broken = report.details.find(({ reproduce }) => reproduce.includes("cpu/split_kv"));
+  await go(page, case_of(id_of(broken.row)));
+  const high = await page.evaluate(() => [...document.querySelectorAll("main td.brief")]
+    .filter((one) => one.clientHeight > 40 && one.parentElement.cells[0].clientHeight < 30)
+    .map(({ innerText }) => innerText));
+  assert.deepEqual(high, []);
+  await close();
+});
+
 test("filters, links, back and reload keep the state in the URL", async () => {
   const { page, close } = await opened({ hash: "#panel=cases&f.dtype=fp16" });
   const shown = async () => (await page.locator("main .data-table tbody tr").count());
@@ -140,8 +240,10 @@ test("the keyboard alone reaches everything", async () => {
   const where = () => page.evaluate(() =>
     JSON.stringify(document.activeElement.getBoundingClientRect()));
   const at = await where();
-  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowLeft");
   assert.notEqual(await where(), at, "arrow keys move in the matrix");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await where(), at, "and back");
   await page.keyboard.press("Enter");
   await page.waitForTimeout(100);
   assert.ok(!page.url().includes("panel=matrix"), "Enter opens the cell");
@@ -163,9 +265,7 @@ test("every picture has a table", async () => {
 
 test("the copied line repeats the failure", async () => {
   const broken = report.details.find(({ reproduce }) => reproduce.includes("cpu/split_kv"));
-  const column = report.cases.find(({ name }) => name === "case_id");
-  const id = column.words[column.places[broken.row]];
-  const { page, close } = await opened({ hash: `#panel=case&case=${encodeURIComponent(id)}` });
+  const { page, close } = await opened({ hash: case_of(id_of(broken.row)) });
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: /copy/i }).first().click();
   const copied = await page.evaluate(() => navigator.clipboard.readText());

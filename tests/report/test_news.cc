@@ -1,4 +1,5 @@
 // What a run has to tell: grouped, ordered, and said in one sentence.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +35,8 @@ StoredOutcome slower_outcome(double change) {
   StoredOutcome stored = passing_outcome();
   stored.judgement.verdict = Verdict::regressed;
   stored.judgement.confirmation = "confirmed";
-  stored.judgement.findings = {{"time", 1 + change, 1.02, "12 % slower than its level"}};
+  stored.judgement.findings = {
+      {"time", 1 + change, 1.02, fmt::format("{:.0f} % slower than its level", 100 * change)}};
   stored.judgement.gated_time = GatedTime{.finding = "slower", .change = change};
   return stored;
 }
@@ -80,7 +82,8 @@ TEST(News, SlowerCasesOfAKernelAreOnePieceBehindWhatIsBroken) {
   EXPECT_EQ(news[0].kind, NewsKind::broken);
   EXPECT_EQ(news[1].kind, NewsKind::broken);
   EXPECT_EQ(news[2].kind, NewsKind::slower);
-  EXPECT_EQ(news[2].title, "12 % slower than its level");
+  EXPECT_EQ(news[2].title, "12 % slower than its level") << "of the lead";
+  EXPECT_EQ(news[2].text, "12 % slower than its level");
   EXPECT_THAT(news[2].cases, ElementsAre(1, 0));
 }
 

@@ -13,14 +13,22 @@ function step_of(value: number | null, limit: number | undefined): string {
   return part <= 10 ? "over" : part <= 100 ? "far" : "huge";
 }
 
-function steps_legend(limit: number | undefined, of: string): HTMLElement | null {
-  if (limit === undefined) return null;
+// Of the heads and of the map, whose steps are the same but for the limit.
+export function steps_legend({ heads, picture, limits }: Detail): HTMLElement | null {
+  const of = [
+    heads.length > 0 && limits["rms"] !== undefined &&
+      `${number(limits["rms"])} sigma for a rms`,
+    picture !== null && limits["peak"] !== undefined &&
+      `${number(limits["peak"])} sigma for an |e|`,
+  ].filter((text) => text !== false);
+  if (of.length === 0) return null;
   const item = (name: string, text: string) =>
     h("li", null, h("span", { class: `swatch step-${name}`, "aria-hidden": "true" }), text);
   return h("ul", { class: "legend" },
-    item("low", `up to half of the limit of ${number(limit)} ${of}`),
-    item("high", "up to the limit"),
-    item("over", "up to 10 times it"), item("far", "up to 100 times"), item("huge", "beyond"),
+    h("li", null, `The limit is ${of.join(", ")}:`),
+    item("low", "up to half of it"), item("high", "up to it"),
+    item("over", "fails: up to 10 times it"), item("far", "up to 100 times"),
+    item("huge", "beyond"),
     item("nan", "N: no number"), item("absent", "nothing compared"));
 }
 
@@ -29,6 +37,38 @@ const most_samples = 64;
 function head_text(rms: number | null): string {
   if (rms === -1) return "nothing compared";
   return rms === null ? "no number" : number(rms);
+}
+
+// Which heads are over the limit of the rms, and which of them most; "" where none was compared.
+export function heads_in_words({ heads, heads_per_sample, limits }: Detail): string {
+  const limit = limits["rms"];
+  const per_sample = Math.max(1, heads_per_sample);
+  const all = Array.from({ length: Math.min(per_sample, heads.length) }, (_, head) => ({
+    head, rms: Math.max(-1, ...heads.filter((_, i) => i % per_sample === head)
+      .map((rms) => rms ?? Infinity)) })).filter(({ rms }) => rms >= 0);
+  if (limit === undefined || all.length === 0) return "";
+  const wrong = all.filter(({ rms }) => rms > limit);
+  if (wrong.length === 0) return `No head is over the limit of the rms, ${number(limit)} sigma.`;
+  const size = (rms: number) =>
+    rms === Infinity ? "no number" : number(Number(rms.toPrecision(3)));
+  const worst = [...wrong].sort((a, b) => Math.sign(b.rms - a.rms) || 0).slice(0, 2);
+  const sizes = worst.map(({ head, rms }, i) =>
+    `${head} (${size(rms)}${i === 0 && rms < Infinity ? " sigma" : ""})`).join(" and ");
+  const names = wrong.slice(0, 8).map(({ head }) => String(head));
+  const list = wrong.length > 8 ? `${names.join(", ")}, \u2026`
+    : `${names.slice(0, -1).join(", ")}${names.length > 1 ? " and " : ""}${names.at(-1)}`;
+  const of = all.length;
+  const who = wrong.length === of
+    ? (of === 1 ? "The only head is wrong" : `${of === 2 ? "Both" : `All ${of}`} heads are wrong`)
+    : wrong.length === 1 ? `Head ${list} of ${of} is wrong`
+    : wrong.length > 8 ? `${wrong.length} of ${of} heads are wrong (${list})`
+    : `Heads ${list} of ${of} are wrong`;
+  const samples = Math.ceil(heads.length / per_sample);
+  const hit = new Set(heads.flatMap((rms, i) =>
+    rms === null || rms > limit ? [Math.floor(i / per_sample)] : [])).size;
+  const where = samples === 1 ? ""
+    : ` in ${hit === samples ? "all" : `${hit} of`} ${samples} samples`;
+  return `${who}${where}; worst: head ${sizes}.`;
 }
 
 export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLElement {
@@ -59,7 +99,6 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
           all_heads.map((head) => cell(sample, head))))))),
     samples > shown && h("p", { class: "small-print" },
       `The first ${shown} of ${plural(samples, "sample")}; the table has all.`),
-    steps_legend(limit, "sigma"),
     as_table(() => plain_table(label, ["sample", "head", "rms (sigma)"], heads.map((value, i) => [
       Math.floor(i / per_sample), i % per_sample, head_text(value)]))));
 }
@@ -78,6 +117,7 @@ export function error_map(picture: NonNullable<Detail["picture"]>,
   const { map, map_rows, map_columns, rows, columns } = picture;
   const down = Array.from({ length: map_rows }, (_, i) => range(i, map_rows, rows));
   const across = Array.from({ length: map_columns }, (_, i) => range(i, map_columns, columns));
+  const heads = across.map((text) => text.split("\u2013")[0]); // for a range there is no room
   const cell = (y: number, x: number) => {
     const value = map[y * map_columns + x] ?? null;
     const where = `rows ${down[y]}, columns ${across[x]}`;
@@ -95,11 +135,10 @@ export function error_map(picture: NonNullable<Detail["picture"]>,
       `samples and heads: ${plural(rows, "row")}, ${plural(columns, "column")}`),
     scrolling(label, h("table", { class: "picture" },
       h("caption", { class: "hidden" }, label),
-      h("thead", null, h("tr", null, h("td", null), across.map((text) =>
-        h("th", { scope: "col" }, text)))),
+      h("thead", null, h("tr", null, h("td", null), across.map((text, x) =>
+        h("th", { scope: "col", title: `columns ${text}` }, heads[x])))),
       h("tbody", null, down.map((text, y) => h("tr", null, h("th", { scope: "row" }, text),
-        across.map((_, x) => cell(y, x))))))),
-    steps_legend(limit, "sigma"));
+        across.map((_, x) => cell(y, x))))))));
 }
 
 export function shares_bar(worst: NonNullable<Detail["worst"]>): HTMLElement {

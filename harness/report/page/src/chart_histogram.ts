@@ -39,10 +39,41 @@ function range_of(bin: Bin): string {
   return `${end(bin.center - width_of_bin / 2)} to ${end(bin.center + width_of_bin / 2)}`;
 }
 
+const edge = 4.9; // of the outermost bins, in sigma
+
+// "Is it rounding?" in one line: that the errors keep to the curve, or which of them do not.
+export function rounding_answer(picture: Picture, is_fine: boolean): string {
+  if (picture.outside === 0) return "Yes: the histogram keeps to the curve.";
+  const bins = bins_of(picture);
+  const all = count(bins.reduce((sum, { elements }) => sum + elements, 0));
+  const told = (list: readonly Bin[], where: string) => {
+    const sum = (of: (bin: Bin) => number) => list.reduce((total, bin) => total + of(bin), 0);
+    const [found, expected] = [sum(({ elements }) => elements), sum((bin) => bin.expected)];
+    const few = found < expected ? "only " : "";
+    return `${is_fine ? "Not quite" : "No"}: ${few}${count(found)} of ${all} errors lie ${where} ` +
+      `sigma, where ${number(Number(expected.toPrecision(2)))} are expected.`;
+  };
+  const tails = [bins[0], bins[bins.length - 1]].filter(({ elements, high }) => elements > high);
+  if (tails.length > 0)
+    return told(tails, "beyond " +
+      (tails.length === 2 ? "\u00b1" : tails[0].center < 0 ? "\u2212" : "+") + edge);
+  const surprise = ({ elements, expected }: Bin) =>
+    Math.abs(elements - expected) / Math.sqrt(Math.max(1, expected));
+  const worst = bins.filter(({ is_outside }) => is_outside)
+    .reduce((a, b) => (surprise(b) > surprise(a) ? b : a));
+  return told([worst], `from ${range_of(worst)}`);
+}
+
 function powers_of_ten(top: number): number[] {
   const ticks = [0];
   for (let tick = 1; tick <= top; tick *= 10) ticks.push(tick);
   return ticks;
+}
+
+// Whether errors as large as the spec permits make a curve that can be told from the expected one.
+function permits_more(bins: readonly Bin[]): boolean {
+  return bins.some(({ expected, permitted }) =>
+    Math.abs(permitted - expected) > 0.1 * Math.max(1, expected));
 }
 
 function drawing(bins: readonly Bin[], width: number): Element {
@@ -80,8 +111,8 @@ function drawing(bins: readonly Bin[], width: number): Element {
                 { ...bars, fill: "var(--bar)", title, tip: true }),
       Plot.rect(bins.filter(({ is_outside }) => is_outside),
                 { ...bars, fill: "var(--red-bar)", title, tip: true }),
-      Plot.lineY(bins, { x: "center", y: "permitted", stroke: "var(--muted)",
-                         strokeDasharray: "4 3" }),
+      permits_more(bins) ? Plot.lineY(bins, { x: "center", y: "permitted", stroke: "var(--muted)",
+                                              strokeDasharray: "4 3" }) : null,
       Plot.lineY(bins, { x: "center", y: "expected", stroke: "var(--ink)", strokeWidth: 2 }),
       Plot.text(bins.filter(({ is_outside }) => is_outside),
                 { x: "center", y: (bin: Bin) => Math.max(bin.elements, 0), text: () => "\u2715",
@@ -105,8 +136,9 @@ export function histogram(picture: Picture, width: number): HTMLElement {
     text: [verdict, " ", h("span", { class: "key key-line" }, "Line"),
       ": as the declared roundings lead to at this kernel's own size of errors. ",
       h("span", { class: "key key-band" }, "Band"), ": where 99 of 100 correct outputs lie. ",
-      h("span", { class: "key key-dashed" }, "Dashed"),
-      ": errors as large as the spec permits. The outermost bins also count all beyond them."],
+      permits_more(bins) && [h("span", { class: "key key-dashed" }, "Dashed"),
+        ": errors as large as the spec permits. "],
+      "The outermost bins also count all beyond them."],
     table: () => plain_table("Errors by bin",
       ["e / sigma", "elements", "expected", "band from", "band to", "permitted", "outside"],
       bins.map((bin) => [range_of(bin), count(bin.elements), number(bin.expected), number(bin.low),

@@ -4,7 +4,7 @@ import type { Decision, Detail, Night } from "./data.ts";
 import { plain_table } from "./data_table.ts";
 import { short } from "./dom.ts";
 import { figure } from "./figure.ts";
-import { change, commit, number, percent, words } from "./format.ts";
+import { change, commit, number, of_limit, percent, words } from "./format.ts";
 
 export interface HistoryInput {
   case_id: string;
@@ -13,6 +13,7 @@ export interface HistoryInput {
   decisions: readonly Decision[];
   since_night: number; // from which night on the case is news; -1: not known
   chosen: string; // a night's name
+  is_about_time: boolean; // whether the time is what is told of, and stands first
 }
 
 interface Point {
@@ -39,7 +40,7 @@ function kind_of(verdict: string): Point["kind"] {
 
 function points_of({ history }: HistoryInput): Point[] {
   return history.night.map((night, i) => {
-    const [level, limit] = [history.level[i] ?? null, history.limit[i] ?? null];
+    const [level, limit] = [history.level[i] || null, history.limit[i] || null]; // 0: none yet
     return {
       night,
       percent: history.percent[i] ?? null,
@@ -58,7 +59,7 @@ function said(input: HistoryInput, point: Point): string {
   const night = input.nights[point.night];
   const lines = [
     night?.name ?? "",
-    `${words(point.verdict)}: ${percent(point.percent)} of the limit, ` +
+    `${words(point.verdict)}: ${of_limit(point.percent)}, ` +
       `rms ${number(point.rms)} sigma`,
   ];
   if (point.ratio !== null) lines.push(`time ${number(point.ratio)} of the sentinel's`);
@@ -139,6 +140,17 @@ function dots(input: HistoryInput, points: readonly Point[], y: (point: Point) =
   ];
 }
 
+function has_commits(nights: readonly Night[]): boolean {
+  return nights.some(({ commit }) => commit !== "");
+}
+
+// From 1 on, at most eight.
+function powers_of_ten(top: number): number[] {
+  const powers = Math.floor(Math.log10(top)) + 1;
+  const step = Math.ceil(powers / 8);
+  return Array.from({ length: Math.ceil(powers / step) }, (_, i) => 10 ** (i * step));
+}
+
 function error_panel(input: HistoryInput, points: readonly Point[], width: number,
                      from: number): Element {
   const top = Math.max(110, ...points.map(({ percent }) => percent ?? 0));
@@ -150,12 +162,11 @@ function error_panel(input: HistoryInput, points: readonly Point[], width: numbe
     height: 230,
     marginLeft: 52,
     marginRight: 40,
-    marginTop: 58,
+    marginTop: has_commits(input.nights) ? 58 : 26,
     x: night_axis(input.nights, width, from),
     y: { label: `\u2191 % of the limit${is_log ? " (log)" : ""}`, grid: true,
          type: is_log ? "log" : "linear", domain: is_log ? [1, top * 1.2] : [0, top * 1.05],
-         ...(is_log ? { ticks: [1, 10, 100, 1000, 10000].filter((tick) => tick <= top * 1.2),
-                        tickFormat: (tick: number) => String(tick) } : {}) },
+         ...(is_log ? { ticks: powers_of_ten(top * 1.2), tickFormat: percent } : {}) },
     marks: [
       ...backdrop(input, from),
       Plot.ruleY([100], { stroke: "var(--red)", strokeWidth: 1.5 }),
@@ -204,28 +215,53 @@ function time_panel(input: HistoryInput, points: readonly Point[], width: number
   });
 }
 
+// How to read the pictures: of what they show, and of nothing else.
+function legend(input: HistoryInput, points: readonly Point[], from: number): string {
+  const nights = input.nights.slice(from);
+  const has = (kind: Point["kind"]) => points.some((point) => point.kind === kind);
+  const timed = points.filter(({ ratio }) => ratio !== null);
+  const sentences = [
+    has("fine") && "Circles are fine.",
+    has("failure") && "Crosses fail.",
+    has("open") && "Triangles are open.",
+    input.since_night >= from && "The red dotted line is where the news begins.",
+    nights.some(({ suspect }) => suspect) &&
+      "Shaded nights are suspect: their times were set aside.",
+    has_commits(nights) ? "Ticks on top are changes of the commit." : "No commit recorded.",
+    timed.length > 0 && "Times are ratios to the sentinel's, a fixed piece of work timed in turn " +
+      "with the kernel.",
+    timed.some(({ limit }) => limit !== null) && "The band about the level of the time is noise: " +
+      "from its upper edge on, dashed, the case is slower.",
+  ];
+  return sentences.filter((sentence) => sentence !== false).join(" ");
+}
+
 export function history_figure(input: HistoryInput, width: number): HTMLElement {
   const points = points_of(input);
   // One run alone is no history; some nights before it show that the case was not there.
   const from = Math.max(0, Math.min(points[0]?.night ?? 0, input.nights.length - 10));
   const bad = points.filter(({ kind }) => kind !== "fine").length;
+  // Of a slower case, a cross is about its time alone.
+  const of_error = points.map((point): Point => input.is_about_time && (point.percent ?? 0) <= 100
+    ? { ...point, kind: "fine" } : point);
+  const panels = [error_panel(input, of_error, width, from),
+                  time_panel(input, points, width, from)];
+  const with_commits = has_commits(input.nights);
   return figure({
     title: `Over ${points.length} of ${input.nights.length} nights`,
     label: `${short(input.case_id, 200)} over ${points.length} nights: ${bad} of them not fine. ` +
-      `Now at ${percent(points.at(-1)?.percent)} of its limit.`,
-    drawings: [error_panel(input, points, width, from), time_panel(input, points, width, from)],
-    text: "Circles are fine, crosses fail, triangles are open. Shaded nights are suspect: their " +
-      "times were set aside. Ticks on top are changes of the commit. The band about the level of " +
-      "the time is noise: its upper edge, dashed, is from where on the case is found to be slower.",
+      `Now at ${of_limit(points.at(-1)?.percent, "its limit")}.`,
+    drawings: input.is_about_time ? panels.reverse() : panels,
+    text: legend(input, points, from),
     table: () => plain_table("History by night",
-      ["night", "commit", "verdict", "% of the limit", "rms (sigma)", "time / sentinel's", "level",
-       "limit", "from the level", "decided"],
+      ["night", ...(with_commits ? ["commit"] : []), "verdict", "% of the limit",
+       "rms (sigma)", "time / sentinel's", "level", "limit", "from the level", "decided"],
       [...points].reverse().map((point) => {
         const night = input.nights[point.night];
         const decided = input.decisions.filter((decision) => decision.night === point.night);
         return [
           `${night?.name ?? ""}${night?.suspect ? " (suspect)" : ""}`,
-          commit(night?.commit ?? ""),
+          ...(with_commits ? [commit(night?.commit ?? "")] : []),
           words(point.verdict),
           percent(point.percent),
           number(point.rms),

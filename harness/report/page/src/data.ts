@@ -232,8 +232,8 @@ export interface Report {
   // The cases, words: case_id, machine, suite, case_group, tier, kernel, device, arch,
   // tensor_cores, dtype, kv_dtype, out_dtype, mask, layout, padding, lengths, law, status, verdict,
   // outlook, cause, nearest_statistic; numbers: batch, heads_q, heads_kv, seq_q, seq_kv,
-  // head_dim_qk, head_dim_vo, percent_of_limit, rms, peak, time_ns, time_ratio, gate_change,
-  // wall_ms.
+  // head_dim_qk, head_dim_vo, percent_of_limit (1e15: no number, or without bound), rms, peak,
+  // time_ns, time_ratio, gate_change, wall_ms.
   rows: number;
   cases: Column[];
   details: Detail[];

@@ -7,6 +7,7 @@ export interface TableColumn<Row> {
   title: string;
   about?: string; // what the header says in full
   numeric?: boolean;
+  wide?: boolean; // prose, which needs room
   key(row: Row): string | number | null; // what is sorted by
   show?(row: Row): Child; // the key itself where absent
 }
@@ -51,7 +52,7 @@ function cells<Row>(columns: readonly TableColumn<Row>[], row: Row): HTMLElement
   return columns.map((column) => {
     const key = column.key(row);
     const child = column.show ? column.show(row) : key === null || key === "" ? none : key;
-    return h("td", { class: column.numeric ? "number" : null }, child);
+    return h("td", { class: column.numeric ? "number" : column.wide ? "wide" : null }, child);
   });
 }
 
@@ -117,6 +118,12 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
     foot);
 }
 
+// What is read as one: a number with its unit, a name.
+function class_of_cell(child: Child): string | null {
+  return typeof child === "number" || (typeof child === "string" && child.length <= 24)
+    ? "brief" : null;
+}
+
 // A table of few rows that needs no sorting; the first column names the row.
 export function plain_table(label: string, titles: readonly string[],
                             rows: readonly (readonly Child[])[]): HTMLElement {
@@ -124,5 +131,6 @@ export function plain_table(label: string, titles: readonly string[],
     h("caption", { class: "hidden" }, label),
     h("thead", null, h("tr", null, titles.map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", null, rows.map((row) => h("tr", null, row.map((child, i) =>
-      i === 0 ? h("th", { scope: "row" }, child) : h("td", null, child)))))));
+      h(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: class_of_cell(child) },
+        child)))))));
 }

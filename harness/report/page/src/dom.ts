@@ -49,6 +49,11 @@ export function short(text: string, most = 200): string {
   return text.length > most ? text.slice(0, most - 1) + "\u2026" : text;
 }
 
+// A name that may go on in the next line behind "/" and "_", and nowhere else.
+export function breakable(name: string): Child {
+  return name.split(/(?<=[/_])/).flatMap((part, i) => (i === 0 ? [part] : [h("wbr"), part]));
+}
+
 // A text of any length: the first part of it, and a button for the rest.
 export function clipped(text: string, most = 400): HTMLElement {
   if (text.length <= most) return h("span", { class: "text" }, text);

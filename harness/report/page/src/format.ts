@@ -19,9 +19,27 @@ export function number(value: Maybe): string {
   return String(Number(value.toPrecision(4)));
 }
 
+// Of an error that is no number or without bound (harness/report/page_data.cc).
+const beyond_every_limit = 1e15;
+
+function factor(percent: number): string {
+  const times = percent / 100;
+  return times >= 999_500 ? times.toExponential(1).replace("e+", "e")
+                          : count(Number(times.toPrecision(3)));
+}
+
+// Percent of a limit, short enough for a cell: "67 %"; from 100 times the limit on, "6600x".
 export function percent(value: Maybe): string {
   if (!is_number(value)) return none;
-  return value >= 9999 ? "> 9999 %" : `${value.toFixed(0)} %`;
+  if (value >= beyond_every_limit) return "\u221e";
+  return value > 9999 ? `${factor(value).replaceAll(",", "")}x` : `${value.toFixed(0)} %`;
+}
+
+// The same in words: "67 % of the limit", "6,600 x the limit".
+export function of_limit(value: Maybe, limit = "the limit"): string {
+  if (is_number(value) && value >= beyond_every_limit) return "beyond every limit";
+  return is_number(value) && value > 9999 ? `${factor(value)} x ${limit}`
+                                          : `${percent(value)} of ${limit}`;
 }
 
 // 0.052 as "+5.2 %".

@@ -1,8 +1,8 @@
 // Two dimensions of the cases as a table: each cell shows how near to its limit the worst of its
 // cases comes, and leads to them.
-import { h, hidden, scrolling, short } from "./dom.ts";
+import { breakable, h, hidden, scrolling, short } from "./dom.ts";
 import { label_of, title_of } from "./dimensions.ts";
-import { percent, plural, sign } from "./format.ts";
+import { of_limit, percent, plural, sign } from "./format.ts";
 import type { Filter } from "./filter.ts";
 import { roving } from "./roving.ts";
 import { in_words, outlook_of, type Crossed, type Summary } from "./summary.ts";
@@ -18,6 +18,8 @@ export interface GridOptions {
 function cell_text(summary: Summary): string {
   const outlook = outlook_of(summary);
   if (outlook === "unmeasured") return "";
+  if (outlook === "failure" && summary.slower === summary.failures) return "\u25bc slower";
+  if (outlook === "failure" && (summary.worst ?? 0) <= 100) return `${sign(outlook)} fails`;
   const worst = summary.worst === null ? "no figure" : percent(summary.worst);
   return outlook === "fine" ? worst : `${sign(outlook)} ${worst}`;
 }
@@ -25,7 +27,7 @@ function cell_text(summary: Summary): string {
 function spoken(summary: Summary, down: string, across: string): string {
   const worst = summary.worst === null
     ? "no case was measured"
-    : `the worst case is at ${percent(summary.worst)} of its limit`;
+    : `the worst case is at ${of_limit(summary.worst, "its limit")}`;
   return `${label_of(down)}, ${label_of(across)}: ${worst}; ${in_words(summary)}`;
 }
 
@@ -66,9 +68,20 @@ export function grid_legend(): HTMLElement {
   return h("ul", { class: "legend" },
     item("fine", "0.1", "far from the limit"),
     item("fine", "1", "near the limit"),
-    item("failure", "1", `${sign("failure")} fails`),
+    item("failure", "1", `${sign("failure")} fails, \u25bc by its time alone`),
     item("open", "1", `${sign("open")} open`),
     item("unmeasured", "0", "not measured (a hatched edge: in part)"));
+}
+
+// Where a table is wider than its box: the first column with a failure, beside the rows' heads.
+function show_failures(box: HTMLElement): void {
+  if (box.scrollWidth <= box.clientWidth) return;
+  const cells = [...box.querySelectorAll<HTMLTableCellElement>("td.cell-failure")];
+  if (cells.length === 0) return;
+  const first = cells.reduce((a, b) => (b.cellIndex < a.cellIndex ? b : a));
+  const heads = box.querySelector<HTMLElement>("tbody th")!.offsetWidth;
+  if (first.offsetLeft + first.offsetWidth > box.clientWidth)
+    box.scrollLeft = first.offsetLeft - heads - 4;
 }
 
 export function matrix_grid(crossing: Crossed, options: GridOptions): HTMLElement {
@@ -81,7 +94,7 @@ export function matrix_grid(crossing: Crossed, options: GridOptions): HTMLElemen
   let first: HTMLElement | null = null;
   const rows = shown.map((value) => {
     const href = options.link([{ column: down, value }]);
-    const head = h("a", { href }, short(label_of(value), 80));
+    const head = h("a", { href }, breakable(short(label_of(value), 80)));
     const line: (HTMLElement | null)[] = [head];
     const cells = acrosses.map((other) => {
       const href = options.link([{ column: down, value }, { column: across, value: other }]);
@@ -101,7 +114,9 @@ export function matrix_grid(crossing: Crossed, options: GridOptions): HTMLElemen
     h("tbody", null, rows));
   roving(table, places, first);
   const left_out = downs.length - shown.length;
-  return h("div", null, scrolling(options.label, table),
+  const box = scrolling(options.label, table);
+  requestAnimationFrame(() => show_failures(box));
+  return h("div", null, box,
     left_out > 0 && h("p", { class: "small-print" },
       `${plural(left_out, "more row")}: those shown are the worst. `,
       options.more && h("a", { href: options.more.href }, options.more.text)));

@@ -99,6 +99,13 @@ export class Model {
     return `${words(this.cases.text("verdict", row))}; no cause is known`;
   }
 
+  // Whether the time of a case is what is told of it, and its error is within its limits.
+  is_about_time(row: number): boolean {
+    const findings = this.details.get(row)?.findings ?? [];
+    if (findings.length > 0) return findings.every(({ statistic }) => statistic.startsWith("time"));
+    return this.group(row)?.kind === "slower";
+  }
+
   decisions(case_id: string): Decision[] {
     return this.report.decisions.filter(({ glob }) => glob === "" || matches(glob, case_id));
   }

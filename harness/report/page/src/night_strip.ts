@@ -3,7 +3,7 @@
 import type { Night } from "./data.ts";
 import { h, short } from "./dom.ts";
 import { commit, count, sign, time } from "./format.ts";
-import type { Page } from "./page.ts";
+import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 
 export function outlook_of_night(night: Night): "fine" | "failure" | "open" | "unmeasured" {
@@ -50,10 +50,23 @@ function about(page: Page, night: Night): HTMLElement {
       h("li", null, `${kind} by ${who}, ${time(at)}: ${short(detail, 300)}`))));
 }
 
+const widest_bar = 49, room_of_date = 40; // pixels, as style.css has them
+const legend = `A bar is a night, its height the share of the cases: ${sign("failure")} failing, ` +
+  `${sign("open")} open, hatched: not measured; ~ suspect times`;
+
+// "01-30" of "2027-01-30"; any other name cut to as much.
+function date_of(name: string): string {
+  return /^\d{4}-\d\d-\d\d$/.test(name) ? name.slice(5) : name.slice(0, 6);
+}
+
 export function night_strip(page: Page): HTMLElement {
   const { nights } = page.model.report;
+  const said = h("p", { class: "small-print strip-said" }, legend);
+  const say = (text: string) => (said.textContent = text);
   if (nights.length === 0)
     return h("p", { class: "small-print" }, "No night is known before this run.");
+  // The date of every so-many-th night, the newest among them, as the room under the bars allows.
+  const step = Math.ceil(room_of_date / Math.min(widest_bar, full_width() / nights.length));
   const buttons = nights.map((night, place) => {
     const outlook = outlook_of_night(night);
     const mark = outlook === "fine" ? (night.suspect ? "~" : "") : sign(outlook);
@@ -67,7 +80,13 @@ export function night_strip(page: Page): HTMLElement {
       "aria-pressed": String(is_chosen),
       "data-key": `night:${night.name}`,
       onclick: () => page.go({ night: is_chosen ? "" : night.name }),
-    }, h("span", { class: `night-mark text-${outlook}`, "aria-hidden": "true" }, mark), bar(night));
+      onmouseenter: () => say(text),
+      onmouseleave: () => say(legend),
+      onfocus: () => say(text),
+      onblur: () => say(legend),
+    }, h("span", { class: `night-mark text-${outlook}`, "aria-hidden": "true" }, mark), bar(night),
+      h("span", { class: "night-date", "aria-hidden": "true" },
+        (nights.length - 1 - place) % step === 0 ? date_of(night.name) : ""));
   });
   const strip = h("div", { class: "strip", role: "group", "aria-label": "Nights, oldest first" },
     buttons);
@@ -75,11 +94,10 @@ export function night_strip(page: Page): HTMLElement {
   const current = buttons[chosen >= 0 ? chosen : buttons.length - 1];
   roving(strip, [buttons], current);
   requestAnimationFrame(() => (strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2));
-  return h("div", null, strip,
-    h("p", { class: "strip-ends small-print" },
-      h("span", null, nights[0].name),
-      h("span", { class: "strip-middle" }, "height: share of the cases; ",
-        `${sign("failure")} failing, ${sign("open")} open, ~ suspect, hatched: not measured`),
-      h("span", null, nights[nights.length - 1].name)),
+  const [first, last] = [nights[0].name, nights[nights.length - 1].name];
+  return h("div", null,
+    h("div", { class: "title-line" },
+      h("h2", null, first === last ? `Night ${first}` : `Nights ${first} to ${last}`), said),
+    strip,
     chosen >= 0 && about(page, nights[chosen]));
 }

@@ -1,14 +1,16 @@
 // One case: what is wrong with it in words, how to repeat it, and where its errors lie.
-import { error_map, head_strip, shares_bar } from "./case_pictures.ts";
-import { histogram } from "./chart_histogram.ts";
+import { error_map, head_strip, heads_in_words, shares_bar, steps_legend }
+  from "./case_pictures.ts";
+import { histogram, rounding_answer } from "./chart_histogram.ts";
 import type { Detail } from "./data.ts";
 import { dimensions_of, label_of } from "./dimensions.ts";
 import { clipped, command, empty, h, short, type Child } from "./dom.ts";
-import { facts, section, since_text } from "./parts.ts";
-import { change, count, duration, mark, number, percent, plural, shell_quoted } from "./format.ts";
+import { defined, facts, of_kernel, section, since_text } from "./parts.ts";
+import { change, count, duration, mark, number, of_limit, percent, plural, shell_quoted, words }
+  from "./format.ts";
 import { history_of_case } from "./panel_history.ts";
 import { plain_table } from "./data_table.ts";
-import { statistic_name, statistic_rows } from "./statistics.ts";
+import { deciding_statistics, other_statistics, statistic_name } from "./statistics.ts";
 import { full_width, half_width, type Page } from "./page.ts";
 
 function worst_text(worst: NonNullable<Detail["worst"]>): string {
@@ -42,17 +44,37 @@ function neighbours(page: Page, row: number): HTMLElement | null {
     link(bad[place + 1], "next \u2192", "j"));
 }
 
-function head(page: Page, row: number, detail: Detail | undefined): Child {
+// What was found, in a few words: of a slower case its time, of any other its error.
+function verdict(page: Page, row: number): Child {
   const { cases } = page.model;
   const at = cases.number("percent_of_limit", row);
   const nearest = cases.text("nearest_statistic", row);
+  const error = at === null ? ""
+    : `${of_limit(at)}${nearest === "" ? "" : ` (${statistic_name(nearest)})`}`;
+  const by = cases.number("gate_change", row);
+  if (!page.model.is_about_time(row) || by === null)
+    return [mark(cases.outlook(row), cases.text("verdict", row)), " ", error];
+  const is_slower = by > 0;
+  const size = by >= 1 ? `${number(Number((1 + by).toPrecision(3)))} times its usual time`
+    : `${change(by)} from its usual time`;
   return [
-    h("h1", { class: "cause", tabindex: -1 }, clipped(page.model.cause(row), 600)),
-    h("p", { class: "verdict-line" },
-      mark(cases.outlook(row), cases.text("verdict", row)), " ",
-      at !== null && `${percent(at)} of the limit`,
-      at !== null && nearest !== "" && ` (${statistic_name(nearest)})`,
-      group_text(page, row)),
+    h("span", { class: `mark text-${is_slower ? "slower" : "faster"}` },
+      h("span", { class: "sign", "aria-hidden": "true" }, is_slower ? "\u25bc" : "\u25b2"),
+      is_slower ? " slower" : " faster"),
+    `: ${size}; verdict: ${words(cases.text("verdict", row))}`,
+    error !== "" && `; its error is fine, at ${error}`];
+}
+
+function head(page: Page, row: number, detail: Detail | undefined): Child {
+  const { cases } = page.model;
+  const kernel = cases.is_bad(row) ? cases.text("kernel", row) : "";
+  const heads = detail === undefined || !cases.is_bad(row) || page.model.is_about_time(row) ? ""
+    : heads_in_words(detail);
+  return [
+    h("h1", { class: "cause", tabindex: -1 },
+      clipped(of_kernel(kernel, page.model.cause(row)), 600)),
+    h("p", { class: "verdict-line" }, verdict(page, row), group_text(page, row)),
+    heads !== "" && h("p", { class: "verdict-line" }, heads),
     h("p", { class: "case-id" }, h("code", null, clipped(cases.text("case_id", row), 300))),
     detail && detail.reproduce !== ""
       ? [h("h2", { class: "label" }, "Reproduce"),
@@ -84,29 +106,35 @@ function findings(detail: Detail): HTMLElement | null {
       h("li", null, "A looser spec would explain it: ", clipped(looser_rung, 300)),
     ...notes.map((note) => h("li", null, "Note: ", clipped(note, 600))),
   ].filter((line) => line !== false);
-  const errors = statistic_rows(detail);
-  if (lines.length === 0 && errors.length === 0) return null;
+  const [errors, others] = [deciding_statistics(detail), other_statistics(detail)];
+  if (lines.length === 0 && errors.length === 0 && others.length === 0) return null;
   return section("What was found",
     lines.length > 0 && h("ul", { class: "findings" }, lines),
     errors.length > 0 && plain_table("Errors and their limits",
-      ["statistic", "value", "limit", "% of the limit"], errors));
+      ["statistic", "value", "limit", "% of limit"], errors),
+    others.length > 0 && h("details", null,
+      h("summary", null, `${count(others.length)} statistics that decide nothing`),
+      plain_table("Statistics that decide nothing", ["statistic", "value"], others)));
 }
 
-function pictures(detail: Detail): Child {
+function pictures(detail: Detail, is_fine: boolean): Child {
   const { picture, heads, worst } = detail;
+  const of_heads = heads_in_words(detail);
   if (picture === null && heads.length === 0 && (worst === null || worst.shares.length === 0))
     return section("Where the errors lie", empty(
       "Nothing was compared in this case, so there is no picture: its kernel gave no output that " +
       "could be judged, or an older plumbline ran it, which kept none."));
-  const left = [
-    heads.length > 0 && head_strip(detail),
-    worst !== null && worst.shares.length > 0 && shares_bar(worst),
-  ];
   return [
     h("div", { class: "two-columns" },
       section("Where the errors lie",
-        picture !== null && error_map(picture, detail.limits["peak"]), left),
-      picture !== null && section("Is it rounding?", histogram(picture, half_width()))),
+        of_heads !== "" && h("p", { class: "answer" }, of_heads),
+        heads.length > 0 && head_strip(detail),
+        picture !== null && error_map(picture, detail.limits["peak"]),
+        steps_legend(detail),
+        worst !== null && worst.shares.length > 0 && shares_bar(worst)),
+      picture !== null && section("Is it rounding?",
+        h("p", { class: "answer" }, rounding_answer(picture, is_fine)),
+        histogram(picture, half_width()))),
   ];
 }
 
@@ -133,7 +161,7 @@ function time_of(detail: Detail): HTMLElement | null {
   if (time === null) return null;
   return section("Time", facts([
     ["A call", `${duration(time.ns)} (median; MAD ${duration(time.mad_ns)})`],
-    ["Over the sentinel's", number(time.ratio)],
+    [["Over the ", defined("sentinel's", "sentinel")], number(time.ratio)],
     ["Level of the nights before", number(time.level)],
     ["Slower from", number(time.limit)],
     ["From the level", change(time.change)],
@@ -151,7 +179,7 @@ function figures(page: Page, row: number): HTMLElement {
     ["rms", `${number(value("rms"))} sigma`],
     ["peak", `${number(value("peak"))} sigma`],
     ["Time of a call", duration(value("time_ns"))],
-    ["Over the sentinel's", number(value("time_ratio"))],
+    [["Over the ", defined("sentinel's", "sentinel")], number(value("time_ratio"))],
     ["From the level", change(value("gate_change"))],
     ["Took in all", value("wall_ms") === null ? "" : `${number(value("wall_ms"))} ms`],
     ...dimensions_of(cases).filter(({ name }) => name !== "cause").map(({ name, title }) =>
@@ -187,11 +215,22 @@ export function case_panel(page: Page): Child {
   const detail = page.model.detail(row);
   if (detail === undefined)
     return [head(page, row, detail), without_detail(page, row), figures(page, row)];
+  const nights = section("Over the nights", history_of_case(page, row, full_width()));
+  const is_fine = page.model.cases.outlook(row) === "fine";
+  if (page.model.is_about_time(row))
+    return [
+      head(page, row, detail),
+      nights,
+      h("div", { class: "two-columns" }, time_of(detail), findings(detail)),
+      pictures(detail, true),
+      contract(detail),
+      figures(page, row),
+    ];
   return [
     head(page, row, detail),
+    pictures(detail, is_fine),
     findings(detail),
-    pictures(detail),
-    section("Over the nights", history_of_case(page, row, full_width())),
+    nights,
     h("div", { class: "two-columns" }, contract(detail), time_of(detail)),
     figures(page, row),
   ];

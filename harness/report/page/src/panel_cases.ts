@@ -35,8 +35,10 @@ function number_column(cases: CaseTable, name: string, title: string, about: str
            show: (row) => show(cases.number(name, row)) };
 }
 
-function columns(page: Page): TableColumn<number>[] {
+// Those in which any of the rows has a value.
+function columns(page: Page, rows: readonly number[]): TableColumn<number>[] {
   const { cases } = page.model;
+  const is_known = (key: string | number | null) => key !== null && key !== "";
   const all: TableColumn<number>[] = [
     { name: "verdict", title: "verdict", key: (row) => cases.text("verdict", row), show: (row) =>
         h("a", { class: "value", tabindex: -1, href: page.link({ filters: replaced(
@@ -45,13 +47,14 @@ function columns(page: Page): TableColumn<number>[] {
     { name: "case_id", title: "case", key: (row) => cases.text("case_id", row),
       show: (row) => case_link(page, row, 110) },
     number_column(cases, "percent_of_limit", "% of limit",
-      "of the statistic that is nearest to its limit; above 100 the case fails", percent),
+      "of the statistic that is nearest to its limit; above 100 % the case fails; " +
+        "150x: so many times the limit", percent),
     number_column(cases, "rms", "rms (sigma)", "root of the mean squared error, in sigma", number),
     number_column(cases, "peak", "peak (sigma)", "largest error, in sigma", number),
     number_column(cases, "time_ns", "time", "median of a call", duration),
     number_column(cases, "gate_change", "time change",
       "from the level of the nights before", change),
-    word_column(page, "cause", "cause", 90),
+    { ...word_column(page, "cause", "cause", 160), wide: true },
     word_column(page, "kernel", "kernel"),
     word_column(page, "dtype", "dtype"),
     word_column(page, "arch", "architecture"),
@@ -60,7 +63,8 @@ function columns(page: Page): TableColumn<number>[] {
     word_column(page, "suite", "suite"),
     word_column(page, "machine", "machine class"),
   ];
-  return all.filter(({ name }) => cases.column(name) !== undefined);
+  return all.filter(({ name, key }) => cases.column(name) !== undefined &&
+    (name === page.state.sort || rows.some((row) => is_known(key(row)))));
 }
 
 export function cases_panel(page: Page): Child {
@@ -83,7 +87,7 @@ export function cases_panel(page: Page): Child {
              label: "Cases",
              noun: "case",
              rows,
-             columns: columns(page),
+             columns: columns(page, rows),
              sort: { column: state.sort, descending: state.descending },
              on_sort: ({ column, descending }) => page.go({ sort: column, descending }),
              class_of: (row) => `row-${cases.outlook(row)}`,

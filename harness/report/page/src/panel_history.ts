@@ -8,7 +8,7 @@ import { figure } from "./figure.ts";
 import { commit, mark, plural, shell_quoted, time, change } from "./format.ts";
 import { night_in_words, night_strip, outlook_of_night } from "./night_strip.ts";
 import { full_width, type Page } from "./page.ts";
-import { case_link, group_state, section, since_text, size_text } from "./parts.ts";
+import { case_link, group_state, section, since_text, size_text, title_of_group } from "./parts.ts";
 
 export function history_of_case(page: Page, row: number, width: number): HTMLElement {
   const { model, state } = page;
@@ -28,6 +28,7 @@ export function history_of_case(page: Page, row: number, width: number): HTMLEle
     decisions: model.decisions(case_id),
     since_night: model.group(row)?.since_night ?? -1,
     chosen: state.night,
+    is_about_time: model.is_about_time(row),
   }, width);
 }
 
@@ -71,6 +72,7 @@ function counts_drawing(nights: readonly Night[], chosen: string, width: number)
 }
 
 function nights_table(nights: readonly Night[]): HTMLElement {
+  const has_commit = nights.some(({ commit }) => commit !== "");
   return data_table({
     label: "Nights",
     noun: "night",
@@ -90,8 +92,8 @@ function nights_table(nights: readonly Night[]): HTMLElement {
       { name: "suspect", title: "suspect",
         key: ({ suspect, why }) => (suspect ? why || "yes" : ""),
         show: ({ suspect, why }) => (suspect ? short(why || "yes", 160) : "no") },
-      { name: "commit", title: "commit", key: (night) => night.commit,
-        show: (night) => h("code", null, commit(night.commit)) },
+      ...(has_commit ? [{ name: "commit", title: "commit", key: (night: Night) => night.commit,
+        show: (night: Night) => h("code", null, commit(night.commit)) }] : []),
       { name: "started", title: "started", key: (night) => night.started_at,
         show: (night) => time(night.started_at) },
     ],
@@ -123,9 +125,8 @@ function choices(page: Page): HTMLElement | null {
   return section("Of what is news", h("ul", { class: "plain-list" }, groups.slice(0, 50).map(
     ({ group, place }) => h("li", null,
       h("a", { href: page.link({ ...group_state(model, place), panel: "history" }) },
-        short(group.title, 160)),
-      h("span", { class: "muted" },
-        ` ${group.kernel}, ${size_text(group)}, ${since_text(model, group)}`)))));
+        title_of_group(group, 160)),
+      h("span", { class: "muted" }, ` ${since_text(model, group)}, ${size_text(group)}`)))));
 }
 
 export function history_panel(page: Page): Child {
@@ -136,7 +137,7 @@ export function history_panel(page: Page): Child {
   const width = full_width();
   return [
     h("h1", { tabindex: -1 }, row < 0 ? "History" : "History of one case"),
-    section("Nights", night_strip(page)),
+    h("section", { class: "card" }, night_strip(page)),
     row >= 0 && section(short(model.cases.text("case_id", row), 300),
       h("p", null, case_link(page, row), " ", h("a", { class: "chip", href:
         page.link({ case_id: "", row: -1, group: -1 }) }, "all cases instead")),

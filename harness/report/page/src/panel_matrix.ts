@@ -25,7 +25,8 @@ export function matrix_panel(page: Page): Child {
       h("a", { class: "chip", href: page.link({ down: across, across: down }) }, "swap")),
     filter_bar(page, rows),
     h("p", { class: "small-print" }, `${in_words(summed(cases, rows))}. A cell shows the worst ` +
-      "percent of the limit of its cases, and leads to them. Arrow keys move, Enter opens."),
+      "percent of the limit of its cases (150x: so many times the limit), and leads to them. " +
+      "Arrow keys move, Enter opens."),
     grid_legend(),
     crossing.downs.length === 0
       ? empty("No case is left by these filters. Remove one above.")

@@ -6,7 +6,8 @@ import { commit, count, mark, outlook_of_state, sign, time, words } from "./form
 import { grid_legend, matrix_grid } from "./matrix_grid.ts";
 import { night_strip } from "./night_strip.ts";
 import type { Page } from "./page.ts";
-import { case_link, group_state, range_text, section, since_text, size_text } from "./parts.ts";
+import { age_mark, case_link, group_state, of_kernel, range_text, section, since_text, size_text,
+  title_of_group } from "./parts.ts";
 import { crossed } from "./summary.ts";
 
 const groups_of_card = 3, kernels_of_matrix = 4;
@@ -47,7 +48,7 @@ function sentence(page: Page): HTMLElement {
     `${count(counts.unmeasured)} not measured`;
   const about = [
     subject.label,
-    subject.commit !== "" && `commit ${commit(subject.commit)}`,
+    subject.commit === "" ? "no commit recorded" : `commit ${commit(subject.commit)}`,
     time(subject.started_at),
     short(subject.machines.join("; "), 120),
     `exit code ${subject.exit_code}`,
@@ -64,15 +65,17 @@ function sentence(page: Page): HTMLElement {
 }
 
 function group_item(page: Page, group: Group, place: number): HTMLElement {
-  const where = [group.kernel, group.dtype, group.arch].filter((part) => part !== "").join(" ");
-  const kind = group.kind === "open" || group.kind === "faster" ? `${group.kind}: ` : "";
-  return h("li", null, h("a", { class: `news news-${group.kind}`, title: short(group.title, 600),
-      href: page.link(group_state(page.model, place)) },
+  const { model } = page;
+  const where = [group.dtype, group.arch].filter((part) => part !== "").join(" ");
+  const about = [range_text(model, group), size_text(group), short(where, 60)];
+  return h("li", null, h("a", { class: `news news-${group.kind}`, 
+      title: short(of_kernel(group.kernel, group.title), 600),
+      href: page.link(group_state(model, place)) },
     h("span", { class: "news-title" },
       h("span", { class: "sign", "aria-hidden": "true" }, kind_sign(group)), " ",
-      kind, short(group.title, 220)),
-    h("span", { class: "news-where" },
-      `${short(where, 80)} \u00b7 ${size_text(group)} \u00b7 ${range_text(page.model, group)}`)));
+      title_of_group(group, 220)),
+    h("span", { class: "news-where" }, age_mark(model, group),
+      about.filter((part) => part !== "").join(" \u00b7 "))));
 }
 
 function kind_sign({ kind }: Group): string {
@@ -107,7 +110,7 @@ function matrix(page: Page): HTMLElement {
       h("h2", null, "Worst % of the limit by kernel and dtype"),
       grid_legend(),
       h("p", { class: "small-print" }, h("a", { href: whole }, "other dimensions"),
-        "; arrow keys move, Enter opens")),
+        "; arrow keys move, Enter opens; 150x: so many times the limit")),
     crossing.downs.length === 0
       ? h("p", { class: "muted" }, "The run has no cases. The suite of every night has: ",
           h("code", null, "plumbline run cases/nightly.toml"))
@@ -129,20 +132,21 @@ function news(page: Page): HTMLElement | null {
       h("summary", null, `${count(group.names.length)} without a row here`),
       h("ul", { class: "plain-list" }, group.names.slice(0, 200).map((name) =>
         h("li", null, h("code", null, short(name, 300))))));
-    const of_kernel = page.link({ panel: "cases", query: "",
+    const all_cases = page.link({ panel: "cases", query: "",
                                   filters: [{ column: "kernel", value: group.kernel }] });
     const is_open = place === page.state.group || groups.length <= 3;
     return h("details", { class: "news-details", open: is_open, id: `news-${place}` },
       h("summary", null, h("span", { class: `text-${group.kind}` }, kind_sign(group)), " ",
-        h("strong", null, short(group.title, 300)), " ",
-        h("span", { class: "muted" }, `${short(group.kernel, 80)} \u00b7 ` +
-          `${words(group.verdict)} \u00b7 ${size_text(group)} \u00b7 ${since_text(model, group)}`)),
-      h("p", null, clipped(group.text, 600)),
+        h("strong", null, title_of_group(group, 300)), " ",
+        age_mark(model, group), h("span", { class: "muted" },
+          `${words(group.verdict)} \u00b7 ${since_text(model, group)} \u00b7 ${size_text(group)}`)),
+      group.text !== group.title && group.text !== "" && h("p", null,
+        group.cases.length > 1 ? "The first of them: " : "", clipped(group.text, 600)),
       group.cases.length > 0 && h("ul", { class: "plain-list" },
         group.cases.slice(0, 20).map((row) => h("li", null,
           mark(model.cases.outlook(row), model.cases.text("verdict", row)), " ",
           case_link(page, row))),
-        group.cases.length > 20 && h("li", null, h("a", { href: of_kernel },
+        group.cases.length > 20 && h("li", null, h("a", { href: all_cases },
           `all cases of ${short(group.kernel, 80)}`))),
       group.names.length > 0 && names);
   }));
@@ -184,8 +188,7 @@ export function overview_panel(page: Page): Child {
     h("div", { class: "first-screen" },
       sentence(page),
       h("div", { class: "cards" }, cards.map((one) => card(page, one))),
-      h("section", { class: "card" },
-        h("h2", { class: "hidden" }, "Nights"), night_strip(page)),
+      h("section", { class: "card" }, night_strip(page)),
       matrix(page)),
     news(page),
     scores(page),

@@ -1,5 +1,5 @@
 // Pieces that several panels are made of.
-import { clipped, h, short, type Child } from "./dom.ts";
+import { breakable, clipped, h, short, type Child } from "./dom.ts";
 import { commit, plural } from "./format.ts";
 import type { Group } from "./data.ts";
 import type { Model } from "./model.ts";
@@ -11,7 +11,7 @@ export function section(title: string, ...children: Child[]): HTMLElement {
 }
 
 // Names and values; those without a value are left out.
-export function facts(list: readonly (readonly [string, Child])[]): HTMLElement {
+export function facts(list: readonly (readonly [Child, Child])[]): HTMLElement {
   const known = list.filter(([, value]) =>
     value !== "" && value !== null && value !== undefined && value !== "\u2013" &&
     value !== "\u2013 sigma");
@@ -55,6 +55,35 @@ export function since_text(model: Model, group: Group): string {
   return night === undefined || range.includes("night ") ? range : `${range} (night ${night.name})`;
 }
 
+// "new": this night is the first with it; "still": one before it was; "": not known.
+export function age_of({ report }: Model, group: Group): "new" | "still" | "" {
+  const last = report.nights.length - 1;
+  if (last < 1 || group.since_night < 0) return "";
+  return group.since_night === last ? "new" : "still";
+}
+export function age_mark(model: Model, group: Group): HTMLElement | null {
+  const age = age_of(model, group);
+  return age === "" ? null : h("span", { class: `age age-${age}` }, age);
+}
+
+// Whose it is comes first: "cpu/split_kv: would be explained if ...".
+export function of_kernel(kernel: string, text: string): string {
+  return kernel === "" ? text : `${short(kernel, 80)}: ${text}`;
+}
+export function title_of_group({ kernel, title, kind }: Group, most: number): Child {
+  const word = kind === "open" || kind === "faster" ? `${kind}: ` : "";
+  return [kernel !== "" && [h("span", null, short(kernel, 80)), ": "], word + short(title, most)];
+}
+
+// Words of ours that are not every reader's (docs/words.md).
+const meanings: Record<string, string> = {
+  sentinel: "sentinel: a fixed piece of work timed in turn with the kernel; times are kept as " +
+    "ratios to its time, which a change of clock leaves as they are",
+};
+export function defined(text: string, word: string): HTMLElement {
+  return h("abbr", { title: meanings[word] }, text);
+}
+
 export function size_text(group: Group): string {
   const size = group.cases.length + group.names.length;
   return plural(size, group.cases.length > 0 ? "case" : "result");
@@ -63,5 +92,5 @@ export function size_text(group: Group): string {
 export function case_link(page: Page, row: number, most = 140): HTMLElement {
   const id = page.model.cases.text("case_id", row);
   return h("a", { class: "case-link", href: page.link({ panel: "case", ...page.model.choice(row) }),
-    title: id.length > most ? short(id, 500) : null }, short(id, most));
+    title: id.length > most ? short(id, 500) : null }, breakable(short(id, most)));
 }

@@ -7,6 +7,7 @@ const names: Record<string, readonly [title: string, unit: string]> = {
   beyond_output: ["beyond output rounding", "sigma"],
   rms: ["rms", "sigma"],
   lse_z: ["LSE", "sigma"],
+  lse: ["LSE", "sigma"],
   elsewhere: ["rows without a reference", "sigma"],
   bound: ["largest over the worst-case bound", ""],
   max_abs: ["largest |e|", "absolute"],
@@ -30,17 +31,20 @@ function value_text(column: string, value: number | null): string {
   return unit === "share" ? share(value) : `${number(value)} ${unit}`.trim();
 }
 
-// Name, value, limit and percent of it; those that decide come first.
-export function statistic_rows({ errors, limits }: Detail): string[][] {
-  const columns = Object.keys(errors)
-    .sort((a, b) => Number(b in limits) - Number(a in limits));
-  return columns.map((column) => {
+// Name, value, limit and percent of it, of those that decide.
+export function deciding_statistics({ errors, limits }: Detail): string[][] {
+  return Object.keys(errors).filter((column) => column in limits).map((column) => {
     const [value, limit] = [errors[column] ?? null, limits[column]];
     const name = statistic_name(column);
-    if (limit === undefined) return [name, value_text(column, value), "", "decides nothing"];
     const is_beyond = value === null || Math.abs(value) > limit;
     const part = value === null ? "no number" : percent((100 * Math.abs(value)) / limit);
     return [name, value_text(column, value), value_text(column, limit),
       `${is_beyond ? "\u2715 " : ""}${part}`];
   });
+}
+
+// Name and value of those without a limit, which decide nothing.
+export function other_statistics({ errors, limits }: Detail): string[][] {
+  return Object.keys(errors).filter((column) => !(column in limits)).map((column) =>
+    [statistic_name(column), value_text(column, errors[column] ?? null)]);
 }

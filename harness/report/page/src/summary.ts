@@ -5,6 +5,7 @@ export interface Summary {
   cases: number;
   fine: number;
   failures: number;
+  slower: number; // of the failures: those whose error is within its limits, but not their time
   open: number;
   unmeasured: number;
   worst: number | null; // percent of the limit of the cases that were measured
@@ -12,11 +13,16 @@ export interface Summary {
 }
 
 export function no_cases(): Summary {
-  return { cases: 0, fine: 0, failures: 0, open: 0, unmeasured: 0, worst: null, worst_row: -1 };
+  return { cases: 0, fine: 0, failures: 0, slower: 0, open: 0, unmeasured: 0, worst: null, worst_row: -1 };
 }
 
 function rank(outlook: string): number {
   return outlook === "failure" ? 3 : outlook === "open" ? 2 : outlook === "fine" ? 1 : 0;
+}
+
+function is_slower(table: CaseTable, row: number): boolean {
+  return (table.number("percent_of_limit", row) ?? Infinity) <= 100 &&
+    table.text("verdict", row) === "regressed" && (table.number("gate_change", row) ?? 0) > 0;
 }
 
 function add(summary: Summary, table: CaseTable, row: number): void {
@@ -26,6 +32,7 @@ function add(summary: Summary, table: CaseTable, row: number): void {
   else if (outlook === "failure") ++summary.failures;
   else if (outlook === "open") ++summary.open;
   else ++summary.unmeasured;
+  if (outlook === "failure" && is_slower(table, row)) ++summary.slower;
   const percent = outlook === "unmeasured" ? null : table.number("percent_of_limit", row);
   if (percent !== null) summary.worst = Math.max(summary.worst ?? 0, percent);
   if (summary.worst_row < 0 || before(table, row, summary.worst_row)) summary.worst_row = row;
