@@ -14,14 +14,20 @@ wanted="$(cat "$here/dependencies.sh" "$here/zig.sh" | sha256sum)"
 rm -rf "$prefix"
 mkdir -p "$prefix"/{include,lib/pkgconfig,lib/cmake} "$sources" "$log"
 
-fail() { echo "ci/wheel/dependencies.sh: $*" >&2; exit 3; }
+fail() { echo "ci/wheel/dependencies.sh: $*" >&2; exit 1; }
 
 # Runs a step quietly; its output is shown where it fails.
 step() {
   local name="$1"; shift
   echo "wheel dependencies: $name"
   ("$@") >"$log/$name.txt" 2>&1 &  # `set -e` does not hold on the left of a `||`
-  wait $! || { tail -n 30 "$log/$name.txt" >&2; fail "$name failed: $*"; }
+  wait $! && return
+  tail -n 30 "$log/$name.txt" >&2
+  [[ "$name" != sources ]] || {
+    echo "ci/wheel/dependencies.sh: Debian's source packages cannot be had from deb.debian.org" >&2
+    exit 3
+  }
+  fail "$name failed: $*"
 }
 
 # Source packages need no root: apt keeps its lists in a folder of ours.

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # The wheel in a root of another system, as somebody new would use it: no compiler, not root, from
 # "/".
-#   in_root.sh SUITE WHEEL FOLDER    SUITE: bullseye, bookworm, trixie or sid (Debian 11, 12, 13, …)
-# Makes the root with mmdebstrap in FOLDER/SUITE (kept for the next call). Prints what Python and
+#   in_root.sh SUITE WHEELS FOLDER   SUITE: bullseye, bookworm, trixie or sid (Debian 11, 12, 13, …)
+# Takes the newest wheel of the folder WHEELS, and makes the root with mmdebstrap in FOLDER/SUITE
+# (kept for the next call). Prints what Python and
 # glibc it has, the processor time of the installation, and what was run. Exit code 77 where a root
 # cannot be made or entered here, with the reason.
 set -euo pipefail
-suite="$1" wheel="$(realpath "$2")" root="$(realpath -m "$3")/$1"
+suite="$1" root="$(realpath -m "$3")/$1"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 install_limit=30  # seconds of processor time
 
 skip() { echo "SKIPPED: $1"; exit 77; }
 fail() { echo "FAILED: $1" >&2; exit 1; }
 
+wheel="$(find "$2" -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n |
+  tail -n 1 | cut -d' ' -f2-)"
+[[ -n "$wheel" ]] || skip "there is no wheel in $2 (wheel.make was skipped)"
 ((EUID == 0)) || skip "a root cannot be entered: this is not root"
 unshare --mount --pid --fork true 2>/dev/null ||
   skip "a root cannot be entered: no mount namespace may be made here (CAP_SYS_ADMIN)"

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 #include <signal.h>
-#include <string.h>
 
 #include <algorithm>
 
@@ -29,10 +28,35 @@ std::string quote(const std::string& log) {
   return line.empty() ? "" : fmt::format("; it last wrote: {}", line);
 }
 
+// Those that end a process and that a kernel, the system or a person sends. (sigabbrev_np knows all,
+// from glibc 2.32 on.)
 std::string signal_text(int number) {
-  const char* const abbreviation = sigabbrev_np(number);
-  return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation)
-                                 : fmt::format("signal {}", number);
+  switch (number) {
+#define PLUMBLINE_SIGNAL(NAME) \
+  case NAME:                   \
+    return #NAME
+    PLUMBLINE_SIGNAL(SIGABRT);
+    PLUMBLINE_SIGNAL(SIGALRM);
+    PLUMBLINE_SIGNAL(SIGBUS);
+    PLUMBLINE_SIGNAL(SIGFPE);
+    PLUMBLINE_SIGNAL(SIGHUP);
+    PLUMBLINE_SIGNAL(SIGILL);
+    PLUMBLINE_SIGNAL(SIGINT);
+    PLUMBLINE_SIGNAL(SIGKILL);
+    PLUMBLINE_SIGNAL(SIGPIPE);
+    PLUMBLINE_SIGNAL(SIGQUIT);
+    PLUMBLINE_SIGNAL(SIGSEGV);
+    PLUMBLINE_SIGNAL(SIGSYS);
+    PLUMBLINE_SIGNAL(SIGTERM);
+    PLUMBLINE_SIGNAL(SIGTRAP);
+    PLUMBLINE_SIGNAL(SIGUSR1);
+    PLUMBLINE_SIGNAL(SIGUSR2);
+    PLUMBLINE_SIGNAL(SIGXCPU);
+    PLUMBLINE_SIGNAL(SIGXFSZ);
+#undef PLUMBLINE_SIGNAL
+    default:
+      return fmt::format("signal {}", number);
+  }
 }
 
 }  // namespace
