@@ -28,8 +28,8 @@ std::string quote(const std::string& log) {
   return line.empty() ? "" : fmt::format("; it last wrote: {}", line);
 }
 
-// Those that end a process and that a kernel, the system or a person sends. (sigabbrev_np knows all,
-// from glibc 2.32 on.)
+// Those that end a process and that a kernel, the system or a person sends (sigabbrev_np knows all
+// of them, from glibc 2.32 on).
 std::string signal_text(int number) {
   switch (number) {
 #define PLUMBLINE_SIGNAL(NAME) \
