@@ -9,7 +9,7 @@ prefix="$(realpath -m -- "$1")"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 sources="$prefix/sources" log="$prefix/log"
 stamp="$prefix/complete"
-wanted="$(cat "$here/dependencies.sh" "$here/zig.sh" | sha256sum)"
+wanted="$(cat "$here"/{dependencies.sh,zig.sh,cpu_model.c} | sha256sum)"
 [[ ! -e "$stamp" || "$(<"$stamp")" != "$wanted" ]] || exit 0
 rm -rf "$prefix"
 mkdir -p "$prefix"/{include,lib/pkgconfig,lib/cmake} "$sources" "$log"
@@ -89,6 +89,11 @@ build_sqlite() {
   cp sqlite3.h sqlite3ext.h "$prefix/include"
 }
 
+build_cpu_model() {
+  "$CC" -O2 -fPIC -c "$here/cpu_model.c" -o "$sources/cpu_model.o"
+  "$AR" rcs "$prefix/lib/libcpu_model.a" "$sources/cpu_model.o"
+}
+
 build_xxhash() {
   cd "$(folder_of xxhash)"
   "$CC" -O3 -fPIC -c xxhash.c -o xxhash.o
@@ -115,6 +120,7 @@ take_from_debian() {
 
 step sources fetch_sources
 step headers take_from_debian
+step cpu_model build_cpu_model
 step openblas build_openblas
 step onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=OFF \
   -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
