@@ -58,7 +58,7 @@ rm -rf "$work/raw"
 }
 rm -rf "$work/repaired"
 PATH="$venv/bin:$PATH" LD_LIBRARY_PATH="$PLUMBLINE_WHEEL_PREFIX/lib" \
-  "$venv/bin/auditwheel" --quiet repair --plat manylinux_2_28_x86_64 --disable-isa-ext-check \
+  "$venv/bin/auditwheel" repair --plat manylinux_2_28_x86_64 --disable-isa-ext-check \
   --wheel-dir "$work/repaired" "$work"/raw/*.whl >"$work/auditwheel.txt" 2>&1 || {
   cat "$work/auditwheel.txt" >&2
   echo "ci/wheel.sh: the wheel needs more of a system than manylinux_2_28 has" >&2
