@@ -25,9 +25,10 @@ if [[ ! -e "$root/complete" ]]; then
   rm -rf "$root"
   mkdir -p "$(dirname "$root")"
   # Unpacked, not configured: no package's scripts, which would need more than is there.
+  # libstdc++6 is for NumPy, whose wheel takes it from the system; plumbline has its own.
   said="$(mmdebstrap --variant=extract --mode=root --aptopt='APT::Sandbox::User "root"' \
     --aptopt='Acquire::Check-Valid-Until "false"' \
-    --include=bash,coreutils,grep,sed,python3,python3-venv,libc-bin "$suite" "$root" \
+    --include=bash,coreutils,grep,sed,python3,python3-venv,libc-bin,libstdc++6 "$suite" "$root" \
     http://deb.debian.org/debian 2>&1)" ||
     skip "mmdebstrap makes no root of $suite here (no network?): $(tail -n 2 <<<"$said")"
   # What the packages' scripts would have done, as far as this needs it.

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The tests of the package's library, of the newest wheel in a folder.
+#   library.sh PYTHON WHEELS SITE     installs into the folder SITE, which is made anew
+set -euo pipefail
+python="$1" site="$3"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+wheel="$(find "$2" -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n |
+  tail -n 1 | cut -d' ' -f2-)"
+[[ -n "$wheel" ]] || { echo "SKIPPED: there is no wheel in $2"; exit 77; }
+"$python" -c "import pytest" 2>/dev/null || { echo "SKIPPED: $python lacks pytest"; exit 77; }
+rm -rf "$site"
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$site" \
+  "$wheel"
+export PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1
+[[ "$("$python" -c 'import plumbline; print(plumbline.__file__)')" == "$site"/* ]] ||
+  { echo "FAILED: another plumbline than the wheel's is imported" >&2; exit 1; }
+cd "$here/../python_package"
+exec "$python" -m pytest -q -p no:cacheprovider test_library.py test_arrays.py
