@@ -75,10 +75,20 @@ class Service:
         self.server.server_close()
 
 
-class Job:
-    """One repository of a user, with its caches."""
+# Enters a root in which these folders lie where they lie outside.
+ENTER = """root=$1 where=$2; shift 2
+mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev"
+while [[ $1 != -- ]]; do mkdir -p "$root$1" && mount --bind "$1" "$root$1"; shift; done
+shift
+exec /usr/sbin/chroot "$root" /usr/bin/env -C "$where" "$@\""""
 
-    def __init__(self, folder, program_folder):
+
+class Job:
+    """One repository of a user, with its caches. With `root` its commands run in that root, which
+    sees the checkout, the job's folder and the folders `seen`."""
+
+    def __init__(self, folder, program_folder, root=None, seen=()):
+        self.root, self.seen = root, [SOURCE, folder, *seen]
         self.work, self.caches = folder / "repository", folder / "caches"
         self.temporary, self.home = folder / "temp", folder / "home"
         for made in (self.work, self.caches, self.temporary, self.home):
@@ -91,9 +101,14 @@ class Job:
         """Exit code of one command; GitHub's own line for a step with shell: bash."""
         script = self.temporary / "step.sh"
         script.write_text(command, encoding="utf-8")
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", script]
+        if self.root is not None:
+            shell = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", ENTER,
+                     "enter", self.root, where, *self.seen, "--", *shell]
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=where,
+            shell, cwd=where,
             env={"PATH": self.path, "HOME": str(self.home), "OMP_NUM_THREADS": "1", "CI": "true",
+                 "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt",
                  **environment},
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             check=False)

@@ -236,3 +236,29 @@ def test_a_wheel_is_installed(tmp_path, hub):
     inputs = {**INPUTS, "suites": "mine.toml", "wheel": str(wheels[-1].parent / "plumbline_*.whl")}
     assert jobs.github(job, "schedule", inputs, hub)[0] == 0, job.said
     assert f"{job.temporary}/plumbline-venv/bin/plumbline: plumbline 0." in job.said
+
+
+def test_two_nights_in_the_root_of_another_machine(tmp_path, hub):
+    """The wheel, in a Debian that has no compiler and nothing of plumbline."""
+    wheels = sorted(pathlib.Path(os.environ.get("PLUMBLINE_WHEELS", jobs.SOURCE / "dist"))
+                    .glob("plumbline_attention-*.whl"))
+    if not wheels:
+        pytest.skip("there is no wheel (ci/wheel.sh)")
+    roots = pathlib.Path(os.environ["PLUMBLINE_BUILD"]) / "tests" / "wheel" / "roots"
+    made = subprocess.run([jobs.SOURCE / "tests" / "wheel" / "make_root.sh", "bookworm", roots],
+                          text=True, stdout=subprocess.PIPE, check=False)
+    if made.returncode == 77:
+        pytest.skip(made.stdout)
+    assert made.returncode == 0, made.stdout
+    job = jobs.Job(tmp_path, None, root=made.stdout.splitlines()[-1], seen=[wheels[-1].parent])
+    (job.work / "mine.toml").write_text(SUITE, encoding="utf-8")
+    inputs = {**INPUTS, "suites": "mine.toml", "wheel": str(wheels[-1])}
+    assert jobs.github(job, "schedule", inputs, hub)[0] == 0, job.said
+    assert "begins a new history" in job.said
+    job.said = ""
+    code, outputs, summary = jobs.github(job, "schedule", {**inputs, "providers": PLANTED}, hub)
+    assert code == 1 and outputs == {"exit-code": "1"}, job.said
+    assert "begins a new history" not in job.said
+    assert "each sample's last key were not seen" in summary
+    code = jobs.github(job, "pull_request", {**inputs, "providers": PLANTED}, hub)[0]
+    assert code == 1 and len(hub.ours()) == 1, job.said

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests of the package's library, of the newest wheel in a folder.
+# Of the newest wheel in a folder: a provider that is built against it, and the tests of the
+# package's library.
 #   library.sh PYTHON WHEELS SITE     installs into the folder SITE, which is made anew
 set -euo pipefail
 python="$1" site="$3"
@@ -8,11 +9,17 @@ wheel="$(find "$2" -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/n
   tail -n 1 | cut -d' ' -f2-)"
 [[ -n "$wheel" ]] || { echo "SKIPPED: there is no wheel in $2"; exit 77; }
 "$python" -c "import pytest" 2>/dev/null || { echo "SKIPPED: $python lacks pytest"; exit 77; }
-rm -rf "$site"
+rm -rf "$site" "$site.sample"
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$site" \
   "$wheel"
 export PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1
 [[ "$("$python" -c 'import plumbline; print(plumbline.__file__)')" == "$site"/* ]] ||
   { echo "FAILED: another plumbline than the wheel's is imported" >&2; exit 1; }
+program="$site/plumbline/_native/bin/plumbline"
+cmake -S "$here/../sample_provider" -B "$site.sample" "-Dplumbline_DIR=$("$program" --cmake-dir)" \
+  >"$site.sample.txt" 2>&1 && cmake --build "$site.sample" >>"$site.sample.txt" 2>&1 ||
+  { cat "$site.sample.txt" >&2; exit 1; }
+"$program" run cases/smoke.toml --no-store -q --provider "$site.sample/sample_provider.so" \
+  --kernel 'sample/*' | tail -n 2
 cd "$here/../python_package"
 exec "$python" -m pytest -q -p no:cacheprovider test_library.py test_arrays.py

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Makes a root of a Debian that has Python, SQLite's shell and no compiler, for tests that enter it.
+#   make_root.sh SUITE FOLDER    FOLDER/SUITE, kept for the next call; its path is the last line
+# Exit code 77 where a root cannot be made or entered here, with the reason.
+set -euo pipefail
+suite="$1" root="$(realpath -m "$2")/$1"
+skip() { echo "SKIPPED: $1"; exit 77; }
+
+((EUID == 0)) || skip "a root cannot be entered: this is not root"
+unshare --mount --pid --fork true 2>/dev/null ||
+  skip "a root cannot be entered: no mount namespace may be made here (CAP_SYS_ADMIN)"
+command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed (ci/setup.sh)"
+mkdir -p "$(dirname "$root")"
+exec 9>"$root.lock"
+flock 9
+if [[ ! -e "$root/complete" ]]; then
+  rm -rf "$root"
+  # Unpacked, not configured: no package's scripts, which would need more than is there.
+  # libstdc++6 is for NumPy, whose wheel takes it from the system; plumbline has its own. A mirror's
+  # copy of unstable may be older than it says it is good for.
+  said="$(mmdebstrap --variant=extract --mode=root --aptopt='APT::Sandbox::User "root"' \
+    --aptopt='Acquire::Check-Valid-Until "false"' \
+    --include=bash,coreutils,grep,sed,gawk,findutils,libc-bin,libstdc++6 \
+    --include=python3,python3-venv,sqlite3 \
+    "$suite" "$root" http://deb.debian.org/debian 2>&1)" ||
+    skip "mmdebstrap makes no root of $suite here (no network?): $(tail -n 2 <<<"$said")"
+  # What the packages' scripts would have done, as far as this needs it.
+  mkdir -p "$root/etc/ssl/certs" "$root/home/user" "$root/tmp"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  echo 'user:x:1000:1000::/home/user:/bin/bash' >>"$root/etc/passwd"
+  echo 'user:x:1000:' >>"$root/etc/group"
+  [[ -e "$root/usr/bin/awk" ]] || ln -s gawk "$root/usr/bin/awk"
+  chown 1000:1000 "$root/home/user"
+  chmod 1777 "$root/tmp"
+  touch "$root/complete"
+fi
+cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+echo "$root"
