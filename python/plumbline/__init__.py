@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     _Question = ParamSpec("_Question")
 
-__version__: str = _library.version
+__version__: str  # of the library: __getattr__
 __all__ = ["Report", "assert_attention", "assert_merge", "check", "check_merge", "diff", "save",
            "Spec", "Unsupported", "kernel"]
 
@@ -428,6 +428,8 @@ def __getattr__(name: str) -> Any:
     # loaded where it is used.
     if name in ("Spec", "Unsupported", "kernel"):
         return getattr(_provider_module(), name)
+    if name == "__version__":
+        return _library.version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

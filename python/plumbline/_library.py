@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -26,7 +27,10 @@ class _Dump(ctypes.Structure):
                 ("count", ctypes.c_size_t), ("attributes", ctypes.c_char_p)]
 
 
-def _load() -> ctypes.CDLL:
+@functools.lru_cache(maxsize=None)
+def _library() -> ctypes.CDLL:
+    """Loaded by the first question, so that a machine that cannot load it can import the package:
+    pytest imports it for its plugin in every run."""
     _machine.require()
     path = (os.environ.get("PLUMBLINE_CHECK_LIBRARY")
             or str(NATIVE / "lib" / "libplumbline_check.so"))
@@ -49,8 +53,8 @@ def _load() -> ctypes.CDLL:
     return library
 
 
-_library = _load()
-version: str = _library.plumbline_check_version().decode()
+def version() -> str:
+    return _library().plumbline_check_version().decode()
 
 
 def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> _Dump:
@@ -75,7 +79,7 @@ def _ask(function: Any, *dumps: _Dump) -> dict:
         text = (ctypes.string_at(answer.value) if answer.value else b"out of memory").decode(
             errors="replace")
     finally:
-        _library.plumbline_check_free(answer)
+        _library().plumbline_check_free(answer)
     if status == 0:
         return json.loads(text)
     raise ValueError(text) if status == 1 else RuntimeError(f"plumbline: internal error: {text}")
@@ -84,8 +88,8 @@ def _ask(function: Any, *dumps: _Dump) -> dict:
 def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:
     """The answer's JSON. Tensors: name -> (dtype as safetensors spells it, shape, bytes as a
     contiguous array). Raises ValueError with every error where they make no problem."""
-    return _ask(_library.plumbline_check, _dump(name, tensors, stated))
+    return _ask(_library().plumbline_check, _dump(name, tensors, stated))
 
 
 def diff(names: Tuple[str, str], a: Tuple[Mapping, Mapping], b: Tuple[Mapping, Mapping]) -> dict:
-    return _ask(_library.plumbline_check_diff, _dump(names[0], *a), _dump(names[1], *b))
+    return _ask(_library().plumbline_check_diff, _dump(names[0], *a), _dump(names[1], *b))
