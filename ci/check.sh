@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # What to run before a commit: format, include directions, lint, build, tests.
 #   ci/check.sh          about as long as a build and the tests
-#   ci/check.sh --full   adds clang-tidy over everything, the sanitizer presets and coverage
+#   ci/check.sh --full   adds clang-tidy over everything, the wheel, the sanitizer presets and
+#                        coverage
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 full=0
 case "${1:-}" in
   --full) full=1 ;;
-  -h | --help) sed -n '2,4p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '2,5p' "$0" | cut -c3-; exit 0 ;;
   "") ;;
   *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
 esac
@@ -33,7 +34,11 @@ if ((${#lint[@]} > 0)); then
     xargs -P 2 -n 1 clang-tidy -p build/tidy --quiet --warnings-as-errors='*'
 fi
 
-ctest --preset "$preset"
+if ((full)); then
+  ctest --test-dir "build/$preset" --output-on-failure --parallel 2  # with those of the wheel
+else
+  ctest --preset "$preset"
+fi
 if ((full)); then
   cmake --workflow --preset asan
   cmake --workflow --preset tsan

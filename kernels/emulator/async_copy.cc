@@ -9,39 +9,49 @@
 namespace plumbline::emulator {
 namespace {
 
-constexpr std::size_t copy_bytes = 16;
+constexpr std::size_t largest = 16;  // bytes
 
 void land(const AsyncCopy& copy) {
-  const std::size_t bytes = copy.global == nullptr ? 0 : copy.bytes;
-  if (bytes != 0) std::memcpy(copy.shared, copy.global, bytes);
-  std::memset(copy.shared + bytes, 0, copy_bytes - bytes);
+  if (copy.source_bytes != 0) std::memcpy(copy.shared, copy.global, copy.source_bytes);
+  std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
 }
 
 }  // namespace
 
-void cp_async_16(void* shared, const void* global, bool valid, Where where) {
+void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t source_bytes,
+              Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  block.check_shared(Call::cp_async, where, shared, copy_bytes);
-  std::size_t bytes = copy_bytes;
-  if (const Fault* fault = block.fault()) {
-    const Fault::Copy copy = fault->copy(lane.notes, valid);
-    if (copy == Fault::Copy::never_issued) return;
-    valid = valid || copy == Fault::Copy::valid;
-    if (copy == Fault::Copy::first_half) bytes = copy_bytes / 2;
+  if ((bytes != 4 && bytes != 8 && bytes != largest) || source_bytes > bytes) {
+    block.fail_at(
+        Call::cp_async, where,
+        fmt::format("copies {} bytes of {}: 4, 8 or 16 are possible", source_bytes, bytes));
   }
-  if (valid && reinterpret_cast<std::uintptr_t>(global) % copy_bytes != 0) {
+  block.check_shared(Call::cp_async, where, shared, bytes);
+  if (source_bytes != 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0) {
     block.fail_at(Call::cp_async, where,
-                  fmt::format("global address {} is not {}-byte aligned", global, copy_bytes));
+                  fmt::format("global address {} is not {}-byte aligned", global, bytes));
   }
 #ifdef __SANITIZE_ADDRESS__
   // Read once now, so that an address out of bounds is reported at its source line.
-  std::byte probe[copy_bytes];
-  if (valid) std::memcpy(probe, global, copy_bytes);
+  std::byte probe[largest];
+  if (source_bytes != 0) std::memcpy(probe, global, source_bytes);
   asm volatile("" ::"r"(probe) : "memory");
 #endif
-  std::memset(shared, 0xFF, copy_bytes);
-  lane.copies.push_back({static_cast<std::byte*>(shared), valid ? global : nullptr, bytes});
+  std::memset(shared, 0xFF, bytes);
+  lane.copies.push_back({static_cast<std::byte*>(shared), global, source_bytes, bytes});
+}
+
+void cp_async_16(void* shared, const void* global, bool valid, Where where) {
+  Lane& lane = Block::self();
+  std::size_t source_bytes = largest;
+  if (const Fault* fault = Block::of(lane).fault()) {
+    const Fault::Copy copy = fault->copy(lane.notes, valid);
+    if (copy == Fault::Copy::never_issued) return;
+    valid = valid || copy == Fault::Copy::valid;
+    if (copy == Fault::Copy::first_half) source_bytes = largest / 2;
+  }
+  cp_async(shared, global, largest, valid ? source_bytes : 0, where);
 }
 
 void cp_async_commit() {

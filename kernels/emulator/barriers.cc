@@ -8,8 +8,9 @@ namespace {
 
 // PTX: barriers 0 (__syncthreads) to 15, a multiple of the warp size of threads.
 void check_named(Block& block, Call call, int id, int threads, const Where& where) {
-  if (id < 1 || id > 15)
-    block.fail_at(call, where, fmt::format("barrier {}: named barriers are 1 to 15", id));
+  const int first = block.barriers() == BarrierMatch::id ? 0 : 1;
+  if (id < first || id > 15)
+    block.fail_at(call, where, fmt::format("barrier {}: named barriers are {} to 15", id, first));
   if (threads <= 0 || threads % static_cast<int>(warp_size) != 0 ||
       threads > static_cast<int>(max_threads)) {
     block.fail_at(call, where,
@@ -29,18 +30,24 @@ void sync_threads(Where where) {
 
 void Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   lane.wait = {Call::syncthreads, where, 0};
-  if (barrier_arrived_ == 0) {
-    barrier_where_ = where;
-  } else if (!same_place(where, barrier_where_)) {
-    barrier_diverged_ = true;
+  if (barriers() == BarrierMatch::id) {
+    if (++barrier_arrived_ + finished_ < thread_count_) return suspend(lane);
+  } else {
+    if (barrier_arrived_ == 0) {
+      barrier_where_ = where;
+    } else if (!same_place(where, barrier_where_)) {
+      barrier_diverged_ = true;
+    }
+    // for ever, where they have diverged
+    if (++barrier_arrived_ < thread_count_ || barrier_diverged_) return suspend(lane);
   }
-  if (++barrier_arrived_ < thread_count_ || barrier_diverged_) {
-    suspend(lane);  // for ever, where they have diverged
-    return;
-  }
-  barrier_arrived_ = 0;
-  for (unsigned w = 0; w < warps_.size(); ++w) wake(w, warps_[w].lanes);
+  release_block_barrier();
   yield(lane);
+}
+
+void Block::release_block_barrier() {
+  barrier_arrived_ = 0;
+  for (unsigned w = 0; w < warps_.size(); ++w) wake(w, warps_[w].lanes & ~warps_[w].finished);
 }
 
 void named_barrier(Call call, int id, int threads, Where where) {

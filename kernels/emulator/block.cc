@@ -85,7 +85,7 @@ void Block::start_threads() {
     Warp& warp = warps_[w];
     const unsigned count = std::min(warp_size, thread_count_ - w * warp_size);
     warp.lanes = full_mask >> (warp_size - count);
-    warp.finished = warp.gatherings = warp.ready = 0;
+    warp.finished = warp.gatherings = warp.ready = warp.converging = 0;
     wake(w, warp.lanes);
   }
   for (unsigned thread = 0; thread < thread_count_; ++thread) {
@@ -122,11 +122,14 @@ void Block::fiber_main() {
 void Block::finish(Lane& lane) {
   Warp& warp = warps_[lane.warp];
   warp.finished |= 1U << lane.lane;
-  warp.ready &= ~(1U << lane.lane);
-  if (warp.ready == 0) ready_warps_ &= ~(1U << lane.warp);
+  no_longer_ready(lane.warp, 1U << lane.lane);
   if (++finished_ == thread_count_) {
     lane.fiber.switch_to(outside_, grid_->options.switching, true);
     __builtin_unreachable();
+  }
+  if (grid_->options.barriers == BarrierMatch::id && barrier_arrived_ != 0 &&
+      barrier_arrived_ + finished_ == thread_count_) {
+    release_block_barrier();
   }
   Lane* const next = choose();
   if (next == nullptr) fail(describe_stuck());

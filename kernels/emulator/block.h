@@ -37,8 +37,9 @@ struct Wait {
 
 struct AsyncCopy {
   std::byte* shared;
-  const void* global;  // nullptr: zeros
-  std::size_t bytes;   // of global; zeros behind them
+  const void* global;
+  std::size_t source_bytes;  // of global; zeros behind them
+  std::size_t bytes;         // of shared memory
 };
 
 class Block;
@@ -67,6 +68,8 @@ struct Gathering {
 struct Warp {
   unsigned lanes = 0;  // that exist; masks all
   unsigned ready = 0;  // can run, or runs
+  // Can run, and wait in converge() until `ready` is empty; then all of them are ready.
+  unsigned converging = 0;
   unsigned finished = 0;
   unsigned gatherings = 0;
   std::array<Gathering, warp_size> gathering;
@@ -105,9 +108,12 @@ class Block {
   static Block& of(const Lane& lane);
   Warp& warp_of(const Lane& lane) { return warps_[lane.warp]; }
   [[nodiscard]] Arch arch() const { return grid_->options.arch; }
+  [[nodiscard]] BarrierMatch barriers() const { return grid_->options.barriers; }
+  [[nodiscard]] Lanes lanes() const { return grid_->options.lanes; }
   // Suspends the running lane until another wakes it.
   void suspend(Lane& lane);
   void wake(unsigned warp, unsigned lanes);
+  void converge(Lane& lane);
   // Lets the schedule choose again among all that can run.
   void yield(Lane& lane);
   [[nodiscard]] bool random_order() const { return grid_->options.schedule == Schedule::random; }
@@ -132,6 +138,8 @@ class Block {
   [[nodiscard]] std::string fence_damage() const;
   static void fiber_main();
   void finish(Lane& lane);
+  void no_longer_ready(unsigned warp, unsigned lanes);
+  void release_block_barrier();
   Lane* choose();
   Lane* choose_random();
   bool watch(Call call, const Where& where);
@@ -183,14 +191,27 @@ inline Lane* Block::choose() {
   return nullptr;
 }
 
+inline void Block::no_longer_ready(unsigned warp, unsigned lanes) {
+  Warp& state = warps_[warp];
+  state.ready &= ~lanes;
+  if (state.ready != 0) return;
+  state.ready = state.converging;
+  state.converging = 0;
+  if (state.ready == 0) ready_warps_ &= ~(1U << warp);
+}
+
 inline void Block::suspend(Lane& lane) {
-  Warp& warp = warps_[lane.warp];
-  warp.ready &= ~(1U << lane.lane);
-  if (warp.ready == 0) ready_warps_ &= ~(1U << lane.warp);
+  no_longer_ready(lane.warp, 1U << lane.lane);
   Lane* const next = choose();
   if (next == nullptr) fail(describe_stuck());
+  if (next == &lane) return;  // converging, and the only one
   current = next;
   lane.fiber.switch_to(next->fiber, grid_->options.switching);
+}
+
+inline void Block::converge(Lane& lane) {
+  warps_[lane.warp].converging |= 1U << lane.lane;
+  suspend(lane);
 }
 
 inline void Block::yield(Lane& lane) {

@@ -14,7 +14,7 @@ namespace plumbline::emulator {
 namespace {
 
 // ".aligned" instructions must be the same instruction for all lanes, not just one like it.
-bool aligned(Call call) { return call >= Call::ldmatrix_x4; }
+bool aligned(Call call) { return call >= Call::ldmatrix_x1; }
 
 // Apart, so that no temporary string stays behind on the failing lane's stack.
 std::string describe(const Gathering& gathering) {
@@ -86,7 +86,7 @@ unsigned source_lane(Call call, unsigned lane, unsigned operand, unsigned width)
   return within ? from : lane;
 }
 
-MmaInstruction instruction(Call call) {
+constexpr MmaInstruction instruction(Call call) {
   switch (call) {
     case Call::mma_f16:
       return {MmaFormat::f16, MmaAccumulator::f32, 16};
@@ -98,10 +98,48 @@ MmaInstruction instruction(Call call) {
       return {MmaFormat::tf32, MmaAccumulator::f32, 8};
     case Call::mma_e4m3:
       return {MmaFormat::e4m3, MmaAccumulator::f32, 32};
+    case Call::mma_f16_k8:
+      return {MmaFormat::f16, MmaAccumulator::f32, 8};
+    case Call::mma_f16_f16_k8:
+      return {MmaFormat::f16, MmaAccumulator::f16, 8};
+    case Call::mma_bf16_k8:
+      return {MmaFormat::bf16, MmaAccumulator::f32, 8};
+    case Call::mma_tf32_k4:
+      return {MmaFormat::tf32, MmaAccumulator::f32, 4};
+    case Call::mma_e4m3_k16:
+      return {MmaFormat::e4m3, MmaAccumulator::f32, 16};
+    case Call::mma_e5m2_k16:
+      return {MmaFormat::e5m2, MmaAccumulator::f32, 16};
     default:
       return {MmaFormat::e5m2, MmaAccumulator::f32, 32};
   }
 }
+
+// Words of a lane's registers: 1, 2 or 4, copied without a loop.
+void copy(std::uint32_t* to, const std::uint32_t* from, int words) {
+  switch (words) {
+    case 4:
+      std::memcpy(to, from, 4 * sizeof *to);
+      return;
+    case 2:
+      std::memcpy(to, from, 2 * sizeof *to);
+      return;
+    default:
+      *to = *from;
+  }
+}
+
+// Of ldmatrix and stmatrix: how many 8 x 8 matrices, and whether registers hold columns.
+struct Matrices {
+  unsigned count;
+  bool transposed;
+};
+Matrices matrices(Call call) {
+  const auto at = static_cast<unsigned>(call) - static_cast<unsigned>(Call::ldmatrix_x1);
+  return {1U << at / 2 % 3, at % 2 == 1};
+}
+static_assert(static_cast<unsigned>(Call::stmatrix_x4_trans) ==
+              static_cast<unsigned>(Call::ldmatrix_x1) + 11);
 
 }  // namespace
 
@@ -156,10 +194,29 @@ unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
   return static_cast<unsigned>(Block::of(lane).warp_of(lane).out[lane.lane]);
 }
 
-// Four 8 x 8 matrices of 16-bit elements; lane 8 i + r names row r of matrix i. Register i of lane
-// l: row l / 4, columns 2 (l % 4) and the next; with .trans: rows 2 (l % 4) and the next, column l
-// / 4.
-void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
+std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined,
+                      Where where) {
+  Lane& lane = Block::self();
+  together(
+      call, mask, where, [value](Warp& warp, unsigned at) { warp.in[at] = value; },
+      [mask, combined](Block&, Warp& warp) {
+        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+          const auto i = static_cast<unsigned>(std::countr_zero(rest));
+          warp.out[i] = combined(warp.in.data(), mask, i);
+        }
+      });
+  return Block::of(lane).warp_of(lane).out[lane.lane];
+}
+
+void converge() {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  if (block.lanes() == Lanes::lockstep) block.converge(lane);
+}
+
+// Lane 8 i + r names row r of matrix i. Register i of lane l: row l / 4, columns 2 (l % 4) and the
+// next; with .trans: rows 2 (l % 4) and the next, column l / 4.
+void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
   const Fault* const fault = block.fault();
@@ -169,19 +226,20 @@ void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
     call = fault->load(lane.notes, call, offset);
     row = shared + offset;
   }
-  block.check_shared(call, where, row, 16);
+  const unsigned count = matrices(call).count;
+  if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
   together(
       call, full_mask, where,
       [row](Warp& warp, unsigned at) { warp.in[at] = reinterpret_cast<std::uintptr_t>(row); },
       [call](Block&, Warp& warp) {
-        for (unsigned i = 0; i < 4; ++i) {
+        const auto [n, transposed] = matrices(call);
+        for (unsigned i = 0; i < n; ++i) {
           std::uint16_t matrix[8][8];
           for (unsigned j = 0; j < 8; ++j)
             std::memcpy(matrix[j], reinterpret_cast<const void*>(warp.in[8 * i + j]),
                         sizeof matrix[j]);
           for (unsigned l = 0; l < warp_size; ++l) {
             const unsigned major = l / 4, minor = 2 * (l % 4);
-            const bool transposed = call == Call::ldmatrix_x4_trans;
             const std::uint32_t low = transposed ? matrix[minor][major] : matrix[major][minor];
             const std::uint32_t high =
                 transposed ? matrix[minor + 1][major] : matrix[major][minor + 1];
@@ -189,8 +247,37 @@ void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
           }
         }
       });
-  std::memcpy(r, &block.warp_of(lane).d[std::size_t{4} * lane.lane], 4 * sizeof *r);
+  std::memcpy(r, &block.warp_of(lane).d[std::size_t{4} * lane.lane], count * sizeof *r);
   if (fault != nullptr) fault->loaded(lane.notes, call, r);
+}
+
+void stmatrix(Call call, const std::uint32_t* r, void* row, Where where) {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  const unsigned count = matrices(call).count;
+  if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
+  together(
+      call, full_mask, where,
+      [&](Warp& warp, unsigned at) {
+        warp.in[at] = reinterpret_cast<std::uintptr_t>(row);
+        std::memcpy(&warp.a[std::size_t{4} * at], r, count * sizeof *r);
+      },
+      [call](Block&, Warp& warp) {
+        const auto [n, transposed] = matrices(call);
+        for (unsigned i = 0; i < n; ++i) {
+          std::uint16_t matrix[8][8];
+          for (unsigned l = 0; l < warp_size; ++l) {
+            const unsigned major = l / 4, minor = 2 * (l % 4);
+            const std::uint32_t both = warp.a[4 * l + i];
+            (transposed ? matrix[minor][major] : matrix[major][minor]) =
+                static_cast<std::uint16_t>(both);
+            (transposed ? matrix[minor + 1][major] : matrix[major][minor + 1]) =
+                static_cast<std::uint16_t>(both >> 16U);
+          }
+          for (unsigned j = 0; j < 8; ++j)
+            std::memcpy(reinterpret_cast<void*>(warp.in[8 * i + j]), matrix[j], sizeof matrix[j]);
+        }
+      });
 }
 
 namespace {
@@ -201,13 +288,13 @@ void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::ui
   Block& block = Block::of(lane);
   if (!supports(block.arch(), instruction(call)))
     block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
-  const std::size_t results = call == Call::mma_f16_f16 ? 2 : 4;
+  const MmaRegisters words = registers(instruction(call));
   together(
       call, full_mask, where,
       [&](Warp& warp, unsigned at) {
-        std::memcpy(&warp.a[std::size_t{4} * at], a, 4 * sizeof *a);
-        std::memcpy(&warp.b[std::size_t{2} * at], b, 2 * sizeof *b);
-        std::memcpy(&warp.c[results * at], d, results * sizeof *d);
+        copy(warp.a.data() + static_cast<std::size_t>(words.a) * at, a, words.a);
+        copy(warp.b.data() + static_cast<std::size_t>(words.b) * at, b, words.b);
+        copy(warp.c.data() + static_cast<std::size_t>(words.c) * at, d, words.c);
       },
       [call](Block& of, Warp& warp) {
         const Fault* const fault = of.fault();
@@ -219,7 +306,7 @@ void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::ui
         mma_sync(of.arch(), instruction(call), warp.a.data(), warp.b.data(), warp.c.data(),
                  warp.d.data());
       });
-  std::memcpy(d, &block.warp_of(lane).d[results * lane.lane], results * sizeof *d);
+  copy(d, block.warp_of(lane).d.data() + static_cast<std::size_t>(words.c) * lane.lane, words.c);
 }
 
 // An mma.sync whose operands or arithmetic a fault changes.

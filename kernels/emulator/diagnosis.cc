@@ -21,7 +21,7 @@ const char* name(Call call) {
     case Call::named_barrier_arrive:
       return "named_barrier_arrive";
     case Call::cp_async:
-      return "cp_async_16";
+      return "cp_async";
     case Call::cp_async_wait:
       return "cp_async_wait";
     case Call::shfl:
@@ -38,10 +38,34 @@ const char* name(Call call) {
       return "__any_sync";
     case Call::all:
       return "__all_sync";
+    case Call::match:
+      return "match.sync";
+    case Call::redux:
+      return "redux.sync";
+    case Call::ldmatrix_x1:
+      return "ldmatrix_x1";
+    case Call::ldmatrix_x1_trans:
+      return "ldmatrix_x1_trans";
+    case Call::ldmatrix_x2:
+      return "ldmatrix_x2";
+    case Call::ldmatrix_x2_trans:
+      return "ldmatrix_x2_trans";
     case Call::ldmatrix_x4:
       return "ldmatrix_x4";
     case Call::ldmatrix_x4_trans:
       return "ldmatrix_x4_trans";
+    case Call::stmatrix_x1:
+      return "stmatrix_x1";
+    case Call::stmatrix_x1_trans:
+      return "stmatrix_x1_trans";
+    case Call::stmatrix_x2:
+      return "stmatrix_x2";
+    case Call::stmatrix_x2_trans:
+      return "stmatrix_x2_trans";
+    case Call::stmatrix_x4:
+      return "stmatrix_x4";
+    case Call::stmatrix_x4_trans:
+      return "stmatrix_x4_trans";
     case Call::mma_f16:
       return "mma_f16";
     case Call::mma_f16_f16:
@@ -54,6 +78,18 @@ const char* name(Call call) {
       return "mma_e4m3";
     case Call::mma_e5m2:
       return "mma_e5m2";
+    case Call::mma_f16_k8:
+      return "mma_f16 (k = 8)";
+    case Call::mma_f16_f16_k8:
+      return "mma_f16 (k = 8, fp16 accumulators)";
+    case Call::mma_bf16_k8:
+      return "mma_bf16 (k = 8)";
+    case Call::mma_tf32_k4:
+      return "mma_tf32 (k = 4)";
+    case Call::mma_e4m3_k16:
+      return "mma_e4m3 (k = 16)";
+    case Call::mma_e5m2_k16:
+      return "mma_e5m2 (k = 16)";
   }
   return "?";
 }
@@ -92,6 +128,14 @@ void Block::fail_at(Call call, const Where& where, std::string what) {
                                  place(where), what);
   std::string().swap(what);  // see fail
   fail(std::move(text));
+}
+
+void fail_at(std::string what, Where where) {
+  const Lane& lane = Block::self();
+  std::string text =
+      fmt::format("warp {} lane {} at {}: {}", lane.warp, lane.lane, place(where), what);
+  std::string().swap(what);  // see Block::fail
+  Block::of(lane).fail(std::move(text));
 }
 
 std::string Block::describe_wait(unsigned warp, const Wait& wait) const {

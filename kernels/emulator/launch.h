@@ -28,6 +28,18 @@ enum class Schedule {
   random,    // any one, from the launch's seed and the block's number
 };
 
+// What code may assume of the lanes of a warp. CUDA promises `independent` since Volta: lanes meet
+// in collectives, __syncwarp and barriers alone. `lockstep` is what a GPU does in practice with
+// code that has not diverged, and compiled kernels rely on it: in converge() (thread.h) a lane
+// waits for those of its warp that can go on.
+enum class Lanes { independent, lockstep };
+
+// How a __syncthreads knows its partners. By `place`, threads that wait at two places of the source
+// are a divergent barrier, which CUDA does not define. By `id` they meet, as the instruction
+// bar.sync has it, whose number is all that compiled code has; threads that have ended count as
+// arrived.
+enum class BarrierMatch { place, id };
+
 // How fibers are switched. Elsewhere than on x86-64, and where built with
 // PLUMBLINE_EMULATOR_UCONTEXT, both mean ucontext.
 enum class Switching { assembly, ucontext };
@@ -52,6 +64,8 @@ struct LaunchOptions {
   const Fault* fault = nullptr;  // for mutants
   // Of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
   std::size_t stack_bytes = 0;
+  Lanes lanes = Lanes::independent;
+  BarrierMatch barriers = BarrierMatch::place;
   Switching switching = Switching::assembly;
 };
 

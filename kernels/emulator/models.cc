@@ -15,10 +15,6 @@ constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_
 
 bool is_fp8(MmaFormat format) { return format == MmaFormat::e4m3 || format == MmaFormat::e5m2; }
 
-int elements_per_register(MmaFormat format) {
-  return format == MmaFormat::tf32 ? 1 : is_fp8(format) ? 4 : 2;
-}
-
 enum class Operands { sixteen_bit, tf32, fp8 };
 Operands operands(MmaFormat format) {
   return format == MmaFormat::tf32 ? Operands::tf32
@@ -104,11 +100,6 @@ FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
 
 // Recordings of H100 and H200, with c = 0.
 FusedSum wgmma_fp8_sm_90() { return {32, 13, Conversion::f32_e8m13_toward_zero, -133}; }
-
-MmaRegisters registers(const MmaInstruction& instruction) {
-  const int halves = instruction.k / (4 * elements_per_register(instruction.format));
-  return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};
-}
 
 // PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds row lane / 4 and row lane / 4 + 8 of A,
 // and column lane / 4 of B; a register holds consecutive k, the four lanes of a group of four

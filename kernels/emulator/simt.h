@@ -131,11 +131,11 @@ void cp_async_wait(Where where = Where::current()) {
 }
 
 inline void ldmatrix_x4(std::uint32_t (&r)[4], const void* row, Where where = Where::current()) {
-  emulator::ldmatrix_x4(emulator::Call::ldmatrix_x4, r, row, where);
+  emulator::ldmatrix(emulator::Call::ldmatrix_x4, r, row, where);
 }
 inline void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row,
                               Where where = Where::current()) {
-  emulator::ldmatrix_x4(emulator::Call::ldmatrix_x4_trans, r, row, where);
+  emulator::ldmatrix(emulator::Call::ldmatrix_x4_trans, r, row, where);
 }
 
 inline void mma_to_fp32(emulator::Call call, float (&d)[4], const std::uint32_t (&a)[4],

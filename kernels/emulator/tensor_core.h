@@ -50,7 +50,15 @@ FusedSum wgmma_fp8_sm_90();
 struct MmaRegisters {
   int a, b, c;
 };
-MmaRegisters registers(const MmaInstruction&);
+constexpr int elements_per_register(MmaFormat format) {
+  return format == MmaFormat::tf32                                ? 1
+         : format == MmaFormat::e4m3 || format == MmaFormat::e5m2 ? 4
+                                                                  : 2;
+}
+constexpr MmaRegisters registers(const MmaInstruction& instruction) {
+  const int halves = instruction.k / (4 * elements_per_register(instruction.format));
+  return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};
+}
 
 // Where a matrix element lies: the lane, its register, and the element of that register from its
 // low bits.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <string>
 
 namespace plumbline::emulator {
 
@@ -52,21 +53,44 @@ enum class Call : std::uint8_t {
   ballot,
   any,
   all,
+  match,
+  redux,
+  // From here on ".aligned": one instruction for all lanes of the warp.
+  ldmatrix_x1,
+  ldmatrix_x1_trans,
+  ldmatrix_x2,
+  ldmatrix_x2_trans,
   ldmatrix_x4,
   ldmatrix_x4_trans,
+  stmatrix_x1,
+  stmatrix_x1_trans,
+  stmatrix_x2,
+  stmatrix_x2_trans,
+  stmatrix_x4,
+  stmatrix_x4_trans,
   mma_f16,
   mma_f16_f16,  // fp16 accumulators
   mma_bf16,
   mma_tf32,
   mma_e4m3,
   mma_e5m2,
+  // Half of K: m16n8k8 of 16-bit operands, m16n8k4 of tf32, m16n8k16 of fp8.
+  mma_f16_k8,
+  mma_f16_f16_k8,
+  mma_bf16_k8,
+  mma_tf32_k4,
+  mma_e4m3_k16,
+  mma_e5m2_k16,
 };
 const char* name(Call call);  // as the source spells it: "__syncthreads"
 
+// Ends the block: the running thread did what `what` says, at `where`.
+[[noreturn]] void fail_at(std::string what, Where where);
+
 void sync_threads(Where where);
 void sync_warp(unsigned mask, Where where);
-// Barrier 1 to 15; `threads` (a multiple of 32) counts those that sync and those that arrive. Only
-// `sync` waits.
+// Barrier 1 to 15 (0 to 15 where barriers are matched by id); `threads` (a multiple of 32) counts
+// those that sync and those that arrive. Only `sync` waits.
 void named_barrier(Call call, int id, int threads, Where where);
 
 // `operand`: source lane, distance, or the mask of xor. Segments of `width` lanes as shfl.sync has
@@ -75,14 +99,29 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
                       Where where);
 // The lanes of `mask` whose predicate holds.
 unsigned ballot(Call call, unsigned mask, bool predicate, Where where);
+// What `combined` answers for this lane of the values that the lanes of `mask` bring, by lane:
+// redux and match. `combined` sees only those.
+using Combine = std::uint64_t (*)(const std::uint64_t* values, unsigned mask, unsigned lane);
+std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined, Where where);
+
+// Where lanes run in lockstep (launch.h): waits for the other lanes of the warp until each of them
+// waits, too, or is here. For code whose lanes exchange data through memory without __syncwarp.
+void converge();
 
 // The destination is poisoned now; the source is read when a wait forces the copy's group.
 void cp_async_16(void* shared, const void* global, bool valid, Where where);
+// The same of 4, 8 or 16 bytes, of which the first `source_bytes` are read; zeros behind them.
+void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t source_bytes,
+              Where where);
 void cp_async_commit();
 void cp_async_wait(int groups, Where where);
 
-void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where);
-// d = a b + d; a has 4 registers, b 2, d 4 (fp32) or 2 (fp16).
+// One, two or four 8 x 8 matrices of 16-bit elements, as `call` says, a register each. Lane 8 i + j
+// names row j of matrix i; what the lanes beyond name is not read.
+void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where);
+void stmatrix(Call call, const std::uint32_t* r, void* row, Where where);
+// d = a b + d. Registers of a, b and d: those of the instruction (registers() in tensor_core.h), 4,
+// 2, and 4 (fp32) or 2 (fp16) with the whole of K.
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where);
 
 }  // namespace plumbline::emulator

@@ -188,7 +188,7 @@ TEST(SimtDiagnosis, AddressesOfSixteenBytes) {
   EXPECT_EQ(text(8), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte 8 of "
                                  "shared memory is not 16-byte aligned",
                                  file, addresses_line));
-  EXPECT_THAT(text(4096 * 8), testing::HasSubstr(fmt::format("cp_async_16 at {}:{}: global address",
+  EXPECT_THAT(text(4096 * 8), testing::HasSubstr(fmt::format("cp_async at {}:{}: global address",
                                                              file, addresses_line + 1)));
 }
 

@@ -1,0 +1,33 @@
+// Translated kernels as libraries: compiled by this machine's C++ compiler when they are first
+// needed, kept by what they were made from.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "kernels/ptx/run.h"
+
+namespace plumbline::ptx {
+
+struct CompileOptions {
+  // A program that takes g++'s options. Empty: $PLUMBLINE_PTX_CXX, else c++.
+  std::string compiler;
+  // Empty: $PLUMBLINE_PTX_CACHE, else plumbline/ptx in $XDG_CACHE_HOME or ~/.cache. A library is
+  // named by a hash of its source, the flags and the compiler's version; nothing is ever changed
+  // there, and all of it may be deleted at any time. Beside each lies its source.
+  std::filesystem::path cache;
+};
+
+// What a compiled source begins with: translated/machine.h, numbers.h and thread.h as one text.
+std::string_view prelude();
+
+// One entry of a module, translated, compiled and loaded. `name` ("module.ptx") appears in
+// messages. Errors name what failed, in the PTX or of the compiler, with a remedy.
+tl::expected<Kernel, std::string> compile(const Module&, std::string_view entry,
+                                          const std::string& name, const Options&,
+                                          const CompileOptions&);
+
+}  // namespace plumbline::ptx

@@ -1,0 +1,495 @@
+// A scanner over the text, and a function for each construct of a module.
+#include "kernels/ptx/parse.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+namespace plumbline::ptx {
+namespace {
+
+struct Type {
+  std::string_view name;
+  int bytes;
+};
+constexpr std::array types{
+    Type{"pred", 0},   Type{"b8", 1},     Type{"u8", 1},     Type{"s8", 1},   Type{"b16", 2},
+    Type{"u16", 2},    Type{"s16", 2},    Type{"f16", 2},    Type{"bf16", 2}, Type{"b32", 4},
+    Type{"u32", 4},    Type{"s32", 4},    Type{"f32", 4},    Type{"tf32", 4}, Type{"f16x2", 4},
+    Type{"bf16x2", 4}, Type{"b64", 8},    Type{"u64", 8},    Type{"s64", 8},  Type{"f64", 8},
+    Type{"b128", 16},  Type{"e4m3x2", 2}, Type{"e5m2x2", 2}, Type{"e4m3", 1}, Type{"e5m2", 1},
+    Type{"u16x2", 4},  Type{"s16x2", 4}};
+
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
+}
+
+// Thrown within this file alone; parse() answers it.
+struct Bad {
+  Error error;
+};
+
+std::optional<Space> space_named(std::string_view word) {
+  if (word == ".reg") return Space::reg;
+  if (word == ".param") return Space::param;
+  if (word == ".shared") return Space::shared;
+  if (word == ".local") return Space::local;
+  if (word == ".global") return Space::global;
+  if (word == ".const") return Space::constant;
+  return std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+  Module run();
+
+ private:
+  [[noreturn]] void fail(std::string what) const { throw Bad{{line_, std::move(what)}}; }
+  void step() {
+    if (text_[at_] == '\n') ++line_;
+    ++at_;
+  }
+  void skip_blanks();
+  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool take(char c);
+  void expect(char c);
+  std::string word();           // ".align", "%r1", "foo.bar"; empty: something else follows
+  std::string_view see_word();  // the same without taking it
+  std::uint64_t number();
+  std::string until(std::string_view ends);  // text without blanks and comments, brackets matched
+  std::vector<std::string> list(char end);   // of operands, up to `end`, which is taken
+  std::string rest_of_line();
+
+  Variable variable(Space space, bool external, bool parameter);
+  std::vector<std::string> initial();
+  void file(Module& module);
+  Function function(bool entry, bool external);
+  std::vector<Variable> parameters(Space otherwise);
+  void performance_directives(Function& function);
+  void body(Function& function);
+  void statement(std::vector<Statement>& to);
+  void directive(std::vector<Statement>& to, Statement of);
+  void instruction(std::vector<Statement>& to, Statement of);
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+void Parser::skip_blanks() {
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\0') {
+      step();
+    } else if (text_.substr(at_, 2) == "//") {
+      while (at_ < text_.size() && text_[at_] != '\n') step();
+    } else if (text_.substr(at_, 2) == "/*") {
+      const std::size_t end = text_.find("*/", at_ + 2);
+      if (end == std::string_view::npos) fail("a comment /* has no end");
+      while (at_ < end + 2) step();
+    } else {
+      return;
+    }
+  }
+}
+
+bool Parser::take(char c) {
+  skip_blanks();
+  if (peek() != c) return false;
+  step();
+  return true;
+}
+
+void Parser::expect(char c) {
+  if (!take(c))
+    fail(fmt::format("'{}' is expected{}", c,
+                     at_ < text_.size() ? fmt::format(", not '{}'", peek()) : " before the end"));
+}
+
+std::string_view Parser::see_word() {
+  skip_blanks();
+  std::size_t end = at_;
+  while (end < text_.size()) {
+    const char c = text_[end];
+    const bool scope = text_.substr(end, 2) == "::";
+    if (scope) {
+      end += 2;
+    } else if (in_name(c) || c == '.') {
+      ++end;
+    } else {
+      break;
+    }
+  }
+  return text_.substr(at_, end - at_);
+}
+
+std::string Parser::word() {
+  const std::string_view seen = see_word();
+  at_ += seen.size();  // a word has no newline
+  return std::string(seen);
+}
+
+std::uint64_t Parser::number() {
+  const std::string text = word();
+  std::uint64_t value = 0;
+  const bool hex = text.starts_with("0x") || text.starts_with("0X");
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] =
+      std::from_chars(text.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
+  if (error != std::errc() || (rest != end && *rest != 'U'))
+    fail(fmt::format("a number is expected, not '{}'", text));
+  return value;
+}
+
+std::string Parser::until(std::string_view ends) {
+  std::string taken;
+  int depth = 0;
+  while (true) {
+    skip_blanks();
+    if (at_ >= text_.size()) fail("the text ends within a statement");
+    const char c = peek();
+    if (depth == 0 && ends.find(c) != std::string_view::npos) return taken;
+    if (c == '{' || c == '[' || c == '(') ++depth;
+    if (c == '}' || c == ']' || c == ')') --depth;
+    if (depth < 0) fail(fmt::format("'{}' without its opening bracket", c));
+    if (c == '"') {
+      do {
+        taken += peek();
+        step();
+        if (at_ >= text_.size()) fail("a text in quotes has no end");
+      } while (peek() != '"');
+    }
+    taken += peek();
+    step();
+  }
+}
+
+std::vector<std::string> Parser::list(char end) {
+  std::vector<std::string> items;
+  const std::string ends{',', end};
+  if (take(end)) return items;
+  while (true) {
+    items.push_back(until(ends));
+    if (take(end)) return items;
+    expect(',');
+  }
+}
+
+std::string Parser::rest_of_line() {
+  std::string rest;
+  while (at_ < text_.size() && text_[at_] != '\n') {
+    rest += text_[at_];
+    step();
+  }
+  return rest;
+}
+
+std::vector<std::string> Parser::initial() {
+  skip_blanks();
+  if (!take('{')) return {until(";,")};
+  std::vector<std::string> all;
+  for (std::string& item : list('}')) {
+    if (item.starts_with('{')) fail("initializers of more than one dimension");
+    all.push_back(std::move(item));
+  }
+  return all;
+}
+
+// From behind its space to before its ';' or ','.
+Variable Parser::variable(Space space, bool external, bool parameter) {
+  Variable made;
+  made.space = space;
+  made.external = external;
+  made.line = line_;
+  while (see_word().starts_with('.')) {
+    std::string directive = word();
+    // ".param .u64 .ptr .global .align 16 out": what a pointer points to
+    if (directive == ".align") {
+      const std::uint64_t align = number();
+      if (!parameter || made.type.empty()) made.align = align;
+    } else if (directive == ".v2" || directive == ".v4") {
+      made.vector = directive[2] - '0';
+    } else if (bytes_of(directive.substr(1)) >= 0) {
+      made.type = directive.substr(1);
+    } else if (directive != ".ptr" && !(parameter && space_named(directive))) {
+      fail(fmt::format("{}: not a type", directive));
+    }
+  }
+  if (made.type.empty()) fail("a variable has no type");
+  made.name = word();
+  if (made.name.empty()) fail("a variable has no name");
+  if (take('<')) {
+    made.numbered = true;
+    made.count = number();
+    expect('>');
+  }
+  while (take('[')) {
+    skip_blanks();
+    made.count *= peek() == ']' ? 0 : number();
+    expect(']');
+  }
+  if (take('=')) {
+    made.initial = initial();
+    if (made.count == 0) made.count = made.initial.size();
+  }
+  return made;
+}
+
+void Parser::file(Module& module) {
+  const std::uint64_t at = number();
+  expect('"');
+  std::string name;
+  while (at_ < text_.size() && peek() != '"') {
+    name += peek();
+    step();
+  }
+  expect('"');
+  while (take(',')) number();  // time and size
+  if (at > 100000) fail("the number of a .file is too large");
+  if (module.files.size() <= at) module.files.resize(at + 1);
+  module.files[at] = std::move(name);
+}
+
+std::vector<Variable> Parser::parameters(Space otherwise) {
+  std::vector<Variable> all;
+  expect('(');
+  if (take(')')) return all;
+  do {
+    const std::string space = word();
+    const auto named = space_named(space);
+    if (!named) fail(fmt::format("a parameter begins with .param or .reg, not '{}'", space));
+    all.push_back(variable(named.value_or(otherwise), false, true));
+  } while (take(','));
+  expect(')');
+  return all;
+}
+
+void Parser::performance_directives(Function& function) {
+  while (see_word().starts_with('.')) {
+    const std::string directive = word();
+    if (directive == ".noreturn" || directive == ".blocksareclusters") continue;
+    if (directive == ".pragma") {
+      until(";");
+      expect(';');
+      continue;
+    }
+    std::uint64_t product = number();
+    while (take(',')) product *= number();
+    const auto value = static_cast<unsigned>(product);
+    if (directive == ".maxntid") {
+      function.max_threads = value;
+    } else if (directive == ".reqntid") {
+      function.required_threads = value;
+    } else if (directive == ".minnctapersm") {
+      function.min_blocks = value;
+    } else if (directive == ".maxnreg") {
+      function.max_registers = value;
+    } else if (directive != ".maxnctapersm" && directive != ".reqnctapercluster" &&
+               directive != ".maxclusterrank" && directive != ".abi_preserve" &&
+               directive != ".abi_preserve_control") {
+      fail(fmt::format("{}: not a directive of a function", directive));
+    }
+  }
+}
+
+Function Parser::function(bool entry, bool external) {
+  Function made;
+  made.entry = entry;
+  made.external = external;
+  made.line = line_;
+  skip_blanks();
+  if (!entry && peek() == '(') made.results = parameters(Space::param);
+  made.name = word();
+  if (made.name.empty()) fail("a function has no name");
+  skip_blanks();
+  if (peek() == '(') made.parameters = parameters(Space::param);
+  performance_directives(made);
+  if (take(';')) {
+    made.external = true;
+    return made;
+  }
+  expect('{');
+  body(made);
+  return made;
+}
+
+void Parser::body(Function& function) {
+  int depth = 1;
+  while (true) {
+    skip_blanks();
+    if (at_ >= text_.size()) fail(fmt::format("{} has no end", function.name));
+    Statement brace;
+    brace.line = line_;
+    if (take('{')) {
+      ++depth;
+      brace.kind = Statement::Kind::open;
+    } else if (take('}')) {
+      if (--depth == 0) return;
+      brace.kind = Statement::Kind::close;
+    } else {
+      if (!take(';')) statement(function.body);
+      continue;
+    }
+    function.body.push_back(std::move(brace));
+  }
+}
+
+void Parser::statement(std::vector<Statement>& to) {
+  Statement made;
+  made.line = line_;
+  if (take('@')) {
+    made.guard_negated = take('!');
+    made.guard = word();
+    if (made.guard.empty()) fail("'@' without a predicate");
+    return instruction(to, std::move(made));
+  }
+  const std::string_view seen = see_word();
+  if (seen.empty()) fail(fmt::format("a statement cannot begin with '{}'", peek()));
+  if (seen.starts_with('.')) return directive(to, std::move(made));
+  const std::size_t begin = at_;
+  const int line = line_;
+  std::string name = word();
+  if (take(':')) {
+    made.kind = Statement::Kind::label;
+    made.label = std::move(name);
+    to.push_back(std::move(made));
+    return;
+  }
+  at_ = begin;
+  line_ = line;
+  instruction(to, std::move(made));
+}
+
+void Parser::directive(std::vector<Statement>& to, Statement of) {
+  const std::string name = word();
+  if (name == ".loc") {
+    of.kind = Statement::Kind::location;
+    of.file = static_cast<int>(number());
+    of.source_line = static_cast<int>(number());
+    rest_of_line();  // column, and where it was inlined
+    to.push_back(std::move(of));
+    return;
+  }
+  if (name == ".pragma") {
+    until(";");
+    expect(';');
+    return;
+  }
+  const auto space = space_named(name);
+  if (!space) {  // .branchtargets, .callprototype: for the instructions that the translator refuses
+    of.opcode = name;
+    of.parts = {name};
+    of.operands = {until(";")};
+    expect(';');
+    to.push_back(std::move(of));
+    return;
+  }
+  of.kind = Statement::Kind::variable;
+  const Variable first = variable(*space, false, false);
+  of.variable = first;
+  to.push_back(of);
+  while (take(',')) {  // .reg .b32 a, b;
+    Variable next = first;
+    next.name = word();
+    next.count = 1;
+    next.numbered = false;
+    if (take('<')) {
+      next.numbered = true;
+      next.count = number();
+      expect('>');
+    }
+    of.variable = std::move(next);
+    to.push_back(of);
+  }
+  expect(';');
+}
+
+void Parser::instruction(std::vector<Statement>& to, Statement of) {
+  of.kind = Statement::Kind::instruction;
+  of.opcode = word();
+  if (of.opcode.empty() || of.opcode.front() == '%')
+    fail(fmt::format("an instruction is expected, not '{}'", of.opcode));
+  for (std::size_t begin = 0; begin <= of.opcode.size();) {
+    const std::size_t end = std::min(of.opcode.find('.', begin), of.opcode.size());
+    of.parts.push_back(of.opcode.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  of.operands = list(';');
+  to.push_back(std::move(of));
+}
+
+Module Parser::run() {
+  Module module;
+  bool external = false;
+  while (true) {
+    skip_blanks();
+    if (at_ >= text_.size()) return module;
+    const std::string name = word();
+    const bool linkage = name == ".visible" || name == ".weak" || name == ".common";
+    if (name == ".extern") {
+      external = true;
+      continue;
+    }
+    if (linkage) continue;
+    if (name == ".version") {
+      module.version = word();
+    } else if (name == ".target") {
+      module.target = word();
+      while (take(',')) word();  // texmode, debug
+    } else if (name == ".address_size") {
+      if (number() != 64) fail("addresses of 64 bits are needed");
+    } else if (name == ".file") {
+      file(module);
+    } else if (name == ".entry" || name == ".func") {
+      module.functions.push_back(function(name == ".entry", external));
+    } else if (name == ".section") {
+      until("{");
+      expect('{');
+      until("}");
+      expect('}');
+    } else if (const auto space = space_named(name)) {
+      module.variables.push_back(variable(*space, external, false));
+      expect(';');
+    } else if (name == ".alias" || name == ".pragma") {
+      until(";");
+      expect(';');
+    } else {
+      fail(name.empty() ? fmt::format("'{}' does not begin a directive", peek())
+                        : fmt::format("{}: not a directive of a module", name));
+    }
+    external = false;
+  }
+}
+
+}  // namespace
+
+int bytes_of(std::string_view type) {
+  const auto* const found =
+      std::find_if(types.begin(), types.end(), [&](const Type& t) { return t.name == type; });
+  return found == types.end() ? -1 : found->bytes;
+}
+
+std::uint64_t bytes_of(const Variable& variable) {
+  return static_cast<std::uint64_t>(bytes_of(variable.type)) *
+         static_cast<std::uint64_t>(variable.vector) * variable.count;
+}
+
+std::uint64_t alignment_of(const Variable& variable) {
+  const int own = bytes_of(variable.type) * variable.vector;
+  return variable.align != 0 ? variable.align : static_cast<std::uint64_t>(std::max(own, 1));
+}
+
+tl::expected<Module, Error> parse(std::string_view text) {
+  try {
+    return Parser(text).run();
+  } catch (Bad& bad) {
+    return tl::unexpected(std::move(bad.error));
+  }
+}
+
+}  // namespace plumbline::ptx

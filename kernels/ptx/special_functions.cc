@@ -1,0 +1,170 @@
+// The interpolation, and what each function does with sign and exponent. Fixed-point positions are
+// those of envytools' nvhw/sfu.c.
+#include "kernels/ptx/special_functions.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "kernels/ptx/special_tables.h"
+
+namespace plumbline::ptx {
+namespace {
+
+constexpr std::uint32_t one = 1U << 23U;  // the leading bit of a significand
+constexpr std::uint32_t not_a_number = 0x7fffffffU, infinity = 0x7f800000U, sign_bit = 1U << 31U;
+constexpr int bias = 127;
+
+struct Parts {
+  bool negative;
+  int exponent;               // biased
+  std::uint32_t significand;  // with its leading bit; 0: zero or denormal
+  bool is_nan, is_infinite;
+};
+
+Parts parts(std::uint32_t x) {
+  const auto exponent = static_cast<int>(x >> 23U & 0xffU);
+  const std::uint32_t fraction = x & (one - 1);
+  return {(x & sign_bit) != 0, exponent, exponent == 0 ? 0 : one | fraction,
+          exponent == 255 && fraction != 0, exponent == 255 && fraction == 0};
+}
+
+// significand in [2^23, 2^24], exponent biased; overflow becomes infinity, what is denormal zero.
+std::uint32_t number(bool negative, int exponent, std::uint32_t significand) {
+  const std::uint32_t sign = negative ? sign_bit : 0;
+  if (significand == 2 * one) {
+    significand = one;
+    ++exponent;
+  }
+  if (significand == 0 || exponent <= 0) return sign;
+  if (exponent >= 255) return sign | infinity;
+  return sign | static_cast<std::uint32_t>(exponent) << 23U | (significand - one);
+}
+
+// The square of 17 bits over 2^18, without the partial products below 2^18, halved. With x = 512 h
+// + l those are all of l^2 and some of l h; what is left of l h, over 2^9, is a table by l / 4 and
+// h / 2.
+constexpr auto cross_products = [] {
+  std::array<std::uint8_t, 1U << 14U> table{};
+  for (unsigned low = 0; low < 128; ++low) {
+    for (unsigned high = 0; high < 128; ++high) {
+      unsigned sum = 0;
+      for (unsigned i = 0; i < 7; ++i) {
+        for (unsigned j = 0; j < 7; ++j) {  // bits i + 2 of l and j + 1 of h
+          if (i + j >= 6 && (low >> i & 1U) != 0 && (high >> j & 1U) != 0) sum += 1U << (i + j - 6);
+        }
+      }
+      table[low << 7U | high] = static_cast<std::uint8_t>(sum);
+    }
+  }
+  return table;
+}();
+
+std::int64_t square(std::uint32_t x) {
+  const std::uint32_t high = x >> 9U, low = x & 511U;
+  return (high * high + 2U * cross_products[low >> 2U << 7U | high >> 1U]) >> 1U;
+}
+
+// Shifts of the three terms to a common unit.
+template <int Value, int Curve>
+std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t low_for_square) {
+  return (std::int64_t{slice.value} << Value) + std::int64_t{slice.slope} * low +
+         (std::int64_t{slice.curve} * square(low_for_square) << Curve);
+}
+
+std::uint32_t rounded(double x) {
+  const auto result = static_cast<float>(x);
+  if (std::isnan(result)) return not_a_number;
+  return std::fabs(result) < 0x1p-126F ? std::bit_cast<std::uint32_t>(result) & sign_bit
+                                       : std::bit_cast<std::uint32_t>(result);
+}
+double argument(std::uint32_t x) {
+  return parts(x).significand == 0 ? std::copysign(0.0, std::bit_cast<float>(x))
+                                   : static_cast<double>(std::bit_cast<float>(x));
+}
+
+}  // namespace
+
+std::uint32_t special_rcp(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  const std::uint32_t sign = p.negative ? sign_bit : 0;
+  if (p.is_infinite) return sign;
+  if (p.significand == 0) return sign | infinity;
+  const std::uint32_t low = p.significand & 0xffffU;
+  const std::int64_t sum =
+      interpolate<13, 0>(rcp_slices[p.significand >> 16U & 0x7fU], low, low << 1U);
+  return number(p.negative, 2 * bias - p.exponent - 1,
+                static_cast<std::uint32_t>((sum + 0x47e7) >> 15));
+}
+
+std::uint32_t special_rsqrt(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  if (p.significand == 0) return (p.negative ? sign_bit : 0) | infinity;
+  if (p.negative) return not_a_number;
+  if (p.is_infinite) return 0;
+  const int exponent = p.exponent - bias;
+  // [1, 4): the lowest bit of the exponent chooses the half of the table.
+  const std::uint32_t place = (p.significand - one) | static_cast<std::uint32_t>(exponent & 1)
+                                                          << 23U;
+  const int result = bias - (exponent >> 1) - 1;
+  if (place == 0) return number(false, result + 1, one);
+  const std::uint32_t low = place & 0x1ffffU;
+  const std::int64_t sum = interpolate<14, 2>(rsqrt_slices[place >> 17U], low, low);
+  return number(false, result, static_cast<std::uint32_t>((sum + 0x7fff) >> 16));
+}
+
+std::uint32_t special_ex2(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  int exponent = p.exponent - bias;
+  if (exponent >= 7) return p.negative ? 0 : infinity;
+  // |x| with 23 bits behind the point, the rest dropped.
+  std::uint32_t fixed = 0;
+  if (exponent >= 0) {
+    fixed = p.significand << static_cast<unsigned>(exponent);
+  } else if (exponent > -24) {
+    fixed = p.significand >> static_cast<unsigned>(-exponent);
+  }
+  exponent = static_cast<int>(fixed >> 23U);
+  std::uint32_t fraction = fixed & (one - 1);
+  if (p.negative) {  // the complement of the bits, not of the number
+    if (fraction != 0) {
+      fraction = ~fraction & (one - 1);
+      exponent = -exponent - 1;
+    } else {
+      exponent = -exponent;
+    }
+  }
+  const std::uint32_t low = fraction & 0x1ffffU;
+  const std::int64_t sum = interpolate<13, 0>(ex2_slices[fraction >> 17U], low, low);
+  return number(false, exponent + bias, static_cast<std::uint32_t>((sum + 0x77e2) >> 15));
+}
+
+std::uint32_t special_lg2(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  if (p.significand == 0) return sign_bit | infinity;
+  if (p.negative) return not_a_number;
+  if (p.is_infinite) return infinity;
+  const std::uint32_t fraction = p.significand - one;
+  std::int64_t sum = 0;  // 36 bits behind the point
+  if (fraction != 0 || p.exponent != bias) {
+    const std::uint32_t low = fraction & 0x1ffffU;
+    sum = (interpolate<12, 1>(lg2_slices[fraction >> 17U], low, low) + 0x3345) >> 2;
+  }
+  sum += static_cast<std::int64_t>(p.exponent - bias) * (std::int64_t{1} << 36);
+  const bool negative = sum < 0;
+  if (negative) sum = ~sum;
+  if (sum == 0) return negative ? sign_bit : 0;
+  const int shift = std::countl_zero(static_cast<std::uint64_t>(sum)) - (63 - 42);
+  return number(negative, bias + 6 - shift,
+                static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum) << shift >> 19U));
+}
+
+std::uint32_t special_sin(std::uint32_t x) { return rounded(std::sin(argument(x))); }
+std::uint32_t special_cos(std::uint32_t x) { return rounded(std::cos(argument(x))); }
+std::uint32_t special_tanh(std::uint32_t x) { return rounded(std::tanh(argument(x))); }
+
+}  // namespace plumbline::ptx

@@ -1,0 +1,267 @@
+// The arithmetic of PTX on raw bits. Registers are unsigned words; F(), D() and H() read them as
+// floating-point numbers and B() gives their bits. Compiled with -ffp-contract=off: each operation
+// rounds once, to nearest even, unless its name says otherwise. `Z`: .ftz, denormal operands and
+// results become zeros of their sign.
+//
+// Section numbers are of the PTX ISA 8.5. A result that is not a number has the bits 0x7fffffff,
+// as the hardware gives it, where an instruction's result depends on them (min, max, conversions);
+// add, mul and fma give whatever NaN the host gives.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace plumbline::ptx {
+
+#define AI [[gnu::always_inline]] inline
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using u128 = unsigned __int128;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+using s128 = __int128;
+using f16 = _Float16;
+using f32 = float;
+using f64 = double;
+
+AI f32 F(u32 bits) { return std::bit_cast<f32>(bits); }
+AI f64 D(u64 bits) { return std::bit_cast<f64>(bits); }
+AI f16 H(u16 bits) { return std::bit_cast<f16>(bits); }
+AI f32 BF(u16 bits) { return F(u32{bits} << 16); }
+AI u32 B(f32 value) { return std::bit_cast<u32>(value); }
+AI u64 B(f64 value) { return std::bit_cast<u64>(value); }
+AI u16 B(f16 value) { return std::bit_cast<u16>(value); }
+
+constexpr u32 not_a_number = 0x7fffffffU;
+constexpr u16 not_a_half = 0x7fffU;
+
+template <bool Z>
+AI f32 flush(f32 x) {
+  if constexpr (Z) return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0.0F, x) : x;
+  return x;
+}
+
+template <bool Z>
+AI u32 add(f32 a, f32 b) {
+  return B(flush<Z>(flush<Z>(a) + flush<Z>(b)));
+}
+template <bool Z>
+AI u32 sub(f32 a, f32 b) {
+  return B(flush<Z>(flush<Z>(a) - flush<Z>(b)));
+}
+template <bool Z>
+AI u32 mul(f32 a, f32 b) {
+  return B(flush<Z>(flush<Z>(a) * flush<Z>(b)));
+}
+template <bool Z>
+AI u32 fma(f32 a, f32 b, f32 c) {
+  return B(flush<Z>(__builtin_fmaf(flush<Z>(a), flush<Z>(b), flush<Z>(c))));
+}
+template <bool Z>
+AI u32 divide(f32 a, f32 b) {
+  return B(flush<Z>(flush<Z>(a) / flush<Z>(b)));
+}
+template <bool Z>
+AI u32 root(f32 a) {
+  return B(flush<Z>(__builtin_sqrtf(flush<Z>(a))));
+}
+AI u32 saturate(u32 bits) {
+  const f32 x = F(bits);
+  return !(x > 0) ? 0 : x > 1 ? 0x3f800000U : bits;
+}
+
+// The smaller and the larger of two numbers (9.7.3): of a number and a NaN the number, unless .NaN;
+// -0 is below +0.
+template <bool Z, bool NaN>
+AI u32 smaller(f32 a, f32 b) {
+  a = flush<Z>(a);
+  b = flush<Z>(b);
+  if (a != a || b != b) return NaN || (a != a && b != b) ? not_a_number : B(a != a ? b : a);
+  if (a == b) return B(a) | B(b);
+  return B(a < b ? a : b);
+}
+template <bool Z, bool NaN>
+AI u32 larger(f32 a, f32 b) {
+  a = flush<Z>(a);
+  b = flush<Z>(b);
+  if (a != a || b != b) return NaN || (a != a && b != b) ? not_a_number : B(a != a ? b : a);
+  if (a == b) return B(a) & B(b);
+  return B(a > b ? a : b);
+}
+
+// Sum of two doubles rounded to odd, so that rounding it once more to 24 bits or fewer is right.
+AI f64 sum_to_odd(f64 a, f64 b) {
+  const f64 sum = a + b;
+  const f64 of_b = sum - a;
+  const f64 error = (a - (sum - of_b)) + (b - of_b);
+  const u64 bits = B(sum);
+  if (error == 0 || !(error == error) || (bits & 1) != 0) return sum;
+  return D((error > 0) == (sum > 0) ? bits | 1 : bits - 1);
+}
+
+// 16-bit numbers, one rounding each: fp16 and bf16 as f64, which holds each product exactly.
+AI f64 half(u16 bits) { return static_cast<f64>(H(bits)); }
+AI u16 to_half(f64 x) { return x != x ? not_a_half : B(static_cast<f16>(x)); }
+AI f64 brain(u16 bits) { return static_cast<f64>(BF(bits)); }
+AI u16 round_to_bf16(u32 bits) {
+  return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+// x has been rounded to odd, or is exact: the step through f32 keeps the sticky bit by truncating.
+AI u16 to_brain(f64 x) {
+  if (x != x) return not_a_half;
+  f32 cut = static_cast<f32>(x);
+  if (static_cast<f64>(cut) != x) {
+    u32 bits = B(cut);
+    if (__builtin_fabs(static_cast<f64>(cut)) > __builtin_fabs(x)) --bits;
+    cut = F(bits | 1);
+  }
+  return round_to_bf16(B(cut));
+}
+
+AI u16 to_bf16(f32 x) { return x != x ? not_a_half : round_to_bf16(B(x)); }
+AI u16 to_bf16_chopped(f32 x) { return x != x ? not_a_half : static_cast<u16>(B(x) >> 16); }
+AI u16 to_f16(f32 x) { return x != x ? not_a_half : B(static_cast<f16>(x)); }
+AI u16 to_f16_chopped(f32 x) {
+  if (x != x) return not_a_half;
+  const u16 bits = B(static_cast<f16>(x));
+  const f32 back = static_cast<f32>(H(bits));
+  return __builtin_fabsf(back) > __builtin_fabsf(x) ? static_cast<u16>(bits - 1) : bits;
+}
+// Round to nearest, ties away from zero, 10 fraction bits (cvt.rna.tf32).
+AI u32 to_tf32(f32 x) { return x != x ? not_a_number : (B(x) + 0x1000U) & 0xffffe000U; }
+AI u32 to_tf32_even(f32 x) {
+  return x != x ? not_a_number : (B(x) + 0xfffU + (B(x) >> 13 & 1)) & 0xffffe000U;
+}
+
+// fp8 (5.2.3): e4m3 has no infinity, and NaN is 0x7f; .satfinite clamps to the largest number.
+template <int Mantissa>
+AI u8 to_f8(f32 x) {
+  constexpr int bias = Mantissa == 3 ? 7 : 15;
+  constexpr u32 largest = Mantissa == 3 ? 0x7e : 0x7b;
+  const u8 sign = static_cast<u8>(B(x) >> 24 & 0x80);
+  if (x != x) return 0x7f;
+  const f32 magnitude = __builtin_fabsf(x);
+  const int exponent = static_cast<int>(B(magnitude) >> 23) - 127;
+  const int lowest = 1 - bias;
+  const int step = (exponent < lowest ? lowest : exponent) - Mantissa;  // of the result's last bit
+  if (exponent > 8 + (Mantissa == 3 ? 0 : 7)) return sign | largest;
+  const auto units = static_cast<u32>(__builtin_rintf(__builtin_ldexpf(magnitude, -step)));
+  const u32 code =
+      units + (exponent < lowest ? 0 : static_cast<u32>(exponent - lowest) << Mantissa);
+  return sign | static_cast<u8>(code > largest ? largest : code);
+}
+template <int Mantissa>
+AI f32 from_f8(u8 bits) {
+  constexpr int bias = Mantissa == 3 ? 7 : 15;
+  const int exponent = bits >> Mantissa & (Mantissa == 3 ? 15 : 31),
+            fraction = bits & ((1 << Mantissa) - 1);
+  f32 x = exponent == 0 ? __builtin_ldexpf(static_cast<f32>(fraction), 1 - bias - Mantissa)
+                        : __builtin_ldexpf(static_cast<f32>(fraction + (1 << Mantissa)),
+                                           exponent - bias - Mantissa);
+  if (Mantissa == 3 && (bits & 0x7f) == 0x7f) x = F(not_a_number);
+  if (Mantissa == 2 && exponent == 31) x = fraction == 0 ? __builtin_inff() : F(not_a_number);
+  return (bits & 0x80) != 0 ? -x : x;
+}
+
+// To integers (9.7.9.21): NaN becomes 0 (the most negative of 64 bits: none here), values out of
+// range the nearest end. `whole` is rounded.
+template <class T>
+AI T to_integer(f64 whole) {
+  if (whole != whole) return 0;
+  constexpr f64 lowest = static_cast<f64>(std::numeric_limits<T>::min());
+  constexpr f64 above = 0x1p1 * static_cast<f64>(std::numeric_limits<T>::max() / 2 + 1);
+  if (whole <= lowest) return std::numeric_limits<T>::min();
+  if (whole >= above) return std::numeric_limits<T>::max();
+  return static_cast<T>(whole);
+}
+template <class T, class From>
+AI T clamp_integer(From value) {
+  using Wide = s128;
+  const Wide wide = value;
+  const Wide low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  return static_cast<T>(wide < low ? low : wide > high ? high : wide);
+}
+
+// Bits (9.7.1, 9.7.8).
+template <class T>
+AI T shift_left(T a, u32 n) {
+  return n >= sizeof(T) * 8 ? T{0} : static_cast<T>(a << n);
+}
+template <class T>
+AI T shift_right(T a, u32 n) {
+  constexpr u32 width = sizeof(T) * 8;
+  if (n >= width) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
+  return static_cast<T>(a >> n);
+}
+// Bits pos .. pos + len - 1 of a; signed types repeat the top one, and beyond the word the sign.
+template <class T>
+AI T extract(T a, u32 pos, u32 len) {
+  constexpr u32 width = sizeof(T) * 8;
+  using U = std::make_unsigned_t<T>;
+  pos &= 255;
+  len &= 255;
+  const U word = static_cast<U>(a);
+  const U sign =
+      std::is_signed_v<T> && len != 0
+          ? static_cast<U>(word >> (pos + len - 1 < width ? pos + len - 1 : width - 1)) & 1
+          : U{0};
+  U result = 0;
+  for (u32 i = 0; i < width; ++i)
+    result |= (i < len && pos + i < width ? word >> (pos + i) & 1 : sign) << i;
+  return static_cast<T>(result);
+}
+template <class T>
+AI T insert(T a, T b, u32 pos, u32 len) {
+  constexpr u32 width = sizeof(T) * 8;
+  pos &= 255;
+  len &= 255;
+  if (len == 0 || pos >= width) return b;
+  const T mask = len >= width ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << len) - 1);
+  return static_cast<T>((b & ~(mask << pos)) | ((a & mask) << pos));
+}
+// Any function of three bits: bit 4 a + 2 b + c of the table.
+AI u32 lop3(u32 a, u32 b, u32 c, u32 table) {
+  u32 result = 0;
+  for (u32 i = 0; i < 8; ++i)
+    if ((table >> i & 1) != 0)
+      result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+  return result;
+}
+// Byte i of the result: byte `nibble i` of b:a; the top bit of the nibble asks for its sign.
+AI u32 permute(u32 a, u32 b, u32 selector) {
+  const u64 both = u64{b} << 32 | a;
+  u32 result = 0;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 nibble = selector >> 4 * i & 15;
+    u32 byte = static_cast<u32>(both >> 8 * (nibble & 7)) & 255;
+    if ((nibble & 8) != 0) byte = (byte & 128) != 0 ? 255 : 0;
+    result |= byte << 8 * i;
+  }
+  return result;
+}
+AI u32 reverse_bits(u32 x) {
+  x = (x >> 1 & 0x55555555U) | (x & 0x55555555U) << 1;
+  x = (x >> 2 & 0x33333333U) | (x & 0x33333333U) << 2;
+  x = (x >> 4 & 0x0f0f0f0fU) | (x & 0x0f0f0f0fU) << 4;
+  return __builtin_bswap32(x);
+}
+// The place of the highest 1, of signed numbers of the highest bit unlike the sign; -1: none.
+template <class T>
+AI u32 highest(T a) {
+  using U = std::make_unsigned_t<T>;
+  const U word =
+      std::is_signed_v<T> && a < 0 ? static_cast<U>(~static_cast<U>(a)) : static_cast<U>(a);
+  return word == 0 ? ~0U
+                   : static_cast<u32>(sizeof(T) * 8 - 1) - static_cast<u32>(std::countl_zero(word));
+}
+
+}  // namespace plumbline::ptx

@@ -1,0 +1,161 @@
+// What a thread of a translated kernel does with memory, its warp and the special function unit.
+// `t` is the thread; `where` the line of the PTX that asks.
+#pragma once
+
+#include <atomic>
+
+#include "kernels/ptx/translated/machine.h"
+#include "kernels/ptx/translated/numbers.h"
+
+namespace plumbline::ptx {
+
+// --- memory
+
+template <class T>
+AI T load(u64 address) {
+  T value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+template <class T>
+AI void store(u64 address, T value) {
+  std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
+// Where a warp runs in lockstep, its lanes reach each shared access together. It is enough that
+// they wait for each other between what one lane stores and another loads: `last` is what this lane
+// did last.
+enum class Access : u8 { none, load, store };
+AI void touch(const Thread& t, Access& last, Access now) {
+  if (last == now) return;
+  if (last != Access::none && t.lockstep) t.machine->converge();
+  last = now;
+}
+
+// The process's address of N bytes of shared memory.
+template <unsigned N>
+AI u64 shared(const Thread& t, u64 offset, Where where = Where::current()) {
+  const u32 at = static_cast<u32>(offset);
+  if (__builtin_expect(t.shared_bytes < N || at > t.shared_bytes - N, 0))
+    t.machine->fail("shared memory: out of bounds at byte", at, where);
+  if (__builtin_expect(at % N != 0, 0))
+    t.machine->fail("shared memory: misaligned at byte", at, where);
+  return t.shared + at;
+}
+// The same of N bytes of global memory. `site` remembers the allocation that this instruction met.
+template <unsigned N>
+AI u64 global(const Thread& t, Range& site, u64 address, Where where = Where::current()) {
+  if (__builtin_expect(address % N != 0, 0))
+    t.machine->fail("global memory: misaligned at address", address, where);
+  if (t.checked && __builtin_expect(address < site.begin || address + N > site.end, 0))
+    site = t.machine->allocation(t, address, N, where);
+  return address;
+}
+// Of an address without a space: shared memory, this thread's local memory, or global memory.
+template <unsigned N>
+AI u64 generic(const Thread& t, Range& site, u64 address, const std::byte* local,
+               std::size_t local_bytes, Access& last, Access now, Where where = Where::current()) {
+  if (address - t.shared < t.shared_bytes) {
+    touch(t, last, now);
+    return shared<N>(t, address - t.shared, where);
+  }
+  if (address - reinterpret_cast<u64>(local) < local_bytes) return address;
+  return global<N>(t, site, address, where);
+}
+
+template <class T, class Change>
+AI T atomically(u64 address, Change change) {
+  std::atomic_ref<T> target(*reinterpret_cast<T*>(address));
+  T before = target.load(std::memory_order_relaxed);
+  while (!target.compare_exchange_weak(before, change(before), std::memory_order_acq_rel)) {
+  }
+  return before;
+}
+
+// --- the warp
+
+// shfl.sync (9.7.8.6): c holds the last lane of a segment, and above it the mask that segments
+// share. `inside`: whether the source lane lies in the segment; the lane's own value is the result
+// where it does not.
+AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bool& inside,
+               Where where = Where::current()) {
+  const u32 last = c & 31, segments = c >> 8 & 31, lane = t.lane;
+  const u32 highest_lane = (lane & segments) | (last & ~segments), lowest_lane = lane & segments;
+  u32 from = 0;
+  b &= 31;
+  switch (mode) {
+    case 'u':
+      from = lane - b;
+      inside = static_cast<s32>(from) >= static_cast<s32>(highest_lane);
+      break;
+    case 'd':
+      from = lane + b;
+      inside = from <= highest_lane;
+      break;
+    case 'b':
+      from = lane ^ b;
+      inside = from <= highest_lane;
+      break;
+    default:
+      from = lowest_lane | (b & ~segments);
+      inside = from <= highest_lane;
+      break;
+  }
+  return t.machine->shuffle(mask, value, inside ? from : lane, where);
+}
+
+// --- the special function unit, with the sequences that ptxas 13.0 puts around it (read from its
+// SASS, the same for sm_80, sm_90 and sm_120). `Z`: .ftz.
+
+template <bool Z>
+AI u32 ex2(const Thread& t, f32 x) {
+  if (Z || !(x < -126.0F)) return t.machine->ex2(B(x));
+  const f32 root = F(t.machine->ex2(B(x * 0.5F)));  // its square may be denormal
+  return B(root * root);
+}
+template <bool Z>
+AI u32 lg2(const Thread& t, f32 x) {
+  const bool denormal = !Z && __builtin_fabsf(x) < 0x1p-126F;
+  const f32 result = F(t.machine->lg2(B(denormal ? x * 0x1p24F : x)));
+  return B(denormal ? result - 24.0F : result);
+}
+template <bool Z>
+AI u32 rcp(const Thread& t, f32 x) {
+  const f32 magnitude = __builtin_fabsf(x);
+  if (!Z && magnitude < 0x1p-126F && magnitude > 0)
+    return B(F(t.machine->rcp(B(x * 0x1p24F))) * 0x1p24F);
+  if (!Z && magnitude > 0x1p126F && magnitude < __builtin_inff())
+    return B(F(t.machine->rcp(B(x * 0.25F))) * 0.25F);
+  return t.machine->rcp(B(x));
+}
+template <bool Z>
+AI u32 rsqrt(const Thread& t, f32 x) {
+  const bool denormal = !Z && __builtin_fabsf(x) < 0x1p-126F;
+  const f32 result = F(t.machine->rsqrt(B(denormal ? x * 0x1p24F : x)));
+  return B(denormal ? result * 0x1p12F : result);
+}
+// sqrt.approx: 1 / (1 / sqrt(x)).
+template <bool Z>
+AI u32 sqrt_approx(const Thread& t, f32 x) {
+  return rcp<Z>(t, F(rsqrt<Z>(t, x)));
+}
+// a / b as a times the reciprocal of b.
+template <bool Z>
+AI u32 divide_approx(const Thread& t, f32 a, f32 b) {
+  return mul<Z>(a, F(rcp<Z>(t, b)));
+}
+// div.full: both operands are scaled alike where the reciprocal of b would be denormal.
+template <bool Z>
+AI u32 divide_full(const Thread& t, f32 a, f32 b) {
+  const f32 magnitude = __builtin_fabsf(b);
+  if (magnitude > 0x1p126F) {
+    a *= 0.25F;
+    b *= 0.25F;
+  } else if (!Z && magnitude < 0x1p-126F) {
+    a *= 0x1p24F;
+    b *= 0x1p24F;
+  }
+  return B(flush<Z>(F(t.machine->rcp(B(b))) * a));
+}
+
+}  // namespace plumbline::ptx

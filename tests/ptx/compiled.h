@@ -1,0 +1,43 @@
+// Small kernels as text, compiled and launched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/ptx/compile.h"
+
+namespace plumbline::ptx {
+
+// The kernel `k` of a module: `body` between its braces, registers declared. Parameters as given,
+// ".param .u64 in". Registers: %p<8> predicates, %h<32> of 16 bits, %r<64>, %f<64> of 32, %y<64> of
+// 64.
+std::string module_text(std::string_view parameters, std::string_view body,
+                        std::string_view outside = "");
+
+// Compiled with a cache of the tests' own, in the working directory.
+tl::expected<Kernel, std::string> compiled(std::string_view text, const Options& = {});
+
+// Values as a launch takes them, one for each parameter of the kernel.
+class Arguments {
+ public:
+  explicit Arguments(const Kernel& kernel)
+      : kernel_(kernel), bytes_(kernel.facts.parameter_bytes) {}
+  template <class T>
+  Arguments& add(const T& value) {
+    const Parameter& parameter = kernel_.facts.parameters.at(next_++);
+    std::memcpy(bytes_.data() + parameter.offset, &value, sizeof value);
+    return *this;
+  }
+  [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
+
+ private:
+  const Kernel& kernel_;
+  std::vector<std::byte> bytes_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace plumbline::ptx

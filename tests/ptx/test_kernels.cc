@@ -1,0 +1,284 @@
+// Whole kernels: loops, shared memory, warps, and what is wrong with some of them, by line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "tests/ptx/compiled.h"
+
+namespace plumbline::ptx {
+namespace {
+
+using emulator::Lanes;
+using emulator::Schedule;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr Schedule schedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
+
+Launch one_block(unsigned threads, const Arguments& arguments) {
+  Launch how;
+  how.options = compiled_options(emulator::Arch::sm_90);
+  how.block = {threads};
+  how.parameters = arguments.data();
+  return how;
+}
+
+// Each thread's own number, summed over the warp by shuffles and over the block through shared
+// memory; blocks add to one word.
+constexpr std::string_view sum_of_threads = R"(
+.shared .align 4 .b32 sums[32];
+ld.param.u64 %y1, [total];
+cvta.to.global.u64 %y1, %y1;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %laneid;
+shr.u32 %r3, %r1, 5;
+mov.u32 %r4, %r1;
+mov.u32 %r5, 16;
+LOOP:
+shfl.sync.bfly.b32 %r6, %r4, %r5, 31, 0xffffffff;
+add.s32 %r4, %r4, %r6;
+shr.u32 %r5, %r5, 1;
+setp.ne.u32 %p1, %r5, 0;
+@%p1 bra LOOP;
+mov.u32 %r7, sums;
+shl.b32 %r8, %r3, 2;
+add.u32 %r7, %r7, %r8;
+setp.eq.u32 %p2, %r2, 0;
+@%p2 st.shared.u32 [%r7], %r4;
+bar.sync 0;
+setp.ne.u32 %p3, %r1, 0;
+@%p3 bra DONE;
+mov.u32 %r9, 0;
+mov.u32 %r10, %ntid.x;
+shr.u32 %r10, %r10, 5;
+mov.u32 %r11, sums;
+NEXT:
+ld.shared.u32 %r12, [%r11];
+add.u32 %r9, %r9, %r12;
+add.u32 %r11, %r11, 4;
+sub.u32 %r10, %r10, 1;
+setp.ne.u32 %p4, %r10, 0;
+@%p4 bra NEXT;
+atom.global.add.u32 %r13, [%y1], %r9;
+DONE:
+)";
+
+TEST(PtxKernels, BlocksSumTheirThreads) {
+  const auto kernel = compiled(module_text(".param .u64 total", sum_of_threads));
+  ASSERT_TRUE(kernel) << kernel.error();
+  for (const Schedule schedule : schedules) {
+    std::uint32_t total = 0;
+    const Arguments arguments = Arguments(*kernel).add(&total);
+    Launch how = one_block(128, arguments);
+    how.grid = {5, 2};
+    how.options.schedule = schedule;
+    ASSERT_EQ(launch(*kernel, how), "");
+    EXPECT_EQ(total, 10U * 127 * 64);
+  }
+}
+
+// Without its barrier the first thread meets what others have not written.
+TEST(PtxKernels, AMissingBarrierShows) {
+  std::string body(sum_of_threads);
+  body.erase(body.find("bar.sync 0;"), 11);
+  const auto kernel = compiled(module_text(".param .u64 total", body));
+  ASSERT_TRUE(kernel) << kernel.error();
+  std::uint32_t total = 0;
+  const Arguments arguments = Arguments(*kernel).add(&total);
+  ASSERT_EQ(launch(*kernel, one_block(128, arguments)), "");
+  EXPECT_NE(total, 127U * 64);
+}
+
+// A transposition within a warp without bar.warp.sync: right in lockstep alone.
+TEST(PtxKernels, LockstepAndIndependentLanesDiffer) {
+  const auto kernel = compiled(module_text(".param .u64 out", R"(
+.shared .align 4 .b32 words[32];
+ld.param.u64 %y1, [out];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, words;
+mad.lo.u32 %r3, %r1, 4, %r2;
+st.shared.u32 [%r3], %r1;
+xor.b32 %r4, %r1, 31;
+mad.lo.u32 %r5, %r4, 4, %r2;
+ld.shared.u32 %r6, [%r5];
+mul.wide.u32 %y2, %r1, 4;
+add.u64 %y1, %y1, %y2;
+st.global.u32 [%y1], %r6;)"));
+  ASSERT_TRUE(kernel) << kernel.error();
+  std::vector<std::uint32_t> out(32), expected(32);
+  std::iota(expected.rbegin(), expected.rend(), 0U);
+  const Arguments arguments = Arguments(*kernel).add(out.data());
+  for (const Schedule schedule : schedules) {
+    Launch how = one_block(32, arguments);
+    how.options.schedule = schedule;
+    ASSERT_EQ(launch(*kernel, how), "");
+    EXPECT_EQ(out, expected);
+    how.options.lanes = Lanes::independent;
+    ASSERT_EQ(launch(*kernel, how), "");
+    EXPECT_NE(out, expected);
+  }
+}
+
+// vote, match, redux and shfl with a predicate, in a warp of which eight lanes take part.
+TEST(PtxKernels, WarpsVoteAndMatch) {
+  const auto kernel = compiled(module_text(".param .u64 out", R"(
+ld.param.u64 %y1, [out];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %y2, %r1, 32;
+add.u64 %y1, %y1, %y2;
+setp.ge.u32 %p1, %r1, 8;
+@%p1 ret;
+and.b32 %r2, %r1, 1;
+setp.eq.u32 %p2, %r2, 0;
+vote.sync.ballot.b32 %r3, %p2, 255;
+vote.sync.any.pred %p3, !%p2, 255;
+match.any.sync.b32 %r4, %r2, 255;
+match.all.sync.b32 %r5|%p4, %r2, 255;
+redux.sync.max.s32 %r6, %r1, 255;
+redux.sync.add.u32 %r7, %r1, 255;
+shfl.sync.down.b32 %r8|%p5, %r1, 3, 0x1807, 255;
+selp.u32 %r9, 1, 0, %p3;
+selp.u32 %r10, 1, 0, %p4;
+selp.u32 %r11, 1, 0, %p5;
+st.global.v4.u32 [%y1], {%r3, %r9, %r4, %r10};
+st.global.v4.u32 [%y1+16], {%r6, %r7, %r8, %r11};)"));
+  ASSERT_TRUE(kernel) << kernel.error();
+  std::vector<std::uint32_t> out(8 * 32);
+  const Arguments arguments = Arguments(*kernel).add(out.data());
+  ASSERT_EQ(launch(*kernel, one_block(32, arguments)), "");
+  for (std::uint32_t lane = 0; lane < 8; ++lane) {
+    const std::vector<std::uint32_t> row(out.begin() + 8 * lane, out.begin() + 8 * lane + 8);
+    const bool inside = lane < 5;  // of a segment of 8
+    EXPECT_EQ(row, (std::vector<std::uint32_t>{0x55, 1, lane % 2 == 0 ? 0x55U : 0xaaU, 0, 7, 28,
+                                               inside ? lane + 3 : lane, inside ? 1U : 0U}));
+  }
+}
+
+// Local memory, a generic address of it and of shared memory, a scope with registers of the same
+// name, and a carry.
+TEST(PtxKernels, MemoryOfAThreadAndGenericAddresses) {
+  const auto kernel = compiled(module_text(".param .u64 out", R"(
+.local .align 8 .b8 depot[64];
+.shared .align 8 .b64 word;
+mov.u64 %y1, depot;
+cvta.local.u64 %y2, %y1;
+mov.u32 %r1, 41;
+st.local.u32 [%y1+8], %r1;
+{ .reg .b32 %r<2>; ld.u32 %r1, [%y2+8]; add.u32 %r1, %r1, 1; st.u32 [%y2+12], %r1; }
+ld.local.u32 %r2, [%y1+12];
+mov.u64 %y3, word;
+cvta.shared.u64 %y4, %y3;
+st.shared.u64 [word], 5;
+ld.u64 %y5, [%y4];
+ld.param.u64 %y6, [out];
+isspacep.shared %p1, %y4;
+isspacep.shared %p2, %y6;
+selp.u32 %r3, 1, 0, %p1;
+selp.u32 %r4, 1, 0, %p2;
+cvt.u32.u64 %r5, %y5;
+st.global.v4.u32 [%y6], {%r1, %r2, %r5, %r3};
+st.global.u32 [%y6+16], %r4;)"));
+  ASSERT_TRUE(kernel) << kernel.error();
+  alignas(16) std::array<std::uint32_t, 5> out{};
+  const Arguments arguments = Arguments(*kernel).add(out.data());
+  ASSERT_EQ(launch(*kernel, one_block(1, arguments)), "");
+  EXPECT_EQ(out, (std::array<std::uint32_t, 5>{41, 42, 5, 1, 0}));
+}
+
+// Out of bounds, misaligned, and by line of the source where the PTX has it.
+TEST(PtxKernels, WrongAddressesAreNamedByLine) {
+  const auto kernel =
+      compiled(module_text(".param .u64 out, .param .u32 at, .param .u32 shared", R"(
+.shared .align 16 .b8 tile[64];
+ld.param.u64 %y1, [out];
+ld.param.u32 %r1, [at];
+ld.param.u32 %r2, [shared];
+mov.u32 %r3, tile;
+add.u32 %r3, %r3, %r2;
+.loc 1 77 5
+st.shared.u32 [%r3], %r1;
+mul.wide.s32 %y2, %r1, 4;
+add.u64 %y1, %y1, %y2;
+.loc 1 80 5
+st.global.u32 [%y1], %r1;)",
+                           ".file 1 \"/src/scale.cu\""));
+  ASSERT_TRUE(kernel) << kernel.error();
+  std::vector<std::uint32_t> out(16);
+  Allocations allocations;
+  allocations.add(out.data(), 64);
+  const auto failure = [&](int at, int shared) {
+    const Arguments arguments = Arguments(*kernel).add(out.data()).add(at).add(shared);
+    Launch how = one_block(1, arguments);
+    how.allocations = &allocations;
+    return launch(*kernel, how);
+  };
+  EXPECT_EQ(failure(15, 60), "");
+  EXPECT_EQ(out[15], 15U);
+  EXPECT_THAT(failure(16, 0), AllOf(HasSubstr("k.ptx:24 (scale.cu:80)"),
+                                    HasSubstr("out of bounds, 4 bytes at byte 64 of an allocation "
+                                              "of 64")));
+  EXPECT_THAT(failure(-2, 0), HasSubstr("8 bytes before an allocation of 64"));
+  EXPECT_THAT(failure(0, 64), AllOf(HasSubstr("k.ptx:20 (scale.cu:77)"),
+                                    HasSubstr("shared memory: out of bounds at byte 64")));
+  EXPECT_THAT(failure(0, 2), HasSubstr("shared memory: misaligned at byte 2"));
+}
+
+// Two rows of a product by the tensor core, with operands by ldmatrix from an asynchronous copy;
+// without its wait the copy has not landed.
+TEST(PtxKernels, AProductOfMatricesByAsynchronousCopies) {
+  constexpr std::string_view body = R"(
+.shared .align 16 .b8 a[512];
+ld.param.u64 %y1, [in];
+ld.param.u64 %y2, [out];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, a;
+shl.b32 %r3, %r1, 4;
+add.u32 %r4, %r2, %r3;
+cvt.u64.u32 %y3, %r3;
+add.u64 %y4, %y1, %y3;
+cp.async.cg.shared.global [%r4], [%y4], 16;
+cp.async.commit_group;
+cp.async.wait_group 0;
+bar.warp.sync -1;
+and.b32 %r5, %r1, 15;
+shl.b32 %r5, %r5, 5;
+shr.u32 %r6, %r1, 4;
+shl.b32 %r6, %r6, 4;
+add.u32 %r7, %r2, %r5;
+add.u32 %r7, %r7, %r6;
+ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r7];
+mov.b32 %r14, 0x3c003c00;
+mov.f32 %f1, 0f3F000000;
+mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f2, %f3, %f4, %f5}, {%r10, %r11, %r12, %r13}, {%r14, %r14}, {%f1, %f1, %f1, %f1};
+mul.wide.u32 %y5, %r1, 16;
+add.u64 %y6, %y2, %y5;
+st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
+  std::vector<_Float16> in(256);
+  for (int i = 0; i < 256; ++i) in[static_cast<std::size_t>(i)] = static_cast<_Float16>(i / 16);
+  std::vector<float> out(128);
+  const auto run = [&](std::string text) {
+    const auto kernel = compiled(module_text(".param .u64 in, .param .u64 out", text));
+    EXPECT_TRUE(kernel) << kernel.error();
+    const Arguments arguments = Arguments(*kernel).add(in.data()).add(out.data());
+    EXPECT_EQ(launch(*kernel, one_block(32, arguments)), "");
+  };
+  run(std::string(body));
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    // A row of A is its number, B is ones: 16 times the row, and C.
+    const auto row = static_cast<float>(lane / 4);
+    EXPECT_EQ(out[4 * lane], 16 * row + 0.5F);
+    EXPECT_EQ(out[4 * lane + 3], 16 * (row + 8) + 0.5F);
+  }
+  std::string unwaited(body);
+  unwaited.erase(unwaited.find("cp.async.wait_group 0;"), 22);
+  run(unwaited);
+  EXPECT_TRUE(std::isnan(out[0]));
+}
+
+}  // namespace
+}  // namespace plumbline::ptx
