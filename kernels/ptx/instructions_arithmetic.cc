@@ -98,7 +98,7 @@ std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
   } else {
     refuse("of f32");
   }
-  return assign(a[0], has(parts, "sat") ? fmt::format("saturate({})", result) : result);
+  return assign(a.at(0), has(parts, "sat") ? fmt::format("saturate({})", result) : result);
 }
 
 std::string Translator::double_arithmetic(const Parts& parts, const Parts& a) {
@@ -108,13 +108,13 @@ std::string Translator::double_arithmetic(const Parts& parts, const Parts& a) {
   static const std::map<std::string_view, char> operators{
       {"add", '+'}, {"sub", '-'}, {"mul", '*'}, {"div", '/'}};
   if (const auto found = operators.find(name); found != operators.end())
-    return assign(a[0], fmt::format("B({} {} {})", x(1), found->second, x(2)));
+    return assign(a.at(0), fmt::format("B({} {} {})", x(1), found->second, x(2)));
   if (name == "fma" || name == "mad")
-    return assign(a[0], fmt::format("B(__builtin_fma({}, {}, {}))", x(1), x(2), x(3)));
-  if (name == "neg") return assign(a[0], fmt::format("B(-{})", x(1)));
-  if (name == "abs") return assign(a[0], fmt::format("B(__builtin_fabs({}))", x(1)));
+    return assign(a.at(0), fmt::format("B(__builtin_fma({}, {}, {}))", x(1), x(2), x(3)));
+  if (name == "neg") return assign(a.at(0), fmt::format("B(-{})", x(1)));
+  if (name == "abs") return assign(a.at(0), fmt::format("B(__builtin_fabs({}))", x(1)));
   if (name == "min" || name == "max")
-    return assign(a[0], fmt::format("B(__builtin_f{}({}, {}))", name, x(1), x(2)));
+    return assign(a.at(0), fmt::format("B(__builtin_f{}({}, {}))", name, x(1), x(2)));
   refuse("of f64");
 }
 
@@ -161,9 +161,10 @@ std::string Translator::integer_arithmetic(const Parts& parts, const Parts& a) {
   const auto w = [&](std::size_t i) { return value(a.at(i), bits); };
   if (name == "add" || name == "sub") {
     if (!has(parts, "sat"))
-      return assign(a[0], fmt::format("{}({} {} {})", word, w(1), name == "add" ? '+' : '-', w(2)));
-    return assign(a[0], fmt::format("clamp_integer<{}>({}({}) {} {}({}))", own, wide, x(1),
-                                    name == "add" ? '+' : '-', wide, x(2)));
+      return assign(a.at(0),
+                    fmt::format("{}({} {} {})", word, w(1), name == "add" ? '+' : '-', w(2)));
+    return assign(a.at(0), fmt::format("clamp_integer<{}>({}({}) {} {}({}))", own, wide, x(1),
+                                       name == "add" ? '+' : '-', wide, x(2)));
   }
   if (name == "mul" || name == "mad" || name == "mul24" || name == "mad24") {
     if (has(parts, "sat") || name.ends_with("24")) refuse("this product");
@@ -173,30 +174,30 @@ std::string Translator::integer_arithmetic(const Parts& parts, const Parts& a) {
       if (name == "mad")
         product = fmt::format("{}({}) + {}", wide_word, product,
                               value(a.at(3), fmt::format("b{}", 16 * bytes_of(type))));
-      return assign(a[0], product);
+      return assign(a.at(0), product);
     }
     const std::string half =
         has(parts, "hi")
             ? fmt::format("{}({} >> {})", word, product, 8 * bytes_of(type))
             : fmt::format("{}({}({}) * {}({}))", word, wide_word, w(1), wide_word, w(2));
-    if (name == "mul") return assign(a[0], half);
-    return assign(a[0], fmt::format("{}({} + {})", word, half, w(3)));
+    if (name == "mul") return assign(a.at(0), half);
+    return assign(a.at(0), fmt::format("{}({} + {})", word, half, w(3)));
   }
   if (name == "div" || name == "rem") {
     const char sign = name == "div" ? '/' : '%';
     // By zero: what ptxas's sequences give is not defined by the ISA; all bits here.
-    return assign(a[0], fmt::format("{} == 0 ? {}(-1) : {}({}({}) {} {}({}))", x(2), own, own, wide,
-                                    x(1), sign, wide, x(2)));
+    return assign(a.at(0), fmt::format("{} == 0 ? {}(-1) : {}({}({}) {} {}({}))", x(2), own, own,
+                                       wide, x(1), sign, wide, x(2)));
   }
   if (name == "min" || name == "max")
-    return assign(
-        a[0], fmt::format("{} {} {} ? {} : {}", x(1), name == "min" ? '<' : '>', x(2), x(1), x(2)));
-  if (name == "neg") return assign(a[0], fmt::format("{}(0 - {})", word, w(1)));
+    return assign(a.at(0), fmt::format("{} {} {} ? {} : {}", x(1), name == "min" ? '<' : '>', x(2),
+                                       x(1), x(2)));
+  if (name == "neg") return assign(a.at(0), fmt::format("{}(0 - {})", word, w(1)));
   if (name == "abs")
-    return assign(a[0], fmt::format("{} < 0 ? {}(0 - {}) : {}", x(1), word, w(1), w(1)));
+    return assign(a.at(0), fmt::format("{} < 0 ? {}(0 - {}) : {}", x(1), word, w(1), w(1)));
   if (name == "sad")
-    return assign(a[0], fmt::format("{}(({} < {} ? {} - {} : {} - {}) + {})", word, x(1), x(2),
-                                    w(2), w(1), w(1), w(2), w(3)));
+    return assign(a.at(0), fmt::format("{}(({} < {} ? {} - {} : {} - {}) + {})", word, x(1), x(2),
+                                       w(2), w(1), w(1), w(2), w(3)));
   refuse("of integers");
 }
 
@@ -243,23 +244,23 @@ std::string Translator::special(const Parts& parts, const Parts& a) {
   if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
   if (type == "f64") {
     if (name == "sqrt" && has(parts, "rn"))
-      return assign(a[0], fmt::format("B(__builtin_sqrt({}))", value(a[1], "f64")));
+      return assign(a.at(0), fmt::format("B(__builtin_sqrt({}))", value(a.at(1), "f64")));
     if (name == "rcp" && has(parts, "rn"))
-      return assign(a[0], fmt::format("B(1.0 / {})", value(a[1], "f64")));
+      return assign(a.at(0), fmt::format("B(1.0 / {})", value(a.at(1), "f64")));
     refuse("of f64");
   }
   // ex2.approx of 16-bit numbers: nobody has published what the hardware's tables are for them.
   if (type != "f32") refuse(fmt::format("of {}", type));
-  const std::string x = value(a[1], "f32");
+  const std::string x = value(a.at(1), "f32");
   if (has(parts, "rn")) {
-    if (name == "rcp") return assign(a[0], fmt::format("divide<{}>(1.0F, {})", flush, x));
-    if (name == "sqrt") return assign(a[0], fmt::format("root<{}>({})", flush, x));
+    if (name == "rcp") return assign(a.at(0), fmt::format("divide<{}>(1.0F, {})", flush, x));
+    if (name == "sqrt") return assign(a.at(0), fmt::format("root<{}>({})", flush, x));
   }
   if (!has(parts, "approx")) refuse("of this kind");
-  if (name == "sqrt") return assign(a[0], fmt::format("sqrt_approx<{}>(t, {})", flush, x));
+  if (name == "sqrt") return assign(a.at(0), fmt::format("sqrt_approx<{}>(t, {})", flush, x));
   if (name == "sin" || name == "cos" || name == "tanh")
-    return assign(a[0], fmt::format("t.machine->{}(B({}))", name, x));
-  return assign(a[0], fmt::format("{}<{}>(t, {})", name, flush, x));
+    return assign(a.at(0), fmt::format("t.machine->{}(B({}))", name, x));
+  return assign(a.at(0), fmt::format("{}<{}>(t, {})", name, flush, x));
 }
 
 std::string Translator::logic(const Parts& parts, const Parts& a) {
@@ -269,49 +270,50 @@ std::string Translator::logic(const Parts& parts, const Parts& a) {
   const auto u = [&](std::size_t i) { return value(a.at(i), "u32"); };
   if (name == "and" || name == "or" || name == "xor") {
     const std::string_view sign = name == "and" ? "&" : name == "or" ? "|" : "^";
-    if (type != "pred") return assign(a[0], fmt::format("{} {} {}", x(1), sign, x(2)));
-    return assign(a[0], fmt::format("{} {} {}", predicate(a.at(1)),
-                                    name == "and"  ? "&&"
-                                    : name == "or" ? "||"
-                                                   : "!=",
-                                    predicate(a.at(2))));
+    if (type != "pred") return assign(a.at(0), fmt::format("{} {} {}", x(1), sign, x(2)));
+    return assign(a.at(0), fmt::format("{} {} {}", predicate(a.at(1)),
+                                       name == "and"  ? "&&"
+                                       : name == "or" ? "||"
+                                                      : "!=",
+                                       predicate(a.at(2))));
   }
-  if (name == "not") return assign(a[0], fmt::format("{}{}", type == "pred" ? "!" : "~", x(1)));
-  if (name == "cnot") return assign(a[0], fmt::format("{} == 0 ? 1 : 0", x(1)));
+  if (name == "not") return assign(a.at(0), fmt::format("{}{}", type == "pred" ? "!" : "~", x(1)));
+  if (name == "cnot") return assign(a.at(0), fmt::format("{} == 0 ? 1 : 0", x(1)));
   if (name == "shl" || name == "shr")
-    return assign(a[0], fmt::format("shift_{}<{}>({}, {})", name == "shl" ? "left" : "right",
-                                    cpp_type(type), x(1), u(2)));
+    return assign(a.at(0), fmt::format("shift_{}<{}>({}, {})", name == "shl" ? "left" : "right",
+                                       cpp_type(type), x(1), u(2)));
   if (name == "shf") {
     const std::string count = has(parts, "wrap") ? fmt::format("({} & 31)", u(3))
                                                  : fmt::format("({} > 32 ? 32 : {})", u(3), u(3));
     const std::string both = fmt::format("(u64({}) << 32 | {})", u(2), u(1));
-    return assign(a[0], has(parts, "l") ? fmt::format("u32({} << {} >> 32)", both, count)
-                                        : fmt::format("u32({} >> {})", both, count));
+    return assign(a.at(0), has(parts, "l") ? fmt::format("u32({} << {} >> 32)", both, count)
+                                           : fmt::format("u32({} >> {})", both, count));
   }
   if (name == "lop3") {
     if (parts.size() != 2) refuse("lop3 with a predicate");
-    return assign(a[0], fmt::format("lop3({}, {}, {}, {})", u(1), u(2), u(3), u(4)));
+    return assign(a.at(0), fmt::format("lop3({}, {}, {}, {})", u(1), u(2), u(3), u(4)));
   }
   if (name == "prmt") {
     if (type != "b32") refuse(fmt::format("prmt.{}", type));
-    return assign(a[0], fmt::format("permute({}, {}, {})", u(1), u(2), u(3)));
+    return assign(a.at(0), fmt::format("permute({}, {}, {})", u(1), u(2), u(3)));
   }
   if (name == "bfe")
-    return assign(a[0], fmt::format("extract<{}>({}, {}, {})", cpp_type(type), x(1), u(2), u(3)));
+    return assign(a.at(0),
+                  fmt::format("extract<{}>({}, {}, {})", cpp_type(type), x(1), u(2), u(3)));
   if (name == "bfi")
     return assign(
-        a[0], fmt::format("insert<{}>({}, {}, {}, {})", cpp_type(type), x(1), x(2), u(3), u(4)));
+        a.at(0), fmt::format("insert<{}>({}, {}, {}, {})", cpp_type(type), x(1), x(2), u(3), u(4)));
   if (name == "bfind") {
     const std::string place = fmt::format("highest<{}>({})", cpp_type(type), x(1));
-    if (!has(parts, "shiftamt")) return assign(a[0], place);
-    return assign(a[0],
+    if (!has(parts, "shiftamt")) return assign(a.at(0), place);
+    return assign(a.at(0),
                   fmt::format("{} == ~0U ? ~0U : {}U - {}", place, 8 * bytes_of(type) - 1, place));
   }
-  if (name == "clz") return assign(a[0], fmt::format("std::countl_zero({})", x(1)));
-  if (name == "popc") return assign(a[0], fmt::format("std::popcount({})", x(1)));
+  if (name == "clz") return assign(a.at(0), fmt::format("std::countl_zero({})", x(1)));
+  if (name == "popc") return assign(a.at(0), fmt::format("std::popcount({})", x(1)));
   if (name == "brev") {
     if (type != "b32") refuse("of 64 bits");
-    return assign(a[0], fmt::format("reverse_bits({})", u(1)));
+    return assign(a.at(0), fmt::format("reverse_bits({})", u(1)));
   }
   refuse("unknown opcode");
 }

@@ -9,11 +9,15 @@ std::string Translator::move(const Parts& parts, const Parts& a) {
   const std::string& type = parts.back();
   const int bits = 8 * bytes_of(type);
   if (a.size() != 2) refuse("operands");
-  if (a[0].starts_with('{')) {  // a word to its parts, from the low bits
-    const Parts to = elements(a[0]);
+  for (const std::string& operand : a) {
+    const auto count = static_cast<int>(elements(operand).size());
+    if (count > 1 && (bits % (8 * count) != 0 || count > 8)) refuse("parts of this size");
+  }
+  if (a.at(0).starts_with('{')) {  // a word to its parts, from the low bits
+    const Parts to = elements(a.at(0));
     const int width = bits / static_cast<int>(to.size());
     std::string code =
-        fmt::format("{{ const auto word_ = {}; ", value(a[1], fmt::format("b{}", bits)));
+        fmt::format("{{ const auto word_ = {}; ", value(a.at(1), fmt::format("b{}", bits)));
     for (std::size_t i = 0; i < to.size(); ++i) {
       if (to[i] == "_") continue;
       code +=
@@ -21,19 +25,19 @@ std::string Translator::move(const Parts& parts, const Parts& a) {
     }
     return code + "}";
   }
-  if (a[1].starts_with('{')) {
-    const Parts from = elements(a[1]);
+  if (a.at(1).starts_with('{')) {
+    const Parts from = elements(a.at(1));
     const int width = bits / static_cast<int>(from.size());
     std::string word;
     for (std::size_t i = 0; i < from.size(); ++i)
       word += fmt::format("{}u{}({}) << {}", i == 0 ? "" : " | ", bits,
                           value(from[i], fmt::format("b{}", width)), width * static_cast<int>(i));
-    return assign(a[0], word);
+    return assign(a.at(0), word);
   }
-  if (type == "pred") return assign(a[0], predicate(a[1]));
+  if (type == "pred") return assign(a.at(0), predicate(a.at(1)));
   // The literal of a mov.f32 may be a number with a point; of others it is bits.
-  if (is_float(type)) return assign(a[0], fmt::format("B({})", value(a[1], type)));
-  return assign(a[0], value(a[1], type));
+  if (is_float(type)) return assign(a.at(0), fmt::format("B({})", value(a.at(1), type)));
+  return assign(a.at(0), value(a.at(1), type));
 }
 
 std::string Translator::select(const Parts& parts, const Parts& a) {
@@ -156,8 +160,8 @@ std::string Translator::convert(const Parts& parts, const Parts& a) {
                                  : has(parts, "rpi") ? "ceil"
                                                      : "";
   if (is_integer(to) && is_integer(from)) {
-    if (!saturate) return assign(a[0], fmt::format("{}({})", cpp_type(to), x));
-    return assign(a[0], fmt::format("clamp_integer<{}>({})", cpp_type(to), x));
+    if (!saturate) return assign(a.at(0), fmt::format("{}({})", cpp_type(to), x));
+    return assign(a.at(0), fmt::format("clamp_integer<{}>({})", cpp_type(to), x));
   }
   const bool half = from == "f16" || from == "bf16";
   const std::string number = half ? fmt::format("{}({})", from == "f16" ? "half" : "brain", x)
@@ -166,8 +170,8 @@ std::string Translator::convert(const Parts& parts, const Parts& a) {
   if (is_integer(to)) {
     if (!half && !is_float(from)) refuse("conversion");
     if (whole.empty()) refuse("an integer without its rounding");
-    return assign(a[0], fmt::format("{}(to_integer<{}>(__builtin_{}(f64({}))))", unsigned_type(to),
-                                    cpp_type(to), whole, number));
+    return assign(a.at(0), fmt::format("{}(to_integer<{}>(__builtin_{}(f64({}))))",
+                                       unsigned_type(to), cpp_type(to), whole, number));
   }
   if (has(parts, "rm") || has(parts, "rp")) refuse("rounding up or down");
   const bool chopped = has(parts, "rz");
@@ -178,20 +182,21 @@ std::string Translator::convert(const Parts& parts, const Parts& a) {
       result = fmt::format("__builtin_{}{}({})", whole, to == "f32" ? "f" : "", result);
     if (flush && to == "f32" && from == "f64") result = fmt::format("flush<true>({})", result);
     result = fmt::format("B({})", result);
-    return assign(a[0], saturate && to == "f32" ? fmt::format("saturate({})", result) : result);
+    return assign(a.at(0), saturate && to == "f32" ? fmt::format("saturate({})", result) : result);
   }
   if (to == "f16" || to == "bf16") {
     if (saturate || has(parts, "satfinite")) refuse("clamping of 16-bit numbers");
     const std::string name = to == "f16" ? "to_f16" : "to_bf16";
     if (from == "f32")
-      return assign(a[0], fmt::format("{}{}({})", name, chopped ? "_chopped" : "", number));
+      return assign(a.at(0), fmt::format("{}{}({})", name, chopped ? "_chopped" : "", number));
     if (chopped || !whole.empty() || from == "f64" || half) refuse("conversion");
     if (is_integer(from) && bytes_of(from) <= 4)  // through f64, which holds 32 bits
-      return assign(a[0], fmt::format("{}(f64({}))", to == "f16" ? "to_half" : "to_brain", number));
+      return assign(a.at(0),
+                    fmt::format("{}(f64({}))", to == "f16" ? "to_half" : "to_brain", number));
   }
   if (to == "tf32" && from == "f32") {
     if (has(parts, "satfinite")) refuse("satfinite");
-    return assign(a[0],
+    return assign(a.at(0),
                   fmt::format("{}({})", has(parts, "rna") ? "to_tf32" : "to_tf32_even", number));
   }
   refuse("conversion");

@@ -148,10 +148,10 @@ std::string Translator::async_copy(const Parts& parts, const Parts& a) {
   if (given != 3 && given != 4) refuse("operands");
   std::string source = fmt::format("u32({})", a.at(2));
   if (given == 4) {
-    const auto in = find_register(a[3]);
+    const auto in = find_register(a.at(3));
     // A predicate that holds: nothing is read.
-    source = in && in->bytes == 0 ? fmt::format("({} ? 0U : u32({}))", in->name, a[2])
-                                  : value(a[3], "u32");
+    source = in && in->bytes == 0 ? fmt::format("({} ? 0U : u32({}))", in->name, a.at(2))
+                                  : value(a.at(3), "u32");
   }
   return fmt::format(
       "{{ const u32 bytes_ = {}, source_ = {}; u64 from_ = {}; "

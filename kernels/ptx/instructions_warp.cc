@@ -37,7 +37,7 @@ std::string Translator::barrier(const Parts& parts, const Parts& a) {
   const std::string id = value(a.at(0), "s32");
   if (a.size() == 1) {
     if (has(parts, "arrive")) refuse("an arrival without a count");
-    if (a[0] == "0") return "t.machine->sync_threads(Where::current());";
+    if (a.at(0) == "0") return "t.machine->sync_threads(Where::current());";
     return fmt::format(
         "t.machine->barrier({}, s32(t.ntid.x * t.ntid.y * t.ntid.z), Where::current());", id);
   }
@@ -64,12 +64,12 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
   if (name == "vote") {
     const std::string votes =
         fmt::format("t.machine->ballot({}, {}, Where::current())", u(2), predicate(a.at(1)));
-    if (has(parts, "ballot")) return assign(a[0], votes);
-    if (has(parts, "any")) return assign(a[0], votes + " != 0");
-    if (has(parts, "all")) return assign(a[0], fmt::format("{} == {}", votes, u(2)));
+    if (has(parts, "ballot")) return assign(a.at(0), votes);
+    if (has(parts, "any")) return assign(a.at(0), votes + " != 0");
+    if (has(parts, "all")) return assign(a.at(0), fmt::format("{} == {}", votes, u(2)));
     if (has(parts, "uni"))
       return fmt::format("{{ const u32 votes_ = {}; {} }}", votes,
-                         assign(a[0], fmt::format("votes_ == 0 || votes_ == {}", u(2))));
+                         assign(a.at(0), fmt::format("votes_ == 0 || votes_ == {}", u(2))));
   }
   if (name == "match") {
     const std::string bits = value(a.at(1), fmt::format("u{}", 8 * bytes_of(parts.back())));
@@ -85,8 +85,8 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
     if (type != "u32" && type != "s32" && type != "b32") refuse(fmt::format("redux of {}", type));
     if (operation == "min" || operation == "max") operation += "_" + type;
     if (operation == "and" || operation == "or" || operation == "xor") operation += "_";
-    return assign(a[0], fmt::format("t.machine->redux(Redux::{}, {}, {}, Where::current())",
-                                    operation, u(2), u(1)));
+    return assign(a.at(0), fmt::format("t.machine->redux(Redux::{}, {}, {}, Where::current())",
+                                       operation, u(2), u(1)));
   }
   refuse("unknown opcode");
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <optional>
@@ -12,21 +11,11 @@
 namespace plumbline::ptx {
 namespace {
 
-struct Type {
-  std::string_view name;
-  int bytes;
-};
-constexpr std::array types{
-    Type{"pred", 0},   Type{"b8", 1},     Type{"u8", 1},     Type{"s8", 1},   Type{"b16", 2},
-    Type{"u16", 2},    Type{"s16", 2},    Type{"f16", 2},    Type{"bf16", 2}, Type{"b32", 4},
-    Type{"u32", 4},    Type{"s32", 4},    Type{"f32", 4},    Type{"tf32", 4}, Type{"f16x2", 4},
-    Type{"bf16x2", 4}, Type{"b64", 8},    Type{"u64", 8},    Type{"s64", 8},  Type{"f64", 8},
-    Type{"b128", 16},  Type{"e4m3x2", 2}, Type{"e5m2x2", 2}, Type{"e4m3", 1}, Type{"e5m2", 1},
-    Type{"u16x2", 4},  Type{"s16x2", 4}};
-
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
 }
+
+constexpr std::uint64_t largest_alignment = 1024, most_bytes = 64U << 20U;
 
 // Thrown within this file alone; parse() answers it.
 struct Bad {
@@ -79,6 +68,7 @@ class Parser {
   std::string_view text_;
   std::size_t at_ = 0;
   int line_ = 1;
+  std::uint64_t bytes_ = 0;  // of all variables so far
 };
 
 void Parser::skip_blanks() {
@@ -230,13 +220,20 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
   }
   while (take('[')) {
     skip_blanks();
-    made.count *= peek() == ']' ? 0 : number();
+    const std::uint64_t extent = peek() == ']' ? 0 : number();
+    if (extent > most_bytes) fail(fmt::format("{}: an extent of {}", made.name, extent));
+    made.count *= extent;
+    if (made.count > most_bytes) fail(fmt::format("{}: {} elements", made.name, made.count));
     expect(']');
   }
   if (take('=')) {
     made.initial = initial();
     if (made.count == 0) made.count = made.initial.size();
   }
+  if (made.align > largest_alignment || (made.align & (made.align - 1)) != 0)
+    fail(fmt::format("{}: an alignment of {}", made.name, made.align));
+  if (space != Space::reg && (made.count > most_bytes || (bytes_ += bytes_of(made)) > most_bytes))
+    fail(fmt::format("{}: more than {} MiB of variables", made.name, most_bytes >> 20U));
   return made;
 }
 
@@ -467,22 +464,6 @@ Module Parser::run() {
 }
 
 }  // namespace
-
-int bytes_of(std::string_view type) {
-  const auto* const found =
-      std::find_if(types.begin(), types.end(), [&](const Type& t) { return t.name == type; });
-  return found == types.end() ? -1 : found->bytes;
-}
-
-std::uint64_t bytes_of(const Variable& variable) {
-  return static_cast<std::uint64_t>(bytes_of(variable.type)) *
-         static_cast<std::uint64_t>(variable.vector) * variable.count;
-}
-
-std::uint64_t alignment_of(const Variable& variable) {
-  const int own = bytes_of(variable.type) * variable.vector;
-  return variable.align != 0 ? variable.align : static_cast<std::uint64_t>(std::max(own, 1));
-}
 
 tl::expected<Module, Error> parse(std::string_view text) {
   try {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "kernels/ptx/translator.h"
@@ -205,14 +206,21 @@ void Translator::instruction(const Statement& s, std::size_t at) {
       code =
           fmt::format("if ({}{}) {{ {} }}", s.guard_negated ? "!" : "", predicate(s.guard), code);
     }
-  } catch (const Refused& refused) {
-    made_.refused.push_back({s.line, s.opcode, refused.reason});
-    code = fmt::format("t.machine->fail(\"not translated: {}: {}\", no_detail, Where::current());",
-                       s.opcode, refused.reason);
+  } catch (const std::out_of_range&) {
+    code = refused(s, "too few operands");
+  } catch (const Refused& why) {
+    code = refused(s, why.reason);
   }
   if (code.empty()) return;
   body_.push_back(fmt::format("#line {}", s.line));
   body_.push_back("  " + code);
+}
+
+// What stands in the place of an instruction that is not translated.
+std::string Translator::refused(const Statement& s, const std::string& reason) {
+  made_.refused.push_back({s.line, s.opcode, reason});
+  return fmt::format("t.machine->fail(\"not translated: {}: {}\", no_detail, Where::current());",
+                     s.opcode, reason);
 }
 
 std::string Translator::translated(const Statement& s, std::size_t at) {

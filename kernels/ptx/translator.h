@@ -44,6 +44,7 @@ class Translator {
   void open();
   void instruction(const Statement&, std::size_t at);
   std::string translated(const Statement&, std::size_t at);
+  std::string refused(const Statement&, const std::string& reason);
   std::optional<Register> find_register(std::string_view name);
   std::string label(std::string_view name) const;
   std::optional<std::string> symbol(std::string_view name) const;

@@ -24,6 +24,7 @@ void resources(std::string_view input);    // approved resources and launch fact
 void ptxas(std::string_view input);        // ptxas's report
 void messages(std::string_view input);     // lines between plumbline and its workers
 void stored(std::string_view input);       // JSON texts in the database
+void ptx(std::string_view input);          // PTX, and its translation
 
 class Failure : public std::logic_error {
   using std::logic_error::logic_error;

@@ -25,7 +25,7 @@ constexpr std::array targets{Target{"suite", suite},         Target{"ids", ids},
                              Target{"dump", dump},           Target{"contracts", contracts},
                              Target{"catalogue", catalogue}, Target{"resources", resources},
                              Target{"ptxas", ptxas},         Target{"messages", messages},
-                             Target{"stored", stored}};
+                             Target{"stored", stored},       Target{"ptx", ptx}};
 
 std::string contents(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

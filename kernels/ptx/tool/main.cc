@@ -1,0 +1,139 @@
+// plumbline-ptx: what of a PTX file translates, and its translation.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernels/ptx/compile.h"
+
+namespace {
+
+using plumbline::ptx::Function;
+using plumbline::ptx::Module;
+using plumbline::ptx::Translation;
+
+// 2: the command line, 3: a file; those of plumbline.
+constexpr int file_is_wrong = 3;
+
+tl::expected<Module, std::string> read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return tl::unexpected(
+        fmt::format("{}: cannot be read\n  remedy: name a file of PTX, such as "
+                    "nvcc -ptx or Triton writes",
+                    path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  auto module = plumbline::ptx::parse(text.str());
+  if (!module)
+    return tl::unexpected(fmt::format("{}:{}: {}", path, module.error().line, module.error().text));
+  return std::move(*module);
+}
+
+bool is_kernel(const Function& function) { return function.entry && !function.external; }
+
+std::size_t distinct_opcodes(const Function& function) {
+  std::set<std::string> opcodes;
+  for (const auto& statement : function.body)
+    if (statement.kind == plumbline::ptx::Statement::Kind::instruction)
+      opcodes.insert(statement.opcode);
+  return opcodes.size();
+}
+
+// At most `width` characters; a long name keeps its end, where instances differ.
+std::string shortened(const std::string& name, std::size_t width) {
+  return name.size() <= width ? name : "..." + name.substr(name.size() - width + 3);
+}
+
+// A line a kernel, then what is refused, with its lines.
+int census(const std::vector<std::string>& paths) {
+  fmt::print("{:<44} {:>12} {:>8} {:>11}\n", "kernel", "instructions", "opcodes", "translated");
+  std::map<std::string, std::vector<std::string>> refused;
+  int instructions = 0, wrong = 0, code = 0;
+  for (const std::string& path : paths) {
+    const auto module = read(path);
+    if (!module) {
+      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
+      code = file_is_wrong;
+      continue;
+    }
+    for (const Function& function : module->functions) {
+      if (!is_kernel(function)) continue;
+      const auto made = translate(*module, function, {});
+      if (!made) {
+        fmt::print(stderr, "plumbline-ptx: {}:{}: {}\n", path, made.error().line,
+                   made.error().text);
+        code = file_is_wrong;
+        continue;
+      }
+      const auto not_known = static_cast<int>(made->refused.size());
+      fmt::print("{:<44} {:>12} {:>8} {:>9.2f} %\n", shortened(function.name, 44),
+                 made->instructions, distinct_opcodes(function),
+                 100.0 * (made->instructions - not_known) / std::max(made->instructions, 1));
+      instructions += made->instructions;
+      wrong += not_known;
+      for (const auto& refusal : made->refused)
+        refused[fmt::format("{}: {}", refusal.opcode, refusal.reason)].push_back(
+            fmt::format("{}:{}", path, refusal.line));
+    }
+  }
+  fmt::print("{:<44} {:>12} {:>8} {:>9.2f} %\n", "all", instructions, "",
+             100.0 * (instructions - wrong) / std::max(instructions, 1));
+  for (const auto& [what, places] : refused)
+    fmt::print("refused {:>4} times, first at {}\n  {}\n", places.size(), places.front(), what);
+  return code;
+}
+
+int translate_one(const std::string& path, const std::string& entry, bool contract) {
+  const auto module = read(path);
+  if (!module) {
+    fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
+    return file_is_wrong;
+  }
+  for (const Function& function : module->functions) {
+    if (!is_kernel(function) || function.name.find(entry) == std::string::npos) continue;
+    const auto made = translate(*module, function, {.contract = contract});
+    if (!made) {
+      fmt::print(stderr, "plumbline-ptx: {}:{}: {}\n", path, made.error().line, made.error().text);
+      return file_is_wrong;
+    }
+    fmt::print("{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n", plumbline::ptx::prelude(),
+               path, made->source);
+    return 0;
+  }
+  std::string names;
+  for (const Function& function : module->functions)
+    if (is_kernel(function)) names += "\n  " + function.name;
+  fmt::print(stderr, "plumbline-ptx: {} has no kernel whose name has \"{}\"\n  remedy: one of{}\n",
+             path, entry, names.empty() ? " none" : names);
+  return file_is_wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Compiled kernels on the emulator: what of their PTX translates to C++."};
+  app.footer(
+      "Examples:\n  plumbline-ptx census kernel.ptx\n"
+      "  plumbline-ptx translate kernel.ptx --kernel attn > attn.cc");
+  app.require_subcommand(1);
+  std::vector<std::string> paths;
+  auto* const counts = app.add_subcommand(
+      "census", "How many instructions of each kernel translate, and which do not, by line");
+  counts->add_option("file", paths, "Files of PTX")->required();
+  std::string path, entry;
+  bool separately = false;
+  auto* const one = app.add_subcommand("translate", "The C++ of one kernel");
+  one->add_option("file", path, "A file of PTX")->required();
+  one->add_option("-k,--kernel", entry, "Part of the kernel's name (default: the first kernel)");
+  one->add_flag("--no-contract", separately, "Products and sums stay apart (ptxas -fmad=false)");
+  CLI11_PARSE(app, argc, argv);
+  return *counts ? census(paths) : translate_one(path, entry, !separately);
+}
