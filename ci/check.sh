@@ -34,14 +34,9 @@ if ((${#lint[@]} > 0)); then
     xargs -P 2 -n 1 clang-tidy -p build/tidy --quiet --warnings-as-errors='*'
 fi
 
-if ((full)); then
-  # Also those that the presets leave out.
-  ctest --test-dir "build/$preset" --output-on-failure --parallel 2
-else
-  ctest --preset "$preset"
-fi
-if ((full)); then
-  cmake --workflow --preset asan
-  cmake --workflow --preset tsan
-  ci/coverage.sh
-fi
+((full)) || exec ctest --preset "$preset"
+# Also those that the presets leave out.
+ctest --test-dir "build/$preset" --output-on-failure --parallel 2
+cmake --workflow --preset asan
+cmake --workflow --preset tsan
+ci/coverage.sh

@@ -30,19 +30,19 @@ void sync_threads(Where where) {
 
 void Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   lane.wait = {Call::syncthreads, where, 0};
-  if (barriers() == BarrierMatch::id) {
-    if (++barrier_arrived_ + finished_ < thread_count_) return suspend(lane);
-  } else {
-    if (barrier_arrived_ == 0) {
-      barrier_where_ = where;
-    } else if (!same_place(where, barrier_where_)) {
-      barrier_diverged_ = true;
-    }
-    // for ever, where they have diverged
-    if (++barrier_arrived_ < thread_count_ || barrier_diverged_) return suspend(lane);
+  if (barrier_arrived_++ == 0) {
+    barrier_where_ = where;
+  } else if (barriers() == BarrierMatch::place && !same_place(where, barrier_where_)) {
+    barrier_diverged_ = true;
   }
+  if (!block_barrier_is_complete()) return suspend(lane);  // for ever, where they have diverged
   release_block_barrier();
   yield(lane);
+}
+
+bool Block::block_barrier_is_complete() const {
+  const unsigned ended = barriers() == BarrierMatch::id ? finished_ : 0;
+  return barrier_arrived_ != 0 && barrier_arrived_ + ended == thread_count_ && !barrier_diverged_;
 }
 
 void Block::release_block_barrier() {

@@ -127,10 +127,7 @@ void Block::finish(Lane& lane) {
     lane.fiber.switch_to(outside_, grid_->options.switching, true);
     __builtin_unreachable();
   }
-  if (grid_->options.barriers == BarrierMatch::id && barrier_arrived_ != 0 &&
-      barrier_arrived_ + finished_ == thread_count_) {
-    release_block_barrier();
-  }
+  if (block_barrier_is_complete()) release_block_barrier();
   Lane* const next = choose();
   if (next == nullptr) fail(describe_stuck());
   current = next;

@@ -139,6 +139,7 @@ class Block {
   static void fiber_main();
   void finish(Lane& lane);
   void no_longer_ready(unsigned warp, unsigned lanes);
+  [[nodiscard]] bool block_barrier_is_complete() const;
   void release_block_barrier();
   Lane* choose();
   Lane* choose_random();

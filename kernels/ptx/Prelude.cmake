@@ -8,7 +8,7 @@ foreach(header ${headers})
   string(APPEND text "${part}")
 endforeach()
 file(WRITE ${output} "// Made by kernels/ptx/Prelude.cmake.
-#include \"kernels/ptx/compile.h\"
+#include \"kernels/ptx/prelude.h\"
 
 std::string_view plumbline::ptx::prelude() {
   return R\"plumbline(${text})plumbline\";

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/ptx/prelude.h"
+
 extern char** environ;
 
 namespace plumbline::ptx {
@@ -162,6 +164,11 @@ tl::expected<fs::path, std::string> library_of(const std::string& source,
 
 }  // namespace
 
+std::string whole_source(const Translation& translation, std::string_view name) {
+  return fmt::format("{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n", prelude(), name,
+                     translation.source);
+}
+
 tl::expected<Kernel, std::string> compile(const Module& module, std::string_view entry,
                                           const std::string& name, const Options& options,
                                           const CompileOptions& how) {
@@ -172,9 +179,7 @@ tl::expected<Kernel, std::string> compile(const Module& module, std::string_view
   auto facts = translate(module, *function, options);
   if (!facts)
     return tl::unexpected(fmt::format("{}:{}: {}", name, facts.error().line, facts.error().text));
-  const std::string source = fmt::format("{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n",
-                                         prelude(), name, facts->source);
-  const auto library = library_of(source, how);
+  const auto library = library_of(whole_source(*facts, name), how);
   if (!library) return tl::unexpected(library.error());
   void* const handle = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return tl::unexpected(fmt::format("{}: {}", library->string(), dlerror()));
@@ -186,7 +191,6 @@ tl::expected<Kernel, std::string> compile(const Module& module, std::string_view
   kernel.name = name;
   kernel.facts = std::move(*facts);
   kernel.source_files = module.files;
-  kernel.module_bytes = module_memory(module).initial.size();
   return kernel;
 }
 

@@ -21,8 +21,9 @@ struct CompileOptions {
   std::filesystem::path cache;
 };
 
-// What a compiled source begins with: translated/machine.h, numbers.h and thread.h as one text.
-std::string_view prelude();
+// A whole source: translated/machine.h, numbers.h and thread.h as one text, and the translation,
+// whose lines are those of the PTX `name`.
+std::string whole_source(const Translation&, std::string_view name);
 
 // One entry of a module, translated, compiled and loaded. `name` ("module.ptx") appears in
 // messages. Errors name what failed, in the PTX or of the compiler, with a remedy.

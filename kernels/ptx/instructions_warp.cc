@@ -24,9 +24,7 @@ std::string Translator::control(const Parts& parts, const Parts& a) {
     }
     refuse("a call of a function");
   }
-  if (name == "setmaxnreg") return ";";
-  if (name == "griddepcontrol") return ";";  // launches follow each other here
-  return ";";                                // prefetches and hints
+  return ";";  // prefetches, hints, and griddepcontrol: launches follow each other here
 }
 
 std::string Translator::barrier(const Parts& parts, const Parts& a) {

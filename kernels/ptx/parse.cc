@@ -52,13 +52,14 @@ class Parser {
   std::uint64_t number();
   std::string until(std::string_view ends);  // text without blanks and comments, brackets matched
   std::vector<std::string> list(char end);   // of operands, up to `end`, which is taken
-  std::string rest_of_line();
+  void skip_line();
 
   Variable variable(Space space, bool external, bool parameter);
+  void name_of(Variable& variable);
   std::vector<std::string> initial();
   void file(Module& module);
   Function function(bool entry, bool external);
-  std::vector<Variable> parameters(Space otherwise);
+  std::vector<Variable> parameters();
   void performance_directives(Function& function);
   void body(Function& function);
   void statement(std::vector<Statement>& to);
@@ -77,7 +78,7 @@ void Parser::skip_blanks() {
     if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\0') {
       step();
     } else if (text_.substr(at_, 2) == "//") {
-      while (at_ < text_.size() && text_[at_] != '\n') step();
+      skip_line();
     } else if (text_.substr(at_, 2) == "/*") {
       const std::size_t end = text_.find("*/", at_ + 2);
       if (end == std::string_view::npos) fail("a comment /* has no end");
@@ -170,13 +171,8 @@ std::vector<std::string> Parser::list(char end) {
   }
 }
 
-std::string Parser::rest_of_line() {
-  std::string rest;
-  while (at_ < text_.size() && text_[at_] != '\n') {
-    rest += text_[at_];
-    step();
-  }
-  return rest;
+void Parser::skip_line() {
+  while (at_ < text_.size() && text_[at_] != '\n') step();
 }
 
 std::vector<std::string> Parser::initial() {
@@ -188,6 +184,15 @@ std::vector<std::string> Parser::initial() {
     all.push_back(std::move(item));
   }
   return all;
+}
+
+// "%single" or "%r<17>"
+void Parser::name_of(Variable& variable) {
+  variable.name = word();
+  if (variable.name.empty()) fail("a variable has no name");
+  variable.numbered = take('<');
+  variable.count = variable.numbered ? number() : 1;
+  if (variable.numbered) expect('>');
 }
 
 // From behind its space to before its ';' or ','.
@@ -211,13 +216,7 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
     }
   }
   if (made.type.empty()) fail("a variable has no type");
-  made.name = word();
-  if (made.name.empty()) fail("a variable has no name");
-  if (take('<')) {
-    made.numbered = true;
-    made.count = number();
-    expect('>');
-  }
+  name_of(made);
   while (take('[')) {
     skip_blanks();
     const std::uint64_t extent = peek() == ']' ? 0 : number();
@@ -252,7 +251,7 @@ void Parser::file(Module& module) {
   module.files[at] = std::move(name);
 }
 
-std::vector<Variable> Parser::parameters(Space otherwise) {
+std::vector<Variable> Parser::parameters() {
   std::vector<Variable> all;
   expect('(');
   if (take(')')) return all;
@@ -260,7 +259,7 @@ std::vector<Variable> Parser::parameters(Space otherwise) {
     const std::string space = word();
     const auto named = space_named(space);
     if (!named) fail(fmt::format("a parameter begins with .param or .reg, not '{}'", space));
-    all.push_back(variable(named.value_or(otherwise), false, true));
+    all.push_back(variable(*named, false, true));
   } while (take(','));
   expect(')');
   return all;
@@ -300,11 +299,11 @@ Function Parser::function(bool entry, bool external) {
   made.external = external;
   made.line = line_;
   skip_blanks();
-  if (!entry && peek() == '(') made.results = parameters(Space::param);
+  if (!entry && peek() == '(') made.results = parameters();
   made.name = word();
   if (made.name.empty()) fail("a function has no name");
   skip_blanks();
-  if (peek() == '(') made.parameters = parameters(Space::param);
+  if (peek() == '(') made.parameters = parameters();
   performance_directives(made);
   if (take(';')) {
     made.external = true;
@@ -368,7 +367,7 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     of.kind = Statement::Kind::location;
     of.file = static_cast<int>(number());
     of.source_line = static_cast<int>(number());
-    rest_of_line();  // column, and where it was inlined
+    skip_line();  // column, and where it was inlined
     to.push_back(std::move(of));
     return;
   }
@@ -387,20 +386,10 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     return;
   }
   of.kind = Statement::Kind::variable;
-  const Variable first = variable(*space, false, false);
-  of.variable = first;
+  of.variable = variable(*space, false, false);
   to.push_back(of);
   while (take(',')) {  // .reg .b32 a, b;
-    Variable next = first;
-    next.name = word();
-    next.count = 1;
-    next.numbered = false;
-    if (take('<')) {
-      next.numbered = true;
-      next.count = number();
-      expect('>');
-    }
-    of.variable = std::move(next);
+    name_of(of.variable);
     to.push_back(of);
   }
   expect(';');

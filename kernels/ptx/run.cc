@@ -111,7 +111,7 @@ Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes,
   const auto& running = *static_cast<const Running*>(thread.launch);
   const Allocations& allocations = *running.launch->allocations;
   const std::uint64_t module = thread.module;
-  const std::size_t module_bytes = running.kernel->module_bytes;
+  const std::size_t module_bytes = running.kernel->facts.module_bytes;
   if (address >= module && address + bytes <= module + module_bytes)
     return {module, module + module_bytes};
   const Range found = allocations.find(address, bytes);
@@ -263,8 +263,7 @@ emulator::LaunchOptions compiled_options(emulator::Arch arch) {
 }
 
 std::string launch(const Kernel& kernel, const Launch& launch) {
-  const std::size_t fixed = (kernel.facts.static_shared_bytes + 15) / 16 * 16;
-  const std::size_t bytes = fixed + launch.dynamic_shared_bytes;
+  const std::size_t bytes = dynamic_shared_offset(kernel.facts) + launch.dynamic_shared_bytes;
   const Running running{&kernel, &launch, static_cast<std::uint32_t>(bytes)};
   std::string text = emulator::launch(launch.options, launch.grid, launch.block, bytes,
                                       emulator::KernelCall{run_thread, &running});

@@ -36,7 +36,6 @@ struct Kernel {
   Entry entry = nullptr;
   std::shared_ptr<void> library;          // keeps `entry` loaded
   std::vector<std::string> source_files;  // Module::files
-  std::size_t module_bytes = 0;           // of module_memory()
 };
 
 struct Launch {

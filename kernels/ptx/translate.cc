@@ -99,6 +99,10 @@ std::string identifier(std::string_view name) {
   return made;
 }
 
+std::size_t dynamic_shared_offset(const Translation& translation) {
+  return round_up(translation.static_shared_bytes, 16);
+}
+
 ModuleMemory module_memory(const Module& module) {
   ModuleMemory memory;
   for (const Variable& variable : module.variables) {
@@ -130,6 +134,7 @@ Translator::Translator(const Module& module, const ModuleMemory& memory, const F
       function_(function),
       contractions_(options.contract ? find_contractions(function) : Contractions{}) {
   made_.symbol = "entry_" + identifier(function.name);
+  made_.module_bytes = memory.initial.size();
 }
 
 void Translator::layout_parameters() {
@@ -152,7 +157,6 @@ void Translator::declare(const Variable& variable) {
     scope.registers[variable.name] = variable;
   } else if (variable.space == Space::shared) {
     if (variable.count == 0) {
-      has_dynamic_shared_ = true;
       scope.symbols[variable.name] = "dynamic_shared";
       return;
     }
@@ -167,7 +171,6 @@ void Translator::declare(const Variable& variable) {
 }
 
 void Translator::statement(const Statement& s, std::size_t at) {
-  line_ = s.line;
   switch (s.kind) {
     case Statement::Kind::open:
       return open();
@@ -254,7 +257,7 @@ std::string Translator::translated(const Statement& s, std::size_t at) {
              {"bra", "ret", "exit", "trap", "call", "membar", "fence", "nanosleep", "prefetch",
               "prefetchu", "discard", "applypriority", "griddepcontrol", "setmaxnreg", "pmevent"}},
       Family{&Translator::barrier, {"bar", "barrier"}},
-      Family{&Translator::warp, {"shfl", "vote", "match", "redux", "activemask", "elect"}},
+      Family{&Translator::warp, {"shfl", "vote", "match", "redux"}},
       Family{&Translator::matrix, {"ldmatrix", "stmatrix", "movmatrix"}},
       Family{&Translator::multiply, {"mma"}}};
   for (const Family& family : families) {
@@ -437,7 +440,7 @@ Translation Translator::run() {
   source = fmt::format("extern \"C\" void {}(const Thread& t, const std::byte* parameters) {{\n",
                        made_.symbol);
   source += fmt::format("  [[maybe_unused]] constexpr u64 dynamic_shared = {};\n",
-                        round_up(made_.static_shared_bytes, 16));
+                        dynamic_shared_offset(made_));
   source +=
       "  [[maybe_unused]] const u64 P = reinterpret_cast<u64>(parameters);\n"
       "  [[maybe_unused]] Access last = Access::none;\n"

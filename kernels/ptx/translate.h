@@ -48,13 +48,17 @@ struct Translation {
   std::string source;  // needs translated/thread.h
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0;
-  std::size_t static_shared_bytes = 0;  // dynamic shared memory begins behind it, 16-byte aligned
+  std::size_t static_shared_bytes = 0;
+  std::size_t module_bytes = 0;  // of module_memory()
   int instructions = 0;
   int contracted = 0;  // pairs of a product and a sum
   std::vector<Refusal> refused;
   // The .loc of each line that has one: file (of Module::files) and line of the source.
   std::map<int, std::pair<int, int>> source_lines;
 };
+
+// Where dynamic shared memory begins: behind the static, 16-byte aligned.
+std::size_t dynamic_shared_offset(const Translation&);
 
 // `entry` is one of the module's functions, with a body. An error is what makes the whole kernel
 // unusable, such as a parameter of unknown type.

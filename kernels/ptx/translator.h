@@ -103,9 +103,7 @@ class Translator {
   std::size_t local_bytes_ = 0;
   int sites_ = 0;  // instructions that touch global memory
   int scope_count_ = 0;
-  int line_ = 0;
   std::pair<int, int> location_{0, 0};
-  bool has_dynamic_shared_ = false;
 };
 
 bool has(const std::vector<std::string>& parts, std::string_view part);

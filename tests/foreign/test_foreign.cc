@@ -119,7 +119,7 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
   const auto result = run(suite("foreign.toml") +
                           " --tier smoke --match 'foreign/s?_*' --exclude '*/b4-h4-s128-d64/*' "
-                          "--exclude '*/b4-h4-s512-d64/*' --repetitions 3 --db a.db " +
+                          "--exclude '*/b4-h4-s512-d64/*' --db a.db " +
                           provider("torch") + " " + provider("transformers") + " " +
                           provider("jax") + " " + provider("onnxruntime"));
   if (is_absent(result)) GTEST_SKIP() << result.text;

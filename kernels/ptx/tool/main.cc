@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -17,7 +16,6 @@ namespace {
 
 using plumbline::ptx::Function;
 using plumbline::ptx::Module;
-using plumbline::ptx::Translation;
 
 // 2: the command line, 3: a file; those of plumbline.
 constexpr int file_is_wrong = 3;
@@ -104,8 +102,7 @@ int translate_one(const std::string& path, const std::string& entry, bool contra
       fmt::print(stderr, "plumbline-ptx: {}:{}: {}\n", path, made.error().line, made.error().text);
       return file_is_wrong;
     }
-    fmt::print("{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n", plumbline::ptx::prelude(),
-               path, made->source);
+    fmt::print("{}", whole_source(*made, path));
     return 0;
   }
   std::string names;

@@ -1,0 +1,10 @@
+// What each compiled source begins with (Prelude.cmake).
+#pragma once
+
+#include <string_view>
+
+namespace plumbline::ptx {
+
+std::string_view prelude();
+
+}  // namespace plumbline::ptx
