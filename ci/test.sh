@@ -2,8 +2,8 @@
 # Sets up, builds and runs all tests of this machine's preset. The last lines are CTest's own.
 #   ci/test.sh            PLUMBLINE_PRESET=asan ci/test.sh for another preset
 #   ci/test.sh --all      also what takes long: the wheel, made by a compiler of its own and tested
-#                         in roots of other systems, and three tests of times that
-#                         CMakePresets.json names; half an hour more on two cores
+#                         in roots of other systems, and the tests of label `times`, whose
+#                         judged times need a quiet machine; 40 minutes more on two cores
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 all=0
 case "${1:-}" in

@@ -133,25 +133,31 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
-# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE …): the tests of a
-# GoogleTest program, with these labels and that of the folder of tests/ where it is made.
+# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …): the
+# tests of a GoogleTest program, with these labels and that of the folder of tests/ where it is
+# made. TIMES names the tests that hold on a quiet machine alone, or take minutes of measuring: they
+# get the label `times`, which the presets leave out.
 function(plumbline_discover_tests NAME)
-  cmake_parse_arguments(ARG "" "" "LABELS;PROPERTIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LABELS;PROPERTIES;TIMES" ${ARGN})
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "" folder ${folder})
   gtest_discover_tests(${NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES
     TIMEOUT ${PLUMBLINE_TEST_TIMEOUT} ${ARG_PROPERTIES})
   # It takes a list of labels for many properties. CTest reads this after the names of the tests.
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
-  file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT
-    "set_tests_properties(\${@NAME@_TESTS} PROPERTIES LABELS \"@ARG_LABELS@;@folder@\")\n")
+  set(commands "set_tests_properties(\${${NAME}_TESTS} PROPERTIES LABELS \"${ARG_LABELS};${folder}\")\n")
+  foreach(test IN LISTS ARG_TIMES)
+    string(APPEND commands
+      "set_tests_properties(${test} PROPERTIES LABELS \"${ARG_LABELS};${folder};times\")\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT "${commands}")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
 endfunction()
 
-# plumbline_test(NAME SOURCES a.cc … LIBRARIES lib … LABELS unit): one GoogleTest program, its tests
-# discovered at build time.
+# plumbline_test(NAME SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …): one GoogleTest
+# program, its tests discovered at build time.
 function(plumbline_test NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;TIMES" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock
     GTest::gtest_main)
@@ -171,7 +177,7 @@ function(plumbline_test NAME)
     file(RELATIVE_PATH program ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${NAME})
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
-  plumbline_discover_tests(${NAME} LABELS ${ARG_LABELS})
+  plumbline_discover_tests(${NAME} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES})
 endfunction()
 
 # Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) have
