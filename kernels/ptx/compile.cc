@@ -78,28 +78,6 @@ std::string first_lines(const std::string& text, int count) {
   return text.substr(0, end);
 }
 
-tl::expected<fs::path, std::string> cache_folder(const CompileOptions& options) {
-  fs::path folder = options.cache;
-  if (folder.empty()) folder = environment("PLUMBLINE_PTX_CACHE");
-  if (folder.empty()) {
-    const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
-    if (!cache.empty()) {
-      folder = fs::path(cache) / "plumbline" / "ptx";
-    } else if (!home.empty()) {
-      folder = fs::path(home) / ".cache" / "plumbline" / "ptx";
-    } else {
-      folder = fs::temp_directory_path() / "plumbline-ptx";
-    }
-  }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return tl::unexpected(
-        fmt::format("{}: {}\n  remedy: PLUMBLINE_PTX_CACHE names a folder for compiled kernels",
-                    folder.string(), error.message()));
-  return fs::absolute(folder);
-}
-
 // What the compiler says of its version; empty: it cannot be started.
 std::string version_of(const std::string& compiler, const fs::path& folder) {
   static std::mutex mutex;
@@ -163,6 +141,28 @@ tl::expected<fs::path, std::string> library_of(const std::string& source,
 }
 
 }  // namespace
+
+tl::expected<fs::path, std::string> cache_folder(const CompileOptions& options) {
+  fs::path folder = options.cache;
+  if (folder.empty()) folder = environment("PLUMBLINE_PTX_CACHE");
+  if (folder.empty()) {
+    const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
+    if (!cache.empty()) {
+      folder = fs::path(cache) / "plumbline" / "ptx";
+    } else if (!home.empty()) {
+      folder = fs::path(home) / ".cache" / "plumbline" / "ptx";
+    } else {
+      folder = fs::temp_directory_path() / "plumbline-ptx";
+    }
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    return tl::unexpected(
+        fmt::format("{}: {}\n  remedy: PLUMBLINE_PTX_CACHE names a folder for compiled kernels",
+                    folder.string(), error.message()));
+  return fs::absolute(folder);
+}
 
 std::string whole_source(const Translation& translation, std::string_view name) {
   return fmt::format("{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n", prelude(), name,

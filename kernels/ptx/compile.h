@@ -21,6 +21,9 @@ struct CompileOptions {
   std::filesystem::path cache;
 };
 
+// The folder that `cache` stands for, made where it is missing.
+tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptions&);
+
 // A whole source: translated/machine.h, numbers.h and thread.h as one text, and the translation,
 // whose lines are those of the PTX `name`.
 std::string whole_source(const Translation&, std::string_view name);

@@ -135,6 +135,8 @@ Translator::Translator(const Module& module, const ModuleMemory& memory, const F
       contractions_(options.contract ? find_contractions(function) : Contractions{}) {
   made_.symbol = "entry_" + identifier(function.name);
   made_.module_bytes = memory.initial.size();
+  made_.max_threads = std::max(function.max_threads, function.required_threads);
+  made_.min_blocks = function.min_blocks;
 }
 
 void Translator::layout_parameters() {

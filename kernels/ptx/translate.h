@@ -50,6 +50,8 @@ struct Translation {
   std::size_t parameter_bytes = 0;
   std::size_t static_shared_bytes = 0;
   std::size_t module_bytes = 0;  // of module_memory()
+  // .maxntid or .reqntid, all dimensions multiplied, and .minnctapersm; 0: not said
+  unsigned max_threads = 0, min_blocks = 0;
   int instructions = 0;
   int contracted = 0;  // pairs of a product and a sum
   std::vector<Refusal> refused;

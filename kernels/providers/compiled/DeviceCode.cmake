@@ -1,0 +1,65 @@
+# plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
+#   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator.
+#
+# Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
+# and the host's object, which carries it. Optimisation and fast math are what the project's own
+# build gives nvcc.
+set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
+set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
+  -Wno-unknown-cuda-version -O3 -std=c++20 -ffast-math -fcuda-flush-denormals-to-zero -fPIC
+  -fvisibility=hidden
+  # ptxas inlines everything; clang leaves large functions alone.
+  -mllvm -inline-threshold=1000000)
+execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+
+function(plumbline_device_object RESULT source)
+  cmake_parse_arguments(ARG "" "NAME" "INCLUDES;DEFINITIONS" ${ARGN})
+  get_filename_component(base ${source} NAME_WE)
+  set(base ${CMAKE_CURRENT_BINARY_DIR}/${base})
+  list(TRANSFORM ARG_INCLUDES PREPEND -I OUTPUT_VARIABLE includes)
+  list(TRANSFORM ARG_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
+  set(flags ${device_flags} ${includes} ${definitions})
+  add_custom_command(OUTPUT ${base}.ptx
+    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} -gline-tables-only --cuda-device-only -S
+      -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
+    DEPENDS ${source} DEPFILE ${base}.d VERBATIM
+    COMMENT "Device code of ${source}")
+  add_custom_command(OUTPUT ${base}.fatbin
+    COMMAND plumbline_ptx_tool fatbin ${base}.ptx -o ${base}.fatbin
+    DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM)
+  add_custom_command(OUTPUT ${base}.o
+    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} --cuda-host-only -c -march=x86-64-v3
+      -Xclang -fcuda-include-gpubinary -Xclang ${base}.fatbin -o ${base}.o ${source}
+    DEPENDS ${source} ${base}.fatbin VERBATIM
+    COMMENT "Host code of ${source}")
+  set(${RESULT} ${base}.o PARENT_SCOPE)
+endfunction()
+
+function(plumbline_compiled_provider NAME)
+  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;INCLUDES;DEFINITIONS" ${ARGN})
+  set(objects "")
+  foreach(source IN LISTS ARG_DEVICE_SOURCES)
+    plumbline_device_object(object ${source} INCLUDES ${ARG_INCLUDES}
+      DEFINITIONS ${ARG_DEFINITIONS})
+    list(APPEND objects ${object})
+  endforeach()
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set(machine ${PROJECT_SOURCE_DIR}/kernels/providers/compiled)
+  file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
+  list(SORT hashed)
+  plumbline_build_id(build_id ${hashed} ${ARG_VERSION} ${device_clang} ${device_flags}
+    ${ARG_DEFINITIONS})
+  set(target plumbline_${NAME})
+  add_library(${target} MODULE ${ARG_SOURCES} ${objects})
+  target_include_directories(${target} SYSTEM PRIVATE ${ARG_INCLUDES})
+  target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS}
+    PLUMBLINE_BUILD_ID="${build_id}" PLUMBLINE_SOURCE_VERSION="${ARG_VERSION}"
+    PLUMBLINE_DEVICE_COMPILER="clang ${device_clang}")
+  target_compile_options(${target} PRIVATE -fvisibility=hidden -fvisibility-inlines-hidden)
+  target_link_libraries(${target} PRIVATE plumbline_compiled_machine plumbline_cudart_12)
+  target_link_options(${target} PRIVATE
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/kernels/cpu/exports.map)
+  set_target_properties(${target} PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/plumbline)
+endfunction()

@@ -1,0 +1,9 @@
+// FlashAttention-2's own declarations, without its warnings.
+#pragma once
+
+#pragma GCC system_header
+#include <cuda_runtime_api.h>
+#include <cutlass/numeric_types.h>
+#include <namespace_config.h>
+
+#include <flash.h>

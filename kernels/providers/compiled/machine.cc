@@ -1,0 +1,24 @@
+// What is the same wherever the kernels run.
+#include "kernels/providers/compiled/machine.h"
+
+#include "kernels/providers/compiled/cuda.h"
+
+namespace plumbline::compiled {
+
+DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) {
+  const std::size_t bytes = values.size() * sizeof(std::int32_t);
+  if (bytes == 0) return;
+  if (cudaMalloc(reinterpret_cast<void**>(&data_), bytes) != cudaSuccess)
+    throw provider::Refused(PLUMBLINE_OUT_OF_MEMORY, "no memory for index arrays on the device");
+  cudaMemcpy(data_, values.data(), bytes, cudaMemcpyHostToDevice);
+}
+DeviceArray::~DeviceArray() { cudaFree(data_); }
+
+// What tests/emulator/recordings.cc has of the hardware.
+plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch) {
+  const bool hopper = arch >= 90;
+  const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
+  return {PLUMBLINE_F32, 1, hopper ? 25U : 24U, products};
+}
+
+}  // namespace plumbline::compiled

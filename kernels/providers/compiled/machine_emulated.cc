@@ -1,0 +1,82 @@
+// The machine that is kernels/cudart: memory is the host's, and the device is what the case says.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "kernels/cudart/plumbline_cudart.h"
+#include "kernels/providers/compiled/cuda.h"
+#include "kernels/providers/compiled/machine.h"
+
+namespace plumbline::compiled {
+namespace {
+
+constexpr std::string_view prefix = "emulated:";
+
+std::string_view arch_of(const plumbline_device& device) {
+  const std::string_view name(device.arch, strnlen(device.arch, sizeof device.arch));
+  return name.substr(0, prefix.size()) == prefix ? name.substr(prefix.size()) : std::string_view();
+}
+
+std::uint32_t schedule_of(const MachineOptions& options, unsigned run) {
+  using Schedule = MachineOptions::Schedule;
+  if (options.schedule != Schedule::alternating)
+    return static_cast<std::uint32_t>(options.schedule);
+  return run % 2 == 0 ? PLUMBLINE_CUDART_IN_ORDER : PLUMBLINE_CUDART_REVERSED;
+}
+
+void configure(const plumbline_device& device, const MachineOptions& options, unsigned run) {
+  auto settings = provider::sized<plumbline_cudart_settings>();
+  provider::copy_text(arch_of(device), settings.arch);
+  settings.schedule = schedule_of(options, run);
+  settings.seed = options.seed;
+  settings.independent_lanes = options.independent ? 1 : 0;
+  if (const char* wrong = plumbline_cudart_configure(&settings))
+    throw provider::Refused(PLUMBLINE_ERROR, wrong);
+}
+
+}  // namespace
+
+std::string refuse_device(const plumbline_device& device) {
+  if (std::string why =
+          provider::refuse_other_devices(device, PLUMBLINE_EMULATED, "these compiled kernels");
+      !why.empty())
+    return why;
+  constexpr std::string_view known[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100"};
+  if (std::find(std::begin(known), std::end(known), arch_of(device)) != std::end(known)) return "";
+  return "emulated devices are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores were "
+         "recorded on hardware";
+}
+int arch_number(const plumbline_device& device) {
+  return std::stoi(std::string(arch_of(device).substr(3)));
+}
+std::string arch_name(const plumbline_device& device) { return std::string(arch_of(device)); }
+const plumbline_device_memory* device_memory() { return nullptr; }
+
+void make_current(const plumbline_device& device, const MachineOptions& options) {
+  configure(device, options, 0);
+}
+
+Run::Run(const plumbline_device& device, const MachineOptions& options,
+         const plumbline_tensors& tensors) {
+  static std::atomic<unsigned> runs{0};
+  configure(device, options, runs++);
+  for (const plumbline_tensor* tensor :
+       {&tensors.q, &tensors.k, &tensors.v, &tensors.out, &tensors.lse, &tensors.workspace,
+        &tensors.mask, &tensors.alibi_slopes, &tensors.sinks, &tensors.q_scale, &tensors.k_scale,
+        &tensors.v_scale}) {
+    if (tensor->rank == 0 || tensor->bytes == 0) continue;
+    plumbline_cudart_add_memory(tensor->data, tensor->bytes);
+    allowed_.push_back(tensor->data);
+  }
+}
+Run::~Run() {
+  for (const void* const begin : allowed_) plumbline_cudart_remove_memory(begin);
+}
+
+void throw_if_failed(const std::string& kernel) {
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+    throw provider::Refused(PLUMBLINE_ERROR,
+                            kernel + ": " + plumbline_cudart_last_failure());
+}
+
+}  // namespace plumbline::compiled
