@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <iterator>
+#include <type_traits>
 
+#include "flash_instances.h"
 #include "kernels/providers/compiled/flash_attention/flash.h"
 
 namespace plumbline::flash_attention {
@@ -56,10 +58,7 @@ Flash_fwd_params parameters(const Call& call) {
   p.p_dropout_in_uint8_t = 255;
   p.rp_dropout = 1;
   p.scale_softmax_rp_dropout = p.scale_softmax;
-  // A single query sees all keys either way, and flash_api.cpp takes the kernel without a mask.
-  p.is_causal = call.causal && call.seq_q > 1;
   p.window_size_left = -1;
-  p.window_size_right = p.is_causal ? 0 : -1;
   p.cu_seqlens_q = call.cu_seqlens_q;
   p.cu_seqlens_k = call.lengths_kv != nullptr ? call.lengths_kv : call.cu_seqlens_kv;
   p.is_seqlens_k_cumulative = call.lengths_kv == nullptr;
@@ -73,43 +72,50 @@ Flash_fwd_params parameters(const Call& call) {
   return p;
 }
 
-template <class Element, int head_dim, bool causal>
-void launch(const Call& call, Flash_fwd_params& p, cudaStream_t stream) {
-  if (call.split_kernel) {
+using bf16 = cutlass::bfloat16_t;
+using fp16 = cutlass::half_t;
+
+template <bool split, class Element, int head_dim, bool causal>
+void launch(Flash_fwd_params& p, cudaStream_t stream) {
+  if constexpr (split) {
     FLASH_NAMESPACE::run_mha_fwd_splitkv_dispatch<Element, head_dim, causal>(p, stream);
   } else {
     FLASH_NAMESPACE::run_mha_fwd_<Element, head_dim, causal>(p, stream);
   }
 }
 
-template <class Element, int head_dim>
-void launch(const Call& call, Flash_fwd_params& p, cudaStream_t stream) {
-  if (p.is_causal) {
-    launch<Element, head_dim, true>(call, p, stream);
-  } else {
-    launch<Element, head_dim, false>(call, p, stream);
-  }
+// What was compiled (CMakeLists.txt).
+struct Launcher {
+  Instance instance;
+  void (*launch)(Flash_fwd_params&, cudaStream_t);
+};
+#define PLUMBLINE_LAUNCHER(split, dtype, head_dim, causal)                        \
+  {{split, std::is_same_v<dtype, bf16>, head_dim, causal}, launch<split, dtype, head_dim, causal>},
+constexpr Launcher launchers[] = {PLUMBLINE_FLASH_INSTANCES(PLUMBLINE_LAUNCHER)};
+
+const Launcher* launcher_of(const Instance& instance) {
+  const auto* const found =
+      std::find_if(std::begin(launchers), std::end(launchers),
+                   [&](const Launcher& one) { return one.instance == instance; });
+  return found == std::end(launchers) ? nullptr : found;
 }
 
-template <class Element>
-void launch(const Call& call, Flash_fwd_params& p, cudaStream_t stream) {
-  if (call.head_dim == 64) {
-    launch<Element, 64>(call, p, stream);
-  } else {
-    launch<Element, 128>(call, p, stream);
-  }
-}
+// A single query sees all keys either way, and flash_api.cpp takes the kernel without a mask.
+bool needs_mask(const Call& call) { return call.causal && call.seq_q > 1; }
 
 }  // namespace
 
+bool is_compiled(const Instance& instance) { return launcher_of(instance) != nullptr; }
+
+Instance instance_of(const Call& call) {
+  return {call.split_kernel, call.is_bf16, call.head_dim, needs_mask(call)};
+}
+
 void forward(const Call& call, void* stream) {
   Flash_fwd_params p = parameters(call);
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (call.is_bf16) {
-    launch<cutlass::bfloat16_t>(call, p, on);
-  } else {
-    launch<cutlass::half_t>(call, p, on);
-  }
+  p.is_causal = needs_mask(call);
+  p.window_size_right = p.is_causal ? 0 : -1;
+  launcher_of(instance_of(call))->launch(p, static_cast<cudaStream_t>(stream));
 }
 
 int splits_of(const Call& call, int multiprocessors) {

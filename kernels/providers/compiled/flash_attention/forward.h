@@ -12,10 +12,22 @@ struct Rows {
   std::int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
+// One of the files that were compiled.
+struct Instance {
+  bool split, is_bf16;
+  int head_dim;
+  bool causal;
+  bool operator==(const Instance& other) const {
+    return split == other.split && is_bf16 == other.is_bf16 && head_dim == other.head_dim &&
+           causal == other.causal;
+  }
+};
+bool is_compiled(const Instance&);
+
 struct Call {
   bool is_bf16 = false, causal = false;
   int batch = 0, heads_q = 0, heads_kv = 0;
-  int head_dim = 0;             // 64 or 128
+  int head_dim = 0;
   int seq_q = 0, seq_kv = 0;    // of the longest sample
   int total_q = 0;
   double scale = 0;
@@ -37,7 +49,10 @@ struct Call {
   bool split_kernel = false;
 };
 
-// Enqueues on `stream` (a cudaStream_t). What went wrong is cudaGetLastError's.
+Instance instance_of(const Call&);
+
+// Enqueues on `stream` (a cudaStream_t) what is_compiled() of its instance. What went wrong is
+// cudaGetLastError's.
 void forward(const Call&, void* stream);
 
 // What flash_api.cpp chooses for a cache: num_splits_heuristic, for this device.

@@ -68,8 +68,7 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
     return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only support "
            "fp16 and bf16 data type\")";
-  if (p.head_dim_qk != p.head_dim_vo || (p.head_dim_qk != 64 && p.head_dim_qk != 128))
-    return "is compiled here for head dimensions 64 and 128";
+  if (p.head_dim_qk != p.head_dim_vo) return "takes V with the head dimension of Q and K";
   if (p.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT)
     return "aligns its causal mask bottom right (since 2.1)";
   if (p.mask == PLUMBLINE_MASK_CUSTOM) return "has no custom mask";
@@ -90,6 +89,23 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   }
   if (provider::is_paged(p.layout)) return "takes no pages; flash_attention/split_kv does";
   return "";
+}
+
+// All of it but addresses.
+Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
+  Call call;
+  call.split_kernel = kernel.split;
+  call.is_bf16 = problem.dtype_q == PLUMBLINE_BF16;
+  call.causal = problem.mask == PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT;
+  call.batch = static_cast<int>(problem.batch);
+  call.heads_q = static_cast<int>(problem.heads_q);
+  call.heads_kv = static_cast<int>(problem.heads_kv);
+  call.head_dim = static_cast<int>(problem.head_dim_qk);
+  call.seq_q = static_cast<int>(problem.seq_q);
+  call.seq_kv = static_cast<int>(problem.seq_kv);
+  call.total_q = static_cast<int>(problem.total_q);
+  call.scale = problem.scale;
+  return call;
 }
 
 // Where a problem is one that flash_api.cpp would answer without a kernel, or not take.
@@ -144,7 +160,6 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
 
 void plan_splits(Plan& plan) {
   Call& call = plan.call;
-  call.split_kernel = true;
   int multiprocessors = 0;
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
   call.splits =
@@ -193,7 +208,10 @@ struct FlashAttention : provider::Library {
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
     if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
-    const std::string why = refuse_problem(kernel, problem);
+    std::string why = refuse_problem(kernel, problem);
+    if (why.empty() && !is_compiled(instance_of(call_of(kernel, problem))))
+      why = "is not compiled here for this dtype, head dimension and mask (CMake's "
+            "PLUMBLINE_FLASH_ATTENTION_FILES)";
     return why.empty() ? "" : "flash_attention/" + std::string(kernel.name) + " " + why;
   }
 
@@ -207,17 +225,7 @@ struct FlashAttention : provider::Library {
     plan.device = device;
     refuse_lengths(plan, tensors);
     compiled::make_current(device, plan.options);
-    Call& call = plan.call;
-    call.is_bf16 = problem.dtype_q == PLUMBLINE_BF16;
-    call.causal = problem.mask == PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT;
-    call.batch = static_cast<int>(problem.batch);
-    call.heads_q = static_cast<int>(problem.heads_q);
-    call.heads_kv = static_cast<int>(problem.heads_kv);
-    call.head_dim = static_cast<int>(problem.head_dim_qk);
-    call.seq_q = static_cast<int>(problem.seq_q);
-    call.seq_kv = static_cast<int>(problem.seq_kv);
-    call.total_q = static_cast<int>(problem.total_q);
-    call.scale = problem.scale;
+    Call& call = plan.call = call_of(kernel, problem);
     plan_indices(plan, tensors);
     if (kernel.split) plan_splits(plan);
     const bool ragged = call.cu_seqlens_q != nullptr;
