@@ -35,7 +35,7 @@ packages=(
 numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
-fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
+fuzz_packages=(clang-19 libclang-rt-19-dev)  # Debian's clang 14 has no std::source_location
 
 check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0 container=0
 for option in "$@"; do

@@ -145,7 +145,8 @@ function(plumbline_discover_tests NAME)
     TIMEOUT ${PLUMBLINE_TEST_TIMEOUT} ${ARG_PROPERTIES})
   # It takes a list of labels for many properties. CTest reads this after the names of the tests.
   set(labels ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
-  set(commands "set_tests_properties(\${${NAME}_TESTS} PROPERTIES LABELS \"${ARG_LABELS};${folder}\")\n")
+  set(commands "set_tests_properties(\${${NAME}_TESTS} PROPERTIES ")
+  string(APPEND commands "LABELS \"${ARG_LABELS};${folder}\")\n")
   foreach(test IN LISTS ARG_TIMES)
     string(APPEND commands
       "set_tests_properties(${test} PROPERTIES LABELS \"${ARG_LABELS};${folder};times\")\n")

@@ -49,10 +49,9 @@ constexpr auto cross_products = [] {
   for (unsigned low = 0; low < 128; ++low) {
     for (unsigned high = 0; high < 128; ++high) {
       unsigned sum = 0;
+      // Bits i + 2 of l and j + 1 of h where i + j >= 6, in units of 2^6.
       for (unsigned i = 0; i < 7; ++i) {
-        for (unsigned j = 0; j < 7; ++j) {  // bits i + 2 of l and j + 1 of h
-          if (i + j >= 6 && (low >> i & 1U) != 0 && (high >> j & 1U) != 0) sum += 1U << (i + j - 6);
-        }
+        if ((low >> i & 1U) != 0) sum += high >> (6 - i);
       }
       table[low << 7U | high] = static_cast<std::uint8_t>(sum);
     }
