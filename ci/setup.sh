@@ -28,7 +28,8 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev
   libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
-  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev libcpp-httplib-dev
+  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev liblz4-dev libzstd-dev
+  libcpp-httplib-dev
   gcovr clang-format clang-tidy mmdebstrap
   zsh fish groff-base  # 35 MB: what tests of completion and of the manual pages ask
 )

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds what the wheel links from Debian's source packages, into a prefix:
 #   ci/wheel/dependencies.sh PREFIX      (called by ci/wheel.sh, which sets the compiler)
-# OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash and Google Benchmark are static libraries
-# there; SLEEF is Debian's shared library, which needs no newer glibc than 2.17; the headers of
-# header-only libraries come from Debian's packages. Does nothing where PREFIX is complete.
+# OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash, LZ4, zstd's decompressor and Google
+# Benchmark are static libraries there; SLEEF is Debian's shared library, which needs no newer glibc
+# than 2.17; the headers of header-only libraries come from Debian's packages. Does nothing where
+# PREFIX is complete.
 set -euo pipefail
 prefix="$(realpath -m -- "$1")"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -41,7 +42,7 @@ fetch_sources() {
   apt-get "${apt[@]}" update
   cd "$sources"
   apt-get "${apt[@]}" source openblas onetbb fmtlib xxhash sqlitecpp zlib benchmark sqlite3 \
-    cpp-httplib
+    cpp-httplib lz4 libzstd
 }
 folder_of() {
   local found=("$sources/$1"-[0-9]*/)
@@ -101,6 +102,23 @@ build_xxhash() {
   cp xxhash.h xxh3.h "$prefix/include"
 }
 
+build_lz4() {
+  cd "$(folder_of lz4)/lib"
+  "$CC" -O3 -fPIC -c lz4.c -o lz4.o
+  "$AR" rcs "$prefix/lib/liblz4.a" lz4.o
+  cp lz4.h "$prefix/include"
+}
+
+build_zstd() {
+  local name
+  cd "$(folder_of libzstd)/lib"
+  for name in common/*.c decompress/*.c; do
+    "$CC" -O3 -fPIC -DXXH_NAMESPACE=ZSTD_ -DZSTD_DISABLE_ASM -c "$name" -o "${name%.c}.o"
+  done
+  "$AR" rcs "$prefix/lib/libzstd.a" common/*.o decompress/*.o
+  cp zstd.h zstd_errors.h "$prefix/include"
+}
+
 build_zlib() {
   cd "$(folder_of zlib)"
   CHOST=x86_64-linux-gnu CFLAGS="-O2 -fPIC" ./configure --static --prefix="$prefix"
@@ -126,6 +144,8 @@ step onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=
   -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
 step fmt with_cmake fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
 step xxhash build_xxhash
+step lz4 build_lz4
+step zstd build_zstd
 step zlib build_zlib
 step sqlite build_sqlite
 step sqlitecpp with_cmake sqlitecpp -DSQLITECPP_INTERNAL_SQLITE=OFF -DSQLITECPP_RUN_CPPLINT=OFF \
@@ -135,5 +155,7 @@ step benchmark with_cmake benchmark -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_E
 pkgconfig openblas "-L$prefix/lib -lopenblas -lm"
 pkgconfig sleef "-L$prefix/lib -lsleef"
 pkgconfig libxxhash "-L$prefix/lib -lxxhash"
+pkgconfig liblz4 "-L$prefix/lib -llz4"
+pkgconfig libzstd "-L$prefix/lib -lzstd"
 pkgconfig cpp-httplib ""
 echo "$wanted" >"$stamp"

@@ -1,5 +1,6 @@
-// Calculates occupancy with the toolkit's cuda_occupancy.h, which no other file includes. It is
-// compiled where the toolkit's headers are, else occupancy_unknown.cc.
+// Calculates occupancy with the toolkit's cuda_occupancy.h, which no other file but
+// tests/ptx/test_device.cc includes. It is compiled where the toolkit's headers are, else
+// occupancy_unknown.cc.
 #include "harness/resources/occupancy.h"
 
 #include <cuda_occupancy.h>

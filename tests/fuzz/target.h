@@ -25,6 +25,7 @@ void ptxas(std::string_view input);        // ptxas's report
 void messages(std::string_view input);     // lines between plumbline and its workers
 void stored(std::string_view input);       // JSON texts in the database
 void ptx(std::string_view input);          // PTX, and its translation
+void fat_binary(std::string_view input);   // fat binaries of PTX, compressed or not
 
 class Failure : public std::logic_error {
   using std::logic_error::logic_error;

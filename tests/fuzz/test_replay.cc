@@ -20,12 +20,19 @@ struct Target {
   const char* name;
   void (*run)(std::string_view input);
 };
-constexpr std::array targets{Target{"suite", suite},         Target{"ids", ids},
-                             Target{"spec", spec},           Target{"safetensors", safetensors},
-                             Target{"dump", dump},           Target{"contracts", contracts},
-                             Target{"catalogue", catalogue}, Target{"resources", resources},
-                             Target{"ptxas", ptxas},         Target{"messages", messages},
-                             Target{"stored", stored},       Target{"ptx", ptx}};
+constexpr std::array targets{Target{"suite", suite},
+                             Target{"ids", ids},
+                             Target{"spec", spec},
+                             Target{"safetensors", safetensors},
+                             Target{"dump", dump},
+                             Target{"contracts", contracts},
+                             Target{"catalogue", catalogue},
+                             Target{"resources", resources},
+                             Target{"ptxas", ptxas},
+                             Target{"messages", messages},
+                             Target{"stored", stored},
+                             Target{"ptx", ptx},
+                             Target{"fat_binary", fat_binary}};
 
 std::string contents(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -47,6 +47,33 @@ TEST(PtxCommand, PrintsATranslation) {
   EXPECT_THAT(said.text, HasSubstr("extern \"C\" void entry_k(const Thread& t"));
 }
 
+TEST(PtxCommand, PacksAndListsAFatBinary) {
+  std::ofstream("packed.ptx") << module_text("", "mov.u32 %r1, 1;");
+  const Said packed = run("fatbin packed.ptx packed.ptx -o packed.fatbin");
+  EXPECT_EQ(packed.code, 0);
+  EXPECT_THAT(packed.text, ContainsRegex("packed.fatbin: [0-9]+ bytes, PTX of 2 files\n"));
+  const Said listed = run("list packed.fatbin");
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_THAT(listed.text, ContainsRegex("container kind +architecture +bytes compression\n"
+                                         "0 +PTX +sm_[0-9]+ +[0-9]+ +-\n0 +PTX"));
+}
+
+TEST(PtxCommand, WhatIsNoFatBinaryHasARemedy) {
+  const Said absent = run("list absent.fatbin");
+  EXPECT_EQ(absent.code, 3);
+  EXPECT_THAT(absent.text, HasSubstr("absent.fatbin: cannot be read\n  remedy: name a fat binary"));
+  std::ofstream("text.fatbin") << ".version 8.4, and no fat binary";
+  EXPECT_THAT(run("list text.fatbin").text,
+              HasSubstr("text.fatbin: byte 0: no fat binary begins here"));
+  const Said not_ptx = run("fatbin text.fatbin absent.ptx -o x.fatbin");
+  EXPECT_EQ(not_ptx.code, 3);
+  EXPECT_THAT(not_ptx.text, HasSubstr("text.fatbin: no .target with an architecture such as sm_80\n"
+                                      "  remedy: name a file of PTX"));
+  std::ofstream("unpacked.ptx") << module_text("", "");
+  EXPECT_THAT(run("fatbin unpacked.ptx -o absent/x.fatbin").text,
+              HasSubstr("absent/x.fatbin: cannot be written: No such file or directory"));
+}
+
 TEST(PtxCommand, BadInputsHaveARemedy) {
   const Said absent = run("census absent.ptx");
   EXPECT_EQ(absent.code, 3);

@@ -1,4 +1,4 @@
-// plumbline-ptx: what of a PTX file translates, and its translation.
+// plumbline-ptx: what of a PTX file translates, its translation, and fat binaries of PTX.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/ptx/compile.h"
+#include "kernels/ptx/tool/fat_binary.h"
 
 namespace {
 
@@ -119,7 +120,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Compiled kernels on the emulator: what of their PTX translates to C++."};
   app.footer(
       "Examples:\n  plumbline-ptx census kernel.ptx\n"
-      "  plumbline-ptx translate kernel.ptx --kernel attn > attn.cc");
+      "  plumbline-ptx translate kernel.ptx --kernel attn > attn.cc\n"
+      "  plumbline-ptx fatbin kernel_80.ptx kernel_90.ptx -o kernel.fatbin\n"
+      "  plumbline-ptx list kernel.fatbin");
   app.require_subcommand(1);
   std::vector<std::string> paths;
   auto* const counts = app.add_subcommand(
@@ -131,6 +134,21 @@ int main(int argc, char** argv) {
   one->add_option("file", path, "A file of PTX")->required();
   one->add_option("-k,--kernel", entry, "Part of the kernel's name (default: the first kernel)");
   one->add_flag("--no-contract", separately, "Products and sums stay apart (ptxas -fmad=false)");
+  std::string output;
+  auto* const packs = app.add_subcommand(
+      "fatbin", "Write a CUDA fat binary of PTX, each file for the architecture of its .target");
+  packs->add_option("file", paths, "Files of PTX")->required();
+  packs->add_option("-o,--output", output, "The fat binary")->required();
+  auto* const lists = app.add_subcommand("list", "What a CUDA fat binary has");
+  lists->add_option("file", path, "A fat binary, such as nvcc -fatbin writes")->required();
   CLI11_PARSE(app, argc, argv);
-  return *counts ? census(paths) : translate_one(path, entry, !separately);
+  if (*counts) return census(paths);
+  if (*one) return translate_one(path, entry, !separately);
+  const auto said = *packs ? plumbline::ptx::pack(paths, output) : plumbline::ptx::list(path);
+  if (said) {
+    fmt::print("{}", *said);
+    return 0;
+  }
+  fmt::print(stderr, "plumbline-ptx: {}\n", said.error());
+  return file_is_wrong;
 }
