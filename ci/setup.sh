@@ -18,6 +18,9 @@
 #   ci/setup.sh --wheel             also what ci/wheel.sh needs of Debian: the tools that unpack and
 #                                   prepare source packages
 #   ci/setup.sh --container         also what ci/container.sh makes an image with: buildah
+#   ci/setup.sh --providers         also what the kernels of others are compiled from, for the
+#                                   emulator: clang-19, and sources from PyPI, pinned in
+#                                   ci/providers.py, in .providers (no part of plumbline)
 #   ci/setup.sh --check [the same options]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
@@ -38,10 +41,10 @@ python_packages=(python3-venv python3-dev)
 slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang-19 libclang-rt-19-dev)  # Debian's clang 14 has no std::source_location
 
-check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0 container=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0 container=0 providers=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,22p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,25p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -52,6 +55,7 @@ for option in "$@"; do
     --promtool) promtool=1 ;;
     --wheel) wheel=1 ;;
     --container) container=1 ;;
+    --providers) providers=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -62,6 +66,7 @@ done
 ((promtool)) && packages+=(prometheus)
 ((wheel)) && packages+=(dpkg-dev tcl python3-venv)
 ((container)) && packages+=(buildah)
+((providers)) && packages+=(clang-19 python3)
 # node of whatever source does; Debian's npm needs Debian's node.
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
@@ -114,7 +119,13 @@ END
 requirements=()
 ((python + numpy)) && mapfile -t requirements < <(missing_requirements)
 
+sources="$(dirname "$ci")/.providers"
 if ((check)); then
+  if ((providers)) && ! python3 "$ci/providers.py" "$sources" --check >/dev/null; then
+    python3 "$ci/providers.py" "$sources" --check | sed 's/^/missing in .providers: /'
+    echo "remedy: run ci/setup.sh --providers (without root where no Debian package is missing)"
+    ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
+  fi
   if ((page)) && ! page_is_there; then
     echo "missing: the packages of harness/report/page"
     echo "remedy: run ci/setup.sh --page (without root where no Debian package is missing)"
@@ -134,6 +145,7 @@ if ((check)); then
     ((!promtool)) || options+=" --promtool"
     ((!wheel)) || options+=" --wheel"
     ((!container)) || options+=" --container"
+    ((!providers)) || options+=" --providers"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then
@@ -169,6 +181,8 @@ if ((${#missing[@]})); then
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
+
+((providers)) && python3 "$ci/providers.py" "$sources"
 
 if ((page)) && ! page_is_there; then
   echo "installing the packages of harness/report/page"

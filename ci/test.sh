@@ -21,6 +21,9 @@ ci/setup.sh --page ||
     "its tests are left out" >&2
 ci/setup.sh --browser ||
   echo "ci/test.sh: chromium is not there: tests of the page are left out" >&2
+ci/setup.sh --providers ||
+  echo "ci/test.sh: the sources of others' kernels are not there (see above): those kernels and" \
+    "their tests are left out" >&2
 ci/docs.sh --setup ||
   echo "ci/test.sh: the site of docs/ is not built (see above): its test is skipped" >&2
 # A night on a real Slurm is tested where continuous integration runs, and where Slurm is installed;

@@ -2,13 +2,15 @@
 #   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator.
 #
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
-# and the host's object, which carries it. Optimisation and fast math are what the project's own
-# build gives nvcc.
+# and the host's object, which carries it.
 set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
 set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
-  -Wno-unknown-cuda-version -O3 -std=c++20 -ffast-math -fcuda-flush-denormals-to-zero -fPIC
-  -fvisibility=hidden
-  # ptxas inlines everything; clang leaves large functions alone.
+  -Wno-unknown-cuda-version -O3 -std=c++20 -fPIC -fvisibility=hidden)
+# What nvcc means by --use_fast_math, which these projects build with: subnormals are zero, fma,
+# approximate division, roots and elementary functions. clang's -ffast-math would also reorder sums.
+set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-transcendentals
+  -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
+  # nvcc inlines everything; clang leaves large functions alone.
   -mllvm -inline-threshold=1000000)
 execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
   OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -21,7 +23,7 @@ function(plumbline_device_object RESULT source)
   list(TRANSFORM ARG_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
   set(flags ${device_flags} ${includes} ${definitions})
   add_custom_command(OUTPUT ${base}.ptx
-    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} -gline-tables-only --cuda-device-only -S
+    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} ${device_math} -gline-tables-only --cuda-device-only -S
       -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
     DEPENDS ${source} DEPFILE ${base}.d VERBATIM
     COMMENT "Device code of ${source}")
@@ -49,6 +51,7 @@ function(plumbline_compiled_provider NAME)
   file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
   list(SORT hashed)
   plumbline_build_id(build_id ${hashed} ${ARG_VERSION} ${device_clang} ${device_flags}
+    ${device_math}
     ${ARG_DEFINITIONS})
   set(target plumbline_${NAME})
   add_library(${target} MODULE ${ARG_SOURCES} ${objects})
