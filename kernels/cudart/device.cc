@@ -1,9 +1,9 @@
 // Modules from fat binaries, kernels compiled when they are first needed, launches.
 #include "kernels/cudart/device.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,10 +21,8 @@ tl::unexpected<Failure> fail(Error code, std::string text) {
 }
 
 // The text as a file beside the compiled kernels, for whoever reads a message that names a line.
-std::string keep_text(const std::string& text) {
+std::string keep_text(const std::string& name, const std::string& text) {
   const auto folder = ptx::cache_folder({});
-  const std::string name =
-      fmt::format("{:016x}.ptx", XXH3_64bits(text.data(), text.size()));
   if (!folder) return name;
   const auto path = *folder / name;
   if (!std::filesystem::exists(path)) {
@@ -34,6 +32,15 @@ std::string keep_text(const std::string& text) {
     std::filesystem::rename(mine, path, ignored);
   }
   return path.string();
+}
+
+// Kernels that were compiled when their provider was built lie beside this library:
+// emulated/12/libcudart.so.12, emulated/compiled.
+std::filesystem::path prebuilt_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&prebuilt_folder), &info) == 0) return {};
+  const std::filesystem::path library(info.dli_fname);
+  return library.parent_path().parent_path() / "compiled";
 }
 
 }  // namespace
@@ -48,13 +55,13 @@ tl::expected<Module::Loaded*, Failure> Module::load(emulator::Arch arch) {
   const ptx::FatBinaryEntry& entry = **chosen;
   auto& loaded = loaded_[ptx::architecture(entry)];
   if (loaded) return loaded.get();
-  std::string path = keep_text(entry.text);
+  auto fresh = std::make_unique<Loaded>();
+  fresh->name = ptx::text_name(entry.text);
+  fresh->path = keep_text(fresh->name, entry.text);
   auto text = ptx::parse(entry.text);
   if (!text)
     return fail(invalid_kernel_image,
-                fmt::format("{}:{}: {}", path, text.error().line, text.error().text));
-  auto fresh = std::make_unique<Loaded>();
-  fresh->path = std::move(path);
+                fmt::format("{}:{}: {}", fresh->path, text.error().line, text.error().text));
   fresh->text = std::move(*text);
   fresh->variables = ptx::module_memory(fresh->text);
   fresh->memory = fresh->variables.initial;
@@ -128,8 +135,10 @@ tl::expected<Device::Ready, Failure> Device::ready(const void* host) {
   if (!module) return tl::unexpected(module.error());
   auto& kernel = (*module)->kernels[{function->second.name, settings_.contract}];
   if (!kernel) {
-    auto compiled = ptx::compile((*module)->text, function->second.name, (*module)->path,
-                                 {.contract = settings_.contract}, {});
+    ptx::CompileOptions how;
+    how.prebuilt = prebuilt_folder();
+    auto compiled = ptx::compile((*module)->text, function->second.name, (*module)->name,
+                                 {.contract = settings_.contract}, how);
     if (!compiled) return fail(invalid_kernel_image, compiled.error());
     kernel = std::make_shared<const ptx::Kernel>(std::move(*compiled));
   }
@@ -190,7 +199,8 @@ tl::expected<void, Failure> Device::launch(const void* host, const LaunchRequest
   launch.allocations = &allocations_;
   ++launches_;
   if (std::string text = ptx::launch(kernel, launch); !text.empty())
-    return fail(launch_failure, fmt::format("{}: {}", what, text));
+    return fail(launch_failure, fmt::format("{}: {}\n  {} is {}", what, text, ready->module->name,
+                                            ready->module->path));
   return {};
 }
 

@@ -39,6 +39,7 @@ class Module {
 
   // The PTX for an architecture, parsed, and its variables in memory.
   struct Loaded {
+    std::string name;  // in messages: "0123456789abcdef.ptx"
     std::string path;  // of the text, in the cache of compiled kernels
     ptx::Module text;
     ptx::ModuleMemory variables;

@@ -100,27 +100,26 @@ std::string key_of(const std::string& source, const std::string& version) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-// The library of a source: found, or made.
-tl::expected<fs::path, std::string> library_of(const std::string& source,
-                                               const CompileOptions& options) {
-  const auto folder = cache_folder(options);
-  if (!folder) return tl::unexpected(folder.error());
+tl::expected<std::string, std::string> compiler_of(const CompileOptions& options,
+                                                   const fs::path& folder, std::string& version) {
   std::string compiler = options.compiler;
   if (compiler.empty()) compiler = environment("PLUMBLINE_PTX_CXX");
   if (compiler.empty()) compiler = "c++";
-  const std::string version = version_of(compiler, *folder);
-  if (version.empty())
-    return tl::unexpected(fmt::format(
-        "{}: no C++ compiler, which compiled kernels need on this machine when they run first\n"
-        "  remedy: install g++ or clang, or name one in PLUMBLINE_PTX_CXX",
-        compiler));
-  const std::string key = key_of(source, version);
-  fs::path library = *folder / (key + ".so");
-  if (fs::exists(library)) return library;
-  // Made apart and moved, so that no other process meets half a file.
-  const fs::path mine = *folder / fmt::format("{}.{}", key, getpid());
-  const fs::path text = mine.string() + ".cc", made = mine.string() + ".so",
-                 log = mine.string() + ".log";
+  version = version_of(compiler, folder);
+  if (!version.empty()) return compiler;
+  return tl::unexpected(fmt::format(
+      "{}: no C++ compiler, which compiled kernels need on this machine when they run first\n"
+      "  remedy: install g++ or clang, or name one in PLUMBLINE_PTX_CXX",
+      compiler));
+}
+
+// Makes `library` of a source, apart and moved, so that no other process meets half a file.
+tl::expected<void, std::string> make_library(const std::string& source, const std::string& compiler,
+                                             const fs::path& library) {
+  fs::path stem = library;
+  stem.replace_extension();
+  const std::string mine = fmt::format("{}.{}", stem.string(), getpid());
+  const fs::path text = mine + ".cc", made = mine + ".so", log = mine + ".log";
   std::ofstream(text) << source;
   std::vector<std::string> command{compiler};
   command.insert(command.end(), flags.begin(), flags.end());
@@ -133,11 +132,44 @@ tl::expected<fs::path, std::string> library_of(const std::string& source,
     return tl::unexpected(fmt::format("{} did not compile {} (status {}):\n{}\n  all of it: {}",
                                       compiler, text.string(), status, said, log.string()));
   }
-  fs::rename(text, *folder / (key + ".cc"), error);
+  fs::rename(text, stem.string() + ".cc", error);
   fs::remove(log, error);
   fs::rename(made, library, error);
   if (error) return tl::unexpected(fmt::format("{}: {}", library.string(), error.message()));
+  return {};
+}
+
+// The library of a source: found, or made.
+tl::expected<fs::path, std::string> library_of(const std::string& source,
+                                               const CompileOptions& options) {
+  if (!options.prebuilt.empty()) {
+    fs::path library = options.prebuilt / (key_of(source, "") + ".so");
+    std::error_code ignored;
+    if (fs::exists(library, ignored)) return library;
+  }
+  const auto folder = cache_folder(options);
+  if (!folder) return tl::unexpected(folder.error());
+  std::string version;
+  const auto compiler = compiler_of(options, *folder, version);
+  if (!compiler) return tl::unexpected(compiler.error());
+  fs::path library = *folder / (key_of(source, version) + ".so");
+  if (fs::exists(library)) return library;
+  if (const auto made = make_library(source, *compiler, library); !made)
+    return tl::unexpected(made.error());
   return library;
+}
+
+tl::expected<Translation, std::string> translation_of(const Module& module, std::string_view entry,
+                                                      const std::string& name,
+                                                      const Options& options) {
+  const auto function = std::find_if(module.functions.begin(), module.functions.end(),
+                                     [&](const Function& f) { return f.entry && f.name == entry; });
+  if (function == module.functions.end() || function->external)
+    return tl::unexpected(fmt::format("{}: no entry {}", name, entry));
+  auto facts = translate(module, *function, options);
+  if (!facts)
+    return tl::unexpected(fmt::format("{}:{}: {}", name, facts.error().line, facts.error().text));
+  return std::move(*facts);
 }
 
 }  // namespace
@@ -169,16 +201,32 @@ std::string whole_source(const Translation& translation, std::string_view name) 
                      translation.source);
 }
 
+std::string text_name(std::string_view text) {
+  return fmt::format("{:016x}.ptx", XXH3_64bits(text.data(), text.size()));
+}
+
+tl::expected<void, std::string> compile_ahead(const Module& module, std::string_view entry,
+                                              const std::string& name, const Options& options,
+                                              const fs::path& into) {
+  const auto facts = translation_of(module, entry, name, options);
+  if (!facts) return tl::unexpected(facts.error());
+  std::error_code error;
+  fs::create_directories(into, error);
+  if (error) return tl::unexpected(fmt::format("{}: {}", into.string(), error.message()));
+  const std::string source = whole_source(*facts, name);
+  const fs::path library = into / (key_of(source, "") + ".so");
+  if (fs::exists(library)) return {};
+  std::string version;
+  const auto compiler = compiler_of({}, into, version);
+  if (!compiler) return tl::unexpected(compiler.error());
+  return make_library(source, *compiler, library);
+}
+
 tl::expected<Kernel, std::string> compile(const Module& module, std::string_view entry,
                                           const std::string& name, const Options& options,
                                           const CompileOptions& how) {
-  const auto function = std::find_if(module.functions.begin(), module.functions.end(),
-                                     [&](const Function& f) { return f.entry && f.name == entry; });
-  if (function == module.functions.end() || function->external)
-    return tl::unexpected(fmt::format("{}: no entry {}", name, entry));
-  auto facts = translate(module, *function, options);
-  if (!facts)
-    return tl::unexpected(fmt::format("{}:{}: {}", name, facts.error().line, facts.error().text));
+  auto facts = translation_of(module, entry, name, options);
+  if (!facts) return tl::unexpected(facts.error());
   const auto library = library_of(whole_source(*facts, name), how);
   if (!library) return tl::unexpected(library.error());
   void* const handle = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);

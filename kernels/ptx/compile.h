@@ -19,7 +19,19 @@ struct CompileOptions {
   // named by a hash of its source, the flags and the compiler's version; nothing is ever changed
   // there, and all of it may be deleted at any time. Beside each lies its source.
   std::filesystem::path cache;
+  // Libraries that were compiled beforehand (compile_ahead): looked for first, and no compiler is
+  // needed where one is found. Empty: none.
+  std::filesystem::path prebuilt;
 };
+
+// How messages and libraries name a text of PTX: "0123456789abcdef.ptx", by its hash.
+std::string text_name(std::string_view text);
+
+// Compiles one entry into the folder `into`, which may then be CompileOptions::prebuilt. Nothing is
+// done where its library is there.
+tl::expected<void, std::string> compile_ahead(const Module&, std::string_view entry,
+                                              const std::string& name, const Options&,
+                                              const std::filesystem::path& into);
 
 // The folder that `cache` stands for, made where it is missing.
 tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptions&);

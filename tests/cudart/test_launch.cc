@@ -45,17 +45,16 @@ constexpr const char* scale = R"(
 )";
 
 struct Floats {
-  explicit Floats(std::size_t count) : count(count) { cudaMalloc(&data, count * sizeof(float)); }
+  explicit Floats(std::size_t count) { cudaMalloc(&data, count * sizeof(float)); }
   ~Floats() { cudaFree(data); }
   Floats(const Floats&) = delete;
   Floats& operator=(const Floats&) = delete;
   float* values() { return static_cast<float*>(data); }
   void* data = nullptr;
-  std::size_t count;
 };
 
-int launch_scale(const void* kernel, void* out, void* in, unsigned blocks,
-                 std::size_t shared = 256, unsigned threads = 64) {
+int launch_scale(const void* kernel, void* out, void* in, unsigned blocks, std::size_t shared = 256,
+                 unsigned threads = 64) {
   float factor = 3;
   std::array<void*, 3> arguments{&out, &in, &factor};
   // As a stub does it.
@@ -74,8 +73,7 @@ TEST(CudartLaunch, RunsWhatTheProgramCarries) {
   Floats in(256), out(256);
   std::iota(in.values(), in.values() + 256, 0.0F);
   const std::uint64_t before = plumbline_cudart_launches();
-  ASSERT_EQ(launch_scale(kernel, out.data, in.data, 4), success)
-      << plumbline_cudart_last_failure();
+  ASSERT_EQ(launch_scale(kernel, out.data, in.data, 4), success) << plumbline_cudart_last_failure();
   EXPECT_EQ(plumbline_cudart_launches(), before + 1);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(out.values()[i], 3.0F * static_cast<float>(i));
 }

@@ -21,7 +21,7 @@ using plumbline::ptx::Module;
 // 2: the command line, 3: a file; those of plumbline.
 constexpr int file_is_wrong = 3;
 
-tl::expected<Module, std::string> read(const std::string& path) {
+tl::expected<std::string, std::string> text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     return tl::unexpected(
@@ -30,7 +30,13 @@ tl::expected<Module, std::string> read(const std::string& path) {
                     path));
   std::ostringstream text;
   text << in.rdbuf();
-  auto module = plumbline::ptx::parse(text.str());
+  return text.str();
+}
+
+tl::expected<Module, std::string> read(const std::string& path) {
+  const auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  auto module = plumbline::ptx::parse(*text);
   if (!module)
     return tl::unexpected(fmt::format("{}:{}: {}", path, module.error().line, module.error().text));
   return std::move(*module);
@@ -114,6 +120,27 @@ int translate_one(const std::string& path, const std::string& entry, bool contra
   return file_is_wrong;
 }
 
+// Each kernel of the files as a library in `folder`, where kernels/cudart looks before it compiles.
+int compile_all(const std::vector<std::string>& paths, const std::string& folder) {
+  for (const std::string& path : paths) {
+    const auto text = text_of(path);
+    const auto module = read(path);
+    if (!text || !module) {
+      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
+      return file_is_wrong;
+    }
+    for (const Function& function : module->functions) {
+      if (!is_kernel(function)) continue;
+      const auto made = plumbline::ptx::compile_ahead(*module, function.name,
+                                                      plumbline::ptx::text_name(*text), {}, folder);
+      if (made) continue;
+      fmt::print(stderr, "plumbline-ptx: {}: {}\n", path, made.error());
+      return file_is_wrong;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -122,7 +149,8 @@ int main(int argc, char** argv) {
       "Examples:\n  plumbline-ptx census kernel.ptx\n"
       "  plumbline-ptx translate kernel.ptx --kernel attn > attn.cc\n"
       "  plumbline-ptx fatbin kernel_80.ptx kernel_90.ptx -o kernel.fatbin\n"
-      "  plumbline-ptx list kernel.fatbin");
+      "  plumbline-ptx list kernel.fatbin\n"
+      "  plumbline-ptx compile kernel.ptx -o compiled");
   app.require_subcommand(1);
   std::vector<std::string> paths;
   auto* const counts = app.add_subcommand(
@@ -141,9 +169,14 @@ int main(int argc, char** argv) {
   packs->add_option("-o,--output", output, "The fat binary")->required();
   auto* const lists = app.add_subcommand("list", "What a CUDA fat binary has");
   lists->add_option("file", path, "A fat binary, such as nvcc -fatbin writes")->required();
+  auto* const compiles = app.add_subcommand(
+      "compile", "Compile every kernel for the emulator, so that none is when it runs first");
+  compiles->add_option("file", paths, "Files of PTX")->required();
+  compiles->add_option("-o,--output", output, "The folder of compiled kernels")->required();
   CLI11_PARSE(app, argc, argv);
   if (*counts) return census(paths);
   if (*one) return translate_one(path, entry, !separately);
+  if (*compiles) return compile_all(paths, output);
   const auto said = *packs ? plumbline::ptx::pack(paths, output) : plumbline::ptx::list(path);
   if (said) {
     fmt::print("{}", *said);

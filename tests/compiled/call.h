@@ -1,0 +1,41 @@
+// A problem given to a provider library, in this process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/provider/plumbline_provider.hpp"
+
+namespace plumbline::compiled::test {
+
+// Ragged, one dtype of 16 bits for Q, K, V and the output, head_dim_qk = head_dim_vo.
+struct Ragged {
+  std::uint32_t dtype = PLUMBLINE_BF16;
+  std::int64_t heads_q = 1, heads_kv = 1, head_dim = 64;
+  std::vector<std::int32_t> rows, keys;  // of each sample
+  std::uint32_t mask = PLUMBLINE_MASK_NONE;
+  double scale = 0.125;
+  std::vector<std::uint16_t> q, k, v;  // [tokens, heads, head_dim]
+};
+// Normal values; the same for the same seed.
+void fill(Ragged&, std::uint64_t seed);
+
+struct Answer {
+  std::string error;  // "" or what went wrong
+  std::vector<std::uint16_t> out;
+  std::vector<float> lse;  // [tokens, heads]
+  std::string launched;
+};
+
+// A provider library, loaded once for each text of options.
+class Loaded {
+ public:
+  Loaded(const std::string& path, const std::string& options);
+  [[nodiscard]] Answer ask(const std::string& kernel, const std::string& arch, const Ragged&) const;
+
+ private:
+  const plumbline_provider* provider_ = nullptr;
+};
+
+}  // namespace plumbline::compiled::test

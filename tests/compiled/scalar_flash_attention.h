@@ -1,0 +1,29 @@
+// FlashAttention-2's forward for head dimension 64 (tiles of 128 queries and 128 keys), one row at a
+// time: written from flash_fwd_kernel.h and softmax.h of flash_attn 2.8.3, not from their PTX. What
+// it shares with the translated kernel is the arithmetic of one instruction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/emulator/tensor_core.h"
+
+namespace plumbline::compiled::test {
+
+struct ScalarProblem {
+  int heads_q, heads_kv, rows, keys;
+  bool causal;  // bottom right
+  float scale;
+};
+
+// bf16, [rows or keys, heads, 64], one sample.
+struct ScalarInputs {
+  std::vector<std::uint16_t> q, k, v;
+};
+struct ScalarOutputs {
+  std::vector<std::uint16_t> out;  // bf16 [rows, heads_q, 64]
+  std::vector<float> lse;          // natural [rows, heads_q]
+};
+ScalarOutputs scalar_flash_attention(emulator::Arch, const ScalarProblem&, const ScalarInputs&);
+
+}  // namespace plumbline::compiled::test
