@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -139,8 +140,9 @@ tl::expected<fs::path, std::string> library_of(const std::string& source,
   const std::string key = key_of(source, version);
   fs::path library = *folder / (key + ".so");
   if (fs::exists(library)) return library;
-  // Made apart and moved, so that no other process meets half a file.
-  const fs::path mine = *folder / fmt::format("{}.{}", key, getpid());
+  // Made apart and moved, so that no other process or thread meets half a file.
+  static std::atomic<unsigned> made_here = 0;
+  const fs::path mine = *folder / fmt::format("{}.{}.{}", key, getpid(), made_here++);
   const fs::path text = mine.string() + ".cc", made = mine.string() + ".so",
                  log = mine.string() + ".log";
   std::ofstream(text) << source;
