@@ -297,5 +297,5 @@ def _extent(tensor: Any) -> _ptx.Extent:
         return storage.data_ptr(), storage.nbytes()
     if hasattr(tensor, "nbytes"):
         return tensor.data_ptr(), tensor.nbytes
-    raise EmulationError(f"an argument of type {type(tensor).__name__} does not say how much memory "
-                         "it has\n  remedy: give it nbytes, or ask for emulate(bounds=False)")
+    raise EmulationError(f"an argument of type {type(tensor).__name__} does not say how much "
+                         "memory it has\n  remedy: give it nbytes, or use emulate(bounds=False)")

@@ -30,8 +30,8 @@ typedef struct plumbline_ptx_kernel plumbline_ptx_kernel;
 
 enum { PLUMBLINE_PTX_SEPARATE_PRODUCTS = 1 };
 
-/* `text` has `bytes` bytes of PTX and one or more entries; `entry` is the name of one. Messages call
- * the text `name`: "softmax.ptx:41" is its line 41. `flags` is 0, or
+/* `text` has `bytes` bytes of PTX and one or more entries; `entry` is the name of one. Messages
+ * call the text `name`: "softmax.ptx:41" is its line 41. `flags` is 0, or
  * PLUMBLINE_PTX_SEPARATE_PRODUCTS where products and sums stay apart (ptxas -fmad=false).
  *
  * The first load of a text takes the compiler about a second; it is kept in the folder
