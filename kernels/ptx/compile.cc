@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -113,12 +114,13 @@ tl::expected<std::string, std::string> compiler_of(const CompileOptions& options
       compiler));
 }
 
-// Makes `library` of a source, apart and moved, so that no other process meets half a file.
+// Makes `library` of a source, apart and moved, so that no other process or thread meets half a file.
 tl::expected<void, std::string> make_library(const std::string& source, const std::string& compiler,
                                              const fs::path& library) {
   fs::path stem = library;
   stem.replace_extension();
-  const std::string mine = fmt::format("{}.{}", stem.string(), getpid());
+  static std::atomic<unsigned> made_here = 0;
+  const std::string mine = fmt::format("{}.{}.{}", stem.string(), getpid(), made_here++);
   const fs::path text = mine + ".cc", made = mine + ".so", log = mine + ".log";
   std::ofstream(text) << source;
   std::vector<std::string> command{compiler};

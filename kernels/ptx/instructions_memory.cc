@@ -23,7 +23,7 @@ std::string space_of(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-// "[%rd1+8]" as a number: of shared memory the offset, of all else the address.
+// "[%rd1+8]" as a number: of shared and local memory the offset, of all else the address.
 std::string Translator::raw_address(std::string_view operand) {
   if (!operand.starts_with('[') || !operand.ends_with(']'))
     refuse(fmt::format("address {}", operand));
@@ -46,7 +46,8 @@ std::string Translator::address(std::string_view operand, std::string_view space
                                 std::string_view access) {
   const std::string raw = raw_address(operand);
   if (space == "shared") return fmt::format("shared<{}>(t, {})", bytes, raw);
-  if (space == "param" || space == "local") return raw;
+  if (space == "param") return raw;
+  if (space == "local") return fmt::format("in_local<{}>(t, {}, local, local_bytes)", bytes, raw);
   if (space == "global" || space == "const")
     return fmt::format("global<{}>(t, sites[{}], {})", bytes, sites_++, raw);
   if (!space.empty()) refuse(fmt::format("space {}", space));
@@ -176,8 +177,11 @@ std::string Translator::address_space(const Parts& parts, const Parts& a) {
   }
   const std::string type = parts.back();
   std::string at = value(a.at(1), type);
-  // Only shared memory is counted from its first byte; other addresses are the process's own.
-  if (space == "shared") at = fmt::format("{} {} t.shared", at, has(parts, "to") ? "-" : "+");
+  // Shared and local memory are counted from their first byte, so that 32 bits hold an address, as
+  // LLVM has it; other addresses are the process's own.
+  const char* const sign = has(parts, "to") ? "-" : "+";
+  if (space == "shared") at = fmt::format("{} {} t.shared", at, sign);
+  if (space == "local") at = fmt::format("{} {} reinterpret_cast<u64>(local)", at, sign);
   return assign(a.at(0), at);
 }
 

@@ -70,6 +70,8 @@ class Parser {
   std::size_t at_ = 0;
   int line_ = 1;
   std::uint64_t bytes_ = 0;  // of all variables so far
+  // Within LLVM's inline assembly: how many .loc still hold.
+  std::optional<int> inline_locations_;
 };
 
 void Parser::skip_blanks() {
@@ -78,6 +80,9 @@ void Parser::skip_blanks() {
     if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == '\0') {
       step();
     } else if (text_.substr(at_, 2) == "//") {
+      const std::string_view comment = text_.substr(at_, text_.find('\n', at_) - at_);
+      if (comment.starts_with("// begin inline asm")) inline_locations_ = 1;
+      if (comment.starts_with("// end inline asm")) inline_locations_.reset();
       skip_line();
     } else if (text_.substr(at_, 2) == "/*") {
       const std::size_t end = text_.find("*/", at_ + 2);
@@ -368,6 +373,8 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     of.file = static_cast<int>(number());
     of.source_line = static_cast<int>(number());
     skip_line();  // column, and where it was inlined
+    // LLVM counts on from line to line of inline assembly, which is one line of the source.
+    if (inline_locations_ && (*inline_locations_)-- <= 0) return;
     to.push_back(std::move(of));
     return;
   }

@@ -231,6 +231,11 @@ void Allocations::remove(const void* begin) {
   ends_.erase(reinterpret_cast<std::uint64_t>(begin));
 }
 
+void Allocations::clear() {
+  const std::unique_lock lock(mutex_);
+  ends_.clear();
+}
+
 Range Allocations::find(std::uint64_t address, std::size_t bytes) const {
   const std::shared_lock lock(mutex_);
   auto next = ends_.upper_bound(address);

@@ -19,6 +19,7 @@ class Allocations {
  public:
   void add(const void* begin, std::size_t bytes);
   void remove(const void* begin);  // what was added there; nothing where nothing was
+  void clear();
   // The one that holds [address, address + bytes); empty (end 0) where none does.
   [[nodiscard]] Range find(std::uint64_t address, std::size_t bytes) const;
   // "160 bytes behind the 4096 that begin at 0x7f…": where an address lies that none holds.

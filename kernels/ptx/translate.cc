@@ -167,7 +167,10 @@ void Translator::declare(const Variable& variable) {
     made_.static_shared_bytes += bytes_of(variable);
   } else if (variable.space == Space::local || variable.space == Space::param) {
     local_bytes_ = round_up(local_bytes_, std::max<std::size_t>(alignment_of(variable), 16));
-    scope.symbols[variable.name] = fmt::format("(reinterpret_cast<u64>(local) + {})", local_bytes_);
+    scope.symbols[variable.name] =
+        variable.space == Space::local
+            ? fmt::format("u64{{{}}}", local_bytes_)
+            : fmt::format("(reinterpret_cast<u64>(local) + {})", local_bytes_);
     local_bytes_ += bytes_of(variable);
   }
 }

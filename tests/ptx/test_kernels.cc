@@ -159,6 +159,32 @@ st.global.v4.u32 [%y1+16], {%r6, %r7, %r8, %r11};)"));
   }
 }
 
+// LLVM keeps addresses of local memory in 32 bits (-nvptx-short-ptr), and a load beyond its end is
+// named.
+TEST(PtxKernels, LocalMemoryHasAddressesOf32Bits) {
+  const auto kernel = compiled(module_text(".param .u64 out", R"(
+.local .align 8 .b8 depot[16];
+mov.b64 %y1, depot;
+cvta.local.u64 %y2, %y1;
+add.u64 %y2, %y2, 8;
+cvta.to.local.u64 %y3, %y2;
+cvt.u32.u64 %r1, %y3;
+mov.u32 %r2, 7;
+st.local.u32 [%r1+4], %r2;
+ld.u32 %r3, [%y2+4];
+ld.param.u64 %y6, [out];
+st.global.u32 [%y6], %r3;
+setp.eq.u32 %p1, %r3, 7;
+@%p1 ld.local.u32 %r3, [%r1+8];)"));
+  ASSERT_TRUE(kernel) << kernel.error();
+  std::uint32_t out = 0;
+  Arguments arguments(*kernel);
+  arguments.add(&out);
+  const std::string text = launch(*kernel, one_block(1, arguments));
+  EXPECT_EQ(out, 7U);
+  EXPECT_THAT(text, HasSubstr("local memory: out of bounds at byte 16"));
+}
+
 // Local memory, a generic address of it and of shared memory, a scope with registers of the same
 // name, and a carry.
 TEST(PtxKernels, MemoryOfAThreadAndGenericAddresses) {

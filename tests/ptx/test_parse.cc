@@ -57,6 +57,30 @@ $L__BB0_2:
 .section .debug_str { info: .b8 95,90 }
 )";
 
+// LLVM counts the lines of inline assembly on from that of the source.
+TEST(PtxParse, InlineAssemblyIsOneLineOfTheSource) {
+  const auto module = parse(R"(.version 8.8
+.target sm_80
+.address_size 64
+.entry k() {
+.reg .b32 %r<3>;
+.loc 1 16 9
+// begin inline asm
+.loc 1 16 9
+mov.u32 %r1, 0;
+.loc 1 17 9
+mov.u32 %r2, 1;
+// end inline asm
+.loc 1 18 4
+ret;
+})");
+  ASSERT_TRUE(module) << module.error().text;
+  std::vector<int> lines;
+  for (const Statement& statement : module->functions.at(0).body)
+    if (statement.kind == Statement::Kind::location) lines.push_back(statement.source_line);
+  EXPECT_EQ(lines, (std::vector<int>{16, 16, 18}));
+}
+
 TEST(ParsePtx, AModule) {
   const Module module = parsed(whole);
   EXPECT_EQ(module.version, "8.4");

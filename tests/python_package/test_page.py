@@ -36,7 +36,8 @@ def run(command, directory, site):
 
 @pytest.mark.parametrize("name, commands_of_it, needs", [
     ("is-it-rounding.md", 6, "torch"), ("start/outputs-differ.md", 3, "ml_dtypes"),
-    ("start/pytest.md", 1, "numpy"), ("pytest.md", 6, "torch xdist")])
+    ("start/pytest.md", 1, "numpy"), ("pytest.md", 6, "torch xdist"),
+    ("emulator.md", 1, "torch triton")])
 def test_the_page_does_what_it_says(tmp_path, tmp_path_factory, name, commands_of_it, needs):
     for module in needs.split():
         pytest.importorskip(module)

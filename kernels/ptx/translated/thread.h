@@ -42,6 +42,15 @@ AI u64 shared(const Thread& t, u64 offset, Where where = Where::current()) {
     t.machine->fail("shared memory: misaligned at byte", at, where);
   return t.shared + at;
 }
+// The same of the thread's local memory.
+template <unsigned N>
+AI u64 in_local(const Thread& t, u64 offset, const std::byte* local, std::size_t local_bytes,
+                Where where = Where::current()) {
+  const u32 at = static_cast<u32>(offset);
+  if (__builtin_expect(local_bytes < N || at > local_bytes - N, 0))
+    t.machine->fail("local memory: out of bounds at byte", at, where);
+  return reinterpret_cast<u64>(local) + at;
+}
 // The same of N bytes of global memory. `site` remembers the allocation that this instruction met.
 template <unsigned N>
 AI u64 global(const Thread& t, Range& site, u64 address, Where where = Where::current()) {

@@ -1,0 +1,228 @@
+"""Triton kernels of vLLM and SGLang, run on the emulator: their source as published, unchanged.
+
+    python3 ci/triton_sources.py                       # once: fetches what is pinned there
+    plumbline run … --provider triton:arch=sm_90       # sm_80 without the option
+
+Options: arch, schedule and seed of plumbline.triton.emulate. The host functions are theirs, too
+(unified_attention, context_attention_fwd, extend_attention_fwd); what the two packages import
+beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import importlib
+import os
+import pathlib
+import sys
+import types
+
+import torch
+
+import foreign_case as foreign
+from plumbline_provider import Spec, Unsupported, kernel
+
+PROVIDER = "triton"
+VLLM, SGLANG = "vllm 0.33.0", "sglang 0.5.23"
+ACCUMULATOR = "fp32/toward_zero/24/8"  # of sm_80; those of sm_90 and sm_100 lose less
+ONLINE = Spec(p_dtype="input", qk_accumulator=ACCUMULATOR, pv_accumulator=ACCUMULATOR)
+NORMALIZED = Spec(p_dtype="input", p_normalized=True, qk_accumulator=ACCUMULATOR,
+                  pv_accumulator=ACCUMULATOR)
+COMMON = {"dtypes": ("fp16", "bf16"), "framework": "torch", "devices": "cpu", "tensor_cores": "on"}
+
+
+def version() -> str:
+    return f"{VLLM}, {SGLANG}, {foreign.versions('triton', 'torch')}"
+
+
+def options_of(case) -> dict:
+    """"arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
+    known = {"arch": str, "schedule": str, "seed": int}
+    found = {}
+    for option in filter(None, case.options.split(",")):
+        name, _, value = option.partition("=")
+        if name not in known:
+            raise ValueError(f"no option {name!r}: {', '.join(known)}")
+        found[name] = known[name](value)
+    return found
+
+
+def emulated(case):
+    """Makes Triton launch on the emulator from here on: a worker's process has one provider."""
+    try:
+        import plumbline.triton
+    except ImportError as error:
+        raise Unsupported(f"not measured: the Python package of plumbline cannot be imported: "
+                          f"{error}") from None
+    try:
+        emulation = plumbline.triton.emulate(**options_of(case))
+    except ImportError as error:
+        raise Unsupported(f"not measured: {str(error).splitlines()[0]}") from None
+    case.launched = f"emulated {emulation.arch}"
+    return emulation
+
+
+def folder_of(package: str) -> pathlib.Path:
+    """Where ci/triton_sources.py put a package, "vllm 0.33.0"."""
+    folder = os.environ.get("PLUMBLINE_TRITON_SOURCES")
+    root = (pathlib.Path(folder) if folder else
+            pathlib.Path.home() / ".cache" / "plumbline" / "triton_sources")
+    found = root / package.replace(" ", "-")
+    if not found.is_dir():
+        raise Unsupported(f"not measured: there is no source of {package}: "
+                          "ci/triton_sources.py fetches it")
+    return found
+
+
+class KVQuantMode(enum.IntEnum):
+    """The modes of vllm.v1.kv_cache_interface that the kernel asks for."""
+
+    NONE = 0
+    FP8_PER_TENSOR = 1
+    INT8_PER_TOKEN_HEAD = 2
+    FP8_PER_TOKEN_HEAD = 3
+    INT4_PER_TOKEN_HEAD = 4
+
+
+@contextlib.contextmanager
+def stand_ins(folder: pathlib.Path, package: str, answers: dict):
+    """While files of `package`, "vllm.v1.attention.ops", are loaded: its parents are empty modules,
+    and the others that it imports hold `answers`, by their names."""
+    before = dict(sys.modules)
+    for name in (package, *answers):
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            path = ".".join(parts[:end])
+            module = types.ModuleType(path)
+            module.__path__ = []
+            sys.modules.setdefault(path, module)
+    sys.modules[package].__path__ = [str(folder.joinpath(*package.split(".")))]
+    for name, contents in answers.items():
+        vars(sys.modules[name]).update(contents)
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - set(before):
+            if name.split(".")[0] == package.split(".")[0]:
+                del sys.modules[name]
+
+
+@functools.lru_cache(maxsize=None)
+def vllm_unified_attention():
+    import triton
+    import triton.language
+
+    platform = types.SimpleNamespace(fp8_dtype=lambda: torch.float8_e4m3fn,
+                                     is_device_capability_family=lambda family: False)
+    package = "vllm.v1.attention.ops"
+    with stand_ins(folder_of(VLLM), package, {
+            "vllm.envs": {"VLLM_BATCH_INVARIANT": False},
+            "vllm.logger": {"init_logger": lambda name: None},
+            "vllm.platforms": {"current_platform": platform},
+            "vllm.triton_utils": {"triton": triton, "tl": triton.language},
+            "vllm.v1.kv_cache_interface": {"KVQuantMode": KVQuantMode}}):
+        return importlib.import_module(f"{package}.triton_unified_attention").unified_attention
+
+
+@functools.lru_cache(maxsize=None)
+def sglang_function(module: str, function: str, capability: tuple):
+    """`capability`, (9, 0), is what their host functions choose tiles by."""
+    package = "sglang.kernels.ops.attention"
+    answers = {"is_cuda": lambda: True, "get_device_core_count": None}  # the latter not called
+    for name in ("is_hip", "is_gfx95_supported", "is_gfx1250_supported"):
+        answers[name] = lambda: False
+    asked = torch.cuda.get_device_capability
+    torch.cuda.get_device_capability = lambda device=None: capability
+    try:
+        with stand_ins(folder_of(SGLANG), package, {"sglang.srt.utils": answers,
+                                                    "sglang.srt.environ": {"envs": None}}):
+            return getattr(importlib.import_module(f"{package}.{module}"), function)
+    finally:
+        torch.cuda.get_device_capability = asked
+
+
+def capability_of(emulation) -> tuple:
+    return divmod(int(emulation.arch[3:]), 10)
+
+
+def integers(array) -> torch.Tensor:
+    return torch.from_numpy(array.astype("int32"))
+
+
+@kernel(name="vllm_unified", layouts=("paged_nhd",), masks=("none", "causal_bottom_right"),
+        window=True, spec=ONLINE, **COMMON)
+def vllm_unified(case):
+    """kernel_unified_attention in its form for prefill (2D); tiles of 32 keys."""
+    if case.head_dim_qk != case.head_dim_vo:
+        raise Unsupported("one head dimension")
+    if foreign.has_window(case) and case.mask == "none":
+        raise Unsupported("a window beside a causal mask only")
+    emulated(case)
+    unified_attention = vllm_unified_attention()
+    lengths_q, lengths_kv = integers(case.cu_seqlens_q), integers(case.seqlens_kv)
+    pages = integers(case.page_table)
+
+    def run():
+        out = case.new_out()
+        unified_attention(q=case.q, k=case.k, v=case.v, out=out, cu_seqlens_q=lengths_q,
+                          max_seqlen_q=case.seq_q, seqused_k=lengths_kv, max_seqlen_k=case.seq_kv,
+                          softmax_scale=case.scale, causal=case.mask != "none",
+                          window_size=(case.window_left, 0), block_table=pages, softcap=0.0,
+                          q_descale=None, k_descale=None, v_descale=None)
+        return out
+
+    return run
+
+
+@kernel(name="sglang_prefill", layouts=("ragged",), masks=foreign.ALL_MASKS, spec=NORMALIZED,
+        **COMMON)
+def sglang_prefill(case):
+    """context_attention_fwd, which divides P by the denominator so far before it rounds it."""
+    if (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo:
+        raise Unsupported("as many keys as queries, and one head dimension")
+    context_attention = sglang_function("prefill_attention", "context_attention_fwd",
+                                        capability_of(emulated(case)))
+    starts, lengths = integers(case.cu_seqlens_q[:-1]), integers(case.seqlens_q)
+
+    def run():
+        out = case.new_out()
+        context_attention(case.q, case.k, case.v, out, starts, lengths, case.seq_q,
+                          is_causal=case.mask != "none", sm_scale=case.scale)
+        return out
+
+    return run
+
+
+@kernel(name="sglang_extend", layouts=("ragged",), masks=("causal_bottom_right",), lse=True,
+        spec=ONLINE, **COMMON)
+def sglang_extend(case):
+    """extend_attention_fwd: the last keys of a sample are those of its queries, the others lie in
+    a cache whose rows an index names, here from last to first."""
+    if (case.seqlens_q > case.seqlens_kv).any():
+        raise Unsupported("as many keys as queries, or more")
+    extend_attention = sglang_function("extend_attention", "extend_attention_fwd",
+                                       capability_of(emulated(case)))
+    prefix, extended = [], []
+    for sample in range(case.batch):
+        begin, end = (int(case.cu_seqlens_kv[sample + i]) for i in (0, 1))
+        middle = end - int(case.seqlens_q[sample])
+        prefix += range(begin, middle)
+        extended += range(middle, end)
+    last = case.total_kv - 1
+    k_cache, v_cache = case.k.flip(0), case.v.flip(0)
+    indices = torch.tensor([last - at for at in prefix] or [0], dtype=torch.int64)
+    k_new, v_new = case.k[extended].contiguous(), case.v[extended].contiguous()
+    starts = torch.zeros(case.batch + 1, dtype=torch.int32)
+    starts[1:] = torch.cumsum(integers(case.seqlens_kv - case.seqlens_q), 0)
+
+    def run():
+        out = case.new_out()
+        lse = case.new_lse() if case.lse_wanted else None
+        extend_attention(case.q, k_new, v_new, out, k_cache, v_cache, integers(case.cu_seqlens_q),
+                         starts, indices, None, True, None, case.seq_q, 1.0, 1.0,
+                         sm_scale=case.scale, lse_extend=lse)
+        return (out, lse) if case.lse_wanted else out
+
+    return run

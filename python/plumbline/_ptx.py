@@ -1,0 +1,136 @@
+"""libplumbline_ptx.so through ctypes: kernels/ptx/c/plumbline_ptx.h in Python."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import Iterable, List, Optional, Tuple
+
+from . import _machine
+from ._library import NATIVE
+
+SCHEDULES = {"in_order": 0, "reversed": 1, "random": 2}
+LANES = {"lockstep": 0, "independent": 1}
+SEPARATE_PRODUCTS = 1
+
+_INTERFACE = 1
+_ERROR_BYTES = 1 << 16
+_Size = ctypes.POINTER(ctypes.c_size_t)
+
+Extent = Tuple[int, int]
+"""Where an allocation begins, and its bytes."""
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = [("arch", ctypes.c_char_p), ("grid", ctypes.c_uint32 * 3),
+                ("block", ctypes.c_uint32 * 3), ("dynamic_shared_bytes", ctypes.c_size_t),
+                ("parameters", ctypes.c_char_p), ("schedule", ctypes.c_int32),
+                ("seed", ctypes.c_uint64), ("lanes", ctypes.c_int32),
+                ("allocations", ctypes.c_void_p)]
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    """Raises ImportError, with a remedy, where it cannot be loaded."""
+    _machine.require()
+    path = (os.environ.get("PLUMBLINE_PTX_LIBRARY")
+            or str(NATIVE / "lib" / "plumbline" / "libplumbline_ptx.so"))
+    try:
+        loaded = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise ImportError(f"plumbline's library of compiled kernels cannot be loaded: {error}\n  "
+                          "remedy: pip install the wheel that ci/wheel.sh makes, or set "
+                          "PLUMBLINE_PTX_LIBRARY") from None
+    pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+    signatures = {
+        "load": (pointer, [text, size, text, text, ctypes.c_uint32, text, size]),
+        "unload": (None, [pointer]),
+        "parameter_count": (size, [pointer]),
+        "parameter_bytes": (size, [pointer]),
+        "parameter": (ctypes.c_int32, [pointer, size, _Size, _Size]),
+        "static_shared_bytes": (size, [pointer]),
+        "allocations_new": (pointer, []),
+        "allocations_free": (None, [pointer]),
+        "allocations_add": (None, [pointer, pointer, size]),
+        "launch": (ctypes.c_int32, [pointer, ctypes.POINTER(_Launch), text, size]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(loaded, f"plumbline_ptx_{name}")
+        function.restype, function.argtypes = result, arguments
+    if loaded.plumbline_ptx_interface() < _INTERFACE:
+        raise ImportError(f"{path} is older than this package\n  remedy: install both from one "
+                          "wheel")
+    return loaded
+
+
+class Error(RuntimeError):
+    """What the library says of a kernel that cannot be loaded or whose launch failed."""
+
+
+class Kernel:
+    """One entry of a PTX text, compiled: plumbline_ptx_load. Raises Error."""
+
+    def __init__(self, text: bytes, entry: str, name: str, flags: int = 0) -> None:
+        self._handle = None
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._library = library()
+        self._handle = self._library.plumbline_ptx_load(
+            text, len(text), entry.encode(), name.encode(), flags, error, _ERROR_BYTES)
+        if not self._handle:
+            raise Error(error.value.decode(errors="replace"))
+        self.parameters: List[Tuple[int, int]] = self._read_parameters()
+        """(offset, bytes) of each."""
+        self.parameter_bytes: int = self._library.plumbline_ptx_parameter_bytes(self._handle)
+        self.static_shared_bytes: int = (
+            self._library.plumbline_ptx_static_shared_bytes(self._handle))
+
+    def _read_parameters(self) -> List[Tuple[int, int]]:
+        found = []
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        for index in range(self._library.plumbline_ptx_parameter_count(self._handle)):
+            self._library.plumbline_ptx_parameter(self._handle, index, ctypes.byref(offset),
+                                                  ctypes.byref(size))
+            found.append((offset.value, size.value))
+        return found
+
+    def __del__(self) -> None:
+        if self._handle:
+            self._library.plumbline_ptx_unload(self._handle)
+
+    def launch(self, arch: str, grid: Tuple[int, int, int], block: Tuple[int, int, int],
+               parameters: bytes, shared: int = 0, schedule: str = "in_order", seed: int = 0,
+               lanes: str = "lockstep", allocations: Optional[Iterable[Extent]] = None) -> None:
+        """Raises Error. `allocations`: what may be touched, overlaps allowed; None: anything."""
+        if len(parameters) != self.parameter_bytes:
+            raise ValueError(f"{len(parameters)} bytes of parameters, and the kernel takes "
+                             f"{self.parameter_bytes}")
+        known = None
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        try:
+            if allocations is not None:
+                known = self._library.plumbline_ptx_allocations_new()
+                for begin, size in merged(allocations):
+                    self._library.plumbline_ptx_allocations_add(known, begin, size)
+            options = _Launch(arch.encode(), grid, block, shared, parameters, SCHEDULES[schedule],
+                              seed, LANES[lanes], known)
+            failed = self._library.plumbline_ptx_launch(self._handle, ctypes.byref(options), error,
+                                                        _ERROR_BYTES)
+        finally:
+            self._library.plumbline_ptx_allocations_free(known)
+        if failed:
+            raise Error(error.value.decode(errors="replace"))
+
+
+def merged(extents: Iterable[Extent]) -> List[Extent]:
+    """The same memory without overlaps: views of one buffer become one. Neighbours that only touch
+    stay two, so that running out of the first is seen."""
+    result: List[Extent] = []
+    for begin, size in sorted(extents):
+        if size == 0:
+            continue
+        if result and begin < sum(result[-1]):
+            first = result[-1][0]
+            result[-1] = (first, max(sum(result[-1]), begin + size) - first)
+        else:
+            result.append((begin, size))
+    return result

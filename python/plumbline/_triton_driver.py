@@ -1,0 +1,301 @@
+"""Triton's driver for the emulator: what plumbline.triton.emulate makes active."""
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import operator
+import struct
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+import triton
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from . import _ptx
+from .triton import TRITON, EmulationError
+
+# Of each architecture the GPU that it stands for: multiprocessors and the KiB of shared memory that
+# a block may ask for (CUDA C++ Programming Guide, table of compute capabilities).
+_GPUS = {"sm_80": (108, 163),  # A100
+         "sm_86": (82, 99),    # RTX 3090
+         "sm_89": (128, 99),   # RTX 4090
+         "sm_90": (132, 227),  # H100
+         "sm_100": (148, 227)}  # B200
+# What Triton compiles for: the newest whose instructions the translator knows.
+_TARGET = 80
+_WARP = 32
+Pair = Tuple[str, Any]
+"""An argument's type, as Triton spells it, and the argument."""
+_FLOATS = {"fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d"}
+
+
+class Utils:
+    """The part of a driver that Triton's runtime asks about the device."""
+
+    def __init__(self, arch: str) -> None:
+        self._multiprocessors, self._shared_kib = _GPUS[arch]
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int
+                    ) -> Tuple[None, bytes, int, int, int]:
+        """Module, function, registers, spills and the most threads. The function is the PTX: the
+        launcher, which knows what Triton was asked for, has it compiled. No module: none is to be
+        unloaded, at a time when another driver may be active."""
+        return None, binary, 0, 0, 1024
+
+    def get_device_properties(self, device: int) -> Dict[str, int]:
+        return {"max_shared_mem": self._shared_kib << 10, "max_num_regs": 65536,
+                "multiprocessor_count": self._multiprocessors, "warpSize": _WARP}
+
+
+class Driver(DriverBase):
+    """One emulation. Active from start() until stop()."""
+
+    def __init__(self, arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> None:
+        super().__init__()
+        self.arch = arch
+        self.how = {"arch": arch, "schedule": schedule, "seed": seed, "lanes": lanes}
+        self.bounds = bounds
+        self.known: List[Any] = []
+        self.utils = Utils(arch)
+        self.launcher_cls = Launcher
+        self._before: Optional[Tuple[Any, Any]] = None
+
+    def start(self) -> None:
+        _ptx.library()
+        runtime = triton.runtime.driver
+        self._before = (getattr(runtime, "_active", None), knobs.runtime.add_stages_inspection_hook)
+        knobs.runtime.add_stages_inspection_hook = _stop_at_ptx
+        runtime.set_active(self)
+
+    def stop(self) -> None:
+        if self._before is not None:
+            driver, hook = self._before
+            triton.runtime.driver.set_active(driver)
+            knobs.runtime.add_stages_inspection_hook = hook
+            self._before = None
+            self.known.clear()
+
+    def know(self, tensors: Iterable[Any]) -> None:
+        for tensor in tensors:
+            _extent(tensor)
+            self.known.append(tensor)
+
+    def allocations(self, pairs: Iterable[Pair]) -> Optional[List[_ptx.Extent]]:
+        """What a launch with these arguments may touch; None: it is not checked."""
+        if not self.bounds:
+            return None
+        tensors = [value for kind, value in pairs if hasattr(value, "data_ptr")]
+        return [_extent(tensor) for tensor in tensors + self.known]
+
+    # What Triton asks of a driver.
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", _TARGET, _WARP)
+
+    def get_current_device(self) -> int:
+        """Triton keeps what it compiled, and what it knows of the device, by this number: each
+        architecture has its own, which no GPU of this machine has."""
+        return int(self.arch[3:])
+
+    def set_current_device(self, device: int) -> None:
+        if device != self.get_current_device():
+            raise EmulationError(f"there is no GPU {device}: {self.arch} is emulated")
+
+    def get_current_stream(self, device: Optional[int] = None) -> int:
+        return 0
+
+    def get_device_capability(self, device: Optional[int] = None) -> Tuple[int, int]:
+        return divmod(self.get_current_device(), 10)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        raise EmulationError("Triton's ahead-of-time launchers are CUDA's: the emulator has none")
+
+    def get_benchmarker(self) -> Callable[..., List[float]]:
+        return _run_once
+
+    def get_device_interface(self) -> Any:
+        raise EmulationError("there is no GPU whose time could be taken: an emulated kernel's is "
+                             "that of this machine's CPU\n  remedy: leave out do_bench where "
+                             "kernels are emulated")
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return self.get_device_interface()
+
+    def clear_cache(self, cache: Any) -> None:
+        self.get_device_interface()
+
+
+def start(arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> Driver:
+    if arch not in _GPUS:
+        raise ValueError(f"no architecture {arch!r}\n  remedy: one of {', '.join(_GPUS)}")
+    if not hasattr(knobs.runtime, "add_stages_inspection_hook"):
+        raise ImportError(f"Triton {triton.__version__} is too old for plumbline.triton\n  remedy: "
+                          f"pip install triton=={TRITON}")
+    if knobs.runtime.interpret:
+        raise EmulationError("TRITON_INTERPRET is set: Triton would interpret kernels in Python "
+                             "and compile none\n  remedy: unset it before kernels are defined")
+    driver = Driver(arch, schedule, seed, lanes, bounds)
+    driver.start()
+    return driver
+
+
+def _run_once(kernel_call: Callable[[], None], *, quantiles: Sequence[float] = (0.5,),
+              **_: Any) -> List[float]:
+    """Takes the same "time" of all that run, of which Triton's autotuner takes the first."""
+    kernel_call()
+    return [1.0] * len(quantiles)
+
+
+def _stop_at_ptx(backend: Any = None, stages: Any = None, *_: Any) -> Optional[Tuple[str, str]]:
+    """Triton's hook into its list of stages: PTX is the last one. Asked without arguments it says
+    what tells apart what it makes, which lies in Triton's cache, from what is there."""
+    if stages is None:
+        name = "plumbline.triton: PTX alone"
+        return name, hashlib.sha256(name.encode()).hexdigest()
+    stages["cubin"] = lambda ptx, metadata: ptx.encode()
+    return None
+
+
+@functools.lru_cache(maxsize=None)
+def _loaded(ptx: bytes, entry: str, flags: int) -> _ptx.Kernel:
+    return _ptx.Kernel(ptx, entry, f"{entry}.ptx", flags)
+
+
+class Launcher:
+    """What Triton calls for each launch of one compiled kernel."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self._metadata = metadata
+        self._kinds = tuple(src.signature.values())
+        self._kernel: Optional[_ptx.Kernel] = None
+        if getattr(metadata, "launch_cooperative_grid", False):
+            raise self._refusal("blocks that wait for one another (launch_cooperative_grid): the "
+                                "emulator runs blocks in any order")
+        if any(kind.startswith(("tensordesc", "nvTmaDesc")) for kind in _flat(self._kinds)):
+            raise self._refusal("a tensor descriptor made on the host\n  remedy: pass the tensor, "
+                                "and make the descriptor in the kernel with "
+                                "tl.make_tensor_descriptor")
+
+    def __call__(self, x: int, y: int, z: int, stream: int, function: bytes, packed: Any,
+                 launch_metadata: Any, enter: Any, leave: Any, *arguments: Any) -> None:
+        driver = triton.runtime.driver.active
+        if not isinstance(driver, Driver):
+            raise EmulationError(f"{self._metadata.name} was compiled for an emulation that has "
+                                 "ended\n  remedy: launch it within plumbline.triton.emulate")
+        if enter is not None:
+            enter(launch_metadata)
+        if x * y * z > 0:
+            self._launch(driver, (x, y, z), function, arguments)
+        if leave is not None:
+            leave(launch_metadata)
+
+    def _launch(self, driver: Driver, grid: Tuple[int, int, int], ptx: bytes,
+                arguments: Sequence[Any]) -> None:
+        pairs = list(_pairs(self._kinds, arguments))
+        for _, value in pairs:
+            _require_host_memory(value)
+        try:
+            if self._kernel is None:
+                flags = 0 if self._metadata.enable_fp_fusion else _ptx.SEPARATE_PRODUCTS
+                self._kernel = _loaded(ptx, self._metadata.name, flags)
+            blocks = grid[0] * grid[1] * grid[2]
+            pairs += self._scratch(blocks, len(self._kernel.parameters) - len(pairs))
+            self._kernel.launch(grid=grid, block=(_WARP * self._metadata.num_warps, 1, 1),
+                                parameters=self._packed(pairs), shared=self._metadata.shared,
+                                allocations=driver.allocations(pairs), **driver.how)
+        except _ptx.Error as error:
+            raise EmulationError(f"{self._metadata.name} on emulated {driver.arch}: {error}"
+                                 ) from None
+
+    def _scratch(self, blocks: int, count: int) -> List[Pair]:
+        """Memory that Triton's compiler asks for behind the kernel's own arguments: global scratch
+        and that of a profiler."""
+        sizes = [self._metadata.global_scratch_size, self._metadata.profile_scratch_size]
+        if not 0 <= count <= len(sizes):
+            raise self._refusal(f"{count} parameters that are not in its signature")
+        return [("*i8", Scratch(blocks * size)) for size in sizes[:count]]
+
+    def _packed(self, pairs: Sequence[Pair]) -> bytes:
+        assert self._kernel is not None
+        packed = bytearray(self._kernel.parameter_bytes)
+        for (offset, size), (kind, value) in zip(self._kernel.parameters, pairs):
+            packed[offset:offset + size] = _encoded(kind, value, size)
+        return bytes(packed)
+
+    def _refusal(self, what: str) -> EmulationError:
+        return EmulationError(f"{self._metadata.name} is not supported by the emulator: {what}")
+
+
+class Scratch:
+    """Zeros in host memory; no address where none are wanted."""
+
+    def __init__(self, size: int) -> None:
+        self._bytes = bytearray(size)
+        self.nbytes = size
+
+    def data_ptr(self) -> int:
+        if self.nbytes == 0:
+            return 0
+        return ctypes.addressof((ctypes.c_char * self.nbytes).from_buffer(self._bytes))
+
+
+def _flat(kinds: Any) -> Iterator[str]:
+    """The types of a signature, in which arguments that are tuples are tuples."""
+    for kind in kinds:
+        if isinstance(kind, tuple):
+            yield from _flat(kind)
+        else:
+            yield kind
+
+
+def _pairs(kinds: Any, arguments: Any) -> Iterator[Pair]:
+    """The arguments that the kernel takes: all but those that are compiled into it."""
+    for kind, argument in zip(kinds, arguments):
+        if isinstance(kind, tuple):
+            yield from _pairs(kind, argument)
+        elif kind != "constexpr":
+            yield kind, argument
+
+
+def _encoded(kind: str, value: Any, size: int) -> bytes:
+    """A value as the kernel's parameter of `size` bytes."""
+    if kind[0] == "*":
+        address = value.data_ptr() if hasattr(value, "data_ptr") else value
+        return int(address or 0).to_bytes(size, "little")
+    if kind == "bf16":
+        return struct.pack("<f", value)[2:]
+    if kind in _FLOATS:
+        return struct.pack(_FLOATS[kind], value)
+    return (operator.index(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def _require_host_memory(tensor: Any) -> None:
+    device = getattr(tensor, "device", None)
+    if getattr(device, "type", "cpu") != "cpu":
+        raise EmulationError(f"a tensor lies on {device}, and the emulator reads host memory"
+                             "\n  remedy: give the kernel tensors of the CPU (.cpu())")
+
+
+def _extent(tensor: Any) -> _ptx.Extent:
+    """Where the memory of a tensor begins, and its bytes."""
+    _require_host_memory(tensor)
+    base = getattr(tensor, "base", None)
+    if hasattr(base, "data_ptr"):  # triton.reinterpret
+        return _extent(base)
+    if hasattr(tensor, "untyped_storage"):
+        storage = tensor.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    if hasattr(tensor, "nbytes"):
+        return tensor.data_ptr(), tensor.nbytes
+    raise EmulationError(f"an argument of type {type(tensor).__name__} does not say how much "
+                         "memory it has\n  remedy: give it nbytes, or use emulate(bounds=False)")

@@ -1,0 +1,115 @@
+"""Triton kernels without a GPU: compiled as ever, launched on plumbline's emulator.
+
+    import plumbline.triton
+
+    with plumbline.triton.emulate("sm_90"):
+        kernel[grid](x, y, out, n, BLOCK=128)        # tensors in host memory
+
+Triton compiles for sm_80, whatever the architecture; that PTX is translated to C++, compiled by
+this machine's C++ compiler, and run with the tensor cores of the architecture that is named. So
+sm_86, sm_89, sm_90 and sm_100 mean sm_80's instructions with the arithmetic of their tensor cores,
+their number of multiprocessors and their shared memory: what runs there of a kernel that has no
+wgmma, tcgen05 or TMA. Of the parts that Triton brings, NVIDIA's assembler is not run.
+
+What the emulator finds is raised as EmulationError: an access outside of the tensors' memory, by
+the line of the kernel's source; a barrier that threads do not reach together; an instruction that
+is not known. docs/emulator.md says what it models.
+"""
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Optional, Type
+
+from . import _ptx
+
+__all__ = ["Array", "EmulationError", "Emulation", "emulate"]
+
+TRITON = "3.8.0"
+"""The version of Triton that plumbline is tested with; 3.6 to 3.9 have what it needs."""
+
+
+class EmulationError(RuntimeError):
+    """What the emulator found, or cannot do. The text names the kernel, and the line where one is
+    known."""
+
+
+class Emulation:
+    """Triton's launches on the emulator, from the call of emulate until stop() or the end of its
+    `with` block; the driver of before is then active again. Emulations end in the reverse of the
+    order they began in. Triton has one driver in a process, so all threads are meant."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    @property
+    def arch(self) -> str:
+        """ "sm_90" """
+        return self._driver.arch
+
+    def know(self, *tensors: Any) -> None:
+        """Memory that kernels may touch though no argument lies in it, as where a kernel loads
+        addresses. The tensors are kept until the emulation ends."""
+        self._driver.know(tensors)
+
+    def stop(self) -> None:
+        """Does nothing the second time."""
+        self._driver.stop()
+
+    def __enter__(self) -> "Emulation":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.stop()
+
+
+def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
+            lanes: str = "lockstep", bounds: bool = True) -> Emulation:
+    """Makes Triton compile for `arch` and launch on the emulator, at once.
+
+    arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (RTX 4090), "sm_90" (H100) or "sm_100" (B200).
+    schedule: which thread of a block goes on where several could: "in_order", "reversed" or
+        "random", drawn from `seed`. A correct kernel gives the same bits under each.
+    lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that
+        CUDA promises.
+    bounds: whether loads and stores must stay within the memory of the tensors that a launch gets:
+        of a PyTorch tensor its whole storage, of others `nbytes` from data_ptr() on.
+
+    Arguments of kernels are tensors in host memory: PyTorch's, or any object with data_ptr(), dtype
+    and nbytes (Array makes one of a NumPy array). Autotuned kernels take the first of their
+    configurations that runs, whose name is the same on every machine: times of an emulator say
+    nothing. Each configuration is run once.
+
+    Raises ValueError for what is no architecture, schedule or kind of lanes, and ImportError where
+    Triton or plumbline's library is missing.
+    """
+    for name, value, known in (("schedule", schedule, _ptx.SCHEDULES), ("lanes", lanes,
+                                                                       _ptx.LANES)):
+        if value not in known:
+            raise ValueError(f"no {name} {value!r}\n  remedy: one of {', '.join(known)}")
+    try:
+        import triton  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"plumbline.triton.emulate needs Triton: {error}\n  remedy: "
+                          f"pip install triton=={TRITON}") from None
+    from . import _triton_driver
+
+    return Emulation(_triton_driver.start(arch, schedule, seed, lanes, bounds))
+
+
+class Array:
+    """A NumPy array (bf16 by ml_dtypes) as an argument of a Triton kernel, without PyTorch. Shares
+    the array's memory. Also has the shape and, in elements, the strides of a PyTorch tensor."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.dtype = array.dtype.name
+        self.shape = array.shape
+        self.nbytes = array.nbytes
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def stride(self, dim: Optional[int] = None) -> Any:
+        strides = tuple(step // self.array.itemsize for step in self.array.strides)
+        return strides if dim is None else strides[dim]
