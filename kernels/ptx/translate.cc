@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -18,6 +20,15 @@ namespace {
 
 std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+// "0.", "-1.5e3": with a point, a number of 64 bits that is rounded to the type of its instruction.
+std::optional<double> decimal(std::string_view text) {
+  if (text.find('.') == std::string_view::npos) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 std::optional<std::uint64_t> integer(std::string_view text) {
@@ -322,6 +333,11 @@ std::optional<std::string> Translator::literal(std::string_view text, std::strin
     if (type == "f64" && bytes == 8) return fmt::format("D({:#x}ULL)", *bits);
     if (is_float(type)) refuse("a literal of another size");
     return fmt::format("{}({:#x}ULL)", cpp_type(type), *bits);
+  }
+  if (const auto number = decimal(text)) {
+    if (type == "f64") return fmt::format("D({:#x}ULL)", std::bit_cast<std::uint64_t>(*number));
+    if (type == "f32")
+      return fmt::format("F({:#x}U)", std::bit_cast<std::uint32_t>(static_cast<float>(*number)));
   }
   const auto whole = integer(text);
   if (!whole) return std::nullopt;

@@ -209,6 +209,8 @@ const std::vector<Row>& rows() {
        }},
       {"fma.rn.f32 %f0, %f1, %f2, %f3;", 'f',
        [](U64 a, U64 b, U64 c) { return of(std::fma(f32(a), f32(b), f32(c))); }},
+      {"fma.rn.f32 %f0, %f1, 0.5, -1.;", 'f',
+       [](U64 a, U64, U64) { return of(std::fma(f32(a), 0.5F, -1.0F)); }},
       {"fma.rn.f32 %f0, %f1, 0f3F000000, 0fBF000000;", 'f',
        [](U64 a, U64, U64) { return of(std::fma(f32(a), 0.5F, -0.5F)); }},
       {"min.f32 %f0, %f1, %f2;", 'f',
