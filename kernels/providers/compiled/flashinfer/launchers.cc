@@ -1,0 +1,22 @@
+// What was compiled (CMakeLists.txt).
+#include <algorithm>
+#include <array>
+
+#include "flashinfer_instances.h"
+#include "kernels/providers/compiled/flashinfer/launch.h"
+
+namespace plumbline::flashinfer_kernels {
+
+#define PLUMBLINE_DECLARE(name) extern const Launcher name;
+PLUMBLINE_FLASHINFER_INSTANCES(PLUMBLINE_DECLARE)
+#define PLUMBLINE_ADDRESS(name) &name,
+
+const Launcher* find_launcher(const Instance& instance) {
+  static const auto all =
+      std::to_array<const Launcher*>({PLUMBLINE_FLASHINFER_INSTANCES(PLUMBLINE_ADDRESS)});
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Launcher* one) { return one->instance == instance; });
+  return found == all.end() ? nullptr : *found;
+}
+
+}  // namespace plumbline::flashinfer_kernels

@@ -1,0 +1,55 @@
+// What prefill.h and decode.h share: the planner's memory.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <flashinfer/allocator.h>
+
+#include <string>
+
+#include "kernels/providers/compiled/flashinfer/launch.h"
+
+namespace plumbline::flashinfer_kernels {
+
+inline void require(cudaError_t error, const char* what) {
+  if (error != cudaSuccess)
+    throw provider::Refused(PLUMBLINE_ERROR, std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+// Page-locked memory of the host, from which the planner copies its index arrays.
+class HostIndices {
+ public:
+  explicit HostIndices(std::size_t bytes) {
+    require(cudaMallocHost(&data_, bytes), "page-locked memory for FlashInfer's planner");
+  }
+  ~HostIndices() { cudaFreeHost(data_); }
+  HostIndices(const HostIndices&) = delete;
+  HostIndices& operator=(const HostIndices&) = delete;
+  [[nodiscard]] void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+// Plans into memory of the sizes that the planner asked for. `plan(floats, float_bytes, indices,
+// host, index_bytes)` is FlashInfer's. The floats are not there yet: only offsets of them are kept.
+template <class PlanFunction>
+void plan_into(Planned& plan, std::size_t float_bytes, std::size_t index_bytes,
+               PlanFunction plan_function) {
+  plan.float_bytes = float_bytes;
+  plan.indices = std::make_unique<compiled::DeviceArray>(
+      std::vector<std::int32_t>(index_bytes / sizeof(std::int32_t) + 1));
+  const HostIndices host(index_bytes + 1);
+  constexpr std::uintptr_t some_aligned_address = 4096;
+  require(plan_function(reinterpret_cast<void*>(some_aligned_address), float_bytes,
+                        plan.indices->data(), host.data(), index_bytes),
+          "FlashInfer's planner");
+  require(cudaStreamSynchronize(nullptr), "FlashInfer's planner");
+}
+
+// Where an index array or partial results lie.
+template <class Value>
+Value* at(void* base, std::int64_t offset) {
+  return ::flashinfer::GetPtrFromBaseOffset<Value>(base, offset);
+}
+
+}  // namespace plumbline::flashinfer_kernels
