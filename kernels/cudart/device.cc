@@ -191,6 +191,10 @@ tl::expected<void, Failure> Device::launch(const void* host, const LaunchRequest
   launch.options.schedule = settings.schedule;
   launch.options.seed = settings.seed;
   launch.options.lanes = settings.lanes;
+  if (settings.skipped_line != 0)
+    launch.options.skipped = emulator::SyncSite{ready->module->name, settings.skipped_line, ""};
+  std::set<emulator::SyncSite> sites;
+  if (settings.collects_sites) launch.options.sites = &sites;
   launch.grid = {request.grid.x, request.grid.y, request.grid.z};
   launch.block = {request.block.x, request.block.y, request.block.z};
   launch.dynamic_shared_bytes = request.dynamic_shared_bytes;
@@ -198,10 +202,20 @@ tl::expected<void, Failure> Device::launch(const void* host, const LaunchRequest
   launch.module_memory = ready->module->memory.data();
   launch.allocations = &allocations_;
   ++launches_;
-  if (std::string text = ptx::launch(kernel, launch); !text.empty())
+  std::string text = ptx::launch(kernel, launch);
+  {
+    const std::lock_guard lock(mutex_);
+    sites_.merge(sites);
+  }
+  if (!text.empty())
     return fail(launch_failure, fmt::format("{}: {}\n  {} is {}", what, text, ready->module->name,
                                             ready->module->path));
   return {};
+}
+
+std::set<emulator::SyncSite> Device::take_sites() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(sites_, {});
 }
 
 tl::expected<std::pair<std::byte*, std::size_t>, Failure> Device::symbol(const void* host) {

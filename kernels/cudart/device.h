@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -23,6 +24,8 @@ struct Settings {
   emulator::Lanes lanes = emulator::Lanes::lockstep;
   std::uint64_t seed = 0;
   bool contract = true;
+  unsigned skipped_line = 0;  // of PTX: its barriers and waits are left out
+  bool collects_sites = false;
 };
 
 // What a call could not do: the code it returns, and why in words.
@@ -99,6 +102,8 @@ class Device {
 
   ptx::Allocations& allocations() { return allocations_; }
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
+  // The barriers and waits that launches reached, and none from now on.
+  std::set<emulator::SyncSite> take_sites();
 
  private:
   Device();
@@ -109,6 +114,7 @@ class Device {
   std::map<const void*, Function> functions_;
   std::map<const void*, Symbol> symbols_;
   ptx::Allocations allocations_;
+  std::set<emulator::SyncSite> sites_;
   std::atomic<std::uint64_t> launches_{0};
 };
 

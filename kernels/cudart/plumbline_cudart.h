@@ -27,6 +27,9 @@ typedef struct plumbline_cudart_settings {
   uint32_t independent_lanes;  // 0: the lanes of a warp run in lockstep where they can
   uint64_t seed;               // of PLUMBLINE_CUDART_RANDOM
   uint32_t separate_products;  // 1: no product and sum become one fma (ptxas -fmad=false)
+  // For tests: the barriers and waits of this line of PTX are left out. 0: none.
+  uint32_t skipped_line;
+  uint32_t collects_sites;  // 1: launches are slower, and plumbline_cudart_take_sites knows of them
   uint32_t reserved;
 } plumbline_cudart_settings;
 
@@ -44,6 +47,11 @@ __attribute__((visibility("default"))) void plumbline_cudart_remove_memory(const
 // of the PTX, and of the source where the PTX names them. "" where none has failed. Holds until the
 // next call that fails.
 __attribute__((visibility("default"))) const char* plumbline_cudart_last_failure(void);
+
+// For tests: the barriers and waits that launches have reached since the last call, one a line, with
+// the number of that line of PTX: "1042 bar.sync". Returns how many bytes there are, with the
+// terminating zero; fills as much as fits.
+__attribute__((visibility("default"))) size_t plumbline_cudart_take_sites(char* text, size_t bytes);
 
 // Kernels that this process has launched so far, whichever thread did.
 __attribute__((visibility("default"))) uint64_t plumbline_cudart_launches(void);

@@ -1,6 +1,7 @@
 // Devices, errors, streams and events. There is one device; a stream is done when a call returns.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -88,6 +89,8 @@ const char* plumbline_cudart_configure(const plumbline_cudart_settings* asked) {
   settings.lanes = asked->independent_lanes != 0 ? plumbline::emulator::Lanes::independent
                                                  : plumbline::emulator::Lanes::lockstep;
   settings.contract = asked->separate_products == 0;
+  settings.skipped_line = asked->skipped_line;
+  settings.collects_sites = asked->collects_sites != 0;
   Device::instance().set(settings);
   return nullptr;
 }
@@ -98,6 +101,17 @@ void plumbline_cudart_remove_memory(const void* begin) {
   Device::instance().allocations().remove(begin);
 }
 const char* plumbline_cudart_last_failure() { return last_text(); }
+std::size_t plumbline_cudart_take_sites(char* text, std::size_t bytes) {
+  std::string all;
+  for (const auto& site : Device::instance().take_sites())
+    all += fmt::format("{} {}\n", site.line, site.call);
+  const std::size_t filled = std::min(bytes, all.size() + 1);
+  if (filled != 0) {
+    std::memcpy(text, all.c_str(), filled);
+    text[filled - 1] = '\0';
+  }
+  return all.size() + 1;
+}
 std::uint64_t plumbline_cudart_launches() { return Device::instance().launches(); }
 
 Error cudaGetDeviceCount(int* count) {

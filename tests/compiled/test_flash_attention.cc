@@ -4,8 +4,10 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
+#include <sstream>
 #include <string>
 
+#include "kernels/cudart/plumbline_cudart.h"
 #include "tests/compiled/call.h"
 #include "tests/compiled/scalar_flash_attention.h"
 
@@ -110,6 +112,44 @@ TEST(CompiledFlashAttention, HasTheSameBitsInEverySchedule) {
     EXPECT_EQ(other.out, first.out) << options;
     EXPECT_EQ(other.lse, first.lse) << options;
   }
+}
+
+// Each barrier and wait of the kernel, left out alone: a schedule in which a thread fails or the
+// bits change shows that it is needed. What no schedule shows is listed in `redundant`.
+TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
+  const Ragged of = one_sample(1, 1, 200, 300, true, 11);
+  const Answer whole = flash_attention("skip=1").ask("forward", "sm_80", of);
+  ASSERT_EQ(whole.error, "");
+  std::string text(1 << 16, '\0');
+  plumbline_cudart_take_sites(text.data(), text.size());
+  std::istringstream lines(text.c_str());
+  std::string unseen;
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const std::string number = line.substr(0, line.find(' '));
+    bool seen = false;
+    for (const char* schedule : {"in_order", "reversed", "random,seed=1", "random,seed=2"}) {
+      const Answer without =
+          flash_attention(std::string("schedule=") + schedule + ",skip=" + number)
+              .ask("forward", "sm_80", of);
+      seen = seen || !without.error.empty() || without.out != whole.out ||
+             without.lse != whole.lse;
+      if (seen) break;
+    }
+    if (!seen) unseen += line + "\n";
+  }
+  EXPECT_GT(count, 8) << "barriers and waits";
+  EXPECT_EQ(unseen, "");
+}
+
+// The kernel believes in 300 keys and there are 299: the read is named, by line of its source.
+TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
+  Ragged of = one_sample(1, 1, 64, 300, false, 12);
+  of.k.resize(of.k.size() - 64);
+  const Answer answer = flash_attention("").ask("forward", "sm_80", of);
+  EXPECT_THAT(answer.error,
+              testing::AllOf(HasSubstr("flash_fwd_kernel"), HasSubstr("allocation"),
+                             testing::ContainsRegex(R"(\.ptx:[0-9]+ \([a-z_0-9]+\.h(pp)?:[0-9]+\))")));
 }
 
 TEST(CompiledFlashAttention, RefusesInWords) {

@@ -41,6 +41,7 @@ function(plumbline_device_object RESULT source)
       -Xclang -fcuda-include-gpubinary -Xclang ${base}.fatbin -o ${base}.o ${source}
     DEPENDS ${source} ${base}.fatbin ${base}.compiled VERBATIM
     COMMENT "Host code of ${source}")
+  set_property(GLOBAL APPEND PROPERTY PLUMBLINE_COMPILED_PTX ${base}.ptx)
   set(${RESULT} ${base}.o PARENT_SCOPE)
 endfunction()
 

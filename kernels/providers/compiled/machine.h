@@ -20,6 +20,9 @@ struct MachineOptions {
   Schedule schedule = Schedule::alternating;
   std::uint64_t seed = 0;    // seed=N: of schedule=random
   bool independent = false;  // lanes=independent: lanes meet only where CUDA promises it
+  // skip=LINE: leaves out the barriers and waits of a line of PTX, to see that they are needed, and
+  // collects where they are (plumbline_cudart_take_sites).
+  std::uint32_t skipped_line = 0;
   std::string text;          // as given
 };
 
@@ -40,6 +43,11 @@ template <class Options>
 bool set_lanes(Options& options, std::string_view text) {
   return provider::set_choice(options.independent, text,
                               {{"lockstep", false}, {"independent", true}});
+}
+
+template <class Options>
+bool set_skipped_line(Options& options, std::string_view text) {
+  return provider::set_number(options.skipped_line, text, 1U, ~0U);
 }
 
 // "": the kernels run on this device.

@@ -30,6 +30,8 @@ void configure(const plumbline_device& device, const MachineOptions& options, un
   settings.schedule = schedule_of(options, run);
   settings.seed = options.seed;
   settings.independent_lanes = options.independent ? 1 : 0;
+  settings.skipped_line = options.skipped_line;
+  settings.collects_sites = options.skipped_line != 0 ? 1 : 0;
   if (const char* wrong = plumbline_cudart_configure(&settings))
     throw provider::Refused(PLUMBLINE_ERROR, wrong);
 }

@@ -21,6 +21,7 @@ constexpr provider::Option<Options> known_options[] = {
     {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
     {"seed", "a whole number", compiled::set_seed<Options>},
     {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
+    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
 };
 Options& current_options() {
   static Options options;

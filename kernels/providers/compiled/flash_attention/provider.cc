@@ -22,6 +22,7 @@ constexpr provider::Option<Options> known_options[] = {
     {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
     {"seed", "a whole number", compiled::set_seed<Options>},
     {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
+    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
     {"splits", "0 to 128",
      [](Options& options, std::string_view text) {
        return provider::set_number(options.splits, text, 0, 128);
@@ -274,6 +275,7 @@ struct FlashAttention : provider::Library {
     // the largest logit seen so far; mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
+    description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     spec.qk_accumulator = spec.pv_accumulator = compiled::tensor_core_accumulator(
         plan.problem.dtype_q, compiled::arch_number(plan.device));
     description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);

@@ -27,6 +27,7 @@ constexpr provider::Option<Options> known_options[] = {
     {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
     {"seed", "a whole number", compiled::set_seed<Options>},
     {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
+    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
     {"splits", "auto or off",
      [](Options& options, std::string_view text) {
        return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
