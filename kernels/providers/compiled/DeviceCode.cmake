@@ -70,6 +70,6 @@ function(plumbline_compiled_provider NAME)
   target_link_libraries(${target} PRIVATE plumbline_compiled_machine plumbline_cudart_12)
   target_link_options(${target} PRIVATE
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/kernels/cpu/exports.map)
-  set_target_properties(${target} PROPERTIES PREFIX ""
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME plumbline_compiled_${NAME}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/plumbline)
 endfunction()
