@@ -41,14 +41,17 @@ ARCHIVES = (
       "flashinfer/data/spdlog/include": "flashinfer/spdlog/include"}),
     ("nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
      "nvidia-cuda-runtime-cu12",
-     "ba3b56a4f896141e25e19ab287cd71e52a6a0f4b29d0d31609f60e3b4d5219b7", {"nvidia/cuda_runtime/include": "cuda/include"}),
+     "ba3b56a4f896141e25e19ab287cd71e52a6a0f4b29d0d31609f60e3b4d5219b7",
+     {"nvidia/cuda_runtime/include": "cuda/include"}),
     ("nvidia_cuda_nvcc_cu12-12.6.85-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl",
      "nvidia-cuda-nvcc-cu12",
-     "d75d9d74599f4d7c0865df19ed21b739e6cb77a6497a3f73d6f61e8038a765e4", {"nvidia/cuda_nvcc/include": "cuda/include",
-                "nvidia/cuda_nvcc/nvvm/libdevice": "cuda/nvvm/libdevice"}),
+     "d75d9d74599f4d7c0865df19ed21b739e6cb77a6497a3f73d6f61e8038a765e4",
+     {"nvidia/cuda_nvcc/include": "cuda/include",
+      "nvidia/cuda_nvcc/nvvm/libdevice": "cuda/nvvm/libdevice"}),
     ("nvidia_cuda_cccl_cu12-12.6.77-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
      "nvidia-cuda-cccl-cu12",
-     "ea80be91ccd49b0785fd744afd470cd0c0175bcf25d4fe65b7d548095b68687a", {"nvidia/cuda_cccl/include": "cuda/include"}),
+     "ea80be91ccd49b0785fd744afd470cd0c0175bcf25d4fe65b7d548095b68687a",
+     {"nvidia/cuda_cccl/include": "cuda/include"}),
 )
 
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PLUMBLINE_CUDART_EXPORT __attribute__((visibility("default")))
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,32 +31,32 @@ typedef struct plumbline_cudart_settings {
   uint32_t separate_products;  // 1: no product and sum become one fma (ptxas -fmad=false)
   // For tests: the barriers and waits of this line of PTX are left out. 0: none.
   uint32_t skipped_line;
-  uint32_t collects_sites;  // 1: launches are slower, and plumbline_cudart_take_sites knows of them
+  // 1: launches are slower, and plumbline_cudart_take_sites knows of them.
+  uint32_t collects_sites;
   uint32_t reserved;
 } plumbline_cudart_settings;
 
 // They hold for launches from now on. NULL, or what is wrong with them and would be right.
-__attribute__((visibility("default"))) const char* plumbline_cudart_configure(
+PLUMBLINE_CUDART_EXPORT const char* plumbline_cudart_configure(
     const plumbline_cudart_settings* settings);
 
 // Memory of the host that kernels may touch, beside what cudaMalloc gave. A kernel that touches
 // anything else is stopped, and its launch fails.
-__attribute__((visibility("default"))) void plumbline_cudart_add_memory(const void* begin,
-                                                                        size_t bytes);
-__attribute__((visibility("default"))) void plumbline_cudart_remove_memory(const void* begin);
+PLUMBLINE_CUDART_EXPORT void plumbline_cudart_add_memory(const void* begin, size_t bytes);
+PLUMBLINE_CUDART_EXPORT void plumbline_cudart_remove_memory(const void* begin);
 
 // What the last call of this thread that failed says: the kernel, the block, the thread, with lines
 // of the PTX, and of the source where the PTX names them. "" where none has failed. Holds until the
 // next call that fails.
-__attribute__((visibility("default"))) const char* plumbline_cudart_last_failure(void);
+PLUMBLINE_CUDART_EXPORT const char* plumbline_cudart_last_failure(void);
 
 // For tests: the barriers and waits that launches have reached since the last call, one a line, with
 // the number of that line of PTX: "1042 bar.sync". Returns how many bytes there are, with the
 // terminating zero; fills as much as fits.
-__attribute__((visibility("default"))) size_t plumbline_cudart_take_sites(char* text, size_t bytes);
+PLUMBLINE_CUDART_EXPORT size_t plumbline_cudart_take_sites(char* text, size_t bytes);
 
 // Kernels that this process has launched so far, whichever thread did.
-__attribute__((visibility("default"))) uint64_t plumbline_cudart_launches(void);
+PLUMBLINE_CUDART_EXPORT uint64_t plumbline_cudart_launches(void);
 
 #ifdef __cplusplus
 }

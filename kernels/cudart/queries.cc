@@ -77,7 +77,8 @@ extern "C" {
 const char* plumbline_cudart_configure(const plumbline_cudart_settings* asked) {
   const auto arch = plumbline::emulator::parse_arch(
       std::string_view(asked->arch, strnlen(asked->arch, sizeof asked->arch)));
-  if (asked->struct_size < sizeof *asked) return "struct_size is smaller than this library's header";
+  if (asked->struct_size < sizeof *asked)
+    return "struct_size is smaller than this library's header";
   if (!arch) return "arch is not emulated: sm_80, sm_86, sm_89, sm_90 and sm_100 are";
   if (asked->schedule > PLUMBLINE_CUDART_RANDOM) return "schedule is 0, 1 or 2";
   Settings settings;

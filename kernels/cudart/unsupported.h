@@ -2,6 +2,7 @@
 // and 13.0 without those that this folder has. A program links, and is told where it calls one.
 #pragma once
 
+// clang-format off
 #define PLUMBLINE_CUDART_UNSUPPORTED(X) \
   X(cudaArrayGetInfo) X(cudaArrayGetMemoryRequirements) X(cudaArrayGetPlane) \
   X(cudaArrayGetSparseProperties) X(cudaChooseDevice) X(cudaCreateChannelDesc) \
@@ -108,3 +109,4 @@
   X(cudaThreadSynchronize) X(cudaUserObjectCreate) X(cudaUserObjectRelease) \
   X(cudaUserObjectRetain) X(cudaWaitExternalSemaphoresAsync) \
   X(cudaWaitExternalSemaphoresAsync_ptsz) X(cudaWaitExternalSemaphoresAsync_v2)
+// clang-format on

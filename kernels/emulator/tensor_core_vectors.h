@@ -35,7 +35,9 @@ inline Ints load(const std::uint32_t* words) {
   __builtin_memcpy(&loaded, words, sizeof loaded);
   return loaded;
 }
-inline void store(Ints stored, std::uint32_t* words) { __builtin_memcpy(words, &stored, sizeof stored); }
+inline void store(Ints stored, std::uint32_t* words) {
+  __builtin_memcpy(words, &stored, sizeof stored);
+}
 inline Ints from_low(Shorts x) {
   return __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), Ints);
 }

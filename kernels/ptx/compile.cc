@@ -114,7 +114,7 @@ tl::expected<std::string, std::string> compiler_of(const CompileOptions& options
       compiler));
 }
 
-// Makes `library` of a source, apart and moved, so that no other process or thread meets half a file.
+// Makes `library` of a source, apart and moved: no other process or thread meets half of it.
 tl::expected<void, std::string> make_library(const std::string& source, const std::string& compiler,
                                              const fs::path& library) {
   fs::path stem = library;

@@ -1,3 +1,4 @@
+// Builds the structs of the C interface, and asks.
 #include "tests/compiled/call.h"
 
 #include <dlfcn.h>

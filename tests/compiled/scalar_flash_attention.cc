@@ -1,3 +1,4 @@
+// The steps of compute_attn_1rowblock, for one row and head.
 #include "tests/compiled/scalar_flash_attention.h"
 
 #include <algorithm>

@@ -132,8 +132,7 @@ TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
       const Answer without =
           flash_attention(std::string("schedule=") + schedule + ",skip=" + number)
               .ask("forward", "sm_80", of);
-      seen = seen || !without.error.empty() || without.out != whole.out ||
-             without.lse != whole.lse;
+      seen = seen || !without.error.empty() || without.out != whole.out || without.lse != whole.lse;
       if (seen) break;
     }
     if (!seen) unseen += line + "\n";
@@ -147,9 +146,10 @@ TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
   Ragged of = one_sample(1, 1, 64, 300, false, 12);
   of.k.resize(of.k.size() - 64);
   const Answer answer = flash_attention("").ask("forward", "sm_80", of);
-  EXPECT_THAT(answer.error,
-              testing::AllOf(HasSubstr("flash_fwd_kernel"), HasSubstr("allocation"),
-                             testing::ContainsRegex(R"(\.ptx:[0-9]+ \([a-z_0-9]+\.h(pp)?:[0-9]+\))")));
+  EXPECT_THAT(
+      answer.error,
+      testing::AllOf(HasSubstr("flash_fwd_kernel"), HasSubstr("allocation"),
+                     testing::ContainsRegex(R"(\.ptx:[0-9]+ \([a-z_0-9]+\.h(pp)?:[0-9]+\))")));
 }
 
 TEST(CompiledFlashAttention, RefusesInWords) {

@@ -1,3 +1,4 @@
+// Registers PTX as the code that compilers put into a program does.
 #include "tests/cudart/program.h"
 
 #include <cstdlib>
@@ -10,8 +11,7 @@ namespace plumbline::cudart::test {
 
 Program::Program(const std::string& ptx, const std::string& for_arch) {
   ::setenv("PLUMBLINE_PTX_CACHE", "ptx_cache", 0);
-  auto entry =
-      ptx::ptx_entry(".version 8.0\n.target " + for_arch + "\n.address_size 64\n" + ptx);
+  auto entry = ptx::ptx_entry(".version 8.0\n.target " + for_arch + "\n.address_size 64\n" + ptx);
   EXPECT_TRUE(entry) << entry.error();
   auto bytes = ptx::write_fat_binary(std::vector{*entry});
   EXPECT_TRUE(bytes) << bytes.error();

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                              \
-  do {                                                                           \
-    const cudaError_t error = (call);                                            \
-    if (error != cudaSuccess) {                                                  \
-      std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(error));         \
-      std::exit(1);                                                              \
-    }                                                                            \
+#define CHECK(call)                                                      \
+  do {                                                                   \
+    const cudaError_t error = (call);                                    \
+    if (error != cudaSuccess) {                                          \
+      std::printf("line %d: %s\n", __LINE__, cudaGetErrorString(error)); \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (0)
 
 __constant__ int factor;
@@ -56,8 +56,8 @@ int main() {
   CHECK(cudaEventCreate(&end));
   CHECK(cudaMalloc(&device, count * sizeof(int)));
   CHECK(cudaMalloc(&result, sizeof(int)));
-  CHECK(cudaMemcpyAsync(device, values.data(), count * sizeof(int), cudaMemcpyHostToDevice,
-                        stream));
+  CHECK(
+      cudaMemcpyAsync(device, values.data(), count * sizeof(int), cudaMemcpyHostToDevice, stream));
   CHECK(cudaMemsetAsync(result, 0, sizeof(int), stream));
   const int one = 1;
   CHECK(cudaMemcpyToSymbol(factor, &one, sizeof one));

@@ -13,7 +13,7 @@ Comments in the page say what a reader does not need to see; each holds for the 
 follows:
 
     <!-- commands: long -->          parsed (bash -n) and listed, not run; as for gpu, root, nvcc,
-                                     python (packages of .venv)
+                                     python (packages of .venv), providers (.providers)
     <!-- commands: exit 1 -->        the exit code of a block whose lines do not show one
     <!-- commands: needs a.py -->    a file of the reader's, made from tests/docs/fixtures.py
 
@@ -28,7 +28,7 @@ import tempfile
 
 import fixtures
 
-NOT_RUN = ("long", "gpu", "root", "nvcc", "python")
+NOT_RUN = ("long", "gpu", "root", "nvcc", "python", "providers")
 MARK = re.compile(r"^<!-- commands: (.*?) -->$")
 NAMED_FILE = re.compile(r"`([A-Za-z0-9_.-]+)`:$")
 

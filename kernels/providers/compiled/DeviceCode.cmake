@@ -23,8 +23,8 @@ function(plumbline_device_object RESULT source)
   list(TRANSFORM ARG_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
   set(flags ${device_flags} ${includes} ${definitions})
   add_custom_command(OUTPUT ${base}.ptx
-    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} ${device_math} -gline-tables-only --cuda-device-only -S
-      -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
+    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} ${device_math} -gline-tables-only
+      --cuda-device-only -S -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
     DEPENDS ${source} DEPFILE ${base}.d VERBATIM
     COMMENT "Device code of ${source}")
   add_custom_command(OUTPUT ${base}.fatbin

@@ -23,7 +23,7 @@ struct MachineOptions {
   // skip=LINE: leaves out the barriers and waits of a line of PTX, to see that they are needed, and
   // collects where they are (plumbline_cudart_take_sites).
   std::uint32_t skipped_line = 0;
-  std::string text;          // as given
+  std::string text;  // as given
 };
 
 template <class Options>

@@ -77,8 +77,7 @@ Run::~Run() {
 
 void throw_if_failed(const std::string& kernel) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
-    throw provider::Refused(PLUMBLINE_ERROR,
-                            kernel + ": " + plumbline_cudart_last_failure());
+    throw provider::Refused(PLUMBLINE_ERROR, kernel + ": " + plumbline_cudart_last_failure());
 }
 
 }  // namespace plumbline::compiled

@@ -4,6 +4,5 @@
 #pragma GCC system_header
 #include <cuda_runtime_api.h>
 #include <cutlass/numeric_types.h>
-#include <namespace_config.h>
-
 #include <flash.h>
+#include <namespace_config.h>

@@ -89,7 +89,7 @@ struct Launcher {
   Instance instance;
   void (*launch)(Flash_fwd_params&, cudaStream_t);
 };
-#define PLUMBLINE_LAUNCHER(split, dtype, head_dim, causal)                        \
+#define PLUMBLINE_LAUNCHER(split, dtype, head_dim, causal) \
   {{split, std::is_same_v<dtype, bf16>, head_dim, causal}, launch<split, dtype, head_dim, causal>},
 constexpr Launcher launchers[] = {PLUMBLINE_FLASH_INSTANCES(PLUMBLINE_LAUNCHER)};
 
@@ -130,8 +130,7 @@ int splits_of(const Call& call, int multiprocessors) {
     return splits == 1 || tiles_each(splits) != tiles_each(splits - 1);
   };
   const auto efficiency = [&](int splits) {
-    const float waves =
-        static_cast<float>(blocks * splits) / static_cast<float>(slots);
+    const float waves = static_cast<float>(blocks * splits) / static_cast<float>(slots);
     return waves / std::ceil(waves);
   };
   const int most = std::min({128, slots, tiles});

@@ -28,7 +28,7 @@ struct Call {
   bool is_bf16 = false, causal = false;
   int batch = 0, heads_q = 0, heads_kv = 0;
   int head_dim = 0;
-  int seq_q = 0, seq_kv = 0;    // of the longest sample
+  int seq_q = 0, seq_kv = 0;  // of the longest sample
   int total_q = 0;
   double scale = 0;
   Rows q, k, v, out;

@@ -67,7 +67,8 @@ struct Plan {
 
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
-    return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only support "
+    return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only "
+           "support "
            "fp16 and bf16 data type\")";
   if (p.head_dim_qk != p.head_dim_vo) return "takes V with the head dimension of Q and K";
   if (p.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT)
@@ -112,9 +113,7 @@ Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
 // Where a problem is one that flash_api.cpp would answer without a kernel, or not take.
 void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
-  const auto refuse = [](const char* why) {
-    throw provider::Refused(PLUMBLINE_UNSUPPORTED, why);
-  };
+  const auto refuse = [](const char* why) { throw provider::Refused(PLUMBLINE_UNSUPPORTED, why); };
   const bool queries_full = all_are(tensors.seqlens_q, p.batch, p.seq_q);
   if (plan.kernel->split) {
     if (!queries_full) refuse("the cache's kernel takes as many queries of each sample");
@@ -163,8 +162,7 @@ void plan_splits(Plan& plan) {
   Call& call = plan.call;
   int multiprocessors = 0;
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
-  call.splits =
-      plan.options.splits != 0 ? plan.options.splits : splits_of(call, multiprocessors);
+  call.splits = plan.options.splits != 0 ? plan.options.splits : splits_of(call, multiprocessors);
   if (call.splits == 1) return;
   plan.lse_part_floats = std::int64_t{call.splits} * call.batch * call.heads_q * call.seq_q;
   plan.out_part_floats = plan.lse_part_floats * call.head_dim;
@@ -211,8 +209,9 @@ struct FlashAttention : provider::Library {
     if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
     std::string why = refuse_problem(kernel, problem);
     if (why.empty() && !is_compiled(instance_of(call_of(kernel, problem))))
-      why = "is not compiled here for this dtype, head dimension and mask (CMake's "
-            "PLUMBLINE_FLASH_ATTENTION_FILES)";
+      why =
+          "is not compiled here for this dtype, head dimension and mask (CMake's "
+          "PLUMBLINE_FLASH_ATTENTION_FILES)";
     return why.empty() ? "" : "flash_attention/" + std::string(kernel.name) + " " + why;
   }
 
@@ -231,9 +230,9 @@ struct FlashAttention : provider::Library {
     if (kernel.split) plan_splits(plan);
     const bool ragged = call.cu_seqlens_q != nullptr;
     plan.lse_floats = problem.heads_q * (ragged ? problem.total_q : problem.batch * problem.seq_q);
-    workspace_bytes = static_cast<std::uint64_t>(plan.lse_floats + plan.lse_part_floats +
-                                                 plan.out_part_floats) *
-                      sizeof(float);
+    workspace_bytes =
+        static_cast<std::uint64_t>(plan.lse_floats + plan.lse_part_floats + plan.out_part_floats) *
+        sizeof(float);
     return plan;
   }
 
@@ -256,17 +255,16 @@ struct FlashAttention : provider::Library {
     call.out_parts = call.lse_parts + plan.lse_part_floats;
     forward(call, stream);
     compiled::throw_if_failed("flash_attention/" + std::string(plan.kernel->name));
-    if (plan.problem.lse_wanted != 0)
-      copy_lse(plan, tensors, static_cast<cudaStream_t>(stream));
+    if (plan.problem.lse_wanted != 0) copy_lse(plan, tensors, static_cast<cudaStream_t>(stream));
   }
 
   static void describe(const Plan& plan, plumbline_description& description) {
     const Call& call = plan.call;
-    std::snprintf(description.launched, sizeof description.launched,
-                  "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
-                  call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel",
-                  call.head_dim, call.causal ? "causal" : "no mask", call.splits,
-                  call.splits == 1 ? "" : "s");
+    std::snprintf(
+        description.launched, sizeof description.launched,
+        "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
+        call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel", call.head_dim,
+        call.causal ? "causal" : "no mask", call.splits, call.splits == 1 ? "" : "s");
     const std::string& options = plan.options.text;
     std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s",
                   PLUMBLINE_BUILD_ID, options.empty() ? "" : "+", options.c_str());
@@ -276,8 +274,8 @@ struct FlashAttention : provider::Library {
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-    spec.qk_accumulator = spec.pv_accumulator = compiled::tensor_core_accumulator(
-        plan.problem.dtype_q, compiled::arch_number(plan.device));
+    spec.qk_accumulator = spec.pv_accumulator =
+        compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
     description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
     description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
     description.promises.lse = PLUMBLINE_PROMISE_BITWISE;
