@@ -58,8 +58,12 @@ NOT_IN_EVERY_BUILD = [
     (re.compile(r"python/"), lambda cache: not cache.get("PLUMBLINE_PYTHON_EXECUTABLE")),
     (re.compile(r"tests/"), lambda cache: cache.get("PLUMBLINE_TESTS") == "OFF"),
     (re.compile(r"kernels/attention/(launch_facts|machine_cuda)\.cc|kernels/reference_gpu/cuda\.cu|"
-                r"tests/(gpu|kernels|reference_gpu)/|tests/ptx/(test_)?own_kernel(_packed)?\."),
+                r"tests/(gpu|kernels|reference_gpu)/|tests/ptx/(test_)?own_kernel(_packed)?\.|"
+                r"tests/cudart/program_of_nvcc\.cu"),
      lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
+    # kernels of others, whose sources ci/setup.sh --providers brings
+    (re.compile(r"kernels/providers/compiled/|tests/compiled/"),
+     lambda cache: cache.get("PLUMBLINE_FOREIGN_BUILT", "OFF") == "OFF"),
 ]
 
 
