@@ -258,6 +258,17 @@ void stmatrix(Call call, const std::uint32_t* r, void* row, Where where) {
 
 namespace {
 
+void mma_unchanged(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d,
+                   Where where) {
+  const MmaRegisters words = registers(instruction(call));
+  if (words.a == 4) {
+    return words.c == 4 ? exchanged::mma<MmaRegisters{4, 2, 4}>(call, a, b, d, where)
+                        : exchanged::mma<MmaRegisters{4, 2, 2}>(call, a, b, d, where);
+  }
+  return words.c == 4 ? exchanged::mma<MmaRegisters{2, 1, 4}>(call, a, b, d, where)
+                      : exchanged::mma<MmaRegisters{2, 1, 2}>(call, a, b, d, where);
+}
+
 // An mma.sync whose operands or arithmetic a fault changes.
 void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b,
               std::uint32_t* d, Where where) {
@@ -267,7 +278,7 @@ void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::
   std::copy_n(a, own_a.size(), own_a.begin());
   std::copy_n(b, own_b.size(), own_b.begin());
   if (fault.multiply(lane.notes, call, own_a.data(), own_b.data(), d))
-    exchanged::mma(call, own_a.data(), own_b.data(), d, where);
+    mma_unchanged(call, own_a.data(), own_b.data(), d, where);
   fault.product(lane.notes, call, d);
 }
 
@@ -276,7 +287,7 @@ void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
   const Fault* const fault = Block::of(Block::self()).fault();
   if (fault != nullptr) return mma_with(*fault, call, a, b, d, where);
-  exchanged::mma(call, a, b, d, where);
+  mma_unchanged(call, a, b, d, where);
 }
 
 }  // namespace plumbline::emulator

@@ -137,30 +137,21 @@ namespace exchanged {
   std::memcpy(r, &again.exchange->d[std::size_t{4} * again.lane], count * sizeof *r);
 }
 
-// A lane's registers of a matrix: `most` (2 or 4), or 2 or 1. Copied without a loop.
-template <int most>
-[[gnu::always_inline]] inline void copy(std::uint32_t* to, const std::uint32_t* from, int words) {
-  if (words == most) {
-    std::memcpy(to, from, most * sizeof *to);
-  } else if (words == 2) {
-    std::memcpy(to, from, 2 * sizeof *to);
-  } else {
-    *to = *from;
-  }
+template <int words>
+[[gnu::always_inline]] inline void copy(std::uint32_t* to, const std::uint32_t* from) {
+  std::memcpy(to, from, words * sizeof *to);
 }
 
+template <MmaRegisters words>
 [[gnu::always_inline]] inline void mma(Call call, const std::uint32_t* a, const std::uint32_t* b,
                                        std::uint32_t* d, Where where) {
-  const MmaRegisters words = registers(instruction(call));
-  const auto of_lane = [](auto& of_warp, int of_each) {
-    return of_warp.data() + static_cast<std::size_t>(of_each) * current->lane;
-  };
-  Exchange& brought = *current->exchange;
-  copy<4>(of_lane(brought.a, words.a), a, words.a);
-  copy<2>(of_lane(brought.b, words.b), b, words.b);
-  copy<4>(of_lane(brought.c, words.c), d, words.c);
+  const ThreadContext& lane = *current;
+  copy<words.a>(&lane.exchange->a[std::size_t{words.a} * lane.lane], a);
+  copy<words.b>(&lane.exchange->b[std::size_t{words.b} * lane.lane], b);
+  copy<words.c>(&lane.exchange->c[std::size_t{words.c} * lane.lane], d);
   together(call, full_mask, where);
-  copy<4>(d, of_lane(current->exchange->d, words.c), words.c);
+  const ThreadContext& again = *current;
+  copy<words.c>(d, &again.exchange->d[std::size_t{words.c} * again.lane]);
 }
 
 }  // namespace exchanged
@@ -193,16 +184,17 @@ template <unsigned count>
   std::memcpy(r, copy_r, sizeof copy_r);
 }
 
-[[gnu::always_inline]] inline void mma(Call call, const std::uint32_t* a, const std::uint32_t* b,
+template <Call call>
+[[gnu::always_inline]] inline void mma(const std::uint32_t* a, const std::uint32_t* b,
                                        std::uint32_t* d, Where where) {
-  if (current->block->fault == nullptr) return exchanged::mma(call, a, b, d, where);
-  const MmaRegisters words = registers(instruction(call));
-  std::uint32_t copy_a[4], copy_b[2], copy_d[4];
-  exchanged::copy<4>(copy_a, a, words.a);
-  exchanged::copy<2>(copy_b, b, words.b);
-  exchanged::copy<4>(copy_d, d, words.c);
+  constexpr MmaRegisters words = registers(instruction(call));
+  if (current->block->fault == nullptr) return exchanged::mma<words>(call, a, b, d, where);
+  std::uint32_t copy_a[words.a], copy_b[words.b], copy_d[words.c];
+  exchanged::copy<words.a>(copy_a, a);
+  exchanged::copy<words.b>(copy_b, b);
+  exchanged::copy<words.c>(copy_d, d);
   emulator::mma(call, copy_a, copy_b, copy_d, where);
-  exchanged::copy<4>(d, copy_d, words.c);
+  exchanged::copy<words.c>(d, copy_d);
 }
 
 }  // namespace inlined

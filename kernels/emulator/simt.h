@@ -147,36 +147,37 @@ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row,
   emulator::inlined::ldmatrix(emulator::Call::ldmatrix_x4_trans, r, row, where);
 }
 
-__forceinline__ void mma_to_fp32(emulator::Call call, float (&d)[4], const std::uint32_t (&a)[4],
+template <emulator::Call call>
+__forceinline__ void mma_to_fp32(float (&d)[4], const std::uint32_t (&a)[4],
                                  const std::uint32_t (&b)[2], Where where) {
   std::uint32_t registers[4];
   std::memcpy(registers, d, sizeof d);
-  emulator::inlined::mma(call, a, b, registers, where);
+  emulator::inlined::mma<call>(a, b, registers, where);
   std::memcpy(d, registers, sizeof d);
 }
 __forceinline__ void mma_f16(float (&d)[4], const std::uint32_t (&a)[4],
                              const std::uint32_t (&b)[2], Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_f16, d, a, b, where);
+  mma_to_fp32<emulator::Call::mma_f16>(d, a, b, where);
 }
 __forceinline__ void mma_f16(std::uint32_t (&d)[2], const std::uint32_t (&a)[4],
                              const std::uint32_t (&b)[2], Where where = Where::current()) {
-  emulator::inlined::mma(emulator::Call::mma_f16_f16, a, b, d, where);
+  emulator::inlined::mma<emulator::Call::mma_f16_f16>(a, b, d, where);
 }
 __forceinline__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
                               const std::uint32_t (&b)[2], Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_bf16, d, a, b, where);
+  mma_to_fp32<emulator::Call::mma_bf16>(d, a, b, where);
 }
 __forceinline__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
                               const std::uint32_t (&b)[2], Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_tf32, d, a, b, where);
+  mma_to_fp32<emulator::Call::mma_tf32>(d, a, b, where);
 }
 __forceinline__ void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4],
                               const std::uint32_t (&b)[2], Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_e4m3, d, a, b, where);
+  mma_to_fp32<emulator::Call::mma_e4m3>(d, a, b, where);
 }
 __forceinline__ void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4],
                               const std::uint32_t (&b)[2], Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_e5m2, d, a, b, where);
+  mma_to_fp32<emulator::Call::mma_e5m2>(d, a, b, where);
 }
 
 }  // namespace plumbline::simt

@@ -193,6 +193,7 @@ void repair(const Operands& from, const Ints (&inexact)[8][2], std::uint32_t* d)
 
 template <Form form>
 void multiply(const FusedSum& how, const Operands& from, std::uint32_t* d) {
+  assert(how.result == form.result());
   Tile<form> tile;
   decode_a<form>(from.a, tile);
   if constexpr (form.is_sixteen_bit()) decode_a_exponents<form>(from.a, tile);

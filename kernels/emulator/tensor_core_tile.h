@@ -1,5 +1,5 @@
-// The operands of one mma.sync for its fast emulation (tensor_core_fast.cc): decoded, and in the order
-// of the steps.
+// The operands of one mma.sync, decoded and in the order of the steps, for its fast emulation
+// (tensor_core_fast.cc).
 #pragma once
 
 #include <array>
@@ -9,10 +9,6 @@
 #include "kernels/emulator/tensor_core_vectors.h"
 
 namespace plumbline::emulator::vectors {
-
-constexpr bool is_fp8(MmaFormat format) {
-  return format == MmaFormat::e4m3 || format == MmaFormat::e5m2;
-}
 
 // What one element of D is computed by. A slot is one k, in the order of the steps.
 struct Form {

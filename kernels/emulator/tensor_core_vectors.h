@@ -1,5 +1,5 @@
-// Vectors of 8 columns of a matrix product, and the number formats of tensor cores in them: what the
-// fast emulation of mma.sync (tensor_core_fast.cc) is written in.
+// Vectors of 8 columns of a matrix product, and the number formats of tensor cores in them. The
+// fast emulation of mma.sync (tensor_core_fast.cc) is written in them.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,6 @@ using Floats = float __attribute__((vector_size(32)));
 using HalfFloats = float __attribute__((vector_size(16)));
 using Doubles = double __attribute__((vector_size(32)));
 using Longs = std::int64_t __attribute__((vector_size(32)));
-
-using Halves = std::int16_t __attribute__((vector_size(16)));
 using Shorts = std::int16_t __attribute__((vector_size(32)));
 using UnsignedShorts = std::uint16_t __attribute__((vector_size(32)));
 
@@ -111,12 +109,13 @@ inline Decoded decode(Ints words, int element, int min_exponent) {
   return {value, exponent};
 }
 
-// The exponents of 16-bit elements, as decode() has them but for a zero's, which is further outside.
+// The exponents of 16-bit elements as decode() has them, but for a zero's, which is still smaller.
 template <MmaFormat format>
 Shorts exponents(Shorts elements) {
   constexpr int exponent_bits = format == MmaFormat::bf16 ? 8 : 5;
   constexpr int largest_field = (1 << exponent_bits) - 1, bias = largest_field / 2;
-  const UnsignedShorts magnitude = std::bit_cast<UnsignedShorts>(elements + elements);
+  const auto bits = std::bit_cast<UnsignedShorts>(elements);
+  const UnsignedShorts magnitude = bits + bits;
   const Shorts field = std::bit_cast<Shorts>(magnitude >> (16 - exponent_bits));
   const Shorts finite = larger(field, shorts(1)) - shorts(bias);
   return finite + ((magnitude == 0) & shorts(zero_exponent)) +
@@ -159,8 +158,8 @@ inline Doubles round_to_f16(Doubles x) {
   return std::bit_cast<Doubles>(std::bit_cast<Longs>(rounded) | sign);
 }
 
-// (sum0 + sum1) * unit, chopped to `fraction_bits` of fp32 or rounded to the nearest fp16. Both sums
-// and the unit are exact.
+// (sum0 + sum1) * unit, exact and then rounded once, as the conversion says. The unit is a power of
+// two.
 inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
   const Doubles x = low(sum0) + low(sum1), y = high(sum0) + high(sum1);
   if (result == Conversion::f16_to_nearest_even)
@@ -169,13 +168,13 @@ inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
   return join(chop(x, fraction_bits), chop(y, fraction_bits)) * unit;
 }
 
-// The same of one sum, other than -2^31, for f32_toward_zero. Of the bits below the last that fp32
-// keeps, the first is taken away, and then rounding to nearest is chopping: the others are less than
-// half a unit.
+// The same of one sum for f32_toward_zero. Of the bits below the last that fp32 keeps, the first is
+// taken away, and then rounding to nearest is chopping: the others are less than half a unit.
 inline Floats chopped_to_f32(Ints sum, Floats unit) {
+  const auto bits = std::bit_cast<Words>(sum);
+  const Words magnitude = sum < 0 ? -bits : bits;
+  const auto kept = std::bit_cast<Ints>(magnitude & ~(magnitude >> 24));  // of -2^31 itself
   const Ints sign = sum & std::numeric_limits<std::int32_t>::min();
-  const Ints magnitude = sum < 0 ? -sum : sum;
-  const Ints kept = magnitude & ~(magnitude >> 24);
   const Floats chopped = __builtin_convertvector(kept, Floats);
   return std::bit_cast<Floats>(std::bit_cast<Ints>(chopped) | sign) * unit;
 }
