@@ -122,6 +122,10 @@ Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes,
   return found;
 }
 
+__attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Where where) {
+  emulator::fail_at(detail == no_detail ? what : fmt::format("{} {}", what, detail), where);
+}
+
 constexpr Machine machine{
     .sync_threads = emulator::sync_threads,
     .barrier =
@@ -185,10 +189,7 @@ constexpr Machine machine{
     .cos = special_cos,
     .tanh = special_tanh,
     .allocation = allocation,
-    .fail =
-        [](const char* what, std::uint64_t detail, Where where) {
-          emulator::fail_at(detail == no_detail ? what : fmt::format("{} {}", what, detail), where);
-        },
+    .fail = fail,
 };
 
 // Each thread's life.
