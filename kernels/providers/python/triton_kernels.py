@@ -3,9 +3,10 @@
     python3 ci/triton_sources.py                       # once: fetches what is pinned there
     plumbline run … --provider triton:arch=sm_90       # sm_80 without the option
 
-Options: arch, schedule and seed of plumbline.triton.emulate, and raw (foreign_case.py). The host functions are theirs, too
-(unified_attention, context_attention_fwd, extend_attention_fwd); what the two packages import
-beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA GPU.
+Options: arch, schedule and seed of plumbline.triton.emulate, and raw (foreign_case.py). The host
+functions are theirs, too (unified_attention, context_attention_fwd, extend_attention_fwd); what the
+two packages import beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA
+GPU.
 """
 
 from __future__ import annotations
