@@ -3,9 +3,10 @@
     python3 ci/triton_sources.py                       # once: fetches what is pinned there
     plumbline run … --provider triton:arch=sm_90       # sm_80 without the option
 
-Options: arch, schedule and seed of plumbline.triton.emulate. The host functions are theirs, too
-(unified_attention, context_attention_fwd, extend_attention_fwd); what the two packages import
-beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA GPU.
+Options: arch, schedule and seed of plumbline.triton.emulate, and raw (foreign_case.py). The host
+functions are theirs, too (unified_attention, context_attention_fwd, extend_attention_fwd); what the
+two packages import beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA
+GPU.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ ACCUMULATOR = "fp32/toward_zero/24/8"  # of sm_80; those of sm_90 and sm_100 los
 ONLINE = Spec(p_dtype="input", qk_accumulator=ACCUMULATOR, pv_accumulator=ACCUMULATOR)
 NORMALIZED = Spec(p_dtype="input", p_normalized=True, qk_accumulator=ACCUMULATOR,
                   pv_accumulator=ACCUMULATOR)
-COMMON = {"dtypes": ("fp16", "bf16"), "framework": "torch", "devices": "cpu", "tensor_cores": "on"}
+COMMON = {"dtypes": ("fp16", "bf16"), "framework": "torch", "devices": "cpu", "tensor_cores": "on",
+          "promises": {"run_to_run": "bitwise"}}
 
 
 def version() -> str:
@@ -41,7 +43,9 @@ def options_of(case) -> dict:
     """"arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
     known = {"arch": str, "schedule": str, "seed": int}
     found = {}
-    for option in filter(None, case.options.split(",")):
+    for option in case.options.split(","):
+        if option in ("", "raw"):
+            continue
         name, _, value = option.partition("=")
         if name not in known:
             raise ValueError(f"no option {name!r}: {', '.join(known)}")
@@ -157,6 +161,9 @@ def vllm_unified(case):
     """kernel_unified_attention in its form for prefill (2D); tiles of 32 keys."""
     if case.head_dim_qk != case.head_dim_vo:
         raise Unsupported("one head dimension")
+    if "raw" not in case.options and foreign.has_empty_row(case):
+        raise Unsupported("a row without visible keys: 0 / 0, which a cache that holds the keys of "
+                          "its queries does not have")
     if foreign.has_window(case) and case.mask == "none":
         raise Unsupported("a window beside a causal mask only")
     emulated(case)

@@ -70,9 +70,9 @@ struct Machine {
   // The allocation that holds [address, address + bytes) of global memory; without one the launch
   // ends with the address.
   Range (*allocation)(const Thread&, std::uint64_t address, std::size_t bytes, Where);
-  // Ends the launch with `what`, and the number behind it unless it is no_detail. [[noreturn]] is
-  // not for pointers: clang refuses it.
-  __attribute__((noreturn)) void (*fail)(const char* what, std::uint64_t detail, Where);
+  // Ends the launch with `what`, and the number behind it unless it is no_detail. clang does not
+  // take [[noreturn]] of a pointer.
+  void (*fail)(const char* what, std::uint64_t detail, Where) __attribute__((noreturn));
 };
 
 struct Index {
