@@ -50,8 +50,8 @@ PLUMBLINE_CUDART_EXPORT void plumbline_cudart_remove_memory(const void* begin);
 // next call that fails.
 PLUMBLINE_CUDART_EXPORT const char* plumbline_cudart_last_failure(void);
 
-// For tests: the barriers and waits that launches have reached since the last call, one a line, with
-// the number of that line of PTX: "1042 bar.sync". Returns how many bytes there are, with the
+// For tests: the barriers and waits that launches have reached since the last call, one a line,
+// with the number of that line of PTX: "1042 bar.sync". Returns how many bytes there are, with the
 // terminating zero; fills as much as fits.
 PLUMBLINE_CUDART_EXPORT size_t plumbline_cudart_take_sites(char* text, size_t bytes);
 

@@ -278,8 +278,8 @@ struct FlashInfer : provider::Library {
     provider::copy_text(compiled::arch_name(plan.device), description.device_arch);
     description.spec = roundings(plan, description.spec);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-    // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan in
-    // scheduler.cuh), and splits on the page size.
+    // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
+    // in scheduler.cuh), and splits on the page size.
     description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
     description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
     description.promises.lse = PLUMBLINE_PROMISE_BITWISE;
