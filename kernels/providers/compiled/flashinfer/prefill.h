@@ -6,7 +6,6 @@
 #include <flashinfer/attention/scheduler.cuh>
 #include <flashinfer/attention/variants.cuh>
 
-#include "kernels/providers/compiled/flashinfer/clang.h"
 #include "kernels/providers/compiled/flashinfer/plan.h"
 
 namespace plumbline::flashinfer_kernels {
