@@ -142,6 +142,16 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   ci/thirdparty.sh --night || code=1
 fi
 
+# Bugs planted in the source of compiled kernels of others: half an hour of compilers.
+if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
+  if [[ -e .providers/flashinfer ]]; then
+    ci/source_mutants.py --plumbline "$plumbline" || code=1
+  else
+    echo "no bugs were planted in kernels of others: their sources are missing" \
+      "(ci/setup.sh --providers)"
+  fi
+fi
+
 # What was measured is history, whatever the verdict. The copy is complete before it replaces the
 # file; a file that is not plumbline's (application_id "plmb") stays as it was. Leaving the
 # write-ahead log folds it into the file, which is whole then and can be copied.

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""Plants bugs in the source of FlashInfer and FlashAttention-2 and asks the judge to find them.
+
+The sources (ci/setup.sh --providers) are only read: a copy with one change, beside links to
+whatever stays as it is, is compiled for the emulator in a build folder of its own. First the
+unchanged source has to pass; then each mutant of tests/compiled/source_mutants.toml has to fail.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests" / "compiled"
+PROGRAM = "ci/source_mutants.py"
+EXAMPLES = """\
+examples:
+  ci/source_mutants.py                              all of them
+  ci/source_mutants.py --list
+  ci/source_mutants.py --only last_key_dropped --only next_page
+  ci/source_mutants.py --plumbline build/host/bin/plumbline --build out/mutants --jobs 2
+
+exit codes: 0 every mutant was caught; 1 one was missed, did not compile or could not be judged, or
+the unchanged source fails; 2 wrong command line, table or sources.
+The build folder is used again: what it has of the unchanged source is not compiled twice.
+"""
+
+# Of a provider: the CMake variable that says which instances are compiled.
+INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES",
+             "flash_attention": "PLUMBLINE_FLASH_ATTENTION_FILES"}
+FIELDS = {"name": str, "bug": str, "provider": str, "instance": str, "file": str, "pattern": str,
+          "replacement": str, "cases": list}
+OPTIONAL = {"function": str}
+
+
+class Refused(Exception):
+    """The table, the sources or the command line are wrong: exit code 2."""
+
+
+class NotBuilt(Exception):
+    """CMake, a compiler or the run itself failed: the mutant was not judged."""
+
+
+def read_table(path):
+    """The mutants of a table, each complete and of known fields."""
+    try:
+        table = tomllib.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise Refused(f"{path}: {error}") from None
+    if table.get("schema") != 1:
+        raise Refused(f"{path}: schema = 1 is expected")
+    mutants, names = table.get("mutant", []), set()
+    for number, mutant in enumerate(mutants, 1):
+        who = f"{path}: mutant {mutant.get('name', number)}"
+        for field, kind in FIELDS.items():
+            if not isinstance(mutant.get(field), kind):
+                raise Refused(f"{who}: {field} is missing or no {kind.__name__}")
+        for field in mutant.keys() - FIELDS.keys():
+            if not isinstance(mutant[field], OPTIONAL.get(field, ())):
+                raise Refused(f"{who}: {field} is unknown or of a wrong type")
+        if mutant["provider"] not in INSTANCES:
+            raise Refused(f"{who}: provider {mutant['provider']}: one of {', '.join(INSTANCES)}")
+        if mutant["name"] in names:
+            raise Refused(f"{who}: the name is there twice")
+        if not mutant["cases"]:
+            raise Refused(f"{who}: cases is empty")
+        try:
+            re.compile(mutant["pattern"])
+        except re.error as error:
+            raise Refused(f"{who}: pattern: {error}") from None
+        names.add(mutant["name"])
+    if not mutants:
+        raise Refused(f"{path}: no [[mutant]]")
+    return mutants
+
+
+def region(text, mutant):
+    """Begin and end of the part of the file in which the pattern is sought."""
+    function = mutant.get("function")
+    if function is None:
+        return 0, len(text)
+    found = text.count(function)
+    if found != 1:
+        raise Refused(f"mutant {mutant['name']}: the function \"{function}\" is {found} times in "
+                      f"{mutant['file']}, and once is expected")
+    begin = text.index(function)
+    end = re.compile(r"^\}", re.MULTILINE).search(text, begin)
+    return begin, end.start() if end else len(text)
+
+
+def mutate(text, mutant):
+    """The text with the mutant's one change."""
+    begin, end = region(text, mutant)
+    pattern = re.compile(mutant["pattern"])
+    found = len(pattern.findall(text[begin:end]))
+    if found != 1:
+        where = f" in \"{mutant['function']}\"" if "function" in mutant else ""
+        raise Refused(f"mutant {mutant['name']}: the pattern matches {found} times{where} of "
+                      f"{mutant['file']}, and once is expected; remedy: see what this version of "
+                      "the source has there, and change the table")
+    changed = pattern.sub(mutant["replacement"], text[begin:end])
+    if changed == text[begin:end]:
+        raise Refused(f"mutant {mutant['name']}: the replacement changes nothing")
+    return text[:begin] + changed + text[end:]
+
+
+def mirror(source, to, texts):
+    """The folder once more: files of `texts` (path below it: text) written, all else linked."""
+    to.mkdir(parents=True, exist_ok=True)
+    inside = {}
+    for path, text in texts.items():
+        head, _, rest = path.partition("/")
+        inside.setdefault(head, {})[rest] = text
+    for entry in sorted(source.iterdir()):
+        place = to / entry.name
+        parts = inside.get(entry.name)
+        if parts is None:
+            if not place.is_symlink():
+                place.symlink_to(entry.resolve())
+            continue
+        if place.is_symlink():
+            place.unlink()
+        if "" not in parts:
+            mirror(entry, place, parts)
+        elif not place.exists() or place.read_text(encoding="utf-8") != parts[""]:
+            place.write_text(parts[""], encoding="utf-8")  # only then is it compiled again
+
+
+def said(command, log, environment=None):
+    """Its exit code and standard output; both streams go to the log."""
+    with open(log, "a", encoding="utf-8") as file:
+        print("$", *command, file=file, flush=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, text=True, check=False,
+                              env=environment)
+        file.write(done.stdout)
+    return done.returncode, done.stdout
+
+
+class Bench:
+    """A build folder, and what is compiled and judged in it."""
+
+    def __init__(self, options, mutants):
+        self.options = options
+        self.texts = {}
+        for mutant in mutants:
+            path = options.sources / mutant["file"]
+            try:
+                self.texts[mutant["file"]] = path.read_text(encoding="utf-8")
+            except OSError as error:
+                raise Refused(f"mutant {mutant['name']}: {path}: {error.strerror}; remedy: "
+                              "ci/setup.sh --providers") from None
+        options.build.mkdir(parents=True, exist_ok=True)
+        self.log = options.build / "source_mutants.log"
+        self.log.write_text("", encoding="utf-8")
+
+    def build(self, provider, instances, texts):
+        """The provider's library of these instances, of the source with these texts."""
+        build = self.options.build
+        mirror(self.options.sources, build / "foreign", {**self.texts, **texts})
+        for command in (
+                ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja",
+                 "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DPLUMBLINE_CUDA=OFF",
+                 "-DPLUMBLINE_TESTS=OFF", f"-DPLUMBLINE_FOREIGN_SOURCES={build / 'foreign'}",
+                 f"-D{INSTANCES[provider]}={';'.join(instances)}"],
+                ["cmake", "--build", str(build), "-j", str(self.options.jobs), "--target",
+                 f"plumbline_{provider}"]):
+            code, _ = said(command, self.log)
+            if code != 0:
+                raise NotBuilt(f"`{' '.join(command[:2])}` exits with {code}: see {self.log}")
+        return build / "lib" / "plumbline" / f"plumbline_compiled_{provider}.so"
+
+    def run(self, provider, library, groups):
+        """Exit code and outcomes of these groups of the provider's suite."""
+        command = [str(self.options.plumbline), "run",
+                   str(TESTS / f"source_mutants_{provider}.toml"), "--no-default-provider",
+                   "--provider", str(library), "--no-store", "-q", "--timeout", "600",
+                   "--format", "json", "-j", str(self.options.jobs)]
+        for group in groups:
+            command += ["--match", f"source_mutants/{group}/*"]
+        code, output = said(command, self.log)
+        try:
+            outcomes = json.loads(output)["data"]["outcomes"]
+        except (ValueError, KeyError, TypeError):
+            raise NotBuilt(f"`plumbline run` exits with {code} and no outcomes: see "
+                           f"{self.log}") from None
+        return code, outcomes
+
+
+def fails(outcomes):
+    """Cases that the judge fails. One that ran out of time shows no bug."""
+    return [case for case in outcomes
+            if case["verdict"] == "fail" and case.get("status") != "timeout"]
+
+
+def of_worst(failed):
+    """Rule and cause named for the case that is furthest beyond its limit."""
+    worst = max(failed, key=lambda case: case.get("percent_of_limit") or 0)
+    if worst.get("status", "ok") != "ok":
+        return worst["status"], (worst.get("reason") or "").split("\n")[0]
+    rule = worst.get("nearest_statistic") or ""
+    faults = worst.get("faults") or {}
+    counted = [f"{faults[name]} {name}" for name in ("nan", "inf", "unwritten", "out_of_range",
+                                                    "fence_bytes") if faults.get(name)]
+    if not worst.get("repeat_equal", True):
+        counted.append("two runs differ")
+    rule = ", ".join(counted) or rule
+    cause = worst.get("cause") or (worst.get("location") or {}).get("description") or ""
+    return rule, cause
+
+
+def judge(bench, mutant):
+    """(what came of it, rule, cause)."""
+    text = mutate(bench.texts[mutant["file"]], mutant)
+    try:
+        library = bench.build(mutant["provider"], [mutant["instance"]], {mutant["file"]: text})
+        code, outcomes = bench.run(mutant["provider"], library, mutant["cases"])
+    except NotBuilt as error:
+        return "not judged", "", str(error)
+    failed = fails(outcomes)
+    if code == 1 and failed:
+        return f"caught ({len(failed)} of {len(outcomes)})", *of_worst(failed)
+    if code != 0:
+        return "not judged", "", f"`plumbline run` exits with {code}: see {bench.log}"
+    return "MISSED", "", ""
+
+
+def unchanged(bench, provider, mutants):
+    """The unchanged source in all instances that its mutants need: all of it has to pass."""
+    instances = sorted({mutant["instance"] for mutant in mutants})
+    groups = sorted({group for mutant in mutants for group in mutant["cases"]})
+    library = bench.build(provider, instances, {})
+    code, outcomes = bench.run(provider, library, groups)
+    of_group = {case["group"] for case in outcomes if case.get("status") == "ok"}
+    lacking = [group for group in groups if group not in of_group]
+    if code != 0 or lacking:
+        what = "; ".join(f"{case['case']}: {case['verdict']}" for case in outcomes
+                         if case["verdict"] == "fail" or case.get("status") != "ok")
+        raise NotBuilt(f"the unchanged source of {provider} does not pass (`plumbline run` exits "
+                       f"with {code}): {what or 'no case ran of ' + ', '.join(lacking)}; see "
+                       f"{bench.log}")
+    return len(outcomes)
+
+
+def table(rows):
+    """Rows of text in columns; the last one as long as it is."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return "\n".join("  ".join([cell.ljust(width) for cell, width in zip(row, widths)] +
+                               [row[-1]]).rstrip() for row in rows)
+
+
+class Progress:
+    """A line on stderr before each step, with how long the rest may take."""
+
+    def __init__(self, steps):
+        self.steps, self.done, self.begin = steps, 0, time.monotonic()
+
+    def step(self, what):
+        spent = time.monotonic() - self.begin
+        rest = ""
+        if self.done:
+            minutes = spent / self.done * (self.steps - self.done) / 60
+            rest = f", about {minutes:.0f} min left"
+        self.done += 1
+        print(f"[{self.done}/{self.steps}] {what}{rest}", file=sys.stderr, flush=True)
+
+
+def chosen_of(mutants, only):
+    unknown = sorted(set(only) - {mutant["name"] for mutant in mutants})
+    if unknown:
+        raise Refused(f"--only: no mutant {', '.join(unknown)} (see --list)")
+    return [mutant for mutant in mutants if not only or mutant["name"] in only]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME",
+                        help="this mutant alone; repeat for more")
+    parser.add_argument("--list", action="store_true", help="print the mutants and end")
+    parser.add_argument("--plumbline", type=pathlib.Path, metavar="PATH",
+                        default=ROOT / "build" / "dev" / "bin" / "plumbline",
+                        help="the program that judges (default: build/dev/bin/plumbline)")
+    parser.add_argument("--sources", type=pathlib.Path, default=ROOT / ".providers", metavar="DIR",
+                        help="what ci/setup.sh --providers brought (default: .providers)")
+    parser.add_argument("--build", type=pathlib.Path, metavar="DIR",
+                        default=ROOT / "build" / "source_mutants",
+                        help="build folder (default: build/source_mutants)")
+    parser.add_argument("--table", type=pathlib.Path, default=TESTS / "source_mutants.toml",
+                        metavar="FILE", help="mutants (default: tests/compiled/"
+                        "source_mutants.toml)")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), metavar="N",
+                        help="compilers and cases at once (default: one a processor)")
+    return parser.parse_args()
+
+
+def checked(options):
+    """Paths made absolute, and mutants that fit the sources; else Refused."""
+    mutants = chosen_of(read_table(options.table), options.only)
+    for name in ("build", "sources", "plumbline"):
+        setattr(options, name, pathlib.Path(os.path.abspath(getattr(options, name))))
+    if options.jobs < 1:
+        raise Refused("--jobs: 1 or more")
+    if options.list:
+        return mutants, None
+    if not os.access(options.plumbline, os.X_OK) or options.plumbline.is_dir():
+        raise Refused(f"--plumbline: {options.plumbline} is no program; remedy: build it, or name "
+                      "another")
+    if options.build.exists() and not options.build.is_dir():
+        raise Refused(f"--build: {options.build} is no folder")
+    bench = Bench(options, mutants)
+    for mutant in mutants:  # before the first of them is compiled
+        mutate(bench.texts[mutant["file"]], mutant)
+    return mutants, bench
+
+
+def main():
+    options = arguments()
+    try:
+        mutants, bench = checked(options)
+    except Refused as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 2
+    if bench is None:
+        print(table([("mutant", "provider", "instance", "bug")] +
+                    [(mutant["name"], mutant["provider"], mutant["instance"], mutant["bug"])
+                     for mutant in mutants]))
+        return 0
+    providers = list(dict.fromkeys(mutant["provider"] for mutant in mutants))
+    progress, rows, caught = Progress(len(mutants) + len(providers)), [], 0
+    for provider in providers:
+        of_provider = [mutant for mutant in mutants if mutant["provider"] == provider]
+        progress.step(f"{provider}, unchanged")
+        begin = time.monotonic()
+        try:
+            cases = unchanged(bench, provider, of_provider)
+        except NotBuilt as error:
+            print(f"{PROGRAM}: {error}", file=sys.stderr)
+            return 1
+        rows.append((f"({provider}, unchanged)", f"passes ({cases} of {cases})", "",
+                     f"{time.monotonic() - begin:.0f}", ""))
+        for mutant in of_provider:
+            progress.step(mutant["name"])
+            begin = time.monotonic()
+            verdict, rule, cause = judge(bench, mutant)
+            caught += verdict.startswith("caught")
+            rows.append((mutant["name"], verdict, rule, f"{time.monotonic() - begin:.0f}", cause))
+            print("      " + "; ".join(filter(None, rows[-1][1:3])), file=sys.stderr, flush=True)
+    print(table([("mutant", "verdict", "rule", "seconds", "cause named")] + rows))
+    print(f"{caught} of {len(mutants)} mutants caught")
+    return 0 if caught == len(mutants) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
