@@ -46,6 +46,12 @@ const Name& name_of(int code) {
   return std::end(names)[-1];
 }
 
+// What a launch did wrong shows where the host waits, too, as it does on a device.
+Error waited() {
+  const Error code = last_error(false);
+  return code == launch_failure ? code : success;
+}
+
 struct Stream {
   int priority = 0;
 };
@@ -135,7 +141,7 @@ Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
   *value = *found;
   return success;
 }
-Error cudaDeviceSynchronize() { return success; }
+Error cudaDeviceSynchronize() { return waited(); }
 Error cudaDeviceReset() { return success; }
 Error cudaDriverGetVersion(int* version) {
   *version = 13000;
@@ -166,7 +172,7 @@ Error cudaStreamDestroy(void* stream) {
   delete static_cast<Stream*>(stream);
   return success;
 }
-Error cudaStreamSynchronize(void*) { return success; }
+Error cudaStreamSynchronize(void*) { return waited(); }
 Error cudaStreamQuery(void*) { return success; }
 Error cudaStreamWaitEvent(void*, void*, unsigned) { return success; }
 Error cudaStreamIsCapturing(void*, int* capturing) {
@@ -191,7 +197,7 @@ Error cudaEventRecord(void* event, void*) {
   static_cast<Event*>(event)->at = std::chrono::steady_clock::now();
   return success;
 }
-Error cudaEventSynchronize(void*) { return success; }
+Error cudaEventSynchronize(void*) { return waited(); }
 Error cudaEventQuery(void*) { return success; }
 // Of the host's clock: what the emulation took.
 Error cudaEventElapsedTime(float* milliseconds, void* begin, void* end) {

@@ -44,6 +44,7 @@ const char* cudaGetErrorString(int);
 const char* cudaGetErrorName(int);
 int cudaGraphLaunch(void*, void*);
 int cudaSetDevice(int);
+int cudaDeviceSynchronize();
 }
 
 // Registered while it lives.

@@ -1,6 +1,5 @@
 // What people write: memory, a stream, events, a symbol, dynamic shared memory, tensor cores.
 #include <cuda_bf16.h>
-#include <mma.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -32,16 +31,16 @@ __global__ void sum(const int* values, int count, int* result) {
   if (threadIdx.x == 0) atomicAdd(result, partial[0]);
 }
 
-__global__ void dot(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c) {
-  using namespace nvcuda;
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> fa;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::col_major> fb;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
-  wmma::fill_fragment(fc, 0.0F);
-  wmma::load_matrix_sync(fa, a, 16);
-  wmma::load_matrix_sync(fb, b, 16);
-  wmma::mma_sync(fc, fa, fb, fc);
-  wmma::store_matrix_sync(c, fc, 16, wmma::mem_row_major);
+// 16 x 8 of A (16 x 16) and B (16 x 8) whose elements are all the same.
+__global__ void dot(const __nv_bfloat162* a, const __nv_bfloat162* b, float* c) {
+  const unsigned x = reinterpret_cast<const unsigned&>(a[threadIdx.x]);
+  const unsigned y = reinterpret_cast<const unsigned&>(b[threadIdx.x]);
+  float d[4] = {};
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, "
+      "{%5, %5}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x), "r"(y));
+  for (int i = 0; i < 4; ++i) c[4 * threadIdx.x + i] = d[i];
 }
 
 int main() {
@@ -71,20 +70,23 @@ int main() {
   if (milliseconds < 0) return 1;
   CHECK(cudaMemcpy(&total, result, sizeof total, cudaMemcpyDeviceToHost));
 
-  std::vector<__nv_bfloat16> a(256, __float2bfloat16(0.5F)), b(256, __float2bfloat16(3.0F));
-  std::vector<float> c(256);
-  __nv_bfloat16 *da = nullptr, *db = nullptr;
+  std::vector<__nv_bfloat162> a(32, __float2bfloat162_rn(0.5F)), b(32, __float2bfloat162_rn(3.0F));
+  std::vector<float> c(128);
+  __nv_bfloat162 *da = nullptr, *db = nullptr;
   float* dc = nullptr;
-  CHECK(cudaMalloc(&da, 512));
-  CHECK(cudaMalloc(&db, 512));
-  CHECK(cudaMalloc(&dc, 1024));
-  CHECK(cudaMemcpy(da, a.data(), 512, cudaMemcpyHostToDevice));
-  CHECK(cudaMemcpy(db, b.data(), 512, cudaMemcpyHostToDevice));
+  CHECK(cudaMalloc(&da, 128));
+  CHECK(cudaMalloc(&db, 128));
+  CHECK(cudaMalloc(&dc, 512));
+  CHECK(cudaMemcpy(da, a.data(), 128, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy(db, b.data(), 128, cudaMemcpyHostToDevice));
   dot<<<1, 32>>>(da, db, dc);
   CHECK(cudaDeviceSynchronize());
-  CHECK(cudaMemcpy(c.data(), dc, 1024, cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy(c.data(), dc, 512, cudaMemcpyDeviceToHost));
   for (const float one_of : c) {
-    if (one_of != c[0]) return 1;
+    if (one_of != c[0]) {
+      std::printf("%g and %g\n", one_of, c[0]);
+      return 1;
+    }
   }
   int major = 0, minor = 0;
   CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));

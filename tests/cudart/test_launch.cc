@@ -86,7 +86,9 @@ TEST(CudartLaunch, TouchesNothingThatWasNotAllocated) {
   EXPECT_EQ(launch_scale(kernel, out.data, in.data, 4), launch_failure);
   EXPECT_THAT(plumbline_cudart_last_failure(),
               AllOf(HasSubstr("scale"), HasSubstr("(scale.cu:12)"), HasSubstr("allocation")));
+  EXPECT_EQ(cudaDeviceSynchronize(), launch_failure) << "where the host waits";
   EXPECT_EQ(cudaGetLastError(), launch_failure);
+  EXPECT_EQ(cudaDeviceSynchronize(), success);
   // Memory of the host is the device's where it was said so.
   std::vector<float> host(256, 1.0F);
   EXPECT_EQ(launch_scale(kernel, out.data, host.data(), 4), launch_failure);
