@@ -165,7 +165,8 @@ class Bench:
         for command in (
                 ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja",
                  "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DPLUMBLINE_CUDA=OFF",
-                 "-DPLUMBLINE_TESTS=OFF", f"-DPLUMBLINE_FOREIGN_SOURCES={build / 'foreign'}",
+                 "-DPLUMBLINE_TESTS=OFF", "-DPLUMBLINE_COMPILED_AHEAD=OFF",
+                 f"-DPLUMBLINE_FOREIGN_SOURCES={build / 'foreign'}",
                  f"-D{INSTANCES[provider]}={';'.join(instances)}"],
                 ["cmake", "--build", str(build), "-j", str(self.options.jobs), "--target",
                  f"plumbline_{provider}"]):
@@ -182,7 +183,9 @@ class Bench:
                    "--format", "json", "-j", str(self.options.jobs)]
         for group in groups:
             command += ["--match", f"source_mutants/{group}/*"]
-        code, output = said(command, self.log)
+        # Few of a library's kernels are launched: those are compiled where they are.
+        cache = {"PLUMBLINE_PTX_CACHE": str(self.options.build / "ptx")}
+        code, output = said(command, self.log, os.environ | cache)
         try:
             outcomes = json.loads(output)["data"]["outcomes"]
         except (ValueError, KeyError, TypeError):
@@ -276,7 +279,7 @@ def chosen_of(mutants, only):
     return [mutant for mutant in mutants if not only or mutant["name"] in only]
 
 
-def arguments():
+def arguments(given):
     parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
@@ -295,7 +298,7 @@ def arguments():
                         "source_mutants.toml)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), metavar="N",
                         help="compilers and cases at once (default: one a processor)")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 def checked(options):
@@ -318,8 +321,8 @@ def checked(options):
     return mutants, bench
 
 
-def main():
-    options = arguments()
+def main(given=None):
+    options = arguments(given)
     try:
         mutants, bench = checked(options)
     except Refused as error:

@@ -1,8 +1,9 @@
 """ci/source_mutants.py without a compiler: its table, the exactly-once rule, the copy of a source
 and what it takes for caught. Only the standard library is needed."""
+import contextlib
+import io
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -148,29 +149,37 @@ class Verdict(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def said(self, *arguments):
-        return subprocess.run([sys.executable, ROOT / "ci/source_mutants.py", *arguments],
-                              text=True, capture_output=True, check=False)
+    def said(self, *given):
+        """Exit code, standard output and standard error."""
+        out, error = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            try:
+                code = source_mutants.main(given)
+            except SystemExit as ended:
+                code = ended.code
+        return code, out.getvalue(), error.getvalue()
 
     def test_help_has_examples(self):
-        done = self.said("--help")
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("--only last_key_dropped", done.stdout)
+        code, out, _ = self.said("--help")
+        self.assertEqual(code, 0)
+        self.assertIn("--only last_key_dropped", out)
 
     def test_list(self):
-        done = self.said("--list", "--only", "next_page")
-        self.assertEqual(done.returncode, 0)
-        self.assertEqual(len(done.stdout.splitlines()), 2)
+        code, out, _ = self.said("--list", "--only", "next_page")
+        self.assertEqual(code, 0)
+        self.assertEqual(len(out.splitlines()), 2)
 
     def test_wrong_command_lines(self):
-        for arguments, said in ((("--only", "nobody"), "no mutant nobody"),
-                                (("--plumbline", "/nowhere"), "/nowhere is no program"),
-                                (("--jobs", "0"), "--jobs: 1 or more"),
-                                (("--colour",), "--colour"),
-                                (("--table", "/nowhere.toml"), "/nowhere.toml")):
-            done = self.said(*arguments)
-            self.assertEqual(done.returncode, 2, arguments)
-            self.assertIn(said, done.stderr)
+        for given, said in ((("--only", "nobody"), "no mutant nobody"),
+                            (("--plumbline", "/nowhere"), "/nowhere is no program"),
+                            (("--jobs", "0"), "--jobs: 1 or more"),
+                            (("--colour",), "--colour"),
+                            (("--table", "/nowhere.toml"), "/nowhere.toml"),
+                            (("--plumbline", sys.executable, "--sources", "/nowhere"),
+                             "ci/setup.sh --providers")):
+            code, _, error = self.said(*given)
+            self.assertEqual(code, 2, given)
+            self.assertIn(said, error)
 
 
 if __name__ == "__main__":

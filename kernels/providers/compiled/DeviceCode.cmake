@@ -4,6 +4,9 @@
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
 # and the host's object, which carries it.
 set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
+# OFF is for ci/source_mutants.py: only the kernels that a case launches are compiled, in the case,
+# which is too late where it is timed or has a short time limit.
+option(PLUMBLINE_COMPILED_AHEAD "Compile kernels of others when their provider is built" ON)
 set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
   -Wno-unknown-cuda-version -O3 -std=c++20 -fPIC -fvisibility=hidden)
 # What nvcc means by --use_fast_math, which these projects build with: subnormals are zero, fma,
@@ -30,7 +33,10 @@ function(plumbline_device_object RESULT source)
   add_custom_command(OUTPUT ${base}.fatbin
     COMMAND plumbline_ptx_tool fatbin ${base}.ptx -o ${base}.fatbin
     DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM)
-  # Compiled here: in a case that is timed and has a time limit it would be too late.
+  set(ahead ${base}.compiled)
+  if(NOT PLUMBLINE_COMPILED_AHEAD)
+    set(ahead "")
+  endif()
   add_custom_command(OUTPUT ${base}.compiled
     COMMAND plumbline_ptx_tool compile ${base}.ptx
       -o ${CMAKE_BINARY_DIR}/lib/plumbline/emulated/compiled
@@ -39,7 +45,7 @@ function(plumbline_device_object RESULT source)
   add_custom_command(OUTPUT ${base}.o
     COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} --cuda-host-only -c -march=x86-64-v3
       -Xclang -fcuda-include-gpubinary -Xclang ${base}.fatbin -o ${base}.o ${source}
-    DEPENDS ${source} ${base}.fatbin ${base}.compiled VERBATIM
+    DEPENDS ${source} ${base}.fatbin ${ahead} VERBATIM
     COMMENT "Host code of ${source}")
   set_property(GLOBAL APPEND PROPERTY PLUMBLINE_COMPILED_PTX ${base}.ptx)
   set(${RESULT} ${base}.o PARENT_SCOPE)

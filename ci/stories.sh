@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The five stories on the systems they happened in, reduced, without a GPU: FlashAttention-2,
+# FlashInfer and CUTLASS's fused attention from their own source, on the emulator, and Transformers.
+# Prints the figures of docs/stories.md. Their instances take clang ten minutes the first time; the
+# stories then take two minutes of one processor.
+#   ci/stories.sh [more options of `plumbline run`]
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+[[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,6p' "$0" | cut -c3-; exit 0; }
+ci/setup.sh
+ci/setup.sh --providers
+ci/setup.sh --python
+flash_attention="fwd_hdim64_bf16_causal;fwd_hdim64_bf16;fwd_split_hdim64_bf16"
+flashinfer="ragged_hdim64_bf16;ragged_hdim64_bf16_causal;paged_hdim64_bf16"
+flashinfer+=";paged_hdim64_bf16_causal;decode_hdim64_bf16;ragged_hdim64_fp16_causal"
+flashinfer+=";decode_hdim128_fp16;paged_hdim128_fp16"
+cmake --preset "$preset" -DPLUMBLINE_FLASH_ATTENTION_FILES="$flash_attention" \
+  -DPLUMBLINE_FLASHINFER_INSTANCES="$flashinfer" >/dev/null
+cmake --build --preset "$preset" --target programs plumbline_flash_attention plumbline_flashinfer \
+  plumbline_cutlass
+mkdir -p out
+code=0
+"$plumbline" run cases/stories/compiled/*.toml --tier pr --db out/stories.db \
+  --provider compiled_flash_attention --provider compiled_flashinfer --provider compiled_cutlass \
+  --provider transformers "$@" || code=$?
+echo
+"$plumbline" query --db out/stories.db "
+  SELECT suite, kernel, dtype, seq_kv, k_scale, max_abs, mean_abs,
+    100 * outside_allclose_1e3 AS outside_1e3_percent,
+    100 * outside_allclose_1e2 AS outside_1e2_percent, percent_of_limit, status
+  FROM v_latest WHERE suite LIKE 's2%' OR suite LIKE 's5%'
+  ORDER BY suite, kernel, dtype, seq_kv, mask, k_scale"
+echo
+"$plumbline" query --db out/stories.db "
+  SELECT suite, name, max_abs, mean_abs, max_rel, mean_rel, max_sigma, heads_bit_equal, heads,
+    rms_a, rms_b
+  FROM v_diffs WHERE run_id = (SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)
+  ORDER BY suite, name"
+exit "$code"
