@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t shared_alignment = 128;
 constexpr std::size_t fence_bytes = 128;  // before and after shared memory
 constexpr int fence_value = 0xA5;
+// Spreads what the lanes of a warp have at the same depth of their stacks over a page. Our kernels
+// took 8 % longer without (Xeon of the Sapphire Rapids kind, 2026-11-25).
+constexpr std::size_t stagger = 4096 / warp_size;
 // a NaN in every floating-point format, also of two bytes or one
 constexpr int poison_value = 0xFF;
 
@@ -35,7 +38,7 @@ void allow(const std::byte*, std::size_t) {}
 
 }  // namespace
 
-constinit thread_local const ThreadContext* current = nullptr;
+constinit thread_local ThreadContext* current = nullptr;
 
 std::string Block::run(const Grid& grid, std::uint64_t number) {
   start(grid, number);
@@ -50,11 +53,15 @@ std::string Block::run(const Grid& grid, std::uint64_t number) {
 
 void Block::start(const Grid& grid, std::uint64_t number) {
   grid_ = &grid;
+  schedule_ = grid.options.schedule;
   context_.dimensions = grid.threads;
   context_.grid = grid.blocks;
   context_.index.x = static_cast<unsigned>(number % grid.blocks.x);
   context_.index.y = static_cast<unsigned>(number / grid.blocks.x % grid.blocks.y);
   context_.index.z = static_cast<unsigned>(number / grid.blocks.x / grid.blocks.y);
+  context_.shared_bytes = grid.shared_bytes;
+  context_.fault = grid.options.fault;
+  context_.switching = grid.options.switching;
   std::string().swap(failure_);
   finished_ = 0;
   barrier_arrived_ = 0;
@@ -78,7 +85,8 @@ void Block::start_threads() {
   if (stack_bytes != stack_bytes_) lanes_.clear();
   stack_bytes_ = stack_bytes;
   lanes_.reserve(max_threads);
-  while (lanes_.size() < thread_count_) lanes_.emplace_back(stack_bytes);
+  while (lanes_.size() < thread_count_)
+    lanes_.emplace_back(stack_bytes, lanes_.size() % warp_size * stagger);
   warps_.resize((thread_count_ + warp_size - 1) / warp_size);
   ready_warps_ = 0;
   for (unsigned w = 0; w < warps_.size(); ++w) {
@@ -91,6 +99,7 @@ void Block::start_threads() {
   for (unsigned thread = 0; thread < thread_count_; ++thread) {
     Lane& lane = lanes_[thread];
     lane.owner = this;
+    lane.exchange = &warps_[thread / warp_size];
     lane.block = &context_;
     lane.index = {thread % size.x, thread / size.x % size.y, thread / size.x / size.y};
     lane.warp = thread / warp_size;
@@ -129,7 +138,7 @@ void Block::finish(Lane& lane) {
   }
   if (block_barrier_is_complete()) release_block_barrier();
   Lane* const next = choose();
-  if (next == nullptr) fail(describe_stuck());
+  if (next == nullptr) fail_stuck();
   current = next;
   lane.fiber.switch_to(next->fiber, grid_->options.switching, true);
   __builtin_unreachable();
@@ -141,7 +150,7 @@ Lane* Block::choose_random() {
     random_state_ ^= random_state_ >> 7U;
     random_state_ ^= random_state_ << 17U;
     auto skip =
-        static_cast<unsigned>((random_state_ >> 32U) % static_cast<unsigned>(std::popcount(set)));
+        static_cast<unsigned>(random_state_ >> 32U) % static_cast<unsigned>(std::popcount(set));
     while (skip-- > 0) set &= set - 1;
     return static_cast<unsigned>(std::countr_zero(set));
   };
@@ -156,6 +165,8 @@ void Block::fail(std::string what) {
   self().fiber.switch_to(outside_, grid_->options.switching, true);
   __builtin_unreachable();
 }
+
+void Block::fail_stuck() { fail(describe_stuck()); }
 
 bool Block::watch(Call call, const Where& where) {
   const auto same = [&](const Visit& visit) {

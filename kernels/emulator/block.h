@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "kernels/emulator/collectives.h"
 #include "kernels/emulator/fiber.h"
 #include "kernels/emulator/launch.h"
 #include "kernels/emulator/thread.h"
 
 namespace plumbline::emulator {
 
-inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned max_threads = 1024;
-inline constexpr unsigned full_mask = 0xffffffffU;
 
 // What every block of a launch has in common.
 struct Grid {
@@ -45,11 +44,9 @@ struct AsyncCopy {
 class Block;
 
 struct Lane : ThreadContext {
-  explicit Lane(std::size_t stack_bytes) : fiber(stack_bytes) {}
+  Lane(std::size_t stack_bytes, std::size_t stagger) { fiber = Fiber(stack_bytes, stagger); }
   Block* owner = nullptr;
-  Fiber fiber;
   unsigned warp = 0;
-  unsigned lane = 0;  // within the warp
   Wait wait;
   std::vector<AsyncCopy> copies;        // not landed, oldest first
   std::vector<std::size_t> group_ends;  // of committed groups, as counts of copies
@@ -65,7 +62,7 @@ struct Gathering {
   unsigned arrived;
 };
 
-struct Warp {
+struct Warp : Exchange {
   unsigned lanes = 0;  // that exist; masks all
   unsigned ready = 0;  // can run, or runs
   // Can run, and wait in converge() until `ready` is empty; then all of them are ready.
@@ -73,13 +70,6 @@ struct Warp {
   unsigned finished = 0;
   unsigned gatherings = 0;
   std::array<Gathering, warp_size> gathering;
-  // What lanes bring to a collective (in, from; a, b, c) and take from it (out; d). Results are
-  // written when all have arrived, hence have taken those before, and only for lanes that take
-  // part.
-  std::array<std::uint64_t, warp_size> in, out;
-  std::array<std::uint8_t, warp_size> from;
-  alignas(64) std::array<std::uint32_t, warp_size * 4> a, c, d;
-  alignas(64) std::array<std::uint32_t, warp_size * 2> b;
 };
 
 struct NamedBarrier {
@@ -106,7 +96,7 @@ class Block {
   // For what threads call (collectives.cc, barriers.cc, async_copy.cc). The running lane is self().
   static Lane& self();
   static Block& of(const Lane& lane);
-  Warp& warp_of(const Lane& lane) { return warps_[lane.warp]; }
+  static Warp& warp_of(const Lane& lane) { return static_cast<Warp&>(*lane.exchange); }
   [[nodiscard]] Arch arch() const { return grid_->options.arch; }
   [[nodiscard]] BarrierMatch barriers() const { return grid_->options.barriers; }
   [[nodiscard]] Lanes lanes() const { return grid_->options.lanes; }
@@ -116,9 +106,14 @@ class Block {
   void converge(Lane& lane);
   // Lets the schedule choose again among all that can run.
   void yield(Lane& lane);
-  [[nodiscard]] bool random_order() const { return grid_->options.schedule == Schedule::random; }
+  // The same two but for the switch: they answer the lane that goes on, nullptr where that is this
+  // one.
+  Lane* next_without(Lane& lane);
+  Lane* next_with(const Lane& lane);
+  [[nodiscard]] bool random_order() const { return schedule_ == Schedule::random; }
   // Ends the block; the running lane never goes on.
   [[noreturn]] void fail(std::string what);
+  [[noreturn]] void fail_stuck();  // because no lane can run
   // Ends it for what the running lane did: "warp 0 lane 3, ldmatrix_x4 at kernel.cuh:12: ..."
   [[noreturn]] void fail_at(Call call, const Where& where, std::string what);
   // Notes the site; true if the launch leaves it out.
@@ -143,6 +138,7 @@ class Block {
   void release_block_barrier();
   Lane* choose();
   Lane* choose_random();
+  Lane* choose_beside(Lane& lane);
   bool watch(Call call, const Where& where);
   // diagnosis.cc
   [[nodiscard]] std::string describe_stuck() const;
@@ -151,6 +147,7 @@ class Block {
   [[nodiscard]] std::string prefix() const;
 
   const Grid* grid_ = nullptr;
+  Schedule schedule_{};
   BlockContext context_;
   Fiber outside_;  // the OS thread while fibers run
   std::vector<Lane> lanes_;
@@ -171,13 +168,13 @@ class Block {
   std::size_t stack_bytes_ = 0;
 };
 
-inline Lane& Block::self() { return *const_cast<Lane*>(static_cast<const Lane*>(current)); }
+inline Lane& Block::self() { return *static_cast<Lane*>(current); }
 inline Block& Block::of(const Lane& lane) { return *lane.owner; }
 
 // nullptr: nobody can run.
 inline Lane* Block::choose() {
   if (ready_warps_ == 0) return nullptr;
-  switch (grid_->options.schedule) {
+  switch (schedule_) {
     case Schedule::in_order: {
       const auto w = static_cast<unsigned>(std::countr_zero(ready_warps_));
       return &lanes_[w * warp_size + static_cast<unsigned>(std::countr_zero(warps_[w].ready))];
@@ -192,6 +189,21 @@ inline Lane* Block::choose() {
   return nullptr;
 }
 
+// The neighbour of a lane, which cannot run, where choose() would answer it; otherwise nullptr. A
+// processor that predicts these branches goes on before it knows which lanes are ready.
+inline Lane* Block::choose_beside(Lane& lane) {
+  const unsigned bit = 1U << lane.lane, ready = warp_of(lane).ready;
+  if (schedule_ == Schedule::in_order) {
+    const bool first_warp = (ready_warps_ & -ready_warps_) == 1U << lane.warp;
+    return first_warp && (ready & -ready & bit << 1U) != 0 ? &lane + 1 : nullptr;
+  }
+  if (schedule_ == Schedule::reversed) {
+    const bool last_warp = ready_warps_ >> lane.warp == 1;
+    return last_warp && ready < bit && (ready & bit >> 1U) != 0 ? &lane - 1 : nullptr;
+  }
+  return nullptr;
+}
+
 inline void Block::no_longer_ready(unsigned warp, unsigned lanes) {
   Warp& state = warps_[warp];
   state.ready &= ~lanes;
@@ -201,25 +213,26 @@ inline void Block::no_longer_ready(unsigned warp, unsigned lanes) {
   if (state.ready == 0) ready_warps_ &= ~(1U << warp);
 }
 
-inline void Block::suspend(Lane& lane) {
+inline Lane* Block::next_without(Lane& lane) {
   no_longer_ready(lane.warp, 1U << lane.lane);
+  if (Lane* const beside = choose_beside(lane)) [[likely]]
+    return beside;
   Lane* const next = choose();
-  if (next == nullptr) fail(describe_stuck());
-  if (next == &lane) return;  // converging, and the only one
-  current = next;
-  lane.fiber.switch_to(next->fiber, grid_->options.switching);
+  if (next == nullptr) fail_stuck();
+  return next == &lane ? nullptr : next;  // converging, and the only one
 }
+
+inline Lane* Block::next_with(const Lane& lane) {
+  Lane* const next = choose();
+  return next == &lane ? nullptr : next;
+}
+
+inline void Block::suspend(Lane& lane) { go_on_with(next_without(lane)); }
+inline void Block::yield(Lane& lane) { go_on_with(next_with(lane)); }
 
 inline void Block::converge(Lane& lane) {
   warps_[lane.warp].converging |= 1U << lane.lane;
   suspend(lane);
-}
-
-inline void Block::yield(Lane& lane) {
-  Lane* const next = choose();
-  if (next == &lane) return;
-  current = next;
-  lane.fiber.switch_to(next->fiber, grid_->options.switching);
 }
 
 inline void Block::wake(unsigned warp, unsigned lanes) {

@@ -23,6 +23,8 @@ std::string describe(const Gathering& gathering) {
 }
 
 Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, const Where& where) {
+  if (call >= Call::mma_f16 && !supports(block.arch(), instruction(call)))
+    block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
   for (unsigned i = 0; i < warp.gatherings; ++i) {
     Gathering& gathering = warp.gathering[i];
     if (gathering.mask != mask) continue;
@@ -34,99 +36,6 @@ Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, cons
   }
   warp.gathering[warp.gatherings] = {call, where, mask, 0};
   return warp.gathering[warp.gatherings++];
-}
-
-// `bring` stores the lane's part; `work` runs once, when all lanes of the mask have brought theirs.
-template <class Bring, class Work>
-void together(Call call, unsigned mask, const Where& where, const Bring& bring, const Work& work) {
-  Lane& lane = Block::self();
-  Block& block = Block::of(lane);
-  Warp& warp = block.warp_of(lane);
-  const unsigned bit = 1U << lane.lane;
-  if ((mask & bit) == 0)
-    block.fail_at(call, where,
-                  fmt::format("the mask {:#010x} leaves out the lane that calls", mask));
-  bring(warp, lane.lane);
-  Gathering& gathering = gathering_of(block, warp, call, mask, where);
-  gathering.arrived |= bit;
-  if (gathering.arrived != mask) {
-    lane.wait = {call, where, mask};
-    block.suspend(lane);
-    return;
-  }
-  gathering = warp.gathering[--warp.gatherings];
-  work(block, warp);
-  block.wake(lane.warp, mask);
-  if (block.random_order()) block.yield(lane);
-}
-
-// The lane that `lane` reads from, as the PTX ISA has it for shfl.sync; itself where that lies
-// outside of its segment.
-unsigned source_lane(Call call, unsigned lane, unsigned operand, unsigned width) {
-  const unsigned segment = lane & ~(width - 1);
-  const unsigned last = segment | (width - 1);
-  unsigned from = lane;
-  bool within = false;
-  switch (call) {
-    case Call::shfl:
-      return segment | (operand & (width - 1));
-    case Call::shfl_up:
-      within = lane >= segment + operand;
-      from = lane - operand;
-      break;
-    case Call::shfl_down:
-      within = lane + operand <= last;
-      from = lane + operand;
-      break;
-    default:  // xor
-      from = lane ^ operand;
-      within = from <= last;
-      break;
-  }
-  return within ? from : lane;
-}
-
-constexpr MmaInstruction instruction(Call call) {
-  switch (call) {
-    case Call::mma_f16:
-      return {MmaFormat::f16, MmaAccumulator::f32, 16};
-    case Call::mma_f16_f16:
-      return {MmaFormat::f16, MmaAccumulator::f16, 16};
-    case Call::mma_bf16:
-      return {MmaFormat::bf16, MmaAccumulator::f32, 16};
-    case Call::mma_tf32:
-      return {MmaFormat::tf32, MmaAccumulator::f32, 8};
-    case Call::mma_e4m3:
-      return {MmaFormat::e4m3, MmaAccumulator::f32, 32};
-    case Call::mma_f16_k8:
-      return {MmaFormat::f16, MmaAccumulator::f32, 8};
-    case Call::mma_f16_f16_k8:
-      return {MmaFormat::f16, MmaAccumulator::f16, 8};
-    case Call::mma_bf16_k8:
-      return {MmaFormat::bf16, MmaAccumulator::f32, 8};
-    case Call::mma_tf32_k4:
-      return {MmaFormat::tf32, MmaAccumulator::f32, 4};
-    case Call::mma_e4m3_k16:
-      return {MmaFormat::e4m3, MmaAccumulator::f32, 16};
-    case Call::mma_e5m2_k16:
-      return {MmaFormat::e5m2, MmaAccumulator::f32, 16};
-    default:
-      return {MmaFormat::e5m2, MmaAccumulator::f32, 32};
-  }
-}
-
-// Words of a lane's registers: 1, 2 or 4, copied without a loop.
-void copy(std::uint32_t* to, const std::uint32_t* from, int words) {
-  switch (words) {
-    case 4:
-      std::memcpy(to, from, 4 * sizeof *to);
-      return;
-    case 2:
-      std::memcpy(to, from, 2 * sizeof *to);
-      return;
-    default:
-      *to = *from;
-  }
 }
 
 // Of ldmatrix and stmatrix: how many 8 x 8 matrices, and whether registers hold columns.
@@ -141,12 +50,147 @@ Matrices matrices(Call call) {
 static_assert(static_cast<unsigned>(Call::stmatrix_x4_trans) ==
               static_cast<unsigned>(Call::ldmatrix_x1) + 11);
 
+using Words = std::uint32_t __attribute__((vector_size(16)));
+using Elements = std::uint16_t __attribute__((vector_size(16)));
+
+// Of 8 rows of 8 elements.
+void transpose(Elements (&m)[8]) {
+  Elements pairs[8], quads[8];
+  for (int i = 0; i < 4; ++i) {
+    pairs[2 * i] = __builtin_shufflevector(m[i], m[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    pairs[2 * i + 1] = __builtin_shufflevector(m[i], m[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 4; ++i) {
+    quads[2 * i] = __builtin_shufflevector(pairs[i], pairs[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    quads[2 * i + 1] = __builtin_shufflevector(pairs[i], pairs[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 4; ++i) {
+    m[2 * i] = __builtin_shufflevector(quads[i], quads[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+    m[2 * i + 1] = __builtin_shufflevector(quads[i], quads[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+  }
+}
+
+void load_matrices(Call call, Exchange& exchange) {
+  const auto [n, transposed] = matrices(call);
+  Elements matrix[4][8] = {};
+  for (unsigned i = 0; i < n; ++i) {
+    for (unsigned j = 0; j < 8; ++j)
+      std::memcpy(&matrix[i][j], reinterpret_cast<const void*>(exchange.in[8 * i + j]),
+                  sizeof matrix[i][j]);
+    if (transposed) transpose(matrix[i]);
+  }
+  for (unsigned j = 0; j < 8; ++j) {
+    Words row[4];
+    for (unsigned i = 0; i < 4; ++i) row[i] = std::bit_cast<Words>(matrix[i][j]);
+    const Words low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5),
+                high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7),
+                low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
+                high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    const Words of_lanes[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                               __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                               __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                               __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+    std::memcpy(&exchange.d[16 * j], of_lanes, sizeof of_lanes);
+  }
+}
+
+void store_matrices(Call call, const Exchange& exchange) {
+  const auto [n, transposed] = matrices(call);
+  for (unsigned i = 0; i < n; ++i) {
+    std::uint16_t matrix[8][8];
+    for (unsigned l = 0; l < warp_size; ++l) {
+      const unsigned major = l / 4, minor = 2 * (l % 4);
+      const std::uint32_t both = exchange.a[4 * l + i];
+      (transposed ? matrix[minor][major] : matrix[major][minor]) = static_cast<std::uint16_t>(both);
+      (transposed ? matrix[minor + 1][major] : matrix[major][minor + 1]) =
+          static_cast<std::uint16_t>(both >> 16U);
+    }
+    for (unsigned j = 0; j < 8; ++j)
+      std::memcpy(reinterpret_cast<void*>(exchange.in[8 * i + j]), matrix[j], sizeof matrix[j]);
+  }
+}
+
+void multiply(const Block& block, Call call, Exchange& exchange) {
+  std::uint32_t *const a = exchange.a.data(), *const b = exchange.b.data(),
+                       *const c = exchange.c.data(), *const d = exchange.d.data();
+  const Fault* const fault = block.fault();
+  if (fault != nullptr &&
+      fault->computes(Block::self().notes, block.arch(), instruction(call), a, b, c, d))
+    return;
+  mma_sync(block.arch(), instruction(call), a, b, c, d);
+}
+
+void vote(unsigned mask, Exchange& exchange) {
+  unsigned votes = 0;
+  for (unsigned i = 0; i < warp_size; ++i) votes |= (exchange.in[i] != 0 ? 1U : 0U) << i;
+  for (unsigned i = 0; i < warp_size; ++i) {
+    if ((mask >> i & 1U) != 0) exchange.out[i] = votes & mask;
+  }
+}
+
+template <class Result>
+void for_lanes(unsigned mask, Exchange& exchange, const Result& result) {
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(rest));
+    exchange.out[i] = result(i);
+  }
+}
+
+// What all lanes of the mask have come for. Apart, so that arrive() has little to save.
+__attribute__((noinline)) void work(const Block& block, Call call, unsigned mask,
+                                    Exchange& exchange) {
+  if (call >= Call::mma_f16) return multiply(block, call, exchange);
+  if (call >= Call::stmatrix_x1) return store_matrices(call, exchange);
+  if (call >= Call::ldmatrix_x1) return load_matrices(call, exchange);
+  switch (call) {
+    case Call::shfl:
+    case Call::shfl_up:
+    case Call::shfl_down:
+    case Call::shfl_xor:
+      return for_lanes(mask, exchange, [&](unsigned i) { return exchange.in[exchange.from[i]]; });
+    case Call::ballot:
+    case Call::any:
+    case Call::all:
+      return vote(mask, exchange);
+    case Call::match:
+    case Call::redux:
+      return for_lanes(mask, exchange,
+                       [&](unsigned i) { return exchange.combined(exchange.in.data(), mask, i); });
+    default:  // syncwarp
+      return;
+  }
+}
+
 }  // namespace
+
+ThreadContext* arrive(Call call, unsigned mask, Where where) {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  Warp& warp = Block::warp_of(lane);
+  const unsigned bit = 1U << lane.lane;
+  if ((mask & bit) == 0)
+    block.fail_at(call, where,
+                  fmt::format("the mask {:#010x} leaves out the lane that calls", mask));
+  Gathering& first = warp.gathering[0];
+  const bool alike = warp.gatherings != 0 && first.mask == mask && first.call == call &&
+                     std::bit_cast<const void*>(first.where) == std::bit_cast<const void*>(where);
+  Gathering& gathering = alike ? first : gathering_of(block, warp, call, mask, where);
+  gathering.arrived |= bit;
+  if (gathering.arrived != mask) {
+    lane.wait.call = call;
+    lane.wait.where = where;
+    lane.wait.detail = mask;
+    return block.next_without(lane);
+  }
+  if (--warp.gatherings != 0) gathering = warp.gathering[warp.gatherings];
+  work(block, call, mask, warp);
+  block.wake(lane.warp, mask);
+  return block.random_order() ? block.next_with(lane) : nullptr;
+}
 
 void sync_warp(unsigned mask, Where where) {
   if (Block::of(Block::self()).skips(Call::syncwarp, where)) return;
-  together(
-      Call::syncwarp, mask, where, [](Warp&, unsigned) {}, [](Block&, Warp&) {});
+  together(Call::syncwarp, mask, where);
 }
 
 std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
@@ -164,48 +208,20 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
     block.fail_at(call, where,
                   fmt::format("reads lane {}, which the mask {:#010x} leaves out", from, mask));
   }
-  together(
-      call, mask, where,
-      [value, from](Warp& warp, unsigned at) {
-        warp.in[at] = value;
-        warp.from[at] = static_cast<std::uint8_t>(from);
-      },
-      [mask](Block&, Warp& warp) {
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-          const auto i = static_cast<unsigned>(std::countr_zero(rest));
-          warp.out[i] = warp.in[warp.from[i]];
-        }
-      });
-  return block.warp_of(lane).out[lane.lane];
+  return exchanged::shuffle(call, mask, value, from, where);
 }
 
 unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
-  Lane& lane = Block::self();
-  together(
-      call, mask, where,
-      [predicate](Warp& warp, unsigned at) { warp.in[at] = predicate ? 1U : 0U; },
-      [mask](Block&, Warp& warp) {
-        unsigned votes = 0;
-        for (unsigned i = 0; i < warp_size; ++i) votes |= (warp.in[i] != 0 ? 1U : 0U) << i;
-        for (unsigned i = 0; i < warp_size; ++i) {
-          if ((mask >> i & 1U) != 0) warp.out[i] = votes & mask;
-        }
-      });
-  return static_cast<unsigned>(Block::of(lane).warp_of(lane).out[lane.lane]);
+  return exchanged::ballot(call, mask, predicate, where);
 }
 
 std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined,
                       Where where) {
-  Lane& lane = Block::self();
-  together(
-      call, mask, where, [value](Warp& warp, unsigned at) { warp.in[at] = value; },
-      [mask, combined](Block&, Warp& warp) {
-        for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-          const auto i = static_cast<unsigned>(std::countr_zero(rest));
-          warp.out[i] = combined(warp.in.data(), mask, i);
-        }
-      });
-  return Block::of(lane).warp_of(lane).out[lane.lane];
+  const Lane& lane = Block::self();
+  lane.exchange->in[lane.lane] = value;
+  lane.exchange->combined = combined;
+  together(call, mask, where);
+  return lane.exchange->out[lane.lane];
 }
 
 void converge() {
@@ -214,8 +230,6 @@ void converge() {
   if (block.lanes() == Lanes::lockstep) block.converge(lane);
 }
 
-// Lane 8 i + r names row r of matrix i. Register i of lane l: row l / 4, columns 2 (l % 4) and the
-// next; with .trans: rows 2 (l % 4) and the next, column l / 4.
 void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
@@ -228,26 +242,7 @@ void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where) {
   }
   const unsigned count = matrices(call).count;
   if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
-  together(
-      call, full_mask, where,
-      [row](Warp& warp, unsigned at) { warp.in[at] = reinterpret_cast<std::uintptr_t>(row); },
-      [call](Block&, Warp& warp) {
-        const auto [n, transposed] = matrices(call);
-        for (unsigned i = 0; i < n; ++i) {
-          std::uint16_t matrix[8][8];
-          for (unsigned j = 0; j < 8; ++j)
-            std::memcpy(matrix[j], reinterpret_cast<const void*>(warp.in[8 * i + j]),
-                        sizeof matrix[j]);
-          for (unsigned l = 0; l < warp_size; ++l) {
-            const unsigned major = l / 4, minor = 2 * (l % 4);
-            const std::uint32_t low = transposed ? matrix[minor][major] : matrix[major][minor];
-            const std::uint32_t high =
-                transposed ? matrix[minor + 1][major] : matrix[major][minor + 1];
-            warp.d[4 * l + i] = low | high << 16U;
-          }
-        }
-      });
-  std::memcpy(r, &block.warp_of(lane).d[std::size_t{4} * lane.lane], count * sizeof *r);
+  exchanged::ldmatrix(call, r, count, row, where);
   if (fault != nullptr) fault->loaded(lane.notes, call, r);
 }
 
@@ -256,57 +251,22 @@ void stmatrix(Call call, const std::uint32_t* r, void* row, Where where) {
   Block& block = Block::of(lane);
   const unsigned count = matrices(call).count;
   if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
-  together(
-      call, full_mask, where,
-      [&](Warp& warp, unsigned at) {
-        warp.in[at] = reinterpret_cast<std::uintptr_t>(row);
-        std::memcpy(&warp.a[std::size_t{4} * at], r, count * sizeof *r);
-      },
-      [call](Block&, Warp& warp) {
-        const auto [n, transposed] = matrices(call);
-        for (unsigned i = 0; i < n; ++i) {
-          std::uint16_t matrix[8][8];
-          for (unsigned l = 0; l < warp_size; ++l) {
-            const unsigned major = l / 4, minor = 2 * (l % 4);
-            const std::uint32_t both = warp.a[4 * l + i];
-            (transposed ? matrix[minor][major] : matrix[major][minor]) =
-                static_cast<std::uint16_t>(both);
-            (transposed ? matrix[minor + 1][major] : matrix[major][minor + 1]) =
-                static_cast<std::uint16_t>(both >> 16U);
-          }
-          for (unsigned j = 0; j < 8; ++j)
-            std::memcpy(reinterpret_cast<void*>(warp.in[8 * i + j]), matrix[j], sizeof matrix[j]);
-        }
-      });
+  lane.exchange->in[lane.lane] = reinterpret_cast<std::uintptr_t>(row);
+  std::memcpy(&lane.exchange->a[std::size_t{4} * lane.lane], r, count * sizeof *r);
+  together(call, full_mask, where);
 }
 
 namespace {
 
-void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d,
-              Where where) {
-  Lane& lane = Block::self();
-  Block& block = Block::of(lane);
-  if (!supports(block.arch(), instruction(call)))
-    block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
+void mma_unchanged(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d,
+                   Where where) {
   const MmaRegisters words = registers(instruction(call));
-  together(
-      call, full_mask, where,
-      [&](Warp& warp, unsigned at) {
-        copy(warp.a.data() + static_cast<std::size_t>(words.a) * at, a, words.a);
-        copy(warp.b.data() + static_cast<std::size_t>(words.b) * at, b, words.b);
-        copy(warp.c.data() + static_cast<std::size_t>(words.c) * at, d, words.c);
-      },
-      [call](Block& of, Warp& warp) {
-        const Fault* const fault = of.fault();
-        if (fault != nullptr &&
-            fault->computes(Block::self().notes, of.arch(), instruction(call), warp.a.data(),
-                            warp.b.data(), warp.c.data(), warp.d.data())) {
-          return;
-        }
-        mma_sync(of.arch(), instruction(call), warp.a.data(), warp.b.data(), warp.c.data(),
-                 warp.d.data());
-      });
-  copy(d, block.warp_of(lane).d.data() + static_cast<std::size_t>(words.c) * lane.lane, words.c);
+  if (words.a == 4) {
+    return words.c == 4 ? exchanged::mma<MmaRegisters{4, 2, 4}>(call, a, b, d, where)
+                        : exchanged::mma<MmaRegisters{4, 2, 2}>(call, a, b, d, where);
+  }
+  return words.c == 4 ? exchanged::mma<MmaRegisters{2, 1, 4}>(call, a, b, d, where)
+                      : exchanged::mma<MmaRegisters{2, 1, 2}>(call, a, b, d, where);
 }
 
 // An mma.sync whose operands or arithmetic a fault changes.
@@ -318,7 +278,7 @@ void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::
   std::copy_n(a, own_a.size(), own_a.begin());
   std::copy_n(b, own_b.size(), own_b.begin());
   if (fault.multiply(lane.notes, call, own_a.data(), own_b.data(), d))
-    multiply(call, own_a.data(), own_b.data(), d, where);
+    mma_unchanged(call, own_a.data(), own_b.data(), d, where);
   fault.product(lane.notes, call, d);
 }
 
@@ -327,7 +287,7 @@ void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
   const Fault* const fault = Block::of(Block::self()).fault();
   if (fault != nullptr) return mma_with(*fault, call, a, b, d, where);
-  multiply(call, a, b, d, where);
+  mma_unchanged(call, a, b, d, where);
 }
 
 }  // namespace plumbline::emulator

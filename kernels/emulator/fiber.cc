@@ -59,7 +59,7 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
   if (switching == Switching::assembly) {
     // As a switch leaves a suspended fiber: where to go on, and above it what entry finds as its
     // return address (none), on a stack where rsp + 8 is then a multiple of 16.
-    auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes());
+    auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes() - stagger_);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);
     stack_pointer_ = top - 2;
@@ -69,7 +69,7 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
   if (!context_) context_ = std::make_unique<ucontext_t>();
   getcontext(context_.get());
   context_->uc_stack.ss_sp = stack_->bottom();
-  context_->uc_stack.ss_size = stack_->bytes();
+  context_->uc_stack.ss_size = stack_->bytes() - stagger_;
   context_->uc_link = nullptr;
   makecontext(context_.get(), entry, 0);
 }

@@ -40,10 +40,6 @@ enum class Lanes { independent, lockstep };
 // arrived.
 enum class BarrierMatch { place, id };
 
-// How fibers are switched. Elsewhere than on x86-64, and where built with
-// PLUMBLINE_EMULATOR_UCONTEXT, both mean ucontext.
-enum class Switching { assembly, ucontext };
-
 // A barrier or a wait in a kernel's source.
 struct SyncSite {
   std::string file;   // without folders: "prefill.cuh"

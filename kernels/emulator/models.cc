@@ -13,8 +13,6 @@ constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::
 constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_86", "sm_89",
                                                                    "sm_90", "sm_100"};
 
-bool is_fp8(MmaFormat format) { return format == MmaFormat::e4m3 || format == MmaFormat::e5m2; }
-
 enum class Operands { sixteen_bit, tf32, fp8 };
 Operands operands(MmaFormat format) {
   return format == MmaFormat::tf32 ? Operands::tf32

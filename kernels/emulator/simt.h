@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/emulator/collectives.h"
 #include "kernels/emulator/thread.h"
 
 #define __global__
@@ -25,11 +26,12 @@ namespace plumbline::emulator {
 
 // A shuffle moves bits: those of a type of 4 or 8 bytes.
 template <class T>
-T shuffle_bits(Call call, unsigned mask, T value, int operand, int width, Where where) {
+__forceinline__ T shuffle_bits(Call call, unsigned mask, T value, int operand, int width,
+                               Where where) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  return std::bit_cast<T>(
-      static_cast<Bits>(shuffle(call, mask, std::bit_cast<Bits>(value), operand, width, where)));
+  return std::bit_cast<T>(static_cast<Bits>(
+      inlined::shuffle(call, mask, std::bit_cast<Bits>(value), operand, width, where)));
 }
 
 }  // namespace plumbline::emulator
@@ -44,45 +46,51 @@ inline void __syncwarp(unsigned mask = 0xffffffffU,
 }
 
 template <class T>
-T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
-              plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+__forceinline__ T
+__shfl_sync(unsigned mask, T value, int lane, int width = 32,
+            plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
   return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl, mask, value, lane,
                                            width, where);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
-                 plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+__forceinline__ T
+__shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
+               plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
   return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_up, mask, value,
                                            static_cast<int>(distance), width, where);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
-                   plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+__forceinline__ T
+__shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                 plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
   return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_down, mask, value,
                                            static_cast<int>(distance), width, where);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
-                  plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+__forceinline__ T
+__shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
+                plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
   return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_xor, mask, value,
                                            lane_mask, width, where);
 }
 
-inline unsigned __ballot_sync(
+__forceinline__ unsigned __ballot_sync(
     unsigned mask, int predicate,
     plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::ballot(plumbline::emulator::Call::ballot, mask, predicate != 0,
-                                     where);
+  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::ballot, mask,
+                                                predicate != 0, where);
 }
-inline int __any_sync(unsigned mask, int predicate,
-                      plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::ballot(plumbline::emulator::Call::any, mask, predicate != 0, where) !=
-         0;
+__forceinline__ int __any_sync(
+    unsigned mask, int predicate,
+    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::any, mask,
+                                                predicate != 0, where) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate,
-                      plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::ballot(plumbline::emulator::Call::all, mask, predicate != 0, where) ==
-         mask;
+__forceinline__ int __all_sync(
+    unsigned mask, int predicate,
+    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
+  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::all, mask,
+                                                predicate != 0, where) == mask;
 }
 
 // Blocks run in parallel, so these are real atomics. They answer the value before.
@@ -130,44 +138,46 @@ void cp_async_wait(Where where = Where::current()) {
   emulator::cp_async_wait(Groups, where);
 }
 
-inline void ldmatrix_x4(std::uint32_t (&r)[4], const void* row, Where where = Where::current()) {
-  emulator::ldmatrix(emulator::Call::ldmatrix_x4, r, row, where);
+__forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const void* row,
+                                 Where where = Where::current()) {
+  emulator::inlined::ldmatrix(emulator::Call::ldmatrix_x4, r, row, where);
 }
-inline void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row,
-                              Where where = Where::current()) {
-  emulator::ldmatrix(emulator::Call::ldmatrix_x4_trans, r, row, where);
+__forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row,
+                                       Where where = Where::current()) {
+  emulator::inlined::ldmatrix(emulator::Call::ldmatrix_x4_trans, r, row, where);
 }
 
-inline void mma_to_fp32(emulator::Call call, float (&d)[4], const std::uint32_t (&a)[4],
-                        const std::uint32_t (&b)[2], Where where) {
+template <emulator::Call call>
+__forceinline__ void mma_to_fp32(float (&d)[4], const std::uint32_t (&a)[4],
+                                 const std::uint32_t (&b)[2], Where where) {
   std::uint32_t registers[4];
   std::memcpy(registers, d, sizeof d);
-  emulator::mma(call, a, b, registers, where);
+  emulator::inlined::mma<call>(a, b, registers, where);
   std::memcpy(d, registers, sizeof d);
 }
-inline void mma_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                    Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_f16, d, a, b, where);
+__forceinline__ void mma_f16(float (&d)[4], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2], Where where = Where::current()) {
+  mma_to_fp32<emulator::Call::mma_f16>(d, a, b, where);
 }
-inline void mma_f16(std::uint32_t (&d)[2], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                    Where where = Where::current()) {
-  emulator::mma(emulator::Call::mma_f16_f16, a, b, d, where);
+__forceinline__ void mma_f16(std::uint32_t (&d)[2], const std::uint32_t (&a)[4],
+                             const std::uint32_t (&b)[2], Where where = Where::current()) {
+  emulator::inlined::mma<emulator::Call::mma_f16_f16>(a, b, d, where);
 }
-inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                     Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_bf16, d, a, b, where);
+__forceinline__ void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2], Where where = Where::current()) {
+  mma_to_fp32<emulator::Call::mma_bf16>(d, a, b, where);
 }
-inline void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                     Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_tf32, d, a, b, where);
+__forceinline__ void mma_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2], Where where = Where::current()) {
+  mma_to_fp32<emulator::Call::mma_tf32>(d, a, b, where);
 }
-inline void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                     Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_e4m3, d, a, b, where);
+__forceinline__ void mma_e4m3(float (&d)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2], Where where = Where::current()) {
+  mma_to_fp32<emulator::Call::mma_e4m3>(d, a, b, where);
 }
-inline void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                     Where where = Where::current()) {
-  mma_to_fp32(emulator::Call::mma_e5m2, d, a, b, where);
+__forceinline__ void mma_e5m2(float (&d)[4], const std::uint32_t (&a)[4],
+                              const std::uint32_t (&b)[2], Where where = Where::current()) {
+  mma_to_fp32<emulator::Call::mma_e5m2>(d, a, b, where);
 }
 
 }  // namespace plumbline::simt

@@ -50,10 +50,11 @@ FusedSum wgmma_fp8_sm_90();
 struct MmaRegisters {
   int a, b, c;
 };
+constexpr bool is_fp8(MmaFormat format) {
+  return format == MmaFormat::e4m3 || format == MmaFormat::e5m2;
+}
 constexpr int elements_per_register(MmaFormat format) {
-  return format == MmaFormat::tf32                                ? 1
-         : format == MmaFormat::e4m3 || format == MmaFormat::e5m2 ? 4
-                                                                  : 2;
+  return format == MmaFormat::tf32 ? 1 : is_fp8(format) ? 4 : 2;
 }
 constexpr MmaRegisters registers(const MmaInstruction& instruction) {
   const int halves = instruction.k / (4 * elements_per_register(instruction.format));

@@ -12,6 +12,8 @@
 #include <source_location>
 #include <string>
 
+#include "kernels/emulator/fiber.h"
+
 namespace plumbline::emulator {
 
 using Where = std::source_location;
@@ -20,23 +22,31 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
+class Fault;      // fault.h
+struct Exchange;  // collectives.h
+
 struct BlockContext {
   Dim3 index;       // blockIdx
   Dim3 dimensions;  // blockDim
   Dim3 grid;        // gridDim
   std::byte* shared = nullptr;
+  std::size_t shared_bytes = 0;
+  const Fault* fault = nullptr;  // changes the threads' calls; nullptr: nothing does
+  Switching switching{};
 };
 
 struct ThreadContext {
   Dim3 index;  // threadIdx
   const BlockContext* block = nullptr;
+  unsigned lane = 0;             // within the warp
+  Exchange* exchange = nullptr;  // of the warp (collectives.h)
+  Fiber fiber;
 };
 
 // The running fiber's. A fiber never moves to another OS thread, so a compiler may keep the
 // variable's address, if not its value, across a call. Within the static TLS block: one load, no
 // call, also in a library opened at run time.
-extern constinit thread_local const ThreadContext* current
-    __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadContext* current __attribute__((tls_model("initial-exec")));
 
 // All that waits or works with other threads.
 enum class Call : std::uint8_t {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "tests/emulator/corners.h"
 
 namespace plumbline::testing {
@@ -88,6 +90,29 @@ TEST_P(EveryArchitecture, MayOverwriteC) {
       mma_sync(arch, instruction, fragments.a.data(), fragments.b.data(), fragments.c.data(),
                fragments.c.data());
       EXPECT_EQ(fragments.d, fragments.c) << name(instruction);
+    }
+  }
+}
+
+// 16 products of nearly 4 in units of 2^-25 are nearly 2^31; with these c they are -2^31 itself
+// (bf16), and more than 32 bits hold.
+TEST_P(EveryArchitecture, SumsAsLargeAsTheyCanBe) {
+  for (const MmaFormat format : {MmaFormat::bf16, MmaFormat::f16}) {
+    const MmaInstruction instruction{format, MmaAccumulator::f32, 16};
+    for (const float c : {0.0F, 0.4990234375F, 0.75F, 1.75F}) {
+      for (const std::uint32_t sign : {0U, 0x8000U}) {
+        constexpr std::uint32_t largest = 0x3fff;  // below 2, in both formats
+        Fragments fragments;
+        fragments.a.fill((largest | sign) * 0x10001U);
+        fragments.b.fill(largest * 0x10001U);
+        fragments.c.fill(std::bit_cast<std::uint32_t>(sign == 0 ? c : -c));
+        Fragments exact = fragments;
+        mma_sync(GetParam(), instruction, fragments.a.data(), fragments.b.data(),
+                 fragments.c.data(), fragments.d.data());
+        mma_sync_exact(GetParam(), instruction, exact.a.data(), exact.b.data(), exact.c.data(),
+                       exact.d.data());
+        EXPECT_EQ(fragments.d, exact.d) << name(instruction) << " and c = " << c;
+      }
     }
   }
 }
