@@ -3,7 +3,6 @@
 #include <cblas.h>
 #include <tbb/task_arena.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "harness/store/prompt_commits.h"
 #include "harness/store/store.h"
 #include "harness/store/stored.h"
+#include "tests/bench/repetitions.h"
 
 namespace plumbline {
 namespace {
@@ -29,13 +29,6 @@ Problem prefill(std::int64_t seq) {
   problem.seq_q = problem.seq_kv = seq;
   problem.head_dim_qk = problem.head_dim_vo = 128;
   return problem;
-}
-
-// Of what is compared within a few percent, by the fastest: other work on the machine only ever
-// adds time, and more than that.
-constexpr int repetitions = 7;
-double fastest(const std::vector<double>& times) {
-  return *std::min_element(times.begin(), times.end());
 }
 
 // The two fp64 products that any reference of this problem needs, on one thread: S = Q K^T and O =
