@@ -65,7 +65,7 @@ struct Lane {
   int g, t;   // index / 4, index % 4
 };
 __device__ __forceinline__ Lane this_lane() {
-  const int index = static_cast<int>(threadIdx.x % 32);
+  const int index = static_cast<int>(threadIdx.x) % 32;
   return {index, index / 4, index % 4};
 }
 
