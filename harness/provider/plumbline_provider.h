@@ -432,10 +432,14 @@ typedef struct plumbline_device_memory {
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 
-// What a provider must know of to be asked for it: its kernels may still refuse each problem.
+// What a provider must know of to be asked for it: its kernels may still refuse each problem or
+// device.
 typedef enum plumbline_feature {
   // fp8 Q with tensors.q_scale, and scales of fp8 Q, K and V for tokens or blocks of them
   PLUMBLINE_FEATURE_FP8_SCALES = 1,
+  // the devices of PLUMBLINE_EMULATED, whose tensors lie in the host's memory: they may be named
+  // ("emulated:sm_90") where no other provider has them
+  PLUMBLINE_FEATURE_EMULATED = 2,
 } plumbline_feature;
 
 // `reason` buffers receive a NUL-terminated sentence; always filled when the status is not

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
+#include "harness/problem/arch.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/device_memory.h"
 #include "harness/provider/description_check.h"
@@ -154,9 +156,14 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
   check_names(path, library);
   if (p.struct_size >= offsetof(plumbline_provider, features) + sizeof p.features)
     library.features = p.features;
+  if ((library.features & PLUMBLINE_FEATURE_EMULATED) != 0) {
+    for (const std::string_view arch : emulated_archs())
+      library.devices.push_back(fmt::format("emulated:{}", arch));
+  }
   if (p.memory != nullptr) {
     library.memory = whole_table(*p.memory);
-    library.devices = usable_devices(*library.memory);
+    for (std::string& device : usable_devices(*library.memory))
+      library.devices.push_back(std::move(device));
   }
   return library;
 }

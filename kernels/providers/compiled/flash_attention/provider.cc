@@ -199,6 +199,7 @@ struct FlashAttention : provider::Library {
   static const std::array<Kernel, 2>& kernels() { return all_kernels; }
   static const char* tensor_cores(const Kernel&) { return "on"; }
   static const plumbline_device_memory* memory() { return compiled::device_memory(); }
+  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
   static std::string set_options(std::string_view text) {
     current_options() = {};
     current_options().text = text;

@@ -224,6 +224,7 @@ struct FlashInfer : provider::Library {
     return kernel.kind == Kind::decode ? "off" : "on";
   }
   static const plumbline_device_memory* memory() { return compiled::device_memory(); }
+  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
   static std::string set_options(std::string_view text) {
     current_options() = {};
     current_options().text = text;
