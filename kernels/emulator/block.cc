@@ -19,7 +19,7 @@ constexpr std::size_t shared_alignment = 128;
 constexpr std::size_t fence_bytes = 128;  // before and after shared memory
 constexpr int fence_value = 0xA5;
 // Spreads what the lanes of a warp have at the same depth of their stacks over a page. Our kernels
-// took 8 % longer without (Xeon of the Sapphire Rapids kind, 2026-11-25).
+// took 8 % longer without (Xeon with AMX, 2026-11-25).
 constexpr std::size_t stagger = 4096 / warp_size;
 // a NaN in every floating-point format, also of two bytes or one
 constexpr int poison_value = 0xFF;

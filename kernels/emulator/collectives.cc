@@ -177,6 +177,7 @@ ThreadContext* arrive(Call call, unsigned mask, Where where) {
   Gathering& gathering = alike ? first : gathering_of(block, warp, call, mask, where);
   gathering.arrived |= bit;
   if (gathering.arrived != mask) {
+    // one by one: a copy of all three would wait until a temporary's fields are in the cache
     lane.wait.call = call;
     lane.wait.where = where;
     lane.wait.detail = mask;
