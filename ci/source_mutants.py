@@ -119,8 +119,11 @@ def mirror(source, to, texts):
     for entry in sorted(source.iterdir()):
         place = to / entry.name
         parts = inside.get(entry.name)
+        if parts is None and place.is_dir() and not place.is_symlink():
+            parts = {}  # held a changed file in an earlier run
         if parts is None:
             if not place.is_symlink():
+                place.unlink(missing_ok=True)
                 place.symlink_to(entry.resolve())
             continue
         if place.is_symlink():

@@ -122,6 +122,16 @@ class Mirror(Case):
         self.assertTrue((to / "a/c.h").is_symlink() and (to / "d").is_symlink())
         self.assertEqual((to / "d/e.h").read_text(), "d/e.h")
 
+    def test_other_files_of_an_earlier_run_are_as_they_were(self):
+        source, to = self.folder / "source", self.folder / "to"
+        for name in ("a/b.h", "a/c.h", "d/e.h"):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_text(name)
+        source_mutants.mirror(source, to, {"a/b.h": "changed"})
+        source_mutants.mirror(source, to, {"d/e.h": "changed"})
+        self.assertEqual((to / "a/b.h").read_text(), "a/b.h")
+        self.assertEqual((to / "d/e.h").read_text(), "changed")
+
     def test_leaves_what_did_not_change(self):
         source, to = self.folder / "source", self.folder / "to"
         source.mkdir()
