@@ -49,8 +49,13 @@ std::string Translator::arithmetic(const Parts& parts, const Parts& a) {
 std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
   const std::string& name = parts.front();
   const std::string_view flush = truth(has(parts, "ftz"));
-  if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
   const auto x = [&](std::size_t i) { return value(a.at(i), "f32"); };
+  // What libdevice's expf takes a logarithm apart with.
+  if (name == "fma" && has(parts, "rm") && !has(parts, "sat")) {
+    need(a, 4);
+    return assign(a.at(0), fmt::format("fma_down<{}>({}, {}, {})", flush, x(1), x(2), x(3)));
+  }
+  if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
   std::string result;
   if (name == "add" || name == "sub" || name == "mul") {
     need(a, 3);

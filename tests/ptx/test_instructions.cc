@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -209,6 +210,14 @@ const std::vector<Row>& rows() {
        }},
       {"fma.rn.f32 %f0, %f1, %f2, %f3;", 'f',
        [](U64 a, U64 b, U64 c) { return of(std::fma(f32(a), f32(b), f32(c))); }},
+      {"fma.rm.f32 %f0, %f1, %f2, %f3;", 'f',
+       [](U64 a, U64 b, U64 c) {
+         volatile float x = f32(a), y = f32(b), z = f32(c);
+         std::fesetround(FE_DOWNWARD);
+         const volatile float result = std::fma(x, y, z);
+         std::fesetround(FE_TONEAREST);
+         return of(static_cast<float>(result));
+       }},
       {"fma.rn.f32 %f0, %f1, 0.5, -1.;", 'f',
        [](U64 a, U64, U64) { return of(std::fma(f32(a), 0.5F, -1.0F)); }},
       {"fma.rn.f32 %f0, %f1, 0f3F000000, 0fBF000000;", 'f',

@@ -66,6 +66,22 @@ template <bool Z>
 AI u32 fma(f32 a, f32 b, f32 c) {
   return B(flush<Z>(__builtin_fmaf(flush<Z>(a), flush<Z>(b), flush<Z>(c))));
 }
+// fma.rm: rounded downwards. The product of two floats is exact in f64, and `error` is what the sum
+// lost there.
+template <bool Z>
+AI u32 fma_down(f32 a, f32 b, f32 c) {
+  const f64 product = f64(flush<Z>(a)) * f64(flush<Z>(b));
+  const f64 addend = flush<Z>(c);
+  const f64 sum = product + addend;
+  const f64 part = sum - product;
+  const f64 error = (product - (sum - part)) + (addend - part);
+  f32 result = static_cast<f32>(sum);
+  const f64 above = f64(result) - sum;
+  if (above > 0 || (above == 0 && error < 0))
+    result = __builtin_nextafterf(result, -__builtin_inff());
+  if (sum == 0 && (__builtin_signbit(product) || __builtin_signbit(addend))) result = -0.0F;
+  return B(flush<Z>(result));
+}
 template <bool Z>
 AI u32 divide(f32 a, f32 b) {
   return B(flush<Z>(flush<Z>(a) / flush<Z>(b)));
