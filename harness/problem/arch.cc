@@ -7,8 +7,6 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 5> emulated{"sm_80", "sm_86", "sm_89", "sm_90", "sm_100"};
-
 struct TensorCores {
   std::string_view arch;
   int fraction_bits;
@@ -22,8 +20,6 @@ constexpr std::array table{
 };
 
 }  // namespace
-
-std::span<const std::string_view> emulated_archs() { return emulated; }
 
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands) {
   const auto found = std::find_if(table.begin(), table.end(),

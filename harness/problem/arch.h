@@ -1,6 +1,7 @@
 // GPU architectures by name ("sm_90"): which are emulated, how their tensor cores accumulate.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
@@ -10,7 +11,9 @@ namespace plumbline {
 
 // sm_80, sm_86, sm_89, sm_90, sm_100: those whose tensor cores were recorded on hardware, so that
 // an emulator can answer bit for bit.
-std::span<const std::string_view> emulated_archs();
+inline constexpr std::array<std::string_view, 5> emulated_arch_names{"sm_80", "sm_86", "sm_89",
+                                                                    "sm_90", "sm_100"};
+constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
 // What "tensor_core" means as an accumulator: how mma.sync of that architecture sums products of
 // `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in the table
