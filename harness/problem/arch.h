@@ -12,7 +12,7 @@ namespace plumbline {
 // sm_80, sm_86, sm_89, sm_90, sm_100: those whose tensor cores were recorded on hardware, so that
 // an emulator can answer bit for bit.
 inline constexpr std::array<std::string_view, 5> emulated_arch_names{"sm_80", "sm_86", "sm_89",
-                                                                    "sm_90", "sm_100"};
+                                                                     "sm_90", "sm_100"};
 constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
 // What "tensor_core" means as an accumulator: how mma.sync of that architecture sums products of
