@@ -33,6 +33,9 @@ The build folder is used again: what it has of the unchanged source is not compi
 # Of a provider: the CMake variable that says which instances are compiled.
 INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES",
              "flash_attention": "PLUMBLINE_FLASH_ATTENTION_FILES"}
+# What an output may be besides wrong.
+FAULTS = {"nan": "NaN", "inf": "infinite", "unwritten": "unwritten",
+          "out_of_range": "outside V's range", "fence_bytes": "bytes of a fence"}
 FIELDS = {"name": str, "bug": str, "provider": str, "instance": str, "file": str, "pattern": str,
           "replacement": str, "cases": list}
 OPTIONAL = {"function": str}
@@ -190,11 +193,13 @@ class Bench:
         cache = {"PLUMBLINE_PTX_CACHE": str(self.options.build / "ptx")}
         code, output = said(command, self.log, os.environ | cache)
         try:
-            outcomes = json.loads(output)["data"]["outcomes"]
-        except (ValueError, KeyError, TypeError):
-            raise NotBuilt(f"`plumbline run` exits with {code} and no outcomes: see "
-                           f"{self.log}") from None
-        return code, outcomes
+            said_back = json.loads(output)
+        except ValueError:
+            raise NotBuilt(f"`plumbline run` exits with {code}: see {self.log}") from None
+        if said_back["data"] is None:
+            why = "; ".join(error["error"] for error in said_back["errors"])
+            raise NotBuilt(f"`plumbline run` exits with {code}: {why}")
+        return code, said_back["data"]["outcomes"]
 
 
 def fails(outcomes):
@@ -208,15 +213,13 @@ def of_worst(failed):
     worst = max(failed, key=lambda case: case.get("percent_of_limit") or 0)
     if worst.get("status", "ok") != "ok":
         return worst["status"], (worst.get("reason") or "").split("\n")[0]
-    rule = worst.get("nearest_statistic") or ""
     faults = worst.get("faults") or {}
-    counted = [f"{faults[name]} {name}" for name in ("nan", "inf", "unwritten", "out_of_range",
-                                                    "fence_bytes") if faults.get(name)]
+    rules = [worst["nearest_statistic"]] if worst.get("nearest_statistic") else []
+    rules += [f"{faults[name]} {said}" for name, said in FAULTS.items() if faults.get(name)]
     if not worst.get("repeat_equal", True):
-        counted.append("two runs differ")
-    rule = ", ".join(counted) or rule
+        rules.append("two runs differ")
     cause = worst.get("cause") or (worst.get("location") or {}).get("description") or ""
-    return rule, cause
+    return ", ".join(rules), cause
 
 
 def judge(bench, mutant):

@@ -153,7 +153,8 @@ class Verdict(unittest.TestCase):
                  {"percent_of_limit": 900, "nearest_statistic": "peak", "cause": "",
                   "location": {"description": "tile edge"}}]
         self.assertEqual(source_mutants.of_worst(cases), ("peak", "tile edge"))
-        self.assertEqual(source_mutants.of_worst([{"faults": {"nan": 3}}]), ("3 nan", ""))
+        self.assertEqual(source_mutants.of_worst([{"faults": {"nan": 3}, "repeat_equal": False}]),
+                         ("3 NaN, two runs differ", ""))
         self.assertEqual(source_mutants.of_worst([{"status": "crash", "reason": "x\ny"}]),
                          ("crash", "x"))
 
