@@ -142,7 +142,7 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   ci/thirdparty.sh --night || code=1
 fi
 
-# Bugs planted in the source of compiled kernels of others: half an hour of compilers.
+# Bugs planted in the source of compiled kernels of others: minutes of compilers.
 if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   if [[ -e .providers/flashinfer ]]; then
     ci/source_mutants.py --plumbline "$plumbline" || code=1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants bugs in the source of FlashInfer and FlashAttention-2 and asks the judge to find them.
+"""Plants bugs in the source of FlashInfer and asks the judge to find them.
 
 The sources (ci/setup.sh --providers) are only read: a copy with one change, beside links to
 whatever stays as it is, is compiled for the emulator in a build folder of its own. First the
@@ -31,8 +31,7 @@ The build folder is used again: what it has of the unchanged source is not compi
 """
 
 # Of a provider: the CMake variable that says which instances are compiled.
-INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES",
-             "flash_attention": "PLUMBLINE_FLASH_ATTENTION_FILES"}
+INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES"}
 # What an output may be besides wrong.
 FAULTS = {"nan": "NaN", "inf": "infinite", "unwritten": "unwritten",
           "out_of_range": "outside V's range", "fence_bytes": "bytes of a fence"}
