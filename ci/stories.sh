@@ -21,7 +21,7 @@ mkdir -p out
 code=0
 "$plumbline" run cases/stories/compiled/*.toml --tier pr --db out/stories.db \
   --provider compiled_flash_attention --provider compiled_flashinfer --provider compiled_cutlass \
-  --provider transformers "$@" || code=$?
+  --provider transformers --provider transformers_emulated "$@" || code=$?
 echo
 "$plumbline" query --db out/stories.db "
   SELECT suite, kernel, dtype, seq_kv, k_scale, max_abs, mean_abs,

@@ -2,10 +2,10 @@
 
 Masks come from its own masking_utils.
 
-Two stand for FlashAttention-2's path on a CPU, where flash_attn does not run.
-`flash_attention_2_emulated` is that path, with FlashAttention-2's own kernels on the emulator where
-they were built. `sdpa_unpad` is Transformers' own unpadding, one SDPA call a sample in place of
-flash_attn_varlen_func, and Transformers' own padding, which puts zeros into padded rows.
+`sdpa_unpad` stands for FlashAttention-2's path on a CPU, where flash_attn does not run:
+Transformers' own unpadding, one SDPA call a sample in place of flash_attn_varlen_func,
+Transformers' own padding, which puts zeros into padded rows. transformers_emulated_kernels.py has
+that path with FlashAttention-2's own kernels on the emulator.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import types
 
 import numpy as np
 import torch
-from transformers import modeling_flash_attention_utils as flash_utils
 from transformers.integrations.flash_attention import flash_attention_forward
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import (
@@ -30,7 +29,6 @@ from transformers.modeling_flash_attention_utils import _pad_input, _unpad_input
 from transformers.models.llama.modeling_llama import (LlamaConfig, LlamaModel,
                                                       eager_attention_forward)
 
-import flash_attn_emulated
 import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
 
@@ -171,38 +169,6 @@ def through_transformers(case, implementation: str):
                                        sliding_window=window, is_causal=module.is_causal)[0]
 
     return run
-
-
-EMULATED = "plumbline_emulated"
-imports_of_transformers = flash_utils._lazy_imports
-
-
-def imports_with_emulated(implementation, *more, **named):
-    """Transformers knows its implementations by name, and none for a CPU."""
-    if implementation != EMULATED:
-        return imports_of_transformers(implementation, *more, **named)
-    # Padding and unpadding as it has them for FlashAttention-3, which brings none.
-    return (flash_attn_emulated.flash_attn_func, flash_attn_emulated.flash_attn_varlen_func, None,
-            _pad_input, _unpad_input)
-
-
-flash_utils._lazy_imports = imports_with_emulated
-
-
-@kernel(
-    name="flash_attention_2_emulated", dtypes=("fp16", "bf16"),
-    spec=Spec(p_dtype="input", p_max="one", qk_accumulator="fp32/toward_zero/24/8",
-              pv_accumulator="fp32/toward_zero/24/8"),
-    padding_policy="zeros", tensor_cores="on", devices="cpu", layouts=foreign.PADDED,
-    masks=foreign.ALL_MASKS, framework="torch"
-)
-def flash_attention_2_emulated(case):
-    """FlashAttention-2's kernels for sm_80, on the emulator; the rest is Transformers'."""
-    if why := flash_attn_emulated.why_not():
-        raise Unsupported(why)
-    case.launched = (f"flash_attention_forward, flash_attn {flash_attn_emulated.version()} on "
-                     f"emulated:{flash_attn_emulated.ARCH}")
-    return through_transformers(case, EMULATED)
 
 
 def refuse_what_transformers_refuses(case) -> None:

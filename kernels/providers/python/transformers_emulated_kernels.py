@@ -1,0 +1,54 @@
+"""Transformers' FlashAttention-2 path around FlashAttention-2's own kernels on the emulator.
+
+A provider of its own: its kernel takes what was compiled of FlashAttention-2 (ci/setup.sh
+--providers), which suites of Transformers' other kernels do not ask for.
+"""
+
+from __future__ import annotations
+
+import plumbline_provider
+from transformers import modeling_flash_attention_utils as flash_utils
+
+import flash_attn_emulated
+import foreign_case as foreign
+import transformers_kernels
+from plumbline_provider import Spec, Unsupported, kernel
+
+plumbline_provider.declared.clear()  # those of the file that was imported belong to `transformers`
+
+PROVIDER = "transformers_emulated"
+NEEDS = ("transformers", "torch")  # without these there is nothing to measure
+EMULATED = "plumbline_emulated"
+imports_of_transformers = flash_utils._lazy_imports
+
+
+def version() -> str:
+    return foreign.versions("transformers", "torch")
+
+
+def imports_with_emulated(implementation, *more, **named):
+    """Transformers knows its implementations by name, and none for a CPU."""
+    if implementation != EMULATED:
+        return imports_of_transformers(implementation, *more, **named)
+    # Padding and unpadding as it has them for FlashAttention-3, which brings none.
+    return (flash_attn_emulated.flash_attn_func, flash_attn_emulated.flash_attn_varlen_func, None,
+            flash_utils._pad_input, flash_utils._unpad_input)
+
+
+flash_utils._lazy_imports = imports_with_emulated
+
+
+@kernel(
+    name="flash_attention_2", dtypes=("fp16", "bf16"),
+    spec=Spec(p_dtype="input", p_max="one", qk_accumulator="fp32/toward_zero/24/8",
+              pv_accumulator="fp32/toward_zero/24/8"),
+    padding_policy="zeros", tensor_cores="on", devices="cpu", layouts=foreign.PADDED,
+    masks=foreign.ALL_MASKS, framework="torch"
+)
+def flash_attention_2(case):
+    """FlashAttention-2's kernels for sm_80, on the emulator; the rest is Transformers'."""
+    if why := flash_attn_emulated.why_not():
+        raise Unsupported(why)
+    case.launched = (f"flash_attention_forward, flash_attn {flash_attn_emulated.version()} on "
+                     f"emulated:{flash_attn_emulated.ARCH}")
+    return transformers_kernels.through_transformers(case, EMULATED)
