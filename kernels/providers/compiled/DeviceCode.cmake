@@ -10,7 +10,8 @@ option(PLUMBLINE_COMPILED_AHEAD "Compile kernels of others when their provider i
 set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
   -Wno-unknown-cuda-version -O3 -std=c++20 -fPIC -fvisibility=hidden)
 # What nvcc means by --use_fast_math, which these projects build with: subnormals are zero, fma,
-# approximate division, roots and elementary functions. clang's -ffast-math would also reorder sums.
+# approximate division, roots, sines and logarithms. expf stays libdevice's, where nvcc takes
+# __expf. clang's -ffast-math would also reorder sums, and take infinities for impossible.
 set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-transcendentals
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
   # nvcc inlines everything; clang leaves large functions alone.
