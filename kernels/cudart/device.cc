@@ -46,6 +46,13 @@ std::filesystem::path prebuilt_folder() {
 }  // namespace
 
 tl::expected<Module::Loaded*, Failure> Module::load(emulator::Arch arch) {
+  if (const auto known = of_arch_.find(arch); known != of_arch_.end()) return known->second;
+  const auto loaded = read(arch);
+  if (loaded) of_arch_[arch] = *loaded;
+  return loaded;
+}
+
+tl::expected<Module::Loaded*, Failure> Module::read(emulator::Arch arch) {
   const auto bytes = ptx::registered_fat_binary(wrapper_);
   if (!bytes) return fail(invalid_kernel_image, bytes.error());
   const auto entries = ptx::read_fat_binary(*bytes);

@@ -50,11 +50,15 @@ class Module {
     // By name and whether products and sums are contracted.
     std::map<std::pair<std::string, bool>, std::shared_ptr<const ptx::Kernel>> kernels;
   };
+  // Reads the fat binary once for each architecture; launches ask each time.
   tl::expected<Loaded*, Failure> load(emulator::Arch);
 
  private:
+  tl::expected<Loaded*, Failure> read(emulator::Arch);
+
   const void* wrapper_;
   std::map<std::string, std::unique_ptr<Loaded>> loaded_;  // by the PTX's architecture: "sm_80"
+  std::map<emulator::Arch, Loaded*> of_arch_;              // by the device's
 };
 
 // What a program registered under the address of its own stub.

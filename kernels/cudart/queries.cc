@@ -52,9 +52,7 @@ Error waited() {
   return code == launch_failure ? code : success;
 }
 
-struct Stream {
-  int priority = 0;
-};
+struct Stream {};
 struct Event {
   std::chrono::steady_clock::time_point at{};
 };
