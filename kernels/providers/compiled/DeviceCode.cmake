@@ -20,7 +20,7 @@ execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE d
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 
 function(plumbline_device_object RESULT source)
-  cmake_parse_arguments(ARG "" "NAME" "INCLUDES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINITIONS" ${ARGN})
   get_filename_component(base ${source} NAME_WE)
   set(base ${CMAKE_CURRENT_BINARY_DIR}/${base})
   list(TRANSFORM ARG_INCLUDES PREPEND -I OUTPUT_VARIABLE includes)

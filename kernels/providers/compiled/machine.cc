@@ -1,9 +1,29 @@
 // What is the same wherever the kernels run.
 #include "kernels/providers/compiled/machine.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "kernels/providers/compiled/cuda.h"
 
 namespace plumbline::compiled {
+
+void describe_build(plumbline_description& description, const char* build_id,
+                    const MachineOptions& options, const plumbline_device& device) {
+  std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s", build_id,
+                options.text.empty() ? "" : "+", options.text.c_str());
+  provider::copy_text(arch_name(device), description.device_arch);
+}
+
+std::vector<std::int32_t> values(const plumbline_tensor& tensor, std::int64_t count) {
+  const auto* const all = static_cast<const std::int32_t*>(tensor.data);
+  return {all, all + count};
+}
+
+bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length) {
+  const auto* const all = static_cast<const std::int32_t*>(lengths.data);
+  return std::all_of(all, all + batch, [&](std::int32_t one) { return one == length; });
+}
 
 DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) {
   const std::size_t bytes = values.size() * sizeof(std::int32_t);

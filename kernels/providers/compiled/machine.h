@@ -2,6 +2,7 @@
 // which library that is decides where the kernels run. machine_emulated.cc is for kernels/cudart.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,28 +27,33 @@ struct MachineOptions {
   std::string text;  // as given
 };
 
-template <class Options>
-bool set_schedule(Options& options, std::string_view text) {
+// A table of the options above, and of a provider's own behind them.
+template <class Options, class... Own>
+constexpr std::array<provider::Option<Options>, 4 + sizeof...(Own)> options_with(
+    const Own&... own) {
   using Schedule = MachineOptions::Schedule;
-  return provider::set_choice(options.schedule, text,
-                              {{"in_order", Schedule::in_order},
-                               {"reversed", Schedule::reversed},
-                               {"random", Schedule::random},
-                               {"alternating", Schedule::alternating}});
-}
-template <class Options>
-bool set_seed(Options& options, std::string_view text) {
-  return provider::set_number(options.seed, text, std::uint64_t{0}, ~std::uint64_t{0});
-}
-template <class Options>
-bool set_lanes(Options& options, std::string_view text) {
-  return provider::set_choice(options.independent, text,
-                              {{"lockstep", false}, {"independent", true}});
-}
-
-template <class Options>
-bool set_skipped_line(Options& options, std::string_view text) {
-  return provider::set_number(options.skipped_line, text, 1U, ~0U);
+  return {{{"schedule", "in_order, reversed, random or alternating",
+            [](Options& options, std::string_view text) {
+              return provider::set_choice(options.schedule, text,
+                                          {{"in_order", Schedule::in_order},
+                                           {"reversed", Schedule::reversed},
+                                           {"random", Schedule::random},
+                                           {"alternating", Schedule::alternating}});
+            }},
+           {"seed", "a whole number",
+            [](Options& options, std::string_view text) {
+              return provider::set_number(options.seed, text, std::uint64_t{0}, ~std::uint64_t{0});
+            }},
+           {"lanes", "lockstep or independent",
+            [](Options& options, std::string_view text) {
+              return provider::set_choice(options.independent, text,
+                                          {{"lockstep", false}, {"independent", true}});
+            }},
+           {"skip", "a line of PTX",
+            [](Options& options, std::string_view text) {
+              return provider::set_number(options.skipped_line, text, 1U, ~0U);
+            }},
+           own...}};
 }
 
 // "": the kernels run on this device.
@@ -57,6 +63,42 @@ int arch_number(const plumbline_device&);
 // "sm_90"
 std::string arch_name(const plumbline_device&);
 const plumbline_device_memory* device_memory();
+
+// What the classes of such providers have alike, over a class of options.
+template <class Options>
+struct Library : provider::Library {
+  static const plumbline_device_memory* memory() { return device_memory(); }
+  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
+  static Options& current_options() {
+    static Options options;
+    return options;
+  }
+  // From now on what the text says holds, and of the others the defaults.
+  template <class Table>
+  static std::string read_options(std::string_view text, const Table& known) {
+    current_options() = {};
+    current_options().text = text;
+    return provider::read_options(text, known, current_options());
+  }
+};
+
+// Fills in build_id, with the options behind it, and device_arch.
+void describe_build(plumbline_description&, const char* build_id, const MachineOptions&,
+                    const plumbline_device&);
+
+// The values of an index array, of which there are `count`.
+std::vector<std::int32_t> values(const plumbline_tensor&, std::int64_t count);
+// Whether all lengths of the batch are this one.
+bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length);
+
+// {address, stride of what is outermost, of tokens, of heads} of Q, K, V or the output, whose
+// dimensions are [sample or page,] token, head, element.
+template <class Rows>
+Rows rows(const plumbline_tensor& tensor) {
+  const int token = static_cast<int>(tensor.rank) - 3;
+  return {tensor.data, token == 1 ? tensor.stride[0] : 0, tensor.stride[token],
+          tensor.stride[token + 1]};
+}
 
 // For one run: makes the device current, and lets kernels touch the problem's tensors and nothing
 // else. Throws what is wrong.

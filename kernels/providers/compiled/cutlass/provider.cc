@@ -15,18 +15,10 @@ namespace plumbline::cutlass_attention {
 namespace {
 
 using compiled::DeviceArray;
+using compiled::values;
 using Options = compiled::MachineOptions;
 
-constexpr provider::Option<Options> known_options[] = {
-    {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
-    {"seed", "a whole number", compiled::set_seed<Options>},
-    {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
-    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
-};
-Options& current_options() {
-  static Options options;
-  return options;
-}
+constexpr auto known_options = compiled::options_with<Options>();
 
 // What rounds differently has a name of its own: inputs in 16 bits are one product of the tensor
 // cores, inputs in fp32 three.
@@ -100,12 +92,11 @@ Call call_of(const plumbline_problem& problem) {
   return call;
 }
 
-// As [outer,] token, head, element: the first two of a ragged tensor. One head serves all by a
-// stride of 0, as PyTorch's expand() makes it.
+// One head serves all by a stride of 0, as PyTorch's expand() makes it.
 Rows rows(const plumbline_tensor& tensor, std::int64_t heads) {
-  const int token = static_cast<int>(tensor.rank) - 3;
-  return {tensor.data, token == 1 ? tensor.stride[0] : 0, tensor.stride[token],
-          tensor.extent[token + 1] == heads ? tensor.stride[token + 1] : 0};
+  Rows all = compiled::rows<Rows>(tensor);
+  if (tensor.extent[tensor.rank - 2] != heads) all.head_stride = 0;
+  return all;
 }
 
 void set_tensors(Call& call, const plumbline_tensors& tensors) {
@@ -138,30 +129,18 @@ void refuse_strides(const Plan& plan) {
     refuse("writes the heads of a row, and the samples of a batch, one after another");
 }
 
-const std::int32_t* values(const plumbline_tensor& tensor) {
-  return static_cast<const std::int32_t*>(tensor.data);
-}
-
 void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
-  const std::int32_t* const q = values(tensors.seqlens_q);
-  const std::int32_t* const kv = values(tensors.seqlens_kv);
-  plan.lengths_q.assign(q, q + p.batch);
+  plan.lengths_q = values(tensors.seqlens_q, p.batch);
   if (p.layout == PLUMBLINE_RAGGED_THD) {
-    const auto sums = [&](const plumbline_tensor& tensor) {
-      const std::int32_t* const all = values(tensor);
-      return std::make_unique<DeviceArray>(std::vector<std::int32_t>(all, all + p.batch + 1));
-    };
-    plan.sums_q = sums(tensors.cu_seqlens_q);
-    plan.sums_kv = sums(tensors.cu_seqlens_kv);
+    plan.sums_q = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_kv, p.batch + 1));
     plan.call.cu_seqlens_q = plan.sums_q->data();
     plan.call.cu_seqlens_kv = plan.sums_kv->data();
     return;
   }
-  const auto are = [&](const std::int32_t* lengths, std::int64_t length) {
-    return std::all_of(lengths, lengths + p.batch, [&](std::int32_t one) { return one == length; });
-  };
-  if (!are(q, p.seq_q) || !are(kv, p.seq_kv))
+  if (!compiled::all_are(tensors.seqlens_q, p.batch, p.seq_q) ||
+      !compiled::all_are(tensors.seqlens_kv, p.batch, p.seq_kv))
     throw provider::Refused(PLUMBLINE_UNSUPPORTED,
                             "takes samples of several lengths in the ragged layout alone");
 }
@@ -217,19 +196,15 @@ void describe_roundings(const Plan& plan, plumbline_description& description) {
   promises.page = promises.split = PLUMBLINE_PROMISE_NONE;
 }
 
-struct Cutlass : provider::Library {
+struct Cutlass : compiled::Library<Options> {
   using Kernel = cutlass_attention::Kernel;
   using Plan = cutlass_attention::Plan;
   static const char* name() { return "cutlass"; }
   static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
   static const std::array<Kernel, 2>& kernels() { return all_kernels; }
   static const char* tensor_cores(const Kernel&) { return "on"; }
-  static const plumbline_device_memory* memory() { return compiled::device_memory(); }
-  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
   static std::string set_options(std::string_view text) {
-    current_options() = {};
-    current_options().text = text;
-    return provider::read_options(text, known_options, current_options());
+    return read_options(text, known_options);
   }
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
@@ -282,10 +257,7 @@ struct Cutlass : provider::Library {
                   "attention_kernel_batched_impl, 64 queries and %d keys a block, aligned, Sm80; "
                   "PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
                   tile);
-    const std::string& options = plan.options.text;
-    std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s",
-                  PLUMBLINE_BUILD_ID, options.empty() ? "" : "+", options.c_str());
-    provider::copy_text(compiled::arch_name(plan.device), description.device_arch);
+    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
     describe_roundings(plan, description);
   }
 };

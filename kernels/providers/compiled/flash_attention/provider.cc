@@ -12,42 +12,18 @@
 namespace plumbline::flash_attention {
 namespace {
 
+using compiled::all_are;
 using compiled::DeviceArray;
+using compiled::values;
 
 struct Options : compiled::MachineOptions {
   // splits=1..128: KV splits of split_kv; 0: what FlashAttention-2 chooses.
   int splits = 0;
 };
-constexpr provider::Option<Options> known_options[] = {
-    {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
-    {"seed", "a whole number", compiled::set_seed<Options>},
-    {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
-    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
-    {"splits", "0 to 128",
-     [](Options& options, std::string_view text) {
-       return provider::set_number(options.splits, text, 0, 128);
-     }},
-};
-Options& current_options() {
-  static Options options;
-  return options;
-}
-
-// As [outer,] token, head, element: the first two of a ragged tensor.
-Rows rows(const plumbline_tensor& tensor) {
-  const int token = static_cast<int>(tensor.rank) - 3;
-  return {tensor.data, token == 1 ? tensor.stride[0] : 0, tensor.stride[token],
-          tensor.stride[token + 1]};
-}
-
-const std::int32_t* values(const plumbline_tensor& tensor) {
-  return static_cast<const std::int32_t*>(tensor.data);
-}
-
-bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length) {
-  return std::all_of(values(lengths), values(lengths) + batch,
-                     [&](std::int32_t one) { return one == length; });
-}
+constexpr auto known_options = compiled::options_with<Options>(
+    provider::Option<Options>{"splits", "0 to 128", [](Options& options, std::string_view text) {
+                                return provider::set_number(options.splits, text, 0, 128);
+                              }});
 
 struct Kernel {
   const char* name;
@@ -126,33 +102,24 @@ void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
         "Transformers unpads them");
 }
 
-std::vector<std::int32_t> sums(const plumbline_tensor& lengths, std::int64_t batch) {
-  std::vector<std::int32_t> all{0};
-  for (std::int64_t i = 0; i < batch; ++i) all.push_back(all.back() + values(lengths)[i]);
-  return all;
-}
-
 void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   Call& call = plan.call;
   if (p.layout == PLUMBLINE_RAGGED_THD) {
-    plan.sums_q = std::make_unique<DeviceArray>(sums(tensors.seqlens_q, p.batch));
-    plan.sums_kv = std::make_unique<DeviceArray>(sums(tensors.seqlens_kv, p.batch));
+    plan.sums_q = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_kv, p.batch + 1));
     call.cu_seqlens_q = plan.sums_q->data();
     call.cu_seqlens_kv = plan.sums_kv->data();
   }
   if (!plan.kernel->split) return;
-  const std::int32_t* lengths = values(tensors.seqlens_kv);
-  plan.sums_kv =
-      std::make_unique<DeviceArray>(std::vector<std::int32_t>(lengths, lengths + p.batch));
+  plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.seqlens_kv, p.batch));
   call.lengths_kv = plan.sums_kv->data();
   if (!provider::is_paged(p.layout)) return;
   call.pages_per_sample = tensors.page_table.extent[1];
   call.page_size = static_cast<int>(p.page_size);
   // Rows of the cache that a page table has room for (flash_api.cpp: seqlen_k).
   call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
-  const std::int32_t* table = values(tensors.page_table);
-  std::vector<std::int32_t> pages(table, table + p.batch * call.pages_per_sample);
+  std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
   for (std::int32_t& page : pages) page = std::max(page, 0);  // never read
   plan.pages = std::make_unique<DeviceArray>(pages);
   call.page_table = plan.pages->data();
@@ -191,19 +158,15 @@ void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t s
   }
 }
 
-struct FlashAttention : provider::Library {
+struct FlashAttention : compiled::Library<Options> {
   using Kernel = flash_attention::Kernel;
   using Plan = flash_attention::Plan;
   static const char* name() { return "flash_attention"; }
   static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
   static const std::array<Kernel, 2>& kernels() { return all_kernels; }
   static const char* tensor_cores(const Kernel&) { return "on"; }
-  static const plumbline_device_memory* memory() { return compiled::device_memory(); }
-  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
   static std::string set_options(std::string_view text) {
-    current_options() = {};
-    current_options().text = text;
-    return provider::read_options(text, known_options, current_options());
+    return read_options(text, known_options);
   }
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
@@ -241,10 +204,10 @@ struct FlashAttention : provider::Library {
     Call& call = plan.call;
     if (plan.lse_floats == 0) return;
     const compiled::Run running(plan.device, plan.options, tensors);
-    call.q = rows(tensors.q);
-    call.k = rows(tensors.k);
-    call.v = rows(tensors.v);
-    call.out = rows(tensors.out);
+    call.q = compiled::rows<Rows>(tensors.q);
+    call.k = compiled::rows<Rows>(tensors.k);
+    call.v = compiled::rows<Rows>(tensors.v);
+    call.out = compiled::rows<Rows>(tensors.out);
     if (plan.kernel->split && provider::is_paged(plan.problem.layout)) {
       // Every sample has as many queries, one after another.
       call.q.batch_stride = call.q.row_stride * call.seq_q;
@@ -266,10 +229,7 @@ struct FlashAttention : provider::Library {
         "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
         call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel", call.head_dim,
         call.causal ? "causal" : "no mask", call.splits, call.splits == 1 ? "" : "s");
-    const std::string& options = plan.options.text;
-    std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s",
-                  PLUMBLINE_BUILD_ID, options.empty() ? "" : "+", options.c_str());
-    provider::copy_text(compiled::arch_name(plan.device), description.device_arch);
+    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
     // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type), from
     // the largest logit seen so far; mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;

@@ -15,6 +15,7 @@ namespace plumbline::flashinfer_kernels {
 namespace {
 
 using compiled::DeviceArray;
+using compiled::values;
 
 struct Options : compiled::MachineOptions {
   // splits=off: the prefill kernels' disable_split_kv; auto: the planner's choice.
@@ -23,24 +24,16 @@ struct Options : compiled::MachineOptions {
   // the planner's.
   int split_pages = 0;
 };
-constexpr provider::Option<Options> known_options[] = {
-    {"schedule", "in_order, reversed, random or alternating", compiled::set_schedule<Options>},
-    {"seed", "a whole number", compiled::set_seed<Options>},
-    {"lanes", "lockstep or independent", compiled::set_lanes<Options>},
-    {"skip", "a line of PTX", compiled::set_skipped_line<Options>},
-    {"splits", "auto or off",
-     [](Options& options, std::string_view text) {
-       return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
-     }},
-    {"split_pages", "0 to 1048576",
-     [](Options& options, std::string_view text) {
-       return provider::set_number(options.split_pages, text, 0, 1 << 20);
-     }},
-};
-Options& current_options() {
-  static Options options;
-  return options;
-}
+constexpr auto known_options = compiled::options_with<Options>(
+    provider::Option<Options>{
+        "splits", "auto or off",
+        [](Options& options, std::string_view text) {
+          return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
+        }},
+    provider::Option<Options>{"split_pages", "0 to 1048576",
+                              [](Options& options, std::string_view text) {
+                                return provider::set_number(options.split_pages, text, 0, 1 << 20);
+                              }});
 
 // The names that FlashInfer's Python wrappers have in kernels/providers/python.
 struct Kernel {
@@ -62,10 +55,6 @@ struct Plan {
   Call call;
   Planned made;
 };
-
-const std::int32_t* values(const plumbline_tensor& tensor) {
-  return static_cast<const std::int32_t*>(tensor.data);
-}
 
 std::string refuse_features(const plumbline_problem& p) {
   if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
@@ -112,13 +101,6 @@ Instance instance_of(const Kernel& kernel, const plumbline_problem& p) {
   return {kernel.kind, p.dtype_q == PLUMBLINE_BF16, static_cast<int>(p.head_dim_qk), causal};
 }
 
-// As [page,] token, head, element.
-Rows rows(const plumbline_tensor& tensor) {
-  const int token = static_cast<int>(tensor.rank) - 3;
-  return {tensor.data, token == 1 ? tensor.stride[0] : 0, tensor.stride[token],
-          tensor.stride[token + 1]};
-}
-
 // The kernels compute where they write from the number of heads alone (prefill.cuh:3071,
 // decode.cuh:605). The decode kernel reads V at K's offsets (decode.cuh:483), and the paged prefill
 // kernel is compiled for that, too (SAME_KV_STRIDES).
@@ -142,18 +124,16 @@ std::vector<std::int32_t> sums(const std::vector<std::int32_t>& of) {
   for (const std::int32_t one : of) all.push_back(all.back() + one);
   return all;
 }
-std::vector<std::int32_t> lengths(const plumbline_tensor& tensor, std::int64_t batch) {
-  return {values(tensor), values(tensor) + batch};
-}
 
 void set_pages(Call& call, const plumbline_problem& p, const plumbline_tensors& tensors) {
-  const std::vector<std::int32_t> keys = lengths(tensors.seqlens_kv, p.batch);
+  const std::vector<std::int32_t> keys = values(tensors.seqlens_kv, p.batch);
   const auto page_size = static_cast<std::int32_t>(p.page_size);
   std::vector<std::int32_t> counts, pages, last_page;
   const std::int64_t columns = tensors.page_table.extent[1];
+  const auto* const table = static_cast<const std::int32_t*>(tensors.page_table.data);
   for (std::int64_t sample = 0; sample < p.batch; ++sample) {
     const std::int32_t count = (keys[sample] + page_size - 1) / page_size;
-    const std::int32_t* const row = values(tensors.page_table) + sample * columns;
+    const std::int32_t* const row = table + sample * columns;
     pages.insert(pages.end(), row, row + count);
     counts.push_back(count);
     last_page.push_back(count == 0 ? 0 : keys[sample] - (count - 1) * page_size);
@@ -173,11 +153,11 @@ Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const
   call.scale = static_cast<float>(p.scale);
   call.unsplit = options.unsplit;
   call.fixed_split_pages = options.split_pages;
-  call.sums_q = sums(lengths(tensors.seqlens_q, p.batch));
+  call.sums_q = values(tensors.cu_seqlens_q, p.batch + 1);
   if (provider::is_paged(p.layout)) {
     set_pages(call, p, tensors);
   } else {
-    call.sums_kv = sums(lengths(tensors.seqlens_kv, p.batch));
+    call.sums_kv = values(tensors.cu_seqlens_kv, p.batch + 1);
   }
   call.device_sums_q = std::make_unique<DeviceArray>(call.sums_q);
   call.device_sums_kv = std::make_unique<DeviceArray>(call.sums_kv);
@@ -214,7 +194,7 @@ std::string launched(const Plan& plan) {
   return text + "; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER;
 }
 
-struct FlashInfer : provider::Library {
+struct FlashInfer : compiled::Library<Options> {
   using Kernel = flashinfer_kernels::Kernel;
   using Plan = flashinfer_kernels::Plan;
   static const char* name() { return "flashinfer"; }
@@ -223,12 +203,8 @@ struct FlashInfer : provider::Library {
   static const char* tensor_cores(const Kernel& kernel) {
     return kernel.kind == Kind::decode ? "off" : "on";
   }
-  static const plumbline_device_memory* memory() { return compiled::device_memory(); }
-  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
   static std::string set_options(std::string_view text) {
-    current_options() = {};
-    current_options().text = text;
-    return provider::read_options(text, known_options, current_options());
+    return read_options(text, known_options);
   }
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
@@ -261,9 +237,9 @@ struct FlashInfer : provider::Library {
   static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
     const compiled::Run running(plan.device, plan.options, tensors);
     Call& call = plan.call;
-    call.q = rows(tensors.q);
-    call.k = rows(tensors.k);
-    call.v = rows(tensors.v);
+    call.q = compiled::rows<Rows>(tensors.q);
+    call.k = compiled::rows<Rows>(tensors.k);
+    call.v = compiled::rows<Rows>(tensors.v);
     call.out = tensors.out.data;
     // Without return_lse FlashInfer's wrappers pass none.
     call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.lse.data) : nullptr;
@@ -273,10 +249,7 @@ struct FlashInfer : provider::Library {
 
   static void describe(const Plan& plan, plumbline_description& description) {
     provider::copy_text(launched(plan), description.launched);
-    const std::string& options = plan.options.text;
-    std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s",
-                  PLUMBLINE_BUILD_ID, options.empty() ? "" : "+", options.c_str());
-    provider::copy_text(compiled::arch_name(plan.device), description.device_arch);
+    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
     description.spec = roundings(plan, description.spec);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
