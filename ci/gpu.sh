@@ -77,11 +77,14 @@ done
 # ---- What it runs ----
 
 core=(bin/plumbline bin/plumbline-worker lib/plumbline/plumbline_{cpu,emulated,cuda}.so)
+# Each from the target of its name.
 read_programs() {
-  tests=()
+  tests=() compiled=()
   [[ ! -e "$build/gpu_tests.txt" ]] || mapfile -t tests <"$build/gpu_tests.txt"
+  [[ ! -e "$build/compiled_providers.txt" ]] ||
+    mapfile -t compiled <"$build/compiled_providers.txt"
   programs=("${core[@]}" lib/plumbline/plumbline_reference_cuda.so tests/gpu/hardware_speed
-    "${tests[@]}")
+    "${tests[@]}" "${compiled[@]}")
 }
 build_all() {
   command -v nvcc >/dev/null ||
@@ -193,7 +196,13 @@ step mma
 step reference
 step pr_cuda
 finish pr_emulated
+start compiled_emulated
 step bits
+step compiled
+step findings
+finish compiled_emulated
+step compiled_bits
+step compiled_stories
 step real
 step stories
 step s4

@@ -7,8 +7,9 @@
 Nothing of it is part of plumbline: FOLDER is ignored by git, and may be deleted at any time.
   flash_attn   FlashAttention-2's kernels, and the CUTLASS that it was written for (BSD 3-Clause)
   flashinfer   FlashInfer's kernels and headers (Apache 2.0)
-  cuda         headers of CUDA 12.6 and its library of device functions, for clang-19 (NVIDIA's
-               licence: docs/emulator.md says what it means here)
+  cuda         headers of CUDA 12.6 and its library of device functions, for clang-19, and its
+               run-time library, for GPUs (NVIDIA's licence: docs/emulator.md says what it means
+               here)
 """
 import argparse
 import hashlib
@@ -42,7 +43,8 @@ ARCHIVES = (
     ("nvidia_cuda_runtime_cu12-12.6.77-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
      "nvidia-cuda-runtime-cu12",
      "ba3b56a4f896141e25e19ab287cd71e52a6a0f4b29d0d31609f60e3b4d5219b7",
-     {"nvidia/cuda_runtime/include": "cuda/include"}),
+     {"nvidia/cuda_runtime/include": "cuda/include",
+      "nvidia/cuda_runtime/lib": "cuda/lib"}),
     ("nvidia_cuda_nvcc_cu12-12.6.85-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl",
      "nvidia-cuda-nvcc-cu12",
      "d75d9d74599f4d7c0865df19ed21b739e6cb77a6497a3f73d6f61e8038a765e4",
@@ -114,6 +116,11 @@ def unpack(path, folders, root):
                 shutil.copyfileobj(source, file)
 
 
+def is_there(mark, folders):
+    """Whether all of these folders were unpacked: their list is what the mark says."""
+    return mark.exists() and mark.read_text() == json.dumps(folders)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -121,7 +128,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="list what is missing, change nothing")
     options = parser.parse_args()
     mark_of = {entry[0]: options.folder / "unpacked" / entry[2] for entry in ARCHIVES}
-    missing = [entry for entry in ARCHIVES if not mark_of[entry[0]].exists()]
+    missing = [entry for entry in ARCHIVES if not is_there(mark_of[entry[0]], entry[3])]
     if options.check:
         for archive, *_ in missing:
             print(archive)
@@ -133,7 +140,7 @@ def main():
             download(archive, project, sha256, path)
             unpack(path, folders, options.folder)
         mark_of[archive].parent.mkdir(parents=True, exist_ok=True)
-        mark_of[archive].touch()
+        mark_of[archive].write_text(json.dumps(folders))
     # clang takes a folder with `bin` for an installation of CUDA
     (options.folder / "cuda" / "bin").mkdir(parents=True, exist_ok=True)
     return 0

@@ -174,7 +174,7 @@ class Bench:
                  f"-DPLUMBLINE_FOREIGN_SOURCES={build / 'foreign'}",
                  f"-D{INSTANCES[provider]}={';'.join(instances)}"],
                 ["cmake", "--build", str(build), "-j", str(self.options.jobs), "--target",
-                 f"plumbline_{provider}"]):
+                 f"plumbline_compiled_{provider}"]):
             code, _ = said(command, self.log)
             if code != 0:
                 raise NotBuilt(f"`{' '.join(command[:2])}` exits with {code}: see {self.log}")

@@ -15,8 +15,8 @@ flashinfer+=";paged_hdim64_bf16_causal;decode_hdim64_bf16;ragged_hdim64_fp16_cau
 flashinfer+=";decode_hdim128_fp16;paged_hdim128_fp16"
 cmake --preset "$preset" -DPLUMBLINE_FLASH_ATTENTION_FILES="$flash_attention" \
   -DPLUMBLINE_FLASHINFER_INSTANCES="$flashinfer" >/dev/null
-cmake --build --preset "$preset" --target programs plumbline_flash_attention plumbline_flashinfer \
-  plumbline_cutlass
+cmake --build --preset "$preset" --target programs plumbline_compiled_flash_attention \
+  plumbline_compiled_flashinfer plumbline_compiled_cutlass
 mkdir -p out
 code=0
 "$plumbline" run cases/stories/compiled/*.toml --tier pr --db out/stories.db \

@@ -40,15 +40,24 @@ carried_libraries() {
   for program in "${programs[@]}"; do
     (cd "$build" && loads "$program") || true
   done | while read -r name _ line _; do
-    [[ "$line" != /* || "$name" =~ $system_libraries ]] || echo "$line"
+    [[ "$line" != /* || "$name" =~ $system_libraries || "$line" == */lib/plumbline/* ]] ||
+      echo "$line"
   done | sort -u
+}
+
+# What compiled providers find beside them: run-time libraries, and kernels for the emulator.
+carry_compiled() {
+  ((${#compiled[@]})) || return 0
+  cp --parents compiled_providers.txt "$1"
+  cp -rL --parents lib/plumbline/emulated lib/plumbline/cuda12 "$1"
+  find "$1/lib/plumbline/emulated" -type f ! -name '*.so*' -delete
 }
 
 fill_bundle() {
   local bundle="$1" changed
   mkdir -p "$bundle/lib/shared" "$bundle/docs"
   (cd "$build" && cp --parents gpu_tests.txt "${programs[@]}" "$bundle" &&
-    cp -r --parents lib/plumbline/python "$bundle")
+    cp -r --parents lib/plumbline/python "$bundle" && carry_compiled "$bundle")
   carried_libraries | xargs -r cp -L -t "$bundle/lib/shared"
   find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
   find "$bundle" -type f \( -perm -u+x -o -name '*.so*' \) \
@@ -105,7 +114,7 @@ check_self_contained() {
     loads "$program" || true
   done | while read -r name _ path _; do
     [[ "$name" =~ $system_libraries || "$name" == /lib64/* ||
-      "$path" == */shared/* || "$name" == ./* ]] || echo "$name"
+      "$path" == */shared/* || "$path" == */lib/plumbline/* || "$name" == ./* ]] || echo "$name"
   done | sort -u | paste -sd ' ')"
   [[ -z "$outside" ]] ||
     end_with 1 "the bundle would use libraries that are not in it: $outside"

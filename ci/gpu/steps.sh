@@ -178,22 +178,24 @@ run_of() {
     [[ ! "$line" =~ ^run\ ([0-9a-f]+) ]] || { echo "${BASH_REMATCH[1]}"; return; }
   done < <(cat "$results/$1.log" 2>/dev/null)
 }
-step_bits() {
+step_bits() { compare_bits pr_cuda pr_emulated; }
+# The cases of a step on cuda:0 against those of another on the emulator.
+compare_bits() {
   local code=0 cuda emulated line equal=0 all=0
-  cuda="$(run_of pr_cuda)" emulated="$(run_of pr_emulated)"
+  cuda="$(run_of "$1")" emulated="$(run_of "$2")"
   if [[ -z "$cuda" || -z "$emulated" ]]; then
-    say "there is no run of pr_cuda and pr_emulated to compare"
+    say "there is no run of $1 and $2 to compare"
     return 77
   fi
   "$build/bin/plumbline" matrix "$cuda" "$emulated" --db "$results/gpu.db" \
     --expect-equal "emulated:$arch=cuda:0" --format markdown \
-    >"$results/bits.md" 2>"$work/bits.said" || code=$?
-  cat "$results/bits.md" "$work/bits.said"
+    >"$results/$current.md" 2>"$work/bits.said" || code=$?
+  cat "$results/$current.md" "$work/bits.said"
   # The table's lines: | emulated:sm_90 | cuda:0 | tensor cores | cases | equal |
   while IFS= read -r line; do
     [[ ! "$line" =~ cuda:0\ .*\|\ *([0-9]+)\ *\|\ *([0-9]+)\ *\|$ ]] ||
       all=$((all + BASH_REMATCH[1])) equal=$((equal + BASH_REMATCH[2]))
-  done <"$results/bits.md"
+  done <"$results/$current.md"
   say "$equal of $all cases have the same bits"
   ((code != 0 || all > 0)) || code=1
   ((code != 1)) || save_differing_case || true
@@ -201,17 +203,64 @@ step_bits() {
 }
 # The tensors of the first case with other bits, from both sides, for a look at where they differ.
 save_differing_case() {
-  local line pattern="^reproduce: .* --case '?([^' ]+)'? --case '?([^' ]+)'?$"
+  local providers=() line pattern="^reproduce: .* --case '?([^' ]+)'? --case '?([^' ]+)'?$"
   while IFS= read -r line; do
     [[ "$line" =~ $pattern ]] || continue
+    [[ "$current" != compiled_bits ]] || choose_compiled_providers _cuda ""
     if ! "$build/bin/plumbline" run --case "${BASH_REMATCH[1]}" --case "${BASH_REMATCH[2]}" \
-      --baselines "$source_directory/baselines" --save-outputs "$results/failures" -q; then
+      "${providers[@]}" --baselines "$source_directory/baselines" --save-outputs "$results/failures" -q; then
       say "the tensors of ${BASH_REMATCH[1]} could not be saved"
       return 0
     fi
     say "the tensors of ${BASH_REMATCH[1]} are in failures/"
     return
   done <"$work/bits.said"
+}
+
+# Kernels of others, compiled from their source: choose_compiled_providers SUFFIX… fills `providers`
+# with the libraries of this build whose names end so ("_cuda": for GPUs; "": for the emulator).
+choose_compiled_providers() {
+  local name suffix
+  providers=()
+  for name in flash_attention flashinfer cutlass; do
+    for suffix in "$@"; do
+      [[ ! -e "$build/lib/plumbline/plumbline_compiled_$name$suffix.so" ]] ||
+        providers+=(--provider "compiled_$name$suffix")
+    done
+  done
+  ((${#providers[@]})) && return
+  say "no kernels of others are in this build (CMake's PLUMBLINE_COMPILED_CUDA)"
+  return 1
+}
+compiled_suites=(cases/compiled/{flash_attention,flashinfer,cutlass}.toml)
+step_compiled() {
+  local providers
+  needs_cases cases/compiled || return 77
+  choose_compiled_providers _cuda || return 77
+  run_suites cuda:0 "${compiled_suites[@]}" "${providers[@]}" --memory-limit 0
+}
+step_compiled_emulated() {
+  local providers
+  needs_cases cases/compiled || return 77
+  choose_compiled_providers "" || return 77
+  run_suites "emulated:$arch" "${compiled_suites[@]}" "${providers[@]}" --reference cpu \
+    -j "$((($(nproc) + 1) / 2))"
+}
+step_compiled_bits() { compare_bits compiled compiled_emulated; }
+# What these kernels get wrong on the emulator, on the GPU: a case that passes here is no failure.
+step_findings() {
+  local code=0 providers
+  needs_cases cases/compiled || return 77
+  choose_compiled_providers _cuda || return 77
+  run_suites cuda:0 cases/compiled/*_findings.toml "${providers[@]}" --memory-limit 0 || code=$?
+  ((code <= 1)) || return $code
+}
+step_compiled_stories() {
+  local providers
+  needs_cases cases/stories/compiled || return 77
+  choose_compiled_providers _cuda || return 77
+  run_suites cuda:0 cases/stories/compiled/s{1,2,4,5}_*.toml cases/compiled/gpu.toml --tier full \
+    "${providers[@]}" --timeout 200 --memory-limit 0
 }
 step_real() {
   local providers part=(--tier nightly)

@@ -78,7 +78,8 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   });
   assert(row != table.end());
   FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
-  // The floor under E: the newest parameters of Khattak and Mikaitis; no recording reaches it.
+  // The floor under E: the newest parameters of Khattak and Mikaitis; no recording reaches it, and
+  // no input of fp8 can (tests/emulator, NoInputOfFp8ReachesTheFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
     sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;

@@ -4,11 +4,9 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
-#include <sstream>
 #include <string>
 
-#include "kernels/cudart/plumbline_cudart.h"
-#include "tests/compiled/call.h"
+#include "tests/compiled/barriers.h"
 #include "tests/compiled/scalar_flash_attention.h"
 
 namespace plumbline::compiled::test {
@@ -114,31 +112,12 @@ TEST(CompiledFlashAttention, HasTheSameBitsInEverySchedule) {
   }
 }
 
-// Each barrier and wait of the kernel, left out alone: a schedule in which a thread fails or the
-// bits change shows that it is needed. What no schedule shows is listed in `redundant`.
 TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
-  const Ragged of = one_sample(1, 1, 200, 300, true, 11);
-  const Answer whole = flash_attention("skip=1").ask("forward", "sm_80", of);
-  ASSERT_EQ(whole.error, "");
-  std::string text(1 << 16, '\0');
-  plumbline_cudart_take_sites(text.data(), text.size());
-  std::istringstream lines(text.c_str());
-  std::string unseen;
-  int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
-    const std::string number = line.substr(0, line.find(' '));
-    bool seen = false;
-    for (const char* schedule : {"in_order", "reversed", "random,seed=1", "random,seed=2"}) {
-      const Answer without =
-          flash_attention(std::string("schedule=") + schedule + ",skip=" + number)
-              .ask("forward", "sm_80", of);
-      seen = seen || !without.error.empty() || without.out != whole.out || without.lse != whole.lse;
-      if (seen) break;
-    }
-    if (!seen) unseen += line + "\n";
-  }
-  EXPECT_GT(count, 8) << "barriers and waits";
-  EXPECT_EQ(unseen, "");
+  const Sites sites =
+      leave_out_each(flash_attention, "forward", "sm_80", one_sample(1, 1, 200, 300, true, 11));
+  ASSERT_EQ(sites.error, "");
+  EXPECT_GT(sites.count, 8) << "barriers and waits";
+  EXPECT_EQ(sites.unseen, "");
 }
 
 // The kernel believes in 300 keys and there are 299: the read is named, by line of its source.

@@ -28,6 +28,15 @@ constexpr std::uint32_t e5m2_power(int exponent) {
 }
 constexpr std::uint32_t minus = 0x8000, one = 0x3f800000;
 
+// 2^-149 as 2^-150 + 2^-151 + … + 2^-last + 2^-last.
+Products halves(int last) {
+  Products all;
+  for (int exponent = 150; exponent <= last; ++exponent)
+    all.emplace_back(bf16_power(-75), bf16_power(75 - exponent));
+  all.push_back(all.back());
+  return all;
+}
+
 }  // namespace
 
 emulator::MmaModel under(const Hypothesis& hypothesis, emulator::MmaModel model) {
@@ -59,6 +68,16 @@ const std::vector<Corner>& corners() {
        {{bf16_power(-75) | minus, bf16_power(-75)}},
        0,
        {0x80000000, 0, 0x80000000}},
+      {"bf16: 2^-150 + 2^-151 … + 2^-158 + 2^-158, which a floor at -133 keeps",
+       bf16,
+       halves(158),
+       0,
+       {1, 0, 0}},
+      {"bf16: 2^-150 + 2^-151 … + 2^-159 + 2^-159, whose last a floor at -133 drops",
+       bf16,
+       halves(159),
+       0,
+       {0, 0, 0}},
       {"bf16: 0 - 0", bf16, {}, 0x80000000, {0, 0, 0}},
       {"bf16: -0 1 - 0", bf16, {{minus, bf16_power(0)}}, 0x80000000, {0, 0, 0}},
       {"bf16: 2^254 - 2^254 + 1",

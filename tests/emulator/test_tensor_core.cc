@@ -274,6 +274,27 @@ TEST(TensorCore, CornersUnderEveryHypothesis) {
   }
 }
 
+// E is at least -126 where c is not zero, and at least -28 where a product of fp8 is not: no input
+// tells the floor of Hopper's fp8 that models.cc has (-133) from another one (-132 in mmaemu).
+TEST(TensorCore, NoInputOfFp8ReachesTheFloor) {
+  const emulator::FusedSum ours = emulator::wgmma_fp8_sm_90();
+  ASSERT_EQ(ours.min_exponent, -133);
+  for (const int floor : {-126, -132, emulator::no_exponent_floor}) {
+    emulator::FusedSum other = ours;
+    other.min_exponent = floor;
+    for (const MmaFormat format : {MmaFormat::e4m3, MmaFormat::e5m2}) {
+      for (const std::uint32_t c :
+           {0U, 0x80000000U, 1U, 0x80000001U, 0x003fffffU, 0x807fffffU, 0x00800000U, 0x0d800001U}) {
+        for (std::uint32_t pair = 0; pair < 0x10000; ++pair) {
+          const std::uint32_t a[] = {pair & 0xffU, 1}, b[] = {pair >> 8U, 0x81};
+          ASSERT_EQ(fused_sum(ours, format, 2, a, b, c), fused_sum(other, format, 2, a, b, c))
+              << floor << " " << std::hex << pair << " " << c;
+        }
+      }
+    }
+  }
+}
+
 // sm_80 takes 16 products in two steps, and rounds in between.
 TEST(TensorCore, Sm80RoundsAnFp16ResultBetweenItsSteps) {
   const Corner& corner = corners().back();

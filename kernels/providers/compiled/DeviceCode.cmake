@@ -1,8 +1,9 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
-#   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator.
+#   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator,
+# and with PLUMBLINE_COMPILED_CUDA a second one of the same host code and PTX for GPUs.
 #
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
-# and the host's object, which carries it.
+# and the host's object, which carries it. For GPUs ptxas compiles that PTX.
 set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
 # OFF is for ci/source_mutants.py: only the kernels that a case launches are compiled, in the case,
 # which is too late where it is timed or has a short time limit.
@@ -18,6 +19,34 @@ set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-tr
   -mllvm -inline-threshold=1000000)
 execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
   OUTPUT_STRIP_TRAILING_WHITESPACE)
+
+# What carries a device source's fat binary: BASE.o of BASE.fatbin.
+function(plumbline_host_object base source fat_binary flags also)
+  add_custom_command(OUTPUT ${base}.o
+    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} --cuda-host-only -c -march=x86-64-v3
+      -Xclang -fcuda-include-gpubinary -Xclang ${fat_binary} -o ${base}.o ${source}
+    DEPENDS ${source} ${fat_binary} ${also} VERBATIM
+    COMMENT "Host code of ${source}")
+endfunction()
+
+# BASE.ptx, and machine code of it for each architecture of PLUMBLINE_COMPILED_CUDA_ARCHS, in
+# BASE_cuda.o.
+function(plumbline_gpu_object base source flags)
+  set(images --image3=kind=ptx,sm=${PLUMBLINE_DEVICE_ARCH},file=${base}.ptx)
+  set(cubins "")
+  foreach(arch IN LISTS PLUMBLINE_COMPILED_CUDA_ARCHS)
+    set(cubin ${base}.sm_${arch}.cubin)
+    add_custom_command(OUTPUT ${cubin}
+      COMMAND ${PLUMBLINE_PTXAS} -arch=sm_${arch} -O3 ${base}.ptx -o ${cubin}
+      DEPENDS ${base}.ptx VERBATIM COMMENT "Machine code for sm_${arch} of ${source}")
+    list(APPEND cubins ${cubin})
+    list(APPEND images --image3=kind=elf,sm=${arch},file=${cubin})
+  endforeach()
+  add_custom_command(OUTPUT ${base}_cuda.fatbin
+    COMMAND ${PLUMBLINE_FATBINARY} --64 --compress-all --create=${base}_cuda.fatbin ${images}
+    DEPENDS ${cubins} VERBATIM)
+  plumbline_host_object(${base}_cuda ${source} ${base}_cuda.fatbin "${flags}" "")
+endfunction()
 
 function(plumbline_device_object RESULT source)
   cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINITIONS" ${ARGN})
@@ -43,40 +72,54 @@ function(plumbline_device_object RESULT source)
       -o ${CMAKE_BINARY_DIR}/lib/plumbline/emulated/compiled
     COMMAND ${CMAKE_COMMAND} -E touch ${base}.compiled
     DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM COMMENT "Compiling the kernels of ${source}")
-  add_custom_command(OUTPUT ${base}.o
-    COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} --cuda-host-only -c -march=x86-64-v3
-      -Xclang -fcuda-include-gpubinary -Xclang ${base}.fatbin -o ${base}.o ${source}
-    DEPENDS ${source} ${base}.fatbin ${ahead} VERBATIM
-    COMMENT "Host code of ${source}")
+  plumbline_host_object(${base} ${source} ${base}.fatbin "${flags}" "${ahead}")
+  if(PLUMBLINE_COMPILED_CUDA)
+    plumbline_gpu_object(${base} ${source} "${flags}")
+  endif()
   set_property(GLOBAL APPEND PROPERTY PLUMBLINE_COMPILED_PTX ${base}.ptx)
-  set(${RESULT} ${base}.o PARENT_SCOPE)
+  set(${RESULT} ${base} PARENT_SCOPE)
 endfunction()
 
-function(plumbline_compiled_provider NAME)
-  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;INCLUDES;DEFINITIONS" ${ARGN})
-  set(objects "")
-  foreach(source IN LISTS ARG_DEVICE_SOURCES)
-    plumbline_device_object(object ${source} INCLUDES ${ARG_INCLUDES}
-      DEFINITIONS ${ARG_DEFINITIONS})
-    list(APPEND objects ${object})
-  endforeach()
+# Within plumbline_compiled_provider, whose variables it reads: a library for one machine. It finds
+# the machine's run-time library in `runtime` beside it, also where both were moved.
+function(plumbline_compiled_library name machine_library runtime objects build_id)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  set(machine ${PROJECT_SOURCE_DIR}/kernels/providers/compiled)
-  file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
-  list(SORT hashed)
-  plumbline_build_id(build_id ${hashed} ${ARG_VERSION} ${device_clang} ${device_flags}
-    ${device_math}
-    ${ARG_DEFINITIONS})
-  set(target plumbline_${NAME})
+  set(target plumbline_compiled_${name})
   add_library(${target} MODULE ${ARG_SOURCES} ${objects})
   target_include_directories(${target} SYSTEM PRIVATE ${ARG_INCLUDES})
   target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS}
     PLUMBLINE_BUILD_ID="${build_id}" PLUMBLINE_SOURCE_VERSION="${ARG_VERSION}"
     PLUMBLINE_DEVICE_COMPILER="clang ${device_clang}")
   target_compile_options(${target} PRIVATE -fvisibility=hidden -fvisibility-inlines-hidden)
-  target_link_libraries(${target} PRIVATE plumbline_compiled_machine plumbline_cudart_12)
+  target_link_libraries(${target} PRIVATE ${machine_library})
   target_link_options(${target} PRIVATE
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/kernels/cpu/exports.map)
-  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME plumbline_compiled_${NAME}
+  set_target_properties(${target} PROPERTIES PREFIX ""
+    BUILD_RPATH "$ORIGIN/${runtime};${CMAKE_BUILD_RPATH}"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/plumbline)
+endfunction()
+
+function(plumbline_compiled_provider NAME)
+  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;INCLUDES;DEFINITIONS" ${ARGN})
+  set(objects "")
+  set(gpu_objects "")
+  foreach(source IN LISTS ARG_DEVICE_SOURCES)
+    plumbline_device_object(base ${source} INCLUDES ${ARG_INCLUDES}
+      DEFINITIONS ${ARG_DEFINITIONS})
+    list(APPEND objects ${base}.o)
+    list(APPEND gpu_objects ${base}_cuda.o)
+  endforeach()
+  set(machine ${PROJECT_SOURCE_DIR}/kernels/providers/compiled)
+  file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
+  list(SORT hashed)
+  set(of ${hashed} ${ARG_VERSION} ${device_clang} ${device_flags} ${device_math}
+    ${ARG_DEFINITIONS})
+  plumbline_build_id(build_id ${of})
+  plumbline_compiled_library(${NAME} plumbline_compiled_machine_emulated emulated/12
+    "${objects}" ${build_id})
+  if(PLUMBLINE_COMPILED_CUDA)
+    plumbline_build_id(build_id ${of} ${CMAKE_CUDA_COMPILER_VERSION})
+    plumbline_compiled_library(${NAME}_cuda plumbline_compiled_machine_cuda cuda12
+      "${gpu_objects}" ${build_id})
+  endif()
 endfunction()

@@ -31,6 +31,8 @@ DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) {
   if (cudaMalloc(reinterpret_cast<void**>(&data_), bytes) != cudaSuccess)
     throw provider::Refused(PLUMBLINE_OUT_OF_MEMORY, "no memory for index arrays on the device");
   cudaMemcpy(data_, values.data(), bytes, cudaMemcpyHostToDevice);
+  // From pageable memory it may return before the last part has arrived.
+  cudaStreamSynchronize(nullptr);
 }
 DeviceArray::~DeviceArray() { cudaFree(data_); }
 

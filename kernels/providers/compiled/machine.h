@@ -1,5 +1,6 @@
 // What the providers of compiled kernels share: their host code calls CUDA's run-time library, and
-// which library that is decides where the kernels run. machine_emulated.cc is for kernels/cudart.
+// which library that is decides where the kernels run. machine_emulated.cc is for kernels/cudart,
+// machine_cuda.cc for NVIDIA's and a GPU.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@
 
 namespace plumbline::compiled {
 
-// Options of every such provider; its own follow in a struct that extends this one.
+// Options of every such provider; its own follow in a struct that extends this one. All of them are
+// the emulator's, and a GPU refuses them.
 struct MachineOptions {
   enum class Schedule : std::uint32_t { in_order, reversed, random, alternating };
   // schedule=…: the order in which the threads of a block run on the emulator. alternating: the
@@ -63,12 +65,14 @@ int arch_number(const plumbline_device&);
 // "sm_90"
 std::string arch_name(const plumbline_device&);
 const plumbline_device_memory* device_memory();
+// plumbline_feature bits
+std::uint64_t features();
 
 // What the classes of such providers have alike, over a class of options.
 template <class Options>
 struct Library : provider::Library {
   static const plumbline_device_memory* memory() { return device_memory(); }
-  static std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
+  static std::uint64_t features() { return compiled::features(); }
   static Options& current_options() {
     static Options options;
     return options;

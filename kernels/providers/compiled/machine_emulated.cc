@@ -53,6 +53,7 @@ int arch_number(const plumbline_device& device) {
 }
 std::string arch_name(const plumbline_device& device) { return std::string(arch_of(device)); }
 const plumbline_device_memory* device_memory() { return nullptr; }
+std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
 
 void make_current(const plumbline_device& device, const MachineOptions& options) {
   configure(device, options, 0);

@@ -7,7 +7,7 @@
 
 namespace plumbline::flashinfer_kernels {
 
-#define PLUMBLINE_DECLARE(name) extern const Launcher name;
+#define PLUMBLINE_DECLARE(name) extern Launcher name;
 PLUMBLINE_FLASHINFER_INSTANCES(PLUMBLINE_DECLARE)
 #define PLUMBLINE_ADDRESS(name) &name,
 

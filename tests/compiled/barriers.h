@@ -1,0 +1,23 @@
+// Whether a kernel needs each of its barriers and waits.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tests/compiled/call.h"
+
+namespace plumbline::compiled::test {
+
+using Load = std::function<const Loaded&(const std::string& options)>;
+
+struct Sites {
+  int count = 0;
+  std::string unseen;  // the lines of PTX whose barriers nothing shows to be needed
+  std::string error;   // of the whole kernel
+};
+// Leaves out each barrier and wait that the kernel reaches, alone, in four schedules, until a thread
+// fails or the bits change.
+Sites leave_out_each(const Load&, const std::string& kernel, const std::string& arch,
+                     const Ragged&);
+
+}  // namespace plumbline::compiled::test
