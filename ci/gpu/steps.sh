@@ -208,7 +208,8 @@ save_differing_case() {
     [[ "$line" =~ $pattern ]] || continue
     [[ "$current" != compiled_bits ]] || choose_compiled_providers _cuda ""
     if ! "$build/bin/plumbline" run --case "${BASH_REMATCH[1]}" --case "${BASH_REMATCH[2]}" \
-      "${providers[@]}" --baselines "$source_directory/baselines" --save-outputs "$results/failures" -q; then
+      "${providers[@]}" --baselines "$source_directory/baselines" \
+      --save-outputs "$results/failures" -q; then
       say "the tensors of ${BASH_REMATCH[1]} could not be saved"
       return 0
     fi

@@ -15,8 +15,8 @@ struct Sites {
   std::string unseen;  // the lines of PTX whose barriers nothing shows to be needed
   std::string error;   // of the whole kernel
 };
-// Leaves out each barrier and wait that the kernel reaches, alone, in four schedules, until a thread
-// fails or the bits change.
+// Leaves out each barrier and wait that the kernel reaches, alone, in four schedules, until a
+// thread fails or the bits change.
 Sites leave_out_each(const Load&, const std::string& kernel, const std::string& arch,
                      const Ragged&);
 
