@@ -13,8 +13,9 @@
 #                               --out already
 #   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
 #   --history FILE              takes up the runs into this database at the end (plumbline merge)
-#   --quick                     to see that everything runs: no random MMAs, two groups of the
-#                               cases, three runs of a timing, no stories, no sanitizer
+#   --quick                     to see that everything runs: no random MMAs, a 64th of the operands
+#                               of ex2, two groups of the cases, three runs of a timing, no stories,
+#                               no sanitizer
 #   --no-build [--build DIR]    uses what was built before (default: build/dev), also where there is
 #                               no compiler
 #   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz
@@ -193,6 +194,7 @@ warm_up_packages  # in the background: a cold import of torch takes a minute
 step facts
 start pr_emulated  # on the CPU, while the GPU answers what follows
 step mma
+step special
 step reference
 step pr_cuda
 finish pr_emulated

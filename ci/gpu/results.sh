@@ -9,6 +9,7 @@ declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"
 # loads every Python provider, whose packages may be imported for the first time
 declare_step facts 90 3 "GPU facts, and one worker under the default limits"
 declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
+declare_step special 150 10 "Special functions: all operands of ex2, rcp and others against models"
 declare_step reference 40 5 "GPU reference against the CPU's"
 declare_step pr_cuda 90 10 "cases/pr.toml on cuda:0"
 declare_step pr_emulated 200 10 "cases/pr.toml on the emulator of its architecture"
@@ -33,6 +34,7 @@ left_out_by_quick=" compiled_stories stories memcheck racecheck nightly "
 reserve=8
 patience=4                   # seconds between asking a step to end and killing it
 failures_limit=$((8 << 20))  # bytes of failing tensors that the archive keeps
+special_limit=$((8 << 20))   # bytes of special functions' results that it keeps
 
 declare -A job=() begun=() result=() seconds=() note=() when=() from_earlier=()
 busy=""
@@ -262,15 +264,17 @@ summary() {
     printf 'The GPU was busy for %s %% of the wall time of the pr run' "$busy"
     printf ' (nvidia-smi utilization).\n\n'
   fi
-  summarize_mma
+  summarize_lines mma '(: [0-9a-f]{8}$| instructions, )'
+  summarize_lines special '( operands, | error 2\^)'
   summarize_speed
 }
-summarize_mma() {
+# The lines of a step's log that the pattern takes.
+summarize_lines() {
   local line lines=""
-  [[ -e "$results/mma.log" ]] || return 0
+  [[ -e "$results/$1.log" ]] || return 0
   while IFS= read -r line; do
-    [[ ! "$line" =~ (:\ [0-9a-f]{8}$|\ instructions,\ ) ]] || lines+="$line"$'\n'
-  done < <(tail -n +3 "$results/mma.log")
+    [[ ! "$line" =~ $2 ]] || lines+="$line"$'\n'
+  done < <(tail -n +3 "$results/$1.log")
   [[ -z "$lines" ]] || printf '```\n%s```\n\n' "$lines"
 }
 summarize_speed() {

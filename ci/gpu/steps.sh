@@ -144,6 +144,29 @@ step_mma() {
   ((!quick)) || only_quick=('--gtest_filter=HardwareMma.*')
   gtest tests/gpu/test_gpu_hardware_mma "${only_quick[@]}"
 }
+# What it writes for later study goes into the archive; results that this cannot hold, the largest,
+# lie beside it.
+step_special() {
+  local code=0 only_quick=() file size kept=0
+  needs tests/gpu/test_gpu_special_functions || return 77
+  rm -rf "$results/special"
+  if ((quick)); then
+    only_quick=('--gtest_filter=SpecialFunctions.Every64thOperandOfEx2GivesTheModelsBits')
+  else
+    export PLUMBLINE_SPECIAL_DUMP="$results/special"
+  fi
+  gtest tests/gpu/test_gpu_special_functions "${only_quick[@]}" || code=$?
+  while read -r size file; do
+    kept=$((kept + size))
+    if ((kept > special_limit)); then
+      mv "$file" "$out"
+      say "${file##*/} is beside results.tar.gz"
+    fi
+  done < <(for file in "$results"/special/*.gz; do
+    [[ ! -e "$file" ]] || echo "$(wc -c <"$file") $file"
+  done | sort -n)
+  return $code
+}
 step_reference() {
   needs tests/reference_gpu/test_reference_cuda || return 77
   gtest tests/reference_gpu/test_reference_cuda
@@ -292,7 +315,9 @@ step_speed() {
 step_tests() {
   local code=0 program ran=0
   for program in "${tests[@]}"; do
-    case "$program" in */test_gpu_hardware_mma | */test_reference_cuda) continue ;; esac
+    case "${program##*/}" in  # which have steps of their own
+      test_gpu_hardware_mma | test_gpu_special_functions | test_reference_cuda) continue ;;
+    esac
     [[ -e "$build/$program" ]] || { say "$program is not in this build"; continue; }
     ran=1
     gtest "$program" || code=1

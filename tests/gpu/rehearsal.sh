@@ -47,8 +47,8 @@ stand_in_build() {
   cp "$build/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so" "$to/lib/plumbline"
   cp -r "$build/lib/plumbline/python" "$to/lib/plumbline"
   cp "$build/tests/gpu/stand_in/test_kernels_stand_in" "$to/tests/kernels/test_kernels_cuda"
-  printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/kernels/test_kernels_cuda \
-    tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
+  printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/gpu/test_gpu_special_functions \
+    tests/kernels/test_kernels_cuda tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
 }
 make_bundle() {
   mkdir -p "$2"
@@ -118,9 +118,9 @@ rehearse() {
   prepare_machine "$1" "$machine"
   write_program "$machine/stand_in/compute-sanitizer" "$compute_sanitizer"
   run_gpu "$machine" 5 -- --history /gpu/night.db \
-    --only facts mma reference pr_cuda pr_emulated bits real speed tests memcheck racecheck
-  expect "$said" "ci/gpu.sh: 7 steps passed, 0 failed, 0 cut off, 4 not run"
-  expect "$said" "ci/gpu.sh: not run: mma reference real speed"
+    --only facts mma special reference pr_cuda pr_emulated bits real speed tests memcheck racecheck
+  expect "$said" "ci/gpu.sh: 7 steps passed, 0 failed, 0 cut off, 5 not run"
+  expect "$said" "ci/gpu.sh: not run: mma special reference real speed"
   [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] ||
     fail "no bits were compared"
   ((BASH_REMATCH[1] == BASH_REMATCH[2] && BASH_REMATCH[1] > 30)) ||

@@ -50,10 +50,17 @@ class GpuScript : public test::CommandTest {
                   "= 4000\\n' >\"$2\"\n"
                   "echo 'What this GPU does at most'\necho '| copy | 4000 GB/s |'\n");
     write("b/gpu_tests.txt",
-          "tests/gpu/test_gpu_hardware_mma\ntests/kernels/test_kernels_cuda\ntests/reference_gpu/"
-          "test_reference_cuda\n");
+          "tests/gpu/test_gpu_hardware_mma\ntests/gpu/test_gpu_special_functions\n"
+          "tests/kernels/test_kernels_cuda\ntests/reference_gpu/test_reference_cuda\n");
     write_program("b/tests/gpu/test_gpu_hardware_mma",
                   "echo 'a fingerprint: 3f800004'\necho '[  PASSED  ] 18 tests.'\n");
+    write_program("b/tests/gpu/test_gpu_special_functions",
+                  "echo \"special $@\" >>\"$STAND_IN_CALLS\"\n"
+                  "if [ -n \"$PLUMBLINE_SPECIAL_DUMP\" ]; then mkdir \"$PLUMBLINE_SPECIAL_DUMP\"\n"
+                  "echo small >\"$PLUMBLINE_SPECIAL_DUMP/special_results.gz\"\n"
+                  "${SPECIAL_IS_LARGE:-false} && head -c 9000000 /dev/zero "
+                  ">\"$PLUMBLINE_SPECIAL_DUMP/special_ex2.gz\"; fi\n"
+                  "echo 'ex2.approx.f32: 64 operands, 0 differ'\necho '[  PASSED  ] 19 tests.'\n");
     write_program("b/tests/kernels/test_kernels_cuda", passing_test);
     write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
     write_program(
@@ -73,11 +80,13 @@ class GpuScript : public test::CommandTest {
                   "  *) echo absent ;; esac\n");
   }
   test::CommandResult gpu(const std::string& arguments = "") const {
-    return shell(
-        "env -u CUDA_VISIBLE_DEVICES PATH=\"$PWD/machine:$PATH\" "
-        "PLUMBLINE_PYTHON=\"$PWD/machine/python\" PLUMBLINE_COMMIT=" +
-        commit + " STAND_IN_CALLS=\"$PWD/calls\" " + script() + " --no-build --build b --out out " +
-        arguments);
+    return shell(gpu_command(arguments));
+  }
+  std::string gpu_command(const std::string& arguments) const {
+    return "env -u CUDA_VISIBLE_DEVICES PATH=\"$PWD/machine:$PATH\" "
+           "PLUMBLINE_PYTHON=\"$PWD/machine/python\" PLUMBLINE_COMMIT=" +
+           commit + " STAND_IN_CALLS=\"$PWD/calls\" " + script() +
+           " --no-build --build b --out out " + arguments;
   }
   std::string archived(const std::string& name) const {
     return shell("tar -xzOf out/results.tar.gz ./" + name).text;
@@ -137,12 +146,13 @@ TEST_F(GpuScript, AllStepsPass) {
   const std::string summary = read("out/summary.md"), figures = archived("figures.toml"),
                     calls = read("calls");
   EXPECT_THAT(summary,
-              testing::StartsWith("## GPU: 14 steps passed, 0 failed, 0 cut off, 0 not run\n"));
-  EXPECT_THAT(summary,
-              AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
-                    HasSubstr("test_kernels_cuda: 7 passed"),
-                    HasSubstr("34 of 34 cases have the same bits"), HasSubstr("busy for 50.0 %"),
-                    HasSubstr("a fingerprint: 3f800004"), HasSubstr("| copy | 4000 GB/s |")));
+              testing::StartsWith("## GPU: 15 steps passed, 0 failed, 0 cut off, 0 not run\n"));
+  EXPECT_THAT(summary, AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
+                             HasSubstr("test_kernels_cuda: 7 passed"),
+                             HasSubstr("34 of 34 cases have the same bits"),
+                             HasSubstr("busy for 50.0 %"), HasSubstr("a fingerprint: 3f800004"),
+                             HasSubstr("```\nex2.approx.f32: 64 operands, 0 differ\n```"),
+                             HasSubstr("| copy | 4000 GB/s |")));
   EXPECT_THAT(summary, HasSubstr("not measured: transformers (absent), xformers (does not load: "
                                  "ImportError), flashinfer (absent)"));
   EXPECT_THAT(summary, HasSubstr("measured: torch 2.13.0"));
@@ -163,8 +173,8 @@ TEST_F(GpuScript, AllStepsPass) {
   EXPECT_THAT(calls, Not(HasSubstr("xformers_kernels")));
   // Two files and the log, and the history.
   EXPECT_EQ(shell("ls -A out").text, "log.txt\nresults.tar.gz\nsummary.md\n");
-  for (const char* log : {"facts", "mma", "tests", "reference", "pr_cuda", "pr_emulated", "bits",
-                          "real", "s4", "speed", "memcheck"}) {
+  for (const char* log : {"facts", "mma", "special", "tests", "reference", "pr_cuda", "pr_emulated",
+                          "bits", "real", "s4", "speed", "memcheck"}) {
     EXPECT_THAT(archived(std::string(log) + ".log"), HasSubstr("toolkit 13.0")) << log;
   }
   EXPECT_THAT(archived("gpu.db"),
@@ -174,7 +184,7 @@ TEST_F(GpuScript, AllStepsPass) {
       "tar -xzf out/results.tar.gz ./figures.toml && "
       "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", "
       "\"rb\"))[\"step\"]))'");
-  EXPECT_EQ(parsed.text, "14\n");
+  EXPECT_EQ(parsed.text, "15\n");
 }
 
 TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
@@ -185,7 +195,7 @@ TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
   EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits\n"));
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("12 steps passed, 2 failed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("13 steps passed, 2 failed"),
                                             HasSubstr("test_gpu_hardware_mma: exit code 1"),
                                             HasSubstr("test_kernels_cuda: 7 passed")));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
@@ -235,10 +245,24 @@ TEST_F(GpuScript, QuickSaysSo) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("10 steps passed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("11 steps passed"),
                                             Not(HasSubstr("racecheck"))));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("quick = true"));
-  EXPECT_THAT(read("calls"), HasSubstr("--match pr/tile_edges/"));
+  EXPECT_THAT(read("calls"), AllOf(HasSubstr("--match pr/tile_edges/"),
+                                   HasSubstr("special --gtest_filter=SpecialFunctions.Every64th")));
+}
+
+// The archive keeps results of special functions up to its limit; what is larger lies beside it.
+TEST_F(GpuScript, LargeResultsOfSpecialFunctionsLieBesideTheArchive) {
+  make_stand_ins();
+  EXPECT_EQ(gpu("--only special").code, 0);
+  EXPECT_EQ(archived("special/special_results.gz"), "small\n");
+  EXPECT_EQ(shell("ls -A out").text, "log.txt\nresults.tar.gz\nsummary.md\n");
+  const auto large = shell("export SPECIAL_IS_LARGE=true; " + gpu_command("--only special"));
+  EXPECT_EQ(large.code, 0) << large.text;
+  EXPECT_EQ(archived("special/special_results.gz"), "small\n");
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "out/special_ex2.gz"), 9'000'000U);
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("special_ex2.gz is beside results.tar.gz"));
 }
 
 // A second call does what the first could not; what has a result is named and stays in the table.
@@ -253,7 +277,7 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   EXPECT_THAT(all.text, HasSubstr("skipped: pass on 20"));
   EXPECT_THAT(all.text, HasSubstr("skipped: FAILED on 20"));
   EXPECT_THAT(read("out/summary.md"),
-              HasSubstr("## GPU: 13 steps passed, 1 failed, 0 cut off, 0 not run"));
+              HasSubstr("## GPU: 14 steps passed, 1 failed, 0 cut off, 0 not run"));
   EXPECT_THAT(archived("mma.log"), HasSubstr("3f800004"));
   write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
   EXPECT_EQ(gpu("--only reference").code, 0);
