@@ -25,14 +25,15 @@ enum class Conversion {
   f16_to_nearest_even,    // rounded once, from the exact sum
 };
 
-// Which exponent a zero operand, or c = 0, has. The sources disagree; ordinary values cannot tell.
+// Which exponent a zero operand, or c = 0, has. Published sources disagree, and ordinary values
+// cannot tell; an H200 skips them.
 enum class ZeroRule {
   skipped,          // none: the term takes no part
   minus_126,        // that of the smallest normal fp32, whatever the operands' format
   smallest_normal,  // that of its own format's smallest normal
 };
 
-// What a negative sum becomes that is too small for the result.
+// What a negative sum becomes that is too small for the result: on an H200 a positive zero.
 enum class Underflow { keeps_sign, positive_zero };
 
 constexpr int no_exponent_floor = std::numeric_limits<int>::min() / 4;
@@ -43,7 +44,7 @@ struct FusedSum {
   Conversion result;
   int min_exponent = no_exponent_floor;  // E is at least this
   ZeroRule zeros = ZeroRule::skipped;
-  Underflow underflow = Underflow::keeps_sign;
+  Underflow underflow = Underflow::positive_zero;
 };
 
 // D = a[0] b[0] + … + a[k-1] b[k-1] + c in steps of sum.products_per_step (a last one may be

@@ -158,12 +158,12 @@ inline Doubles round_to_f16(Doubles x) {
   return std::bit_cast<Doubles>(std::bit_cast<Longs>(rounded) | sign);
 }
 
-// (sum0 + sum1) * unit, exact and then rounded once, as the conversion says. The unit is a power of
-// two.
+// (sum0 + sum1) * unit, exact and then rounded once, as the conversion says; what underflows is a
+// positive zero. The unit is a power of two.
 inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
   const Doubles x = low(sum0) + low(sum1), y = high(sum0) + high(sum1);
   if (result == Conversion::f16_to_nearest_even)
-    return join(round_to_f16(x * low(unit)), round_to_f16(y * high(unit)));
+    return join(round_to_f16(x * low(unit)) + 0.0, round_to_f16(y * high(unit)) + 0.0);
   const int fraction_bits = result == Conversion::f32_toward_zero ? 23 : 13;
   return join(chop(x, fraction_bits), chop(y, fraction_bits)) * unit;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/built_library.h"
 #include "tests/kernels/call.h"
 
 namespace plumbline::testing {
@@ -21,7 +22,7 @@ class MemoryTable : public ::testing::Test {
   static constexpr std::uint64_t bytes = 1 << 16;
 
   void SetUp() override {
-    static const Library library(PLUMBLINE_GPU_LIBRARY);
+    static const Library library(test::built_library(PLUMBLINE_GPU_LIBRARY));
     memory_ = library.provider()->memory;
     ASSERT_NE(memory_, nullptr);
     ASSERT_EQ(memory_->struct_size, sizeof *memory_);
