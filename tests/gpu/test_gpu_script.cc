@@ -30,7 +30,8 @@ class GpuScript : public test::CommandTest {
   }
   // A build of stand-ins, and a machine that has a GPU.
   void make_stand_ins() const {
-    for (const char* library : {"cpu", "emulated", "cuda", "reference_cuda"}) {
+    for (const char* library : {"cpu", "emulated", "cuda", "reference_cuda", "compiled_cutlass",
+                                "compiled_cutlass_cuda"}) {
       write("b/lib/plumbline/plumbline_" + std::string(library) + ".so", "");
     }
     write_program("b/bin/plumbline",
@@ -146,7 +147,7 @@ TEST_F(GpuScript, AllStepsPass) {
   const std::string summary = read("out/summary.md"), figures = archived("figures.toml"),
                     calls = read("calls");
   EXPECT_THAT(summary,
-              testing::StartsWith("## GPU: 15 steps passed, 0 failed, 0 cut off, 0 not run\n"));
+              testing::StartsWith("## GPU: 20 steps passed, 0 failed, 0 cut off, 0 not run\n"));
   EXPECT_THAT(summary, AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
                              HasSubstr("test_kernels_cuda: 7 passed"),
                              HasSubstr("34 of 34 cases have the same bits"),
@@ -166,6 +167,11 @@ TEST_F(GpuScript, AllStepsPass) {
             HasSubstr("run cases/pr.toml --tier pr --reference cpu -j "),
             HasSubstr("--device emulated:sm_90"), HasSubstr("--expect-equal emulated:sm_90=cuda:0"),
             HasSubstr("run cases/gpu.toml"),
+            HasSubstr("cutlass.toml --provider compiled_cutlass_cuda --memory-limit 0 --device "
+                      "cuda:0"),
+            HasSubstr("cutlass.toml --provider compiled_cutlass --reference cpu -j "),
+            HasSubstr("s5_cutlass.toml cases/compiled/gpu.toml --tier full --provider "
+                      "compiled_cutlass_cuda"),
             HasSubstr("run cases/foreign.toml --tier nightly --provider torch_kernels.py -j 4"),
             HasSubstr("stories/s5_unsupported_dtype.toml --tier full --match *device=cuda:0* "
                       "--provider torch_kernels.py"),
@@ -184,7 +190,7 @@ TEST_F(GpuScript, AllStepsPass) {
       "tar -xzf out/results.tar.gz ./figures.toml && "
       "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", "
       "\"rb\"))[\"step\"]))'");
-  EXPECT_EQ(parsed.text, "15\n");
+  EXPECT_EQ(parsed.text, "20\n");
 }
 
 TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
@@ -194,8 +200,8 @@ TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
                 "[ \"$1\" = matrix ] && exit 1\necho 'run 01ab01ab: 9 cases: 9 pass'\n");
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
-  EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits\n"));
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("13 steps passed, 2 failed"),
+  EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits compiled_bits\n"));
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("17 steps passed, 3 failed"),
                                             HasSubstr("test_gpu_hardware_mma: exit code 1"),
                                             HasSubstr("test_kernels_cuda: 7 passed")));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
@@ -245,7 +251,7 @@ TEST_F(GpuScript, QuickSaysSo) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("11 steps passed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("15 steps passed"),
                                             Not(HasSubstr("racecheck"))));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("quick = true"));
   EXPECT_THAT(read("calls"), AllOf(HasSubstr("--match pr/tile_edges/"),
@@ -277,7 +283,7 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   EXPECT_THAT(all.text, HasSubstr("skipped: pass on 20"));
   EXPECT_THAT(all.text, HasSubstr("skipped: FAILED on 20"));
   EXPECT_THAT(read("out/summary.md"),
-              HasSubstr("## GPU: 14 steps passed, 1 failed, 0 cut off, 0 not run"));
+              HasSubstr("## GPU: 19 steps passed, 1 failed, 0 cut off, 0 not run"));
   EXPECT_THAT(archived("mma.log"), HasSubstr("3f800004"));
   write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
   EXPECT_EQ(gpu("--only reference").code, 0);

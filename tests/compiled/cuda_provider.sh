@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A provider of kernels of others for GPUs where there is no GPU: kernels/cudart stands in for
+# NVIDIA's run-time library, as one device cuda:0 of sm_90 that runs the PTX which the provider
+# carries beside its machine code. Its cases pass and have the bits of the provider for the
+# emulator.
+#   cuda_provider.sh PLUMBLINE CUDART FOR_GPUS FOR_EMULATOR SUITE GLOB
+set -euo pipefail
+plumbline="$1" cudart="$2" for_gpus="$3" for_emulator="$4" suite="$5" glob="$6"
+directory="$(mktemp -d)"
+trap 'rm -rf "$directory"' EXIT
+run() {
+  "$plumbline" run "$suite" --match "$glob" --no-default-provider --db "$directory/a.db" -q "$@"
+}
+PLUMBLINE_PTX_CACHE="$directory/cache" PLUMBLINE_CUDART_ARCH=sm_90 LD_PRELOAD="$cudart" \
+  run --provider "$for_gpus" --device cuda:0
+run --provider "$for_emulator" --device emulated:sm_90
+"$plumbline" matrix latest latest~1 --db "$directory/a.db" --expect-equal emulated:sm_90=cuda:0
+"$plumbline" query --db "$directory/a.db" "SELECT count(*) || ' cases on cuda:0' AS counted
+  FROM v_latest WHERE device = 'cuda:0' AND status = 'ok'"
