@@ -17,15 +17,13 @@ struct Provider {
 };
 void PrintTo(const Provider& provider, std::ostream* out) { *out << provider.name; }
 
-class CompiledKernel : public ::testing::TestWithParam<Provider> {
- protected:
-  void SetUp() override { ::setenv("PLUMBLINE_PTX_CACHE", PLUMBLINE_COMPILED_CACHE, 0); }
-  static const Loaded& load(const std::string& options) {
-    static std::map<std::string, Loaded> all;
-    const std::string library = GetParam().library;
-    return all.try_emplace(library + ":" + options, library, options).first->second;
-  }
-};
+const Loaded& load(const std::string& library, const std::string& options) {
+  ::setenv("PLUMBLINE_PTX_CACHE", PLUMBLINE_COMPILED_CACHE, 0);
+  static std::map<std::string, Loaded> all;
+  return all.try_emplace(library + ":" + options, library, options).first->second;
+}
+
+class CompiledKernel : public ::testing::TestWithParam<Provider> {};
 INSTANTIATE_TEST_SUITE_P(Providers, CompiledKernel, ::testing::Values(PLUMBLINE_COMPILED_KERNELS),
                          [](const auto& of) { return std::string(of.param.name); });
 
@@ -43,10 +41,11 @@ Ragged problem(int heads_q, std::vector<std::int32_t> rows, std::vector<std::int
 TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
   const Ragged of = problem(1, {150, 9}, {150, 300}, 3);
   for (const char* arch : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
-    const Answer first = load("schedule=in_order").ask(GetParam().kernel, arch, of);
+    const Answer first =
+        load(GetParam().library, "schedule=in_order").ask(GetParam().kernel, arch, of);
     ASSERT_EQ(first.error, "") << arch;
     for (const char* options : {"schedule=reversed", "schedule=random,seed=5"}) {
-      const Answer other = load(options).ask(GetParam().kernel, arch, of);
+      const Answer other = load(GetParam().library, options).ask(GetParam().kernel, arch, of);
       ASSERT_EQ(other.error, "") << arch << " " << options;
       EXPECT_EQ(other.out, first.out) << arch << " " << options;
       EXPECT_EQ(other.lse, first.lse) << arch << " " << options;
@@ -54,13 +53,26 @@ TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
   }
 }
 
-TEST_P(CompiledKernel, NeedsEachOfItsBarriersAndWaits) {
+// FlashInfer's prefill kernel, with one warp a row of Q's tile. Of its barriers and waits three may
+// be left out here (lines of prefill.cuh):
+// - 3363 and 3364, behind the loop over keys. What is under way then are copies of the tile behind
+//   the last one into the buffers of K and V, which nobody reads any more. What follows writes O to
+//   Q's buffer, each warp to the rows that it alone has read; threadblock_sync_mdo_states (2022)
+//   does nothing with one warp a row.
+// - 3419, the end of a loop that runs once for this head dimension: nothing follows.
+#ifdef PLUMBLINE_COMPILED_FLASHINFER
+TEST(CompiledFlashInfer, NeedsItsBarriersAndWaits) {
+  const auto unsplit = [](const std::string& options) -> const Loaded& {
+    return load(PLUMBLINE_COMPILED_FLASHINFER, options + ",splits=off");
+  };
   const Sites sites =
-      leave_out_each(load, GetParam().kernel, "sm_80", problem(1, {200}, {300}, 11));
+      leave_out_each(unsplit, "ragged_prefill", "sm_80", problem(1, {300}, {900}, 11));
   ASSERT_EQ(sites.error, "");
-  EXPECT_GT(sites.count, 3) << "barriers and waits";
-  EXPECT_EQ(sites.unseen, "");
+  EXPECT_EQ(sites.count, 9) << "barriers and waits";
+  EXPECT_THAT(sites.unseen, ::testing::MatchesRegex("[0-9]+ cp_async_wait\n[0-9]+ __syncthreads\n"
+                                                    "[0-9]+ __syncthreads\n"));
 }
+#endif
 
 }  // namespace
 }  // namespace plumbline::compiled::test
