@@ -148,23 +148,24 @@ template <bool Z>
 AI u32 sqrt_approx(const Thread& t, f32 x) {
   return rcp<Z>(t, F(rsqrt<Z>(t, x)));
 }
-// a / b as a times the reciprocal of b.
+// a / b as a times the reciprocal of b, both scaled alike where b is denormal. Where the reciprocal
+// would be denormal it is zero.
 template <bool Z>
 AI u32 divide_approx(const Thread& t, f32 a, f32 b) {
-  return mul<Z>(a, F(rcp<Z>(t, b)));
-}
-// div.full: both operands are scaled alike where the reciprocal of b would be denormal.
-template <bool Z>
-AI u32 divide_full(const Thread& t, f32 a, f32 b) {
-  const f32 magnitude = __builtin_fabsf(b);
-  if (magnitude > 0x1p126F) {
-    a *= 0.25F;
-    b *= 0.25F;
-  } else if (!Z && magnitude < 0x1p-126F) {
+  if (!Z && __builtin_fabsf(b) < 0x1p-126F) {
     a *= 0x1p24F;
     b *= 0x1p24F;
   }
-  return B(flush<Z>(F(t.machine->rcp(B(b))) * a));
+  return mul<Z>(F(t.machine->rcp(B(b))), a);
+}
+// div.full: both operands are scaled alike where the reciprocal of b would be denormal, too.
+template <bool Z>
+AI u32 divide_full(const Thread& t, f32 a, f32 b) {
+  if (__builtin_fabsf(b) > 0x1p126F) {
+    a = F(mul<Z>(a, 0.25F));
+    b = F(mul<Z>(b, 0.25F));
+  }
+  return divide_approx<Z>(t, a, b);
 }
 
 }  // namespace plumbline::ptx

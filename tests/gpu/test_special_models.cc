@@ -1,0 +1,65 @@
+// The models against results of a GPU: an NVIDIA H200 (sm_90, driver 580.159.04) on 2026-11-26.
+// Each operand here is one at which an earlier model differed from it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "tests/gpu/special_sweep.h"
+
+namespace plumbline::testing {
+namespace {
+
+bool is_nan(std::uint32_t bits) { return std::isnan(std::bit_cast<float>(bits)); }
+
+struct Quotient {
+  std::uint32_t a, b, of_gpu;
+};
+void expect_quotients(Special instruction, std::span<const Quotient> quotients) {
+  for (const auto& [a, b, of_gpu] : quotients) {
+    const std::uint32_t result = special_model(instruction).of_two(a, b);
+    EXPECT_TRUE(result == of_gpu || (is_nan(result) && is_nan(of_gpu)))
+        << fmt::format("{:08x} / {:08x}: {:08x}, GPU {:08x}", a, b, result, of_gpu);
+  }
+}
+
+// Denormal dividends are zeros, whatever the divisor.
+constexpr Quotient full_ftz[] = {
+    {0x8075a453U, 0x00811580U, 0x80000000U}, {0x0035b8f3U, 0x0b677bf0U, 0x00000000U},
+    {0x806828c0U, 0x2d14f880U, 0x80000000U}, {0x00280277U, 0x8701f6d5U, 0x80000000U},
+    {0x00568655U, 0x3280fe98U, 0x00000000U}, {0x803bb010U, 0x185d1f89U, 0x80000000U},
+    {0x005a2776U, 0xa3ab083cU, 0x80000000U}, {0x0031e73cU, 0xa3551ed9U, 0x80000000U},
+    {0x800f0084U, 0xac8f0ac7U, 0x00000000U}, {0x8024f104U, 0x100a702cU, 0x80000000U},
+    {0x0074d0c8U, 0xbdffbf64U, 0x80000000U}, {0x00354e8eU, 0x04e0e2d0U, 0x00000000U},
+    {0x803db238U, 0xa1c830a8U, 0x00000000U}, {0x807368adU, 0x92dd75c3U, 0x00000000U},
+    {0x8018af05U, 0xbe1348a7U, 0x00000000U}, {0x0072cb8aU, 0x01410290U, 0x00000000U},
+    {0x00591e67U, 0xb507f0caU, 0x80000000U}, {0x00288d71U, 0xad99f48aU, 0x80000000U},
+    {0x8000c384U, 0x84447476U, 0x00000000U}, {0x00728129U, 0xb99b2b36U, 0x80000000U},
+    {0x8071b5ddU, 0x91260021U, 0x00000000U}, {0x807eabcdU, 0x003aac60U, 0x7fffffffU},
+    {0x80177223U, 0x10bf803bU, 0x80000000U}, {0x0030620eU, 0x1ff56411U, 0x00000000U},
+    {0x806e7aacU, 0x2ebf1d16U, 0x80000000U}, {0x8012e064U, 0x3d8258deU, 0x80000000U},
+    {0x00549b09U, 0x8d97a262U, 0x80000000U}, {0x006628b7U, 0xbebdc660U, 0x80000000U},
+};
+// A divisor above 2^126 gives zero, and a denormal one is scaled together with the dividend.
+constexpr Quotient approx[] = {
+    {0x0000ba25U, 0x000d0af9U, 0x3d64591cU}, {0xa6e50bb5U, 0x0015bec8U, 0xe72887c2U},
+    {0xab69f5b6U, 0x8006d27cU, 0x6c892cedU}, {0x75cb540aU, 0xfee58f3eU, 0x80000000U},
+    {0xd4cfdcc7U, 0x7f5f7f58U, 0x80000000U}, {0x4547325dU, 0xff5a1770U, 0x80000000U},
+    {0xc8c41860U, 0xfef1809dU, 0x00000000U}, {0xcd04aa0cU, 0xfef54cf8U, 0x00000000U},
+    {0xbf27adbbU, 0xff676a39U, 0x00000000U}, {0x499bc73fU, 0x7f78ace8U, 0x00000000U},
+    {0xce6eb4d4U, 0x7f145acbU, 0x80000000U}, {0xb9d99479U, 0xff463be3U, 0x00000000U},
+    {0x58a47b26U, 0x7f620987U, 0x00000000U}, {0x7f732ffbU, 0xfeb0427aU, 0x80000000U},
+    {0xd5f72da4U, 0x7e8cb4feU, 0x80000000U}, {0x66628b77U, 0xfe808fb7U, 0x80000000U},
+    {0xc61d3152U, 0xfecbb800U, 0x00000000U}, {0x7e4e75d3U, 0xff41ecfdU, 0x80000000U},
+    {0xf6ab0eabU, 0xff662d7cU, 0x00000000U}, {0xb67ce91eU, 0xfeb026ddU, 0x00000000U},
+    {0x77af283dU, 0x7f35fee3U, 0x00000000U}, {0xf8059125U, 0x7eb978dbU, 0x80000000U},
+    {0xc64412daU, 0xff332ae6U, 0x00000000U},
+};
+TEST(SpecialModels, DivisionsGiveWhatAnH200Gave) {
+  expect_quotients(Special::div_full_ftz, full_ftz);
+  expect_quotients(Special::div_approx, approx);
+}
+
+}  // namespace
+}  // namespace plumbline::testing
