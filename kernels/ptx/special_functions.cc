@@ -71,6 +71,12 @@ std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t lo
          (std::int64_t{slice.curve} * square(low_for_square) << Curve);
 }
 
+// Where a number over a power of 4 lies in [1, 4): the lowest bit of the exponent chooses the half
+// of the table, 64 slices of each.
+std::uint32_t place_to_four(const Parts& p) {
+  return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
+}
+
 std::uint32_t rounded(double x) {
   const auto result = static_cast<float>(x);
   if (std::isnan(result)) return not_a_number;
@@ -104,14 +110,24 @@ std::uint32_t special_rsqrt(std::uint32_t x) {
   if (p.negative) return not_a_number;
   if (p.is_infinite) return 0;
   const int exponent = p.exponent - bias;
-  // [1, 4): the lowest bit of the exponent chooses the half of the table.
-  const std::uint32_t place = (p.significand - one) | static_cast<std::uint32_t>(exponent & 1)
-                                                          << 23U;
+  const std::uint32_t place = place_to_four(p);
   const int result = bias - (exponent >> 1) - 1;
   if (place == 0) return number(false, result + 1, one);
   const std::uint32_t low = place & 0x1ffffU;
   const std::int64_t sum = interpolate<14, 2>(rsqrt_slices[place >> 17U], low, low);
   return number(false, result, static_cast<std::uint32_t>((sum + 0x7fff) >> 16));
+}
+
+std::uint32_t special_sqrt(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  if (p.significand == 0) return p.negative ? sign_bit : 0;
+  if (p.negative) return not_a_number;
+  if (p.is_infinite) return infinity;
+  const std::uint32_t place = place_to_four(p), low = place & 0x1ffffU;
+  const std::int64_t sum = interpolate<15, 1>(sqrt_slices[place >> 17U], low, low);
+  return number(false, bias + ((p.exponent - bias) >> 1),
+                static_cast<std::uint32_t>((sum + 0xffff) >> 17));
 }
 
 std::uint32_t special_ex2(std::uint32_t x) {

@@ -13,6 +13,7 @@ const ptx::Machine& machine() {
     with_unit.lg2 = ptx::special_lg2;
     with_unit.rcp = ptx::special_rcp;
     with_unit.rsqrt = ptx::special_rsqrt;
+    with_unit.sqrt = ptx::special_sqrt;
     return with_unit;
   }();
   return machine;
@@ -71,7 +72,7 @@ constexpr SpecialModel models[] = {
     {Special::rcp_ftz, ptx::special_rcp, nullptr, 128, rcp_slice},
     {Special::rsqrt_ftz, ptx::special_rsqrt, nullptr, 128, rsqrt_slice},
     {Special::lg2_ftz, ptx::special_lg2, nullptr, 64, lg2_slice},
-    PLUMBLINE_ONE(sqrt_ftz, sqrt_approx, true, 128, rsqrt_slice),
+    {Special::sqrt_ftz, ptx::special_sqrt, nullptr, 128, rsqrt_slice},
     PLUMBLINE_ONE(ex2, ex2, false, 64, ex2_slice),
     PLUMBLINE_ONE(rcp, rcp, false, 128, rcp_slice),
     PLUMBLINE_ONE(rsqrt, rsqrt, false, 128, rsqrt_slice),

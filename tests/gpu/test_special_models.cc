@@ -61,5 +61,36 @@ TEST(SpecialModels, DivisionsGiveWhatAnH200Gave) {
   expect_quotients(Special::div_approx, approx);
 }
 
+struct Root {
+  std::uint32_t x, of_gpu;
+};
+constexpr Root roots[] = {
+    {0x00800001U, 0x20000000U}, {0x00800002U, 0x20000001U}, {0x00800003U, 0x20000001U},
+    {0x00800004U, 0x20000002U}, {0x00800005U, 0x20000002U}, {0x00800006U, 0x20000003U},
+    {0x00800007U, 0x20000003U}, {0x00800008U, 0x20000004U}, {0x00800009U, 0x20000004U},
+    {0x0080000aU, 0x20000005U}, {0x06000000U, 0x22b504f3U}, {0x11000000U, 0x283504f3U},
+    {0x1c000000U, 0x2db504f3U}, {0x27000000U, 0x333504f3U}, {0x32000000U, 0x38b504f3U},
+    {0x3d000000U, 0x3e3504f3U}, {0x48000000U, 0x43b504f3U}, {0x53000000U, 0x493504f3U},
+    {0x5e000000U, 0x4eb504f3U}, {0x69000000U, 0x543504f3U}, {0x74000000U, 0x59b504f3U},
+    {0x7f000000U, 0x5f3504f3U}, {0x016bea6fU, 0x2075c0b6U},
+};
+constexpr Root denormal_roots[] = {
+    {0x00000001U, 0x1a3504f3U}, {0x00000003U, 0x1a9cc470U}, {0x00000004U, 0x1ab504f3U},
+    {0x00000006U, 0x1addb3d7U}, {0x00000007U, 0x1aef7750U}, {0x0000000aU, 0x1b0f1bbcU},
+    {0x0000000bU, 0x1b1617e2U}, {0x0000000cU, 0x1b1cc470U}, {0x0000000eU, 0x1b2953fdU},
+    {0x0000000fU, 0x1b2f456eU}, {0x00000010U, 0x1b3504f3U}, {0x00000011U, 0x1b3a9728U},
+    {0x00000012U, 0x1b400000U}, {0x00000013U, 0x1b4542e1U}, {0x00000015U, 0x1b4f623aU},
+    {0x00000016U, 0x1b544394U}, {0x00000017U, 0x1b5908d8U}, {0x00000018U, 0x1b5db3d7U},
+    {0x00000019U, 0x1b624630U}, {0x0000001bU, 0x1b6b26a9U}, {0x00007619U, 0x1df5e5faU},
+};
+TEST(SpecialModels, RootsAreWhatAnH200Gave) {
+  for (const auto& [x, of_gpu] : roots) {
+    EXPECT_EQ(special_model(Special::sqrt_ftz).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+    EXPECT_EQ(special_model(Special::sqrt).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+  }
+  for (const auto& [x, of_gpu] : denormal_roots)
+    EXPECT_EQ(special_model(Special::sqrt).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+}
+
 }  // namespace
 }  // namespace plumbline::testing

@@ -143,10 +143,11 @@ AI u32 rsqrt(const Thread& t, f32 x) {
   const f32 result = F(t.machine->rsqrt(B(denormal ? x * 0x1p24F : x)));
   return B(denormal ? result * 0x1p12F : result);
 }
-// sqrt.approx: 1 / (1 / sqrt(x)).
 template <bool Z>
 AI u32 sqrt_approx(const Thread& t, f32 x) {
-  return rcp<Z>(t, F(rsqrt<Z>(t, x)));
+  const bool denormal = !Z && __builtin_fabsf(x) < 0x1p-126F;
+  const f32 result = F(t.machine->sqrt(B(denormal ? x * 0x1p24F : x)));
+  return B(denormal ? result * 0x1p-12F : result);
 }
 // a / b as a times the reciprocal of b, both scaled alike where b is denormal. Where the reciprocal
 // would be denormal it is zero.
