@@ -1,7 +1,8 @@
 // The interpolation, and what each function does with sign and exponent. Fixed-point positions are
-// those of envytools' nvhw/sfu.c.
+// those of envytools' nvhw/sfu.c; those of sqrt and tanh were found from results.
 #include "kernels/ptx/special_functions.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -180,6 +181,23 @@ std::uint32_t special_lg2(std::uint32_t x) {
 
 std::uint32_t special_sin(std::uint32_t x) { return rounded(std::sin(argument(x))); }
 std::uint32_t special_cos(std::uint32_t x) { return rounded(std::cos(argument(x))); }
-std::uint32_t special_tanh(std::uint32_t x) { return rounded(std::tanh(argument(x))); }
+
+std::uint32_t special_tanh(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  const int exponent = p.exponent - bias;
+  if (exponent < -8) return x;
+  if (exponent >= 3) return number(p.negative, bias, one);
+  const auto [first, bits] = tanh_binades[exponent + 8];
+  const std::uint32_t fraction = p.significand - one;
+  const std::uint32_t low = fraction >> (6 - bits) & 0x1ffffU;  // the rest is dropped
+  const std::int64_t sum =
+      interpolate<17, 2>(tanh_slices[first + (fraction >> (23 - bits))], low, low);
+  // In [2^23, 2^25): from 1 on units of 2^-24, below it of half an ulp of x. Nothing is rounded up.
+  const auto result = static_cast<std::uint32_t>(sum >> 17);
+  const int lowest = bias + std::min(exponent, 0) - 1;
+  return result < 2 * one ? number(p.negative, lowest, result)
+                          : number(p.negative, lowest + 1, result >> 1U);
+}
 
 }  // namespace plumbline::ptx

@@ -1,7 +1,8 @@
 // The coefficients of the special function unit's tables: numbers that Marcelina Koscielnicka read
 // from the hardware (G80) and published in envytools, nvhw/sfu_tab.c, under the MIT licence.
-// Plumbline found those of sqrt: no other whole numbers in its units give what an H200 gives for
-// every fourth operand of [1, 4).
+// Plumbline found those of sqrt and tanh: no other whole numbers in their units give what an H200
+// gives for every fourth operand of [1, 4) (sqrt), and for all operands of [0.5, 2) and every 32nd
+// of the others (tanh).
 //
 // A row is a slice of the argument: the function at its start, its first and half its second
 // derivative, in units that special_functions.cc has. Signs that the hardware implies are written.
@@ -191,6 +192,35 @@ inline constexpr Slice sqrt_slices[128] = {
     {64977877, 67686, -282}, {65248057, 67404, -275}, {65517122, 67128, -273},
     {65785087, 66854, -269}, {66051965, 66584, -266}, {66317768, 66318, -264},
     {66582511, 66054, -261}, {66846205, 65794, -259},
+};
+
+inline constexpr Slice tanh_slices[51] = {
+    {16777216, 16777216, -512},   {16776960, 16776192, -1536},  {16775936, 16774144, -6656},
+    {16771776, 8380928, -5248},   {25147456, 8370432, -7040},   {16755392, 8357376, -20352},
+    {25092288, 8316928, -28416},  {16690384, 4130048, -17888},  {20802480, 4094208, -21632},
+    {24874976, 4050944, -25280},  {28900608, 4000384, -28512},  {16436160, 3944704, -66208},
+    {20314416, 3811840, -77184},  {24048896, 3657152, -85952},  {27619968, 3484864, -92608},
+    {15506000, 3300544, -197184}, {18609312, 2903936, -201216}, {21312208, 2500032, -193216},
+    {23619344, 2112704, -177376}, {12777544, 878752, -78584},   {13577912, 721632, -67824},
+    {14231944, 586144, -57152},   {14761140, 472016, -47384},   {15185952, 377440, -38736},
+    {15524804, 300160, -31376},   {15793720, 237600, -25152},   {16006268, 187456, -20072},
+    {16173728, 147496, -15946},   {16305345, 115768, -12590},   {16408581, 90696, -9898},
+    {16489421, 70984, -7784},     {16552657, 55480, -6094},     {16602069, 43340, -4776},
+    {16640655, 33828, -3734},     {16670765, 26396, -2920},     {16694254, 20584, -2278},
+    {16712570, 16048, -1778},     {16726848, 12508, -1386},     {16737977, 9748, -1082},
+    {16746648, 7596, -842},       {16753405, 5916, -654},       {16758669, 4608, -508},
+    {16762770, 3588, -394},       {16766000, 10544, -3504},     {16773088, 3888, -1296},
+    {16775696, 1424, -464},       {16776656, 528, -176},        {16777012, 192, -64},
+    {16777140, 80, -32},          {16777188, 32, -16},          {16777204, 16, -8},
+};
+
+// The binades of [2^-8, 8) in order: where their slices of tanh begin, and how many bits of the
+// fraction choose one.
+struct Binade {
+  std::uint32_t first, bits;
+};
+inline constexpr Binade tanh_binades[11] = {
+    {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3}, {27, 4}, {43, 3},
 };
 
 }  // namespace plumbline::ptx

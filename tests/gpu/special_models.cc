@@ -1,5 +1,6 @@
 // What kernels/ptx gives for each instruction, and which slice of the model's table that takes.
 #include "kernels/ptx/special_functions.h"
+#include "kernels/ptx/special_tables.h"
 #include "kernels/ptx/translated/thread.h"
 #include "tests/gpu/special_sweep.h"
 
@@ -50,6 +51,13 @@ int ex2_slice(std::uint32_t x) {
   return static_cast<int>(fraction >> 17U);
 }
 
+int tanh_slice(std::uint32_t x) {
+  const int binade = static_cast<int>(x >> 23U & 0xffU) - 127 + 8;
+  if (binade < 0 || binade > 10) return 0;
+  const auto [first, bits] = ptx::tanh_binades[binade];
+  return static_cast<int>(first + (fraction_of(x) >> (23 - bits)));
+}
+
 // The instruction `name` of translated kernels, of one operand and of two. Z: .ftz.
 #define PLUMBLINE_ONE(instruction, function, flush, slices, slice)                          \
   SpecialModel {                                                                            \
@@ -78,6 +86,7 @@ constexpr SpecialModel models[] = {
     PLUMBLINE_ONE(rsqrt, rsqrt, false, 128, rsqrt_slice),
     PLUMBLINE_ONE(lg2, lg2, false, 64, lg2_slice),
     PLUMBLINE_ONE(sqrt, sqrt_approx, false, 128, rsqrt_slice),
+    {Special::tanh, ptx::special_tanh, nullptr, 51, tanh_slice},
     PLUMBLINE_TWO(div_full, divide_full, false),
     PLUMBLINE_TWO(div_full_ftz, divide_full, true),
     PLUMBLINE_TWO(div_approx, divide_approx, false),

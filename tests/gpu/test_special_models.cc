@@ -1,5 +1,5 @@
 // The models against results of a GPU: an NVIDIA H200 (sm_90, driver 580.159.04) on 2026-11-26.
-// Each operand here is one at which an earlier model differed from it.
+// The operands of divisions and roots are some at which an earlier model differed from it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -61,10 +61,10 @@ TEST(SpecialModels, DivisionsGiveWhatAnH200Gave) {
   expect_quotients(Special::div_approx, approx);
 }
 
-struct Root {
+struct Result {
   std::uint32_t x, of_gpu;
 };
-constexpr Root roots[] = {
+constexpr Result roots[] = {
     {0x00800001U, 0x20000000U}, {0x00800002U, 0x20000001U}, {0x00800003U, 0x20000001U},
     {0x00800004U, 0x20000002U}, {0x00800005U, 0x20000002U}, {0x00800006U, 0x20000003U},
     {0x00800007U, 0x20000003U}, {0x00800008U, 0x20000004U}, {0x00800009U, 0x20000004U},
@@ -74,7 +74,7 @@ constexpr Root roots[] = {
     {0x5e000000U, 0x4eb504f3U}, {0x69000000U, 0x543504f3U}, {0x74000000U, 0x59b504f3U},
     {0x7f000000U, 0x5f3504f3U}, {0x016bea6fU, 0x2075c0b6U},
 };
-constexpr Root denormal_roots[] = {
+constexpr Result denormal_roots[] = {
     {0x00000001U, 0x1a3504f3U}, {0x00000003U, 0x1a9cc470U}, {0x00000004U, 0x1ab504f3U},
     {0x00000006U, 0x1addb3d7U}, {0x00000007U, 0x1aef7750U}, {0x0000000aU, 0x1b0f1bbcU},
     {0x0000000bU, 0x1b1617e2U}, {0x0000000cU, 0x1b1cc470U}, {0x0000000eU, 0x1b2953fdU},
@@ -90,6 +90,50 @@ TEST(SpecialModels, RootsAreWhatAnH200Gave) {
   }
   for (const auto& [x, of_gpu] : denormal_roots)
     EXPECT_EQ(special_model(Special::sqrt).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+}
+
+// The ends, and one operand of each slice. The function is odd.
+constexpr Result hyperbolic_tangents[] = {
+    {0x00000000U, 0x00000000U}, {0x00000001U, 0x00000001U}, {0x007fffffU, 0x007fffffU},
+    {0x00800000U, 0x00800000U}, {0x3b800000U, 0x3b800000U}, {0x3f800000U, 0x3f42f848U},
+    {0x41000000U, 0x3f800000U}, {0x7f800000U, 0x3f800000U}, {0x3bbc9160U, 0x3bbc9106U},
+    {0x3c418340U, 0x3c4180f0U}, {0x3ce0a940U, 0x3ce09aceU}, {0x3d3cd460U, 0x3d3cb23bU},
+    {0x3d423b00U, 0x3d4215dfU}, {0x3d8939e0U, 0x3d8905a1U}, {0x3df4ab00U, 0x3df38294U},
+    {0x3e1e5b40U, 0x3e1d1b29U}, {0x3e27f9a0U, 0x3e267c20U}, {0x3e49fa80U, 0x3e476654U},
+    {0x3e7bcf00U, 0x3e76da4fU}, {0x3e8d8be0U, 0x3e8a0c37U}, {0x3ea8bdc0U, 0x3ea2e30eU},
+    {0x3eda7c80U, 0x3ece1fa5U}, {0x3ee83940U, 0x3ed98279U}, {0x3f0c80eaU, 0x3effd25dU},
+    {0x3f343f11U, 0x3f1b6186U}, {0x3f5122f7U, 0x3f2c640fU}, {0x3f61d453U, 0x3f351e4dU},
+    {0x3f8e8d00U, 0x3f4e2c1eU}, {0x3f9dc83eU, 0x3f57e648U}, {0x3fabeed6U, 0x3f5f58feU},
+    {0x3fbd5339U, 0x3f66bbe7U}, {0x3fc8611eU, 0x3f6a92c4U}, {0x3fdcfd4eU, 0x3f704ae1U},
+    {0x3fe4f0c9U, 0x3f721372U}, {0x3ff6f81eU, 0x3f756c8fU}, {0x40064ea0U, 0x3f786a26U},
+    {0x4008fdc0U, 0x3f790409U}, {0x40126ce0U, 0x3f7ac7dfU}, {0x4018fec0U, 0x3f7bbdd3U},
+    {0x4023a0c0U, 0x3f7cf033U}, {0x402fd0a0U, 0x3f7de769U}, {0x40311280U, 0x3f7dfc02U},
+    {0x403b1100U, 0x3f7e8605U}, {0x40433980U, 0x3f7edae4U}, {0x404f3b20U, 0x3f7f3676U},
+    {0x4051a0a0U, 0x3f7f44f7U}, {0x405c0480U, 0x3f7f78c7U}, {0x40621920U, 0x3f7f9026U},
+    {0x40682880U, 0x3f7fa371U}, {0x407600a0U, 0x3f7fc3f0U}, {0x40787f00U, 0x3f7fc86fU},
+    {0x40847c80U, 0x3f7fdea9U}, {0x4097f8c0U, 0x3f7ff62fU}, {0x40a7c340U, 0x3f7ffc55U},
+    {0x40b1dee0U, 0x3f7ffe0bU}, {0x40cfb100U, 0x3f7fffb2U}, {0x40dbfc40U, 0x3f7fffddU},
+    {0x40ef62e0U, 0x3f7ffff3U}, {0x40f17940U, 0x3f7ffff5U},
+};
+TEST(SpecialModels, HyperbolicTangentsAreWhatAnH200Gave) {
+  constexpr std::uint32_t sign_bit = 1U << 31U;
+  const auto tanh = special_model(Special::tanh).of_one;
+  for (const auto& [x, of_gpu] : hyperbolic_tangents) {
+    EXPECT_EQ(tanh(x), of_gpu) << fmt::format("{:08x}", x);
+    EXPECT_EQ(tanh(x | sign_bit), of_gpu | sign_bit) << fmt::format("{:08x}", x | sign_bit);
+  }
+}
+// What the H200 did over all positive operands, most of which no file holds.
+TEST(SpecialModels, TheTangentFallsAsOftenAsThatOfAnH200) {
+  const auto tanh = special_model(Special::tanh).of_one;
+  int falls = 0;
+  std::uint32_t before = 0;
+  for (std::uint32_t x = 0x3b000000U; x <= 0x41000000U; ++x) {  // [2^-9, 8]
+    const std::uint32_t result = tanh(x);
+    if (result < before) ++falls;
+    before = result;
+  }
+  EXPECT_EQ(falls, 26240);
 }
 
 }  // namespace

@@ -60,11 +60,12 @@ TEST(SpecialFunctions, Ends) {
   EXPECT_TRUE(std::isnan(of(special_lg2, -1)));
   EXPECT_EQ(of(special_tanh, infinity), 1);
   EXPECT_EQ(of(special_tanh, -20), -1);
+  EXPECT_EQ(of(special_tanh, denormal), denormal);
 }
 
 TEST(SpecialFunctions, StayWithinTheirBounds) {
   std::mt19937 random(3);
-  double ex2 = 0, rsqrt = 0, sqrt = 0, rcp = 0, lg2 = 0;
+  double ex2 = 0, rsqrt = 0, sqrt = 0, rcp = 0, lg2 = 0, tanh = 0;
   int not_rounded = 0;
   for (int i = 0; i < 2'000'000; ++i) {
     const auto x = static_cast<float>(random() * 0x1p-32 * 250 - 125);
@@ -82,6 +83,11 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
     const auto z = static_cast<float>(0.5 + random() * 0x1p-32 * 1.5);
     lg2 = std::max(lg2, std::fabs(of(special_lg2, z) - std::log2(static_cast<double>(z))));
   }
+  for (int i = 0; i < 2'000'000; ++i) {  // 2^-12 to 16
+    const auto x = static_cast<float>(std::exp2(random() * 0x1p-32 * 16 - 12));
+    tanh = std::max(tanh, std::fabs(of(special_tanh, x) / std::tanh(static_cast<double>(x)) - 1));
+  }
+  EXPECT_LT(tanh, std::exp2(-16.4));
   EXPECT_LT(ex2, std::exp2(-22.7));
   EXPECT_LT(rsqrt, std::exp2(-22.9));
   EXPECT_LT(sqrt, std::exp2(-23.2));
