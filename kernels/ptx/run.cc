@@ -185,6 +185,7 @@ constexpr Machine machine{
     .lg2 = special_lg2,
     .rcp = special_rcp,
     .rsqrt = special_rsqrt,
+    .sqrt = special_sqrt,
     .sin = special_sin,
     .cos = special_cos,
     .tanh = special_tanh,

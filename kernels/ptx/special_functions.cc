@@ -1,7 +1,8 @@
 // The interpolation, and what each function does with sign and exponent. Fixed-point positions are
-// those of envytools' nvhw/sfu.c.
+// those of envytools' nvhw/sfu.c; those of sqrt and tanh were found from results.
 #include "kernels/ptx/special_functions.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -71,6 +72,12 @@ std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t lo
          (std::int64_t{slice.curve} * square(low_for_square) << Curve);
 }
 
+// Where a number over a power of 4 lies in [1, 4): the lowest bit of the exponent chooses the half
+// of the table, 64 slices of each.
+std::uint32_t place_to_four(const Parts& p) {
+  return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
+}
+
 std::uint32_t rounded(double x) {
   const auto result = static_cast<float>(x);
   if (std::isnan(result)) return not_a_number;
@@ -104,14 +111,24 @@ std::uint32_t special_rsqrt(std::uint32_t x) {
   if (p.negative) return not_a_number;
   if (p.is_infinite) return 0;
   const int exponent = p.exponent - bias;
-  // [1, 4): the lowest bit of the exponent chooses the half of the table.
-  const std::uint32_t place = (p.significand - one) | static_cast<std::uint32_t>(exponent & 1)
-                                                          << 23U;
+  const std::uint32_t place = place_to_four(p);
   const int result = bias - (exponent >> 1) - 1;
   if (place == 0) return number(false, result + 1, one);
   const std::uint32_t low = place & 0x1ffffU;
   const std::int64_t sum = interpolate<14, 2>(rsqrt_slices[place >> 17U], low, low);
   return number(false, result, static_cast<std::uint32_t>((sum + 0x7fff) >> 16));
+}
+
+std::uint32_t special_sqrt(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  if (p.significand == 0) return p.negative ? sign_bit : 0;
+  if (p.negative) return not_a_number;
+  if (p.is_infinite) return infinity;
+  const std::uint32_t place = place_to_four(p), low = place & 0x1ffffU;
+  const std::int64_t sum = interpolate<15, 1>(sqrt_slices[place >> 17U], low, low);
+  return number(false, bias + ((p.exponent - bias) >> 1),
+                static_cast<std::uint32_t>((sum + 0xffff) >> 17));
 }
 
 std::uint32_t special_ex2(std::uint32_t x) {
@@ -164,6 +181,23 @@ std::uint32_t special_lg2(std::uint32_t x) {
 
 std::uint32_t special_sin(std::uint32_t x) { return rounded(std::sin(argument(x))); }
 std::uint32_t special_cos(std::uint32_t x) { return rounded(std::cos(argument(x))); }
-std::uint32_t special_tanh(std::uint32_t x) { return rounded(std::tanh(argument(x))); }
+
+std::uint32_t special_tanh(std::uint32_t x) {
+  const Parts p = parts(x);
+  if (p.is_nan) return not_a_number;
+  const int exponent = p.exponent - bias;
+  if (exponent < -8) return x;
+  if (exponent >= 3) return number(p.negative, bias, one);
+  const auto [first, bits] = tanh_binades[exponent + 8];
+  const std::uint32_t fraction = p.significand - one;
+  const std::uint32_t low = fraction >> (6 - bits) & 0x1ffffU;  // the rest is dropped
+  const std::int64_t sum =
+      interpolate<17, 2>(tanh_slices[first + (fraction >> (23 - bits))], low, low);
+  // In [2^23, 2^25): from 1 on units of 2^-24, below it of half an ulp of x. Nothing is rounded up.
+  const auto result = static_cast<std::uint32_t>(sum >> 17);
+  const int lowest = bias + std::min(exponent, 0) - 1;
+  return result < 2 * one ? number(p.negative, lowest, result)
+                          : number(p.negative, lowest + 1, result >> 1U);
+}
 
 }  // namespace plumbline::ptx

@@ -1,5 +1,6 @@
 // What kernels/ptx gives for each instruction, and which slice of the model's table that takes.
 #include "kernels/ptx/special_functions.h"
+#include "kernels/ptx/special_tables.h"
 #include "kernels/ptx/translated/thread.h"
 #include "tests/gpu/special_sweep.h"
 
@@ -13,6 +14,7 @@ const ptx::Machine& machine() {
     with_unit.lg2 = ptx::special_lg2;
     with_unit.rcp = ptx::special_rcp;
     with_unit.rsqrt = ptx::special_rsqrt;
+    with_unit.sqrt = ptx::special_sqrt;
     return with_unit;
   }();
   return machine;
@@ -49,6 +51,13 @@ int ex2_slice(std::uint32_t x) {
   return static_cast<int>(fraction >> 17U);
 }
 
+int tanh_slice(std::uint32_t x) {
+  const int binade = static_cast<int>(x >> 23U & 0xffU) - 127 + 8;
+  if (binade < 0 || binade > 10) return 0;
+  const auto [first, bits] = ptx::tanh_binades[binade];
+  return static_cast<int>(first + (fraction_of(x) >> (23 - bits)));
+}
+
 // The instruction `name` of translated kernels, of one operand and of two. Z: .ftz.
 #define PLUMBLINE_ONE(instruction, function, flush, slices, slice)                          \
   SpecialModel {                                                                            \
@@ -71,12 +80,13 @@ constexpr SpecialModel models[] = {
     {Special::rcp_ftz, ptx::special_rcp, nullptr, 128, rcp_slice},
     {Special::rsqrt_ftz, ptx::special_rsqrt, nullptr, 128, rsqrt_slice},
     {Special::lg2_ftz, ptx::special_lg2, nullptr, 64, lg2_slice},
-    PLUMBLINE_ONE(sqrt_ftz, sqrt_approx, true, 128, rsqrt_slice),
+    {Special::sqrt_ftz, ptx::special_sqrt, nullptr, 128, rsqrt_slice},
     PLUMBLINE_ONE(ex2, ex2, false, 64, ex2_slice),
     PLUMBLINE_ONE(rcp, rcp, false, 128, rcp_slice),
     PLUMBLINE_ONE(rsqrt, rsqrt, false, 128, rsqrt_slice),
     PLUMBLINE_ONE(lg2, lg2, false, 64, lg2_slice),
     PLUMBLINE_ONE(sqrt, sqrt_approx, false, 128, rsqrt_slice),
+    {Special::tanh, ptx::special_tanh, nullptr, 51, tanh_slice},
     PLUMBLINE_TWO(div_full, divide_full, false),
     PLUMBLINE_TWO(div_full_ftz, divide_full, true),
     PLUMBLINE_TWO(div_approx, divide_approx, false),

@@ -21,8 +21,8 @@ float of(std::uint32_t (*function)(std::uint32_t), float x) {
 
 TEST(SpecialFunctions, Ends) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), denormal = 0x1p-130F;
-  for (auto* const function : {special_ex2, special_lg2, special_rcp, special_rsqrt, special_sin,
-                               special_cos, special_tanh}) {
+  for (auto* const function : {special_ex2, special_lg2, special_rcp, special_rsqrt, special_sqrt,
+                               special_sin, special_cos, special_tanh}) {
     EXPECT_EQ(function(std::bit_cast<std::uint32_t>(nan)), 0x7fffffffU);
   }
   EXPECT_EQ(of(special_ex2, 0), 1);
@@ -45,6 +45,14 @@ TEST(SpecialFunctions, Ends) {
   EXPECT_TRUE(std::isnan(of(special_rsqrt, -1)));
   EXPECT_EQ(of(special_rsqrt, infinity), 0);
   EXPECT_EQ(of(special_rsqrt, 4), 0.5F);
+  EXPECT_EQ(of(special_sqrt, denormal), 0);
+  EXPECT_TRUE(std::signbit(of(special_sqrt, -0.0F)));
+  EXPECT_EQ(of(special_sqrt, -0.0F), 0);
+  EXPECT_TRUE(std::isnan(of(special_sqrt, -1)));
+  EXPECT_TRUE(std::isnan(of(special_sqrt, -infinity)));
+  EXPECT_EQ(of(special_sqrt, infinity), infinity);
+  for (int power = -126; power < 128; power += 2)
+    EXPECT_EQ(of(special_sqrt, std::ldexp(1.0F, power)), std::ldexp(1.0F, power / 2));
   EXPECT_EQ(of(special_lg2, 1), 0);
   EXPECT_EQ(of(special_lg2, 0), -infinity);
   EXPECT_EQ(of(special_lg2, denormal), -infinity);
@@ -52,11 +60,12 @@ TEST(SpecialFunctions, Ends) {
   EXPECT_TRUE(std::isnan(of(special_lg2, -1)));
   EXPECT_EQ(of(special_tanh, infinity), 1);
   EXPECT_EQ(of(special_tanh, -20), -1);
+  EXPECT_EQ(of(special_tanh, denormal), denormal);
 }
 
 TEST(SpecialFunctions, StayWithinTheirBounds) {
   std::mt19937 random(3);
-  double ex2 = 0, rsqrt = 0, rcp = 0, lg2 = 0;
+  double ex2 = 0, rsqrt = 0, sqrt = 0, rcp = 0, lg2 = 0, tanh = 0;
   int not_rounded = 0;
   for (int i = 0; i < 2'000'000; ++i) {
     const auto x = static_cast<float>(random() * 0x1p-32 * 250 - 125);
@@ -64,8 +73,9 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
     ex2 = std::max(ex2, std::fabs(of(special_ex2, x) - power) / power);
     not_rounded += of(special_ex2, x) != static_cast<float>(power) ? 1 : 0;
     const auto y = static_cast<float>(1 + random() * 0x1p-32 * 3);
-    rsqrt =
-        std::max(rsqrt, std::fabs(of(special_rsqrt, y) * std::sqrt(static_cast<double>(y)) - 1));
+    const double root = std::sqrt(static_cast<double>(y));
+    rsqrt = std::max(rsqrt, std::fabs(of(special_rsqrt, y) * root - 1));
+    sqrt = std::max(sqrt, std::fabs(of(special_sqrt, y) / root - 1));
     const double inverse = 1 / static_cast<double>(y);
     const auto rounded = static_cast<float>(inverse);
     rcp = std::max(rcp, std::fabs(of(special_rcp, y) - inverse) /
@@ -73,8 +83,14 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
     const auto z = static_cast<float>(0.5 + random() * 0x1p-32 * 1.5);
     lg2 = std::max(lg2, std::fabs(of(special_lg2, z) - std::log2(static_cast<double>(z))));
   }
+  for (int i = 0; i < 2'000'000; ++i) {  // 2^-12 to 16
+    const auto x = static_cast<float>(std::exp2(random() * 0x1p-32 * 16 - 12));
+    tanh = std::max(tanh, std::fabs(of(special_tanh, x) / std::tanh(static_cast<double>(x)) - 1));
+  }
+  EXPECT_LT(tanh, std::exp2(-16.4));
   EXPECT_LT(ex2, std::exp2(-22.7));
   EXPECT_LT(rsqrt, std::exp2(-22.9));
+  EXPECT_LT(sqrt, std::exp2(-23.2));
   EXPECT_LT(rcp, 0.98);
   EXPECT_LT(lg2, std::exp2(-22.1));
   std::printf("ex2: %.2f %% of the results are not the rounded function\n", not_rounded / 2e4);
@@ -85,7 +101,7 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
 TEST(SpecialFunctions, SlicesMeet) {
   for (std::uint32_t slice = 1; slice < 64; ++slice) {
     const std::uint32_t at = 0x3f800000U + (slice << 17U);
-    for (auto* const function : {special_lg2, special_rsqrt, special_rcp}) {
+    for (auto* const function : {special_lg2, special_rsqrt, special_sqrt, special_rcp}) {
       const auto before = static_cast<double>(std::bit_cast<float>(function(at - 1)));
       const auto after = static_cast<double>(std::bit_cast<float>(function(at)));
       EXPECT_NEAR(before, after, 0x1p-21);

@@ -64,6 +64,7 @@ struct Machine {
   std::uint32_t (*lg2)(std::uint32_t);
   std::uint32_t (*rcp)(std::uint32_t);
   std::uint32_t (*rsqrt)(std::uint32_t);
+  std::uint32_t (*sqrt)(std::uint32_t);
   std::uint32_t (*sin)(std::uint32_t);
   std::uint32_t (*cos)(std::uint32_t);
   std::uint32_t (*tanh)(std::uint32_t);

@@ -143,28 +143,30 @@ AI u32 rsqrt(const Thread& t, f32 x) {
   const f32 result = F(t.machine->rsqrt(B(denormal ? x * 0x1p24F : x)));
   return B(denormal ? result * 0x1p12F : result);
 }
-// sqrt.approx: 1 / (1 / sqrt(x)).
 template <bool Z>
 AI u32 sqrt_approx(const Thread& t, f32 x) {
-  return rcp<Z>(t, F(rsqrt<Z>(t, x)));
+  const bool denormal = !Z && __builtin_fabsf(x) < 0x1p-126F;
+  const f32 result = F(t.machine->sqrt(B(denormal ? x * 0x1p24F : x)));
+  return B(denormal ? result * 0x1p-12F : result);
 }
-// a / b as a times the reciprocal of b.
+// a / b as a times the reciprocal of b, both scaled alike where b is denormal. Where the reciprocal
+// would be denormal it is zero.
 template <bool Z>
 AI u32 divide_approx(const Thread& t, f32 a, f32 b) {
-  return mul<Z>(a, F(rcp<Z>(t, b)));
-}
-// div.full: both operands are scaled alike where the reciprocal of b would be denormal.
-template <bool Z>
-AI u32 divide_full(const Thread& t, f32 a, f32 b) {
-  const f32 magnitude = __builtin_fabsf(b);
-  if (magnitude > 0x1p126F) {
-    a *= 0.25F;
-    b *= 0.25F;
-  } else if (!Z && magnitude < 0x1p-126F) {
+  if (!Z && __builtin_fabsf(b) < 0x1p-126F) {
     a *= 0x1p24F;
     b *= 0x1p24F;
   }
-  return B(flush<Z>(F(t.machine->rcp(B(b))) * a));
+  return mul<Z>(F(t.machine->rcp(B(b))), a);
+}
+// div.full: both operands are scaled alike where the reciprocal of b would be denormal, too.
+template <bool Z>
+AI u32 divide_full(const Thread& t, f32 a, f32 b) {
+  if (__builtin_fabsf(b) > 0x1p126F) {
+    a = F(mul<Z>(a, 0.25F));
+    b = F(mul<Z>(b, 0.25F));
+  }
+  return divide_approx<Z>(t, a, b);
 }
 
 }  // namespace plumbline::ptx
