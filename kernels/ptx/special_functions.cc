@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include "kernels/ptx/special_tables.h"
 
@@ -78,15 +77,29 @@ std::uint32_t place_to_four(const Parts& p) {
   return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
 }
 
-std::uint32_t rounded(double x) {
-  const auto result = static_cast<float>(x);
-  if (std::isnan(result)) return not_a_number;
-  return std::fabs(result) < 0x1p-126F ? std::bit_cast<std::uint32_t>(result) & sign_bit
-                                       : std::bit_cast<std::uint32_t>(result);
+// x in units of 2^-25 of a turn, without whole turns. ptxas multiplies by 1 / (2 pi) before
+// the unit gets it, in fp32 and rounded toward zero.
+std::uint32_t turns(const Parts& p) {
+  std::uint64_t product = std::uint64_t{p.significand} * 0xa2f983U;  // times 2^(exponent - 49)
+  const int dropped = 64 - 24 - std::countl_zero(product);
+  if (dropped > 0) product = product >> dropped << dropped;
+  const int shift = p.exponent - bias - 24;
+  if (shift <= -64 || shift >= 2) return 0;
+  const std::uint64_t all = shift < 0 ? product >> -shift : product << shift;
+  return static_cast<std::uint32_t>(all) & (4 * one - 1);
 }
-double argument(std::uint32_t x) {
-  return parts(x).significand == 0 ? std::copysign(0.0, std::bit_cast<float>(x))
-                                   : static_cast<double>(std::bit_cast<float>(x));
+
+std::uint32_t sine(bool negative, std::uint32_t turns) {
+  const std::uint32_t quarter = turns >> 23U;
+  std::uint32_t place = turns & (one - 1);
+  if ((quarter & 1U) != 0) place = ~place & (one - 1);
+  if ((quarter & 2U) != 0) negative = !negative;
+  const std::uint32_t low = place & 0x1ffffU;
+  const std::int64_t sum = interpolate<11, 0>(sin_slices[place >> 17U], low, low);
+  if (sum == 0) return negative ? sign_bit : 0;
+  const int shift = std::countl_zero(static_cast<std::uint64_t>(sum)) - (63 - 37);
+  return number(negative, bias - shift,
+                static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum) << shift >> 14U));
 }
 
 }  // namespace
@@ -179,8 +192,15 @@ std::uint32_t special_lg2(std::uint32_t x) {
                 static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum) << shift >> 19U));
 }
 
-std::uint32_t special_sin(std::uint32_t x) { return rounded(std::sin(argument(x))); }
-std::uint32_t special_cos(std::uint32_t x) { return rounded(std::cos(argument(x))); }
+std::uint32_t special_sin(std::uint32_t x) {
+  const Parts p = parts(x);
+  return p.is_nan || p.is_infinite ? not_a_number : sine(p.negative, turns(p));
+}
+
+std::uint32_t special_cos(std::uint32_t x) {
+  const Parts p = parts(x);
+  return p.is_nan || p.is_infinite ? not_a_number : sine(false, (turns(p) + one) & (4 * one - 1));
+}
 
 std::uint32_t special_tanh(std::uint32_t x) {
   const Parts p = parts(x);

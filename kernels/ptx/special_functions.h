@@ -1,22 +1,24 @@
-// The special function unit (MUFU): what ex2.approx, rcp.approx, lg2.approx, rsqrt.approx,
-// sqrt.approx and tanh.approx.f32 give.
+// The special function unit (MUFU): what ex2, rcp, lg2, rsqrt, sqrt, tanh, sin and cos give with
+// .approx.
 //
-// Each is a quadratic in the low bits of the significand, with coefficients from a table that the
-// high bits choose (special_tables.h); the square of the low bits drops its lowest partial
-// products. An H200 (sm_90, driver 580.159.04, 2026-11-26) gave the model's bits for every one of
-// the 2^32 arguments of ex2, rcp, lg2 and rsqrt (ci/gpu.sh --only special), and they are those of
-// the G80 of 2006. The tables of sqrt and tanh were found from what that H200 gave. The model
-// of sqrt has all of 4,194,304 dumped results, and differs from 1 / (1 / sqrt(x)) as often as the
-// H200 in each slice, each exponent and by each number of ulp over all 2^32 arguments. The model of
-// tanh has all of 20,971,520 dumped results of [2^-14, 16), and falls from one positive argument to
-// the next as often as the H200: 26,240 times. The H200's is odd, x itself up to 2^-8, and 1 from 8
-// on.
+// Each is a quadratic in the low bits of the argument, with coefficients from a table that the high
+// bits choose (special_tables.h); the square of the low bits drops its lowest partial products.
+// Held against an H200 (sm_90, driver 580.159.04, 2026-11-26; ci/gpu.sh --only special):
+// - ex2, rcp, lg2, rsqrt: the same bits for every one of the 2^32 arguments. The tables are the
+//   G80's of 2006.
+// - sqrt: the table was found from the H200's results. The model has all of 4,194,304 dumped ones.
+//   Over all 2^32 arguments it differs from 1 / (1 / sqrt(x)) as often as the H200 did, by each
+//   number of ulp, in each binade and in each slice.
+// - tanh: the table was found from the H200's results. The model has all of 20,971,520 dumped ones
+//   of [2^-14, 16). Over all positive arguments it falls from one to the next 26,240 times, as on
+//   the H200, where it is odd, x itself up to 2^-8, and 1 from 8 on.
+// - sin, cos: the table is the G80's. The model of sin has all of 1,966,080 dumped results of
+//   [2^-12, 8). Of every 16th argument of [-pi, pi] both have the H200's largest error, at the same
+//   one.
 // Over all arguments the model differs from the exact function by at most
 //   ex2 2^-22.7 relative, rcp 0.98 ulp, lg2 2^-22.1 absolute on [0.5, 2], rsqrt 2^-22.9 relative,
-//   sqrt 2^-23.2 relative, tanh 2^-16.4 relative.
-// sin and cos have no table here: they are rounded correctly, where the H200 differed from the
-// exact function by up to 2^-21.48 (sin) and 2^-21.24 (cos) absolute on [-pi, pi], at every 16th
-// argument.
+//   sqrt 2^-23.2 relative, tanh 2^-16.4 relative,
+//   sin 2^-21.4 and cos 2^-21.2 absolute on [-pi, pi].
 //
 // Arguments and results are the bits of fp32. Denormal arguments are zeros, denormal results too;
 // tanh alone gives a denormal argument back.

@@ -1,4 +1,7 @@
 // What kernels/ptx gives for each instruction, and which slice of the model's table that takes.
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/ptx/special_functions.h"
 #include "kernels/ptx/special_tables.h"
 #include "kernels/ptx/translated/thread.h"
@@ -51,6 +54,17 @@ int ex2_slice(std::uint32_t x) {
   return static_cast<int>(fraction >> 17U);
 }
 
+// Of the quarter of a turn, back from its end in every second one; of cos one quarter ahead.
+int quarter_slice(std::uint32_t x, double ahead) {
+  const auto magnitude = static_cast<double>(std::fabs(ptx::F(x)));
+  if (!std::isfinite(magnitude)) return 0;
+  const double quarters = 4 * (magnitude * double{0x1.45f306p-3F}) + ahead;
+  const double place = quarters - std::floor(quarters);
+  const bool back = std::fmod(std::floor(quarters), 2) == 1;
+  return std::min(static_cast<int>(64 * (back ? 1 - place : place)), 63);
+}
+int sin_slice(std::uint32_t x) { return quarter_slice(x, 0); }
+int cos_slice(std::uint32_t x) { return quarter_slice(x, 1); }
 int tanh_slice(std::uint32_t x) {
   const int binade = static_cast<int>(x >> 23U & 0xffU) - 127 + 8;
   if (binade < 0 || binade > 10) return 0;
@@ -87,6 +101,8 @@ constexpr SpecialModel models[] = {
     PLUMBLINE_ONE(lg2, lg2, false, 64, lg2_slice),
     PLUMBLINE_ONE(sqrt, sqrt_approx, false, 128, rsqrt_slice),
     {Special::tanh, ptx::special_tanh, nullptr, 51, tanh_slice},
+    {Special::sin, ptx::special_sin, nullptr, 64, sin_slice},
+    {Special::cos, ptx::special_cos, nullptr, 64, cos_slice},
     PLUMBLINE_TWO(div_full, divide_full, false),
     PLUMBLINE_TWO(div_full_ftz, divide_full, true),
     PLUMBLINE_TWO(div_approx, divide_approx, false),

@@ -33,7 +33,7 @@ struct SpecialModel {
   int (*slice_of)(std::uint32_t) = nullptr;
 };
 std::span<const SpecialModel> special_models();
-const SpecialModel& special_model(Special);  // of one that has a model: not of sin and cos
+const SpecialModel& special_model(Special);  // of one of fp32
 
 struct SpecialDifference {
   std::uint64_t place;  // in the order of the operands

@@ -113,7 +113,7 @@ TEST_P(Division, OfRandomPairsGivesTheModelsBits) {
   EXPECT_EQ(compared.differing, 0U);
 }
 
-// ---- Without a model: what NVIDIA states (PTX ISA 9.7.3), and facts for a model ----
+// ---- What NVIDIA states (PTX ISA 9.7.3), and facts for a model ----
 
 constexpr std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 constexpr std::uint32_t sign_bit = 1U << 31U;

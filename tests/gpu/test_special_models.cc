@@ -123,6 +123,30 @@ TEST(SpecialModels, HyperbolicTangentsAreWhatAnH200Gave) {
     EXPECT_EQ(tanh(x | sign_bit), of_gpu | sign_bit) << fmt::format("{:08x}", x | sign_bit);
   }
 }
+constexpr Result sines[] = {
+    {0x00000000U, 0x00000000U}, {0x00000001U, 0x00000000U}, {0x80000001U, 0x80000000U},
+    {0x80800000U, 0x80000000U}, {0x3f800000U, 0x3f576aa3U}, {0xbf800000U, 0xbf576aa3U},
+    {0x7f7fffffU, 0x00000000U}, {0xff7fffffU, 0x80000000U}, {0x3e404120U, 0x3e3f2066U},
+    {0xbe404120U, 0xbe3f2066U}, {0x7f800000U, 0x7fffffffU}, {0x39e9e180U, 0x39e9dc8cU},
+    {0x3a307a00U, 0x3a3079d2U}, {0x3a51dd40U, 0x3a51db3dU}, {0x3ae8c4c0U, 0x3ae8c158U},
+    {0x3b029840U, 0x3b0296b6U}, {0x3b764a40U, 0x3b7649f1U}, {0x3b8ff080U, 0x3b8ff061U},
+    {0x3bbd1900U, 0x3bbd1945U}, {0x3bcaf300U, 0x3bcaf278U}, {0x3c02f880U, 0x3c02f7c6U},
+    {0x3c9a83c0U, 0x3c9a80eaU}, {0x3ce26e80U, 0x3ce26704U}, {0x3dafca40U, 0x3daf9306U},
+    {0x3db78cc0U, 0x3db74dd0U}, {0x3e002f80U, 0x3dffb3a9U}, {0x3e6e4500U, 0x3e6c200bU},
+    {0x3ef6d400U, 0x3eed60b3U}, {0x3f995080U, 0x3f6e64faU}, {0x3f9b4cc0U, 0x3f6fd014U},
+    {0x3fc82080U, 0x3f7ffe41U}, {0x401a0800U, 0x3f2ba483U}, {0x40f24780U, 0x3f75d59bU},
+};
+constexpr Result cosines[] = {
+    {0x00000000U, 0x3f800000U}, {0x80000001U, 0x3f800000U}, {0x3f800000U, 0x3f0a5141U},
+    {0xbf800000U, 0x3f0a5141U}, {0xff7fffffU, 0x3f800000U}, {0x3fe12090U, 0xbe3f63b8U},
+    {0xbfe12090U, 0xbe3f63b8U}, {0xff800000U, 0x7fffffffU},
+};
+TEST(SpecialModels, SinesAndCosinesAreWhatAnH200Gave) {
+  for (const auto& [x, of_gpu] : sines)
+    EXPECT_EQ(special_model(Special::sin).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+  for (const auto& [x, of_gpu] : cosines)
+    EXPECT_EQ(special_model(Special::cos).of_one(x), of_gpu) << fmt::format("{:08x}", x);
+}
 // What the H200 did over all positive operands, most of which no file holds.
 TEST(SpecialModels, TheTangentFallsAsOftenAsThatOfAnH200) {
   const auto tanh = special_model(Special::tanh).of_one;

@@ -87,6 +87,14 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
     const auto x = static_cast<float>(std::exp2(random() * 0x1p-32 * 16 - 12));
     tanh = std::max(tanh, std::fabs(of(special_tanh, x) / std::tanh(static_cast<double>(x)) - 1));
   }
+  double sin = 0, cos = 0;
+  for (int i = 0; i < 2'000'000; ++i) {  // -pi to pi
+    const auto x = static_cast<float>((random() * 0x1p-31 - 1) * 3.14159);
+    sin = std::max(sin, std::fabs(of(special_sin, x) - std::sin(static_cast<double>(x))));
+    cos = std::max(cos, std::fabs(of(special_cos, x) - std::cos(static_cast<double>(x))));
+  }
+  EXPECT_LT(sin, std::exp2(-21.4));
+  EXPECT_LT(cos, std::exp2(-21.2));
   EXPECT_LT(tanh, std::exp2(-16.4));
   EXPECT_LT(ex2, std::exp2(-22.7));
   EXPECT_LT(rsqrt, std::exp2(-22.9));

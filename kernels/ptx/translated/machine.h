@@ -59,7 +59,7 @@ struct Machine {
   void (*cp_async_wait)(int groups, Where);
   // Lets the other lanes of the warp come as far as this one, where they run in lockstep.
   void (*converge)();
-  // The special function unit (kernels/ptx/special_functions.h), with denormals flushed to zero.
+  // The special function unit (kernels/ptx/special_functions.h).
   std::uint32_t (*ex2)(std::uint32_t);
   std::uint32_t (*lg2)(std::uint32_t);
   std::uint32_t (*rcp)(std::uint32_t);
