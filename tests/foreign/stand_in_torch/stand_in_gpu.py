@@ -4,7 +4,8 @@ As on a GPU
 - a tensor there says device cuda:0 and is_cuda, `.numpy()` and numpy.asarray() of it raise
   TypeError, and an operator that is given tensors of both devices raises RuntimeError;
 - what is copied on a stream that sleeps (torch.cuda._sleep) arrives when that stream is used or
-  waited for, so that what runs on another stream meanwhile reads what was there before;
+  waited for, so that what runs on another stream meanwhile reads what was there before, and so does
+  what is cloned on a stream that is not the default one;
 - the fused operators exist on cuda:0 (flash, memory-efficient, cuDNN, their varlen forms) with the
   tuples of their schemas, and refuse what they are known to refuse; FlexAttention and torch.compile
   answer without compiling.
@@ -113,6 +114,8 @@ def install(torch) -> None:
             if name == "as_subclass":
                 return function(*args, **kwargs)
             STREAMS[-1].wakes()
+            if name == "clone" and STREAMS[-1] is not DEFAULT and is_there(args[0]):
+                return self._cloned_late(function(here(args[0]), *args[1:], **kwargs))
             device = kwargs.get("device")
             if device is not None and is_device(device):
                 kwargs["device"] = "cpu"
@@ -133,6 +136,14 @@ def install(torch) -> None:
                     and isinstance(result, torch.Tensor)):
                 return args[0]
             return mapped(result, there)
+
+        @staticmethod
+        def _cloned_late(content):
+            """On the current stream: nothing is there until it is used again or waited for."""
+            late = torch.zeros_like(content)
+            STREAMS[-1].sleeps()
+            STREAMS[-1].does(lambda: late.copy_(content))
+            return there(late)
 
         @staticmethod
         def _to(args, kwargs):

@@ -208,7 +208,9 @@ class Torch(Numpy):
             self._bring_inputs_late(4 * enqueue_ns + 5e6)
             result = call()
             stream.synchronize()  # of what was launched on another stream nobody waits for
-            return _copied(result)
+            copy = _copied(result)
+            stream.synchronize()  # the default stream, which brings it to the host, does not wait
+            return copy
 
     def _bring_inputs_late(self, ns: float) -> None:
         """Inputs hold poison until the current stream comes to them, `ns` from now: long enough for
