@@ -22,7 +22,7 @@ endif()
 # (ci/gpu.sh --pack). DT_RPATH, not DT_RUNPATH: it also serves what a carried library needs in turn.
 # Installed programs have neither.
 list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared"
-  "$ORIGIN/../../lib/shared")
+  "$ORIGIN/../../lib/shared" "$ORIGIN/../../shared")
 add_link_options(LINKER:--disable-new-dtags)
 
 add_library(plumbline_options INTERFACE)

@@ -9,6 +9,8 @@ packed_limit=$((48 << 20)) unpacked_limit=$((192 << 20))  # bytes
 system_libraries='^(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv'
 system_libraries+='|libgcc_s|libstdc\+\+)\.so'
 
+python_support=lib/plumbline/python/plumbline_python_support.so  # of the Python worker
+
 # A build of its own, for the architectures that were asked for.
 build_pack() {
   local names=(plumbline_python) program
@@ -37,7 +39,7 @@ keep_present() {
 # The libraries that the programs load, by the linker itself; system libraries left out.
 carried_libraries() {
   local program line name
-  for program in "${programs[@]}"; do
+  for program in "${programs[@]}" "$python_support"; do
     (cd "$build" && loads "$program") || true
   done | while read -r name _ line _; do
     [[ "$line" != /* || "$name" =~ $system_libraries || "$line" == */lib/plumbline/* ]] ||
@@ -110,7 +112,7 @@ check_requirements() {
 # Every library that a program of the bundle loads is in it or the system's.
 check_self_contained() {
   local bundle="$1" outside
-  outside="$(cd "$bundle" && for program in "${programs[@]}"; do
+  outside="$(cd "$bundle" && for program in "${programs[@]}" "$python_support"; do
     loads "$program" || true
   done | while read -r name _ path _; do
     [[ "$name" =~ $system_libraries || "$name" == /lib64/* ||
