@@ -1,5 +1,6 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
 #   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator.
+#   PTX_SOURCES b.cu …: of these only the PTX is written, for ci/census.py.
 #
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
 # and the host's object, which carries it.
@@ -16,10 +17,20 @@ set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-tr
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
   # nvcc inlines everything; clang leaves large functions alone.
   -mllvm -inline-threshold=1000000)
+# For ci/census.py, which counts what is in it: nothing that is run is made of nvcc's PTX.
+option(PLUMBLINE_NVCC_PTX "Targets in which nvcc writes the PTX of kernels of others, too (see the \
+licences in docs/emulator.md)" OFF)
+if(PLUMBLINE_NVCC_PTX)
+  find_program(PLUMBLINE_NVCC nvcc REQUIRED)
+  # As flash_attn's setup.py and FlashInfer's and xFormers' builds call it.
+  set(nvcc_flags -ptx -arch=compute_${PLUMBLINE_DEVICE_ARCH} -w -O3 -std=c++20 --use_fast_math
+    --expt-relaxed-constexpr --expt-extended-lambda)
+endif()
 execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-function(plumbline_device_object RESULT source)
+# The PTX of a source, BASE.ptx, and with PLUMBLINE_NVCC_PTX also BASE.nvcc.ptx. Sets base, flags.
+macro(plumbline_device_ptx source)
   cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINITIONS" ${ARGN})
   get_filename_component(base ${source} NAME_WE)
   set(base ${CMAKE_CURRENT_BINARY_DIR}/${base})
@@ -31,6 +42,19 @@ function(plumbline_device_object RESULT source)
       --cuda-device-only -S -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
     DEPENDS ${source} DEPFILE ${base}.d VERBATIM
     COMMENT "Device code of ${source}")
+  if(PLUMBLINE_NVCC_PTX)
+    # Which version is asked for, nvcc itself says.
+    list(FILTER definitions EXCLUDE REGEX "__CUDACC_VER_")
+    add_custom_command(OUTPUT ${base}.nvcc.ptx
+      COMMAND ${PLUMBLINE_NVCC} ${nvcc_flags} ${includes} ${definitions} -MD -MF ${base}.nvcc.d
+        -MT ${base}.nvcc.ptx -o ${base}.nvcc.ptx ${source}
+      DEPENDS ${source} DEPFILE ${base}.nvcc.d VERBATIM
+      COMMENT "Device code of ${source}, by nvcc")
+  endif()
+endmacro()
+
+function(plumbline_device_object RESULT source)
+  plumbline_device_ptx(${source} ${ARGN})
   add_custom_command(OUTPUT ${base}.fatbin
     COMMAND plumbline_ptx_tool fatbin ${base}.ptx -o ${base}.fatbin
     DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM)
@@ -52,14 +76,34 @@ function(plumbline_device_object RESULT source)
   set(${RESULT} ${base}.o PARENT_SCOPE)
 endfunction()
 
+# Target plumbline_NAME_ptx: the PTX of SOURCES, which nothing else has written for MORE.
+function(plumbline_ptx_alone NAME)
+  cmake_parse_arguments(PTX "" "" "SOURCES;MORE;INCLUDES;DEFINITIONS" ${ARGN})
+  foreach(source IN LISTS PTX_MORE)
+    plumbline_device_ptx(${source} INCLUDES ${PTX_INCLUDES} DEFINITIONS ${PTX_DEFINITIONS})
+  endforeach()
+  set(files "")
+  foreach(source IN LISTS PTX_SOURCES)
+    get_filename_component(base ${source} NAME_WE)
+    list(APPEND files ${CMAKE_CURRENT_BINARY_DIR}/${base}.ptx)
+    if(PLUMBLINE_NVCC_PTX)
+      list(APPEND files ${CMAKE_CURRENT_BINARY_DIR}/${base}.nvcc.ptx)
+    endif()
+  endforeach()
+  add_custom_target(plumbline_${NAME}_ptx DEPENDS ${files})
+endfunction()
+
 function(plumbline_compiled_provider NAME)
-  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;INCLUDES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;PTX_SOURCES;INCLUDES;DEFINITIONS"
+    ${ARGN})
   set(objects "")
   foreach(source IN LISTS ARG_DEVICE_SOURCES)
     plumbline_device_object(object ${source} INCLUDES ${ARG_INCLUDES}
       DEFINITIONS ${ARG_DEFINITIONS})
     list(APPEND objects ${object})
   endforeach()
+  plumbline_ptx_alone(${NAME} SOURCES ${ARG_DEVICE_SOURCES} ${ARG_PTX_SOURCES} MORE
+    ${ARG_PTX_SOURCES} INCLUDES ${ARG_INCLUDES} DEFINITIONS ${ARG_DEFINITIONS})
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   set(machine ${PROJECT_SOURCE_DIR}/kernels/providers/compiled)
   file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
