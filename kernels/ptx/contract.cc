@@ -1,4 +1,4 @@
-// Counts the uses of each register, then looks for products whose one use is a sum of their block.
+// Looks for products of which every use is a sum, and gives each sum one of them.
 #include "kernels/ptx/contract.h"
 
 #include <algorithm>
@@ -9,12 +9,34 @@
 namespace plumbline::ptx {
 namespace {
 
-bool is_product(const Statement& s) { return s.opcode == "mul.f32" || s.opcode == "mul.ftz.f32"; }
-bool is_sum(const Statement& s) {
-  return s.opcode == "add.f32" || s.opcode == "add.ftz.f32" || s.opcode == "sub.f32" ||
-         s.opcode == "sub.ftz.f32";
+// name.f32 or name.ftz.f32, and of sums also with .sat: nothing that asks for a rounding.
+bool is_plain(const Statement& s, bool may_saturate) {
+  for (std::size_t i = 1; i + 1 < s.parts.size(); ++i)
+    if (s.parts[i] != "ftz" && !(may_saturate && s.parts[i] == "sat")) return false;
+  return s.parts.back() == "f32";
 }
-bool flushes(const Statement& s) { return s.parts.size() > 1 && s.parts[1] == "ftz"; }
+bool is_product(const Statement& s) {
+  return s.parts.front() == "mul" && is_plain(s, false) && s.operands.size() == 3;
+}
+bool is_sum(const Statement& s) {
+  return (s.parts.front() == "add" || s.parts.front() == "sub") && is_plain(s, true) &&
+         s.operands.size() == 3 && s.operands[1] != s.operands[2];
+}
+// The same number by another name, or its negative.
+bool is_alias(const Statement& s) {
+  return ((s.parts.front() == "neg" && is_plain(s, false)) || s.opcode == "mov.f32" ||
+          s.opcode == "mov.b32") &&
+         s.operands.size() == 2;
+}
+bool has(const Statement& s, std::string_view part) {
+  return std::find(s.parts.begin(), s.parts.end(), part) != s.parts.end();
+}
+
+bool has_zero(const Statement& s) {
+  return std::any_of(s.operands.begin(), s.operands.end(), [](const std::string& operand) {
+    return operand == "0f00000000" || operand == "0f80000000";
+  });
+}
 
 // The first operand is what the instruction writes.
 bool writes(const Statement& s) {
@@ -36,84 +58,174 @@ void registers_in(const std::string& operand, const Use& use) {
   }
 }
 
-struct Product {
-  std::size_t statement;
-  int block;
-};
-
+// Follows ptxas 13.0 where its choice shows in small kernels (tests/ptx/test_contract.cc): sums in
+// the order of the text, each with a product of which every use that is left is a sum.
 class Finder {
  public:
   explicit Finder(const Function& function) : body_(function.body) {}
 
   Contractions run() {
-    for (std::size_t at = 0; at < body_.size(); ++at) count(at);
-    for (const auto& [at, block] : sums_) fuse(at, block);
+    for (std::size_t at = 0; at < body_.size(); ++at) read(at);
+    for (std::size_t at = 0; at < body_.size(); ++at)
+      if (blocks_[at] >= 0 && is_product(body_[at])) add_product(at);
+    for (const std::size_t at : sums_) fuse(at);
+    for (const auto& [at, product] : products_) {
+      if (!product.fused || !product.sums.empty() || product.other_uses) continue;
+      found_.products.insert(at);
+      found_.products.insert(product.aliases.begin(), product.aliases.end());
+    }
     return found_;
   }
 
  private:
-  void count(std::size_t at) {
+  struct Product {
+    std::set<std::size_t> sums;        // that use it and are not fused
+    std::vector<std::size_t> aliases;  // statements that only name it
+    bool other_uses = false, fused = false;
+  };
+  struct Term {
+    std::size_t product;
+    bool negative;
+  };
+
+  void read(std::size_t at) {
     const Statement& s = body_[at];
+    blocks_.push_back(-1);
     if (s.kind == Statement::Kind::label) ++block_;
     if (s.kind != Statement::Kind::instruction) return;
-    if (!s.guard.empty()) ++uses_[s.guard];
+    blocks_.back() = block_;
+    if (s.parts.front() == "bra") ++block_;
     const bool writer = writes(s);
     for (std::size_t i = writer ? 1 : 0; i < s.operands.size(); ++i)
-      registers_in(s.operands[i], [&](const std::string& name) { ++uses_[name]; });
-    if (writer && !s.operands.empty()) {
-      registers_in(s.operands[0], [&](const std::string& name) {
-        products_.erase(name);
-        writes_[name].push_back(at);
-      });
-      if (is_product(s) && s.guard.empty()) products_[s.operands[0]] = {at, block_};
-    }
-    if (is_sum(s) && s.guard.empty()) sums_.emplace_back(at, block_);
-    if (s.parts.front() == "bra") ++block_;
+      registers_in(s.operands[i], [&](const std::string& name) { uses_[name].push_back(at); });
+    if (writer && !s.operands.empty())
+      registers_in(s.operands[0], [&](const std::string& name) { writes_[name].push_back(at); });
+    if (is_sum(s)) sums_.push_back(at);
   }
 
-  void fuse(std::size_t at, int block) {
-    const Statement& sum = body_[at];
-    if (sum.operands.size() != 3) return;
-    for (const std::size_t side : {1U, 2U}) {
-      const auto product = products_.find(sum.operands[side]);
-      if (product == products_.end() || uses_[product->first] != 1 ||
-          product->second.block != block || product->second.statement > at) {
-        continue;
+  void add_product(std::size_t at) {
+    if (!body_[at].guard.empty() || writes_[body_[at].operands[0]].size() != 1) return;
+    Product product;
+    follow(body_[at].operands[0], false, at, product);
+    products_.emplace(at, std::move(product));
+  }
+
+  // Where the number `name`, which is the product or its negative, is used.
+  void follow(const std::string& name, bool negative, std::size_t at, Product& product) {
+    terms_[name] = {at, negative};
+    for (const std::size_t use : uses_[name]) {
+      const Statement& s = body_[use];
+      if (is_sum(s) && has(s, "ftz") == has(body_[at], "ftz") &&
+          has_still(body_[at].operands[1], at, use) && has_still(body_[at].operands[2], at, use)) {
+        product.sums.insert(use);
+      } else if (is_alias(s) && s.guard.empty() && writes_[s.operands[0]].size() == 1 &&
+                 has(s, "ftz") <= has(body_[at], "ftz")) {
+        product.aliases.push_back(use);
+        follow(s.operands[0], negative != (s.parts.front() == "neg"), at, product);
+      } else {
+        product.other_uses = true;
       }
-      const Statement& of = body_[product->second.statement];
-      if (flushes(of) != flushes(sum) || of.operands.size() != 3) continue;
-      if (written_between(of.operands[1], product->second.statement, at) ||
-          written_between(of.operands[2], product->second.statement, at)) {
-        continue;
-      }
-      const bool difference = sum.parts.front() == "sub";
-      found_.sums[at] = {
-          sum.operands[0],         of.operands[1],          of.operands[2], sum.operands[3 - side],
-          difference && side == 2, difference && side == 1, flushes(sum)};
-      found_.products.insert(product->second.statement);
-      return;
     }
   }
 
-  [[nodiscard]] bool written_between(const std::string& name, std::size_t begin,
-                                     std::size_t end) const {
+  // Whether a factor has at `use` the value that the product took. What is written once has, as the
+  // product is computed before each of its uses.
+  [[nodiscard]] bool has_still(const std::string& name, std::size_t product,
+                               std::size_t use) const {
     const auto found = writes_.find(name);
-    if (found == writes_.end()) return false;
-    const auto next = std::upper_bound(found->second.begin(), found->second.end(), begin);
-    return next != found->second.end() && *next < end;
+    if (found == writes_.end() || found->second.size() == 1) return true;
+    const auto next = std::upper_bound(found->second.begin(), found->second.end(), product);
+    return blocks_[product] == blocks_[use] && product < use &&
+           (next == found->second.end() || *next >= use);
+  }
+
+  // Null: not a product that may become a part of this sum.
+  Product* candidate(const std::string& operand, std::size_t sum) {
+    const auto term = terms_.find(operand);
+    if (term == terms_.end()) return nullptr;
+    Product& product = products_.at(term->second.product);
+    return !product.other_uses && product.sums.contains(sum) ? &product : nullptr;
+  }
+
+  void fuse(std::size_t at) {
+    const Statement& sum = body_[at];
+    Product* const left = candidate(sum.operands[1], at);
+    Product* const right = candidate(sum.operands[2], at);
+    if (left == right) return;  // neither, or one product twice
+    // That with fewer uses left; the first of equals.
+    const bool first =
+        left != nullptr && (right == nullptr || left->sums.size() <= right->sums.size());
+    Product& chosen = first ? *left : *right;
+    chosen.sums.erase(at);
+    chosen.fused = true;
+    if (Product* const other = first ? right : left) other->other_uses = true;
+    const Term& term = terms_.at(sum.operands[first ? 1 : 2]);
+    const Statement& of = body_[term.product];
+    const bool difference = sum.parts.front() == "sub";
+    found_.sums[at] = {sum.operands[0],
+                       of.operands[1],
+                       of.operands[2],
+                       sum.operands[first ? 2 : 1],
+                       term.negative != (difference && !first),
+                       difference && first,
+                       has(sum, "ftz"),
+                       has(sum, "sat")};
   }
 
   const std::vector<Statement>& body_;
-  std::map<std::string, std::vector<std::size_t>> writes_;
+  std::vector<int> blocks_;  // of each statement; -1: no instruction
+  std::map<std::string, std::vector<std::size_t>> writes_, uses_;
+  std::vector<std::size_t> sums_;
+  std::map<std::size_t, Product> products_;  // by statement
+  std::map<std::string, Term> terms_;        // by register
   Contractions found_;
-  std::map<std::string, int> uses_;
-  std::map<std::string, Product> products_;
-  std::vector<std::pair<std::size_t, int>> sums_;
   int block_ = 0;
 };
+
+bool calls(const Function& caller, const Function& other) {
+  return std::any_of(caller.body.begin(), caller.body.end(), [&](const Statement& s) {
+    return s.kind == Statement::Kind::instruction && s.parts.front() == "call" &&
+           std::find(s.operands.begin(), s.operands.end(), other.name) != s.operands.end();
+  });
+}
+
+void add_counts(const Function& function, bool contract, FloatCounts& counts) {
+  const Contractions found = contract ? find_contractions(function) : Contractions{};
+  for (std::size_t at = 0; at < function.body.size(); ++at) {
+    const Statement& s = function.body[at];
+    if (s.kind != Statement::Kind::instruction || s.parts.back() != "f32" ||
+        found.products.contains(at)) {
+      continue;
+    }
+    const std::string& name = s.parts.front();
+    if (found.sums.contains(at)) ++counts.contracted;
+    if (found.sums.contains(at) || name == "fma" || name == "mad") {
+      ++counts.fma;
+    } else if (name == "add" || name == "sub") {
+      ++(has_zero(s) ? counts.plus_zero : counts.add);
+    } else if (name == "mul") {
+      ++counts.mul;
+    }
+  }
+}
 
 }  // namespace
 
 Contractions find_contractions(const Function& function) { return Finder(function).run(); }
+
+FloatCounts count_floats(const Module& module, const Function& entry, bool contract) {
+  FloatCounts counts;
+  std::vector<const Function*> reached{&entry};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    add_counts(*reached[i], contract, counts);
+    for (const Function& other : module.functions) {
+      if (calls(*reached[i], other) &&
+          std::find(reached.begin(), reached.end(), &other) == reached.end()) {
+        reached.push_back(&other);
+      }
+    }
+  }
+  return counts;
+}
 
 }  // namespace plumbline::ptx

@@ -23,10 +23,10 @@ void need(const std::vector<std::string>& operands, std::size_t count) {
 }  // namespace
 
 std::string Translator::fused(const Contraction& c) {
-  return assign(
-      c.destination,
+  const std::string result =
       fmt::format("fma<{}>({}{}, {}, {}{})", truth(c.flush), c.negate_a ? "-" : "",
-                  value(c.a, "f32"), value(c.b, "f32"), c.negate_c ? "-" : "", value(c.c, "f32")));
+                  value(c.a, "f32"), value(c.b, "f32"), c.negate_c ? "-" : "", value(c.c, "f32"));
+  return assign(c.destination, c.saturate ? fmt::format("saturate({})", result) : result);
 }
 
 std::string Translator::arithmetic(const Parts& parts, const Parts& a) {

@@ -16,10 +16,8 @@
 namespace plumbline::ptx {
 
 struct Options {
-  // What ptxas does with -fmad=true, its default: a product whose one use is a sum or difference of
-  // the same block of code, neither with a rounding of its own (.rn), becomes one fma. Gives ptxas
-  // 13.0's count of FFMA in the 24 kernels that research/compiled-kernels.md lists; which of two
-  // possible products of a sum it takes is not known.
+  // What ptxas does with -fmad=true, its default: a product that only sums use becomes a part of
+  // them (contract.h has the rule).
   bool contract = true;
 };
 
@@ -53,7 +51,7 @@ struct Translation {
   // .maxntid or .reqntid, all dimensions multiplied, and .minnctapersm; 0: not said
   unsigned max_threads = 0, min_blocks = 0;
   int instructions = 0;
-  int contracted = 0;  // pairs of a product and a sum
+  int contracted = 0;  // sums that became an fma with a product
   std::vector<Refusal> refused;
   // The .loc of each line that has one: file (of Module::files) and line of the source.
   std::map<int, std::pair<int, int>> source_lines;

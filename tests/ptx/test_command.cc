@@ -40,6 +40,30 @@ TEST(PtxCommand, CountsWhatTranslates) {
                                    "  wgmma.fence.sync.aligned: unknown opcode"));
 }
 
+TEST(PtxCommand, NamesEveryLineThatDoesNotTranslate) {
+  std::ofstream("lines.ptx") << module_text("",
+                                            "wgmma.fence.sync.aligned;\nmov.u32 %r1, 1;\n"
+                                            "wgmma.fence.sync.aligned;");
+  const Said said = run("census --lines lines.ptx");
+  EXPECT_EQ(said.code, 0);
+  EXPECT_THAT(said.text, HasSubstr("refused    2 times, first at lines.ptx:12\n"
+                                   "  wgmma.fence.sync.aligned: unknown opcode\n"
+                                   "  at lines.ptx:12\n  at lines.ptx:14\n"));
+}
+
+TEST(PtxCommand, CountsSumsAndProducts) {
+  std::ofstream("floats.ptx") << module_text(
+      "",
+      "mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;\nadd.ftz.f32 %f6, %f4, 0f00000000;\n"
+      "sub.rn.f32 %f7, %f6, %f1;\nfma.rn.ftz.f32 %f8, %f7, %f7, %f7;\nadd.u32 %r1, %r2, %r3;");
+  const Said contracted = run("counts floats.ptx");
+  EXPECT_EQ(contracted.code, 0);
+  EXPECT_THAT(contracted.text, ContainsRegex("fma +add +mul +plus_zero +contracted +kernel\n"
+                                             " +2 +1 +0 +1 +1 +k\n"));
+  EXPECT_THAT(run("counts --no-contract floats.ptx").text, ContainsRegex(" +1 +2 +1 +1 +0 +k\n"));
+  EXPECT_EQ(run("counts absent.ptx").code, 3);
+}
+
 TEST(PtxCommand, PrintsATranslation) {
   std::ofstream("printed.ptx") << module_text("", "mov.u32 %r1, 1;");
   const Said said = run("translate printed.ptx -k k");

@@ -77,27 +77,6 @@ TEST(TranslatePtx, WhatIsNotKnownIsRefusedByOpcodeAndLine) {
               AllOf(HasSubstr("k.ptx:15"), HasSubstr("not translated: wgmma.fence.sync.aligned")));
 }
 
-TEST(TranslatePtx, ContractsProductsOfOneUseWithinABlock) {
-  const struct {
-    std::string_view body;
-    int contracted;
-  } rows[] = {
-      {"mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;", 1},
-      {"mul.f32 %f3, %f1, %f2;\nsub.f32 %f4, %f5, %f3;", 1},
-      {"mul.rn.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;", 0},
-      {"mul.f32 %f3, %f1, %f2;\nadd.rn.f32 %f4, %f3, %f5;", 0},
-      {"mul.ftz.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;", 0},
-      {"mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;\nadd.f32 %f6, %f3, %f5;", 0},
-      {"mul.f32 %f3, %f1, %f2;\nL:\nadd.f32 %f4, %f3, %f5;", 0},
-      {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f1, 0f00000000;\nadd.f32 %f4, %f3, %f5;", 0},
-      {"@%p1 mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;", 0},
-  };
-  for (const auto& [body, contracted] : rows) {
-    EXPECT_EQ(translated(module_text("", body)).contracted, contracted) << body;
-    EXPECT_EQ(translated(module_text("", body), false).contracted, 0) << body;
-  }
-}
-
 // a b - c rounds once or twice, as the option says.
 TEST(TranslatePtx, AContractionRoundsOnce) {
   const std::string text =

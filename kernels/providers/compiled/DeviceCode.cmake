@@ -1,6 +1,7 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
 #   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator,
 # and with PLUMBLINE_COMPILED_CUDA a second one of the same host code and PTX for GPUs.
+#   PTX_SOURCES b.cu …: of these only the PTX is written, for ci/census.py.
 #
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
 # and the host's object, which carries it. For GPUs ptxas compiles that PTX.
@@ -17,6 +18,15 @@ set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-tr
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
   # nvcc inlines everything; clang leaves large functions alone.
   -mllvm -inline-threshold=1000000)
+# For ci/census.py, which counts what is in it: nothing that is run is made of nvcc's PTX.
+option(PLUMBLINE_NVCC_PTX "Targets in which nvcc writes the PTX of kernels of others, too (see the \
+licences in docs/emulator.md)" OFF)
+if(PLUMBLINE_NVCC_PTX)
+  find_program(PLUMBLINE_NVCC nvcc REQUIRED)
+  # As flash_attn's setup.py and FlashInfer's and xFormers' builds call it.
+  set(nvcc_flags -ptx -arch=compute_${PLUMBLINE_DEVICE_ARCH} -w -O3 -std=c++20 --use_fast_math
+    --expt-relaxed-constexpr --expt-extended-lambda)
+endif()
 execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 
@@ -48,7 +58,8 @@ function(plumbline_gpu_object base source flags)
   plumbline_host_object(${base}_cuda ${source} ${base}_cuda.fatbin "${flags}" "")
 endfunction()
 
-function(plumbline_device_object RESULT source)
+# The PTX of a source, BASE.ptx, and with PLUMBLINE_NVCC_PTX also BASE.nvcc.ptx. Sets base, flags.
+macro(plumbline_device_ptx source)
   cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINITIONS" ${ARGN})
   get_filename_component(base ${source} NAME_WE)
   set(base ${CMAKE_CURRENT_BINARY_DIR}/${base})
@@ -60,6 +71,19 @@ function(plumbline_device_object RESULT source)
       --cuda-device-only -S -MD -MF ${base}.d -MT ${base}.ptx -o ${base}.ptx ${source}
     DEPENDS ${source} DEPFILE ${base}.d VERBATIM
     COMMENT "Device code of ${source}")
+  if(PLUMBLINE_NVCC_PTX)
+    # Which version is asked for, nvcc itself says.
+    list(FILTER definitions EXCLUDE REGEX "__CUDACC_VER_")
+    add_custom_command(OUTPUT ${base}.nvcc.ptx
+      COMMAND ${PLUMBLINE_NVCC} ${nvcc_flags} ${includes} ${definitions} -MD -MF ${base}.nvcc.d
+        -MT ${base}.nvcc.ptx -o ${base}.nvcc.ptx ${source}
+      DEPENDS ${source} DEPFILE ${base}.nvcc.d VERBATIM
+      COMMENT "Device code of ${source}, by nvcc")
+  endif()
+endmacro()
+
+function(plumbline_device_object RESULT source)
+  plumbline_device_ptx(${source} ${ARGN})
   add_custom_command(OUTPUT ${base}.fatbin
     COMMAND plumbline_ptx_tool fatbin ${base}.ptx -o ${base}.fatbin
     DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM)
@@ -78,6 +102,23 @@ function(plumbline_device_object RESULT source)
   endif()
   set_property(GLOBAL APPEND PROPERTY PLUMBLINE_COMPILED_PTX ${base}.ptx)
   set(${RESULT} ${base} PARENT_SCOPE)
+endfunction()
+
+# Target plumbline_NAME_ptx: the PTX of SOURCES, which nothing else has written for MORE.
+function(plumbline_ptx_alone NAME)
+  cmake_parse_arguments(PTX "" "" "SOURCES;MORE;INCLUDES;DEFINITIONS" ${ARGN})
+  foreach(source IN LISTS PTX_MORE)
+    plumbline_device_ptx(${source} INCLUDES ${PTX_INCLUDES} DEFINITIONS ${PTX_DEFINITIONS})
+  endforeach()
+  set(files "")
+  foreach(source IN LISTS PTX_SOURCES)
+    get_filename_component(base ${source} NAME_WE)
+    list(APPEND files ${CMAKE_CURRENT_BINARY_DIR}/${base}.ptx)
+    if(PLUMBLINE_NVCC_PTX)
+      list(APPEND files ${CMAKE_CURRENT_BINARY_DIR}/${base}.nvcc.ptx)
+    endif()
+  endforeach()
+  add_custom_target(plumbline_${NAME}_ptx DEPENDS ${files})
 endfunction()
 
 # Within plumbline_compiled_provider, whose variables it reads: a library for one machine. It finds
@@ -100,7 +141,8 @@ function(plumbline_compiled_library name machine_library runtime objects build_i
 endfunction()
 
 function(plumbline_compiled_provider NAME)
-  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;INCLUDES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;PTX_SOURCES;INCLUDES;DEFINITIONS"
+    ${ARGN})
   set(objects "")
   set(gpu_objects "")
   foreach(source IN LISTS ARG_DEVICE_SOURCES)
@@ -109,6 +151,8 @@ function(plumbline_compiled_provider NAME)
     list(APPEND objects ${base}.o)
     list(APPEND gpu_objects ${base}_cuda.o)
   endforeach()
+  plumbline_ptx_alone(${NAME} SOURCES ${ARG_DEVICE_SOURCES} ${ARG_PTX_SOURCES} MORE
+    ${ARG_PTX_SOURCES} INCLUDES ${ARG_INCLUDES} DEFINITIONS ${ARG_DEFINITIONS})
   set(machine ${PROJECT_SOURCE_DIR}/kernels/providers/compiled)
   file(GLOB hashed CONFIGURE_DEPENDS *.cc *.h *.cu ${machine}/*.cc ${machine}/*.h)
   list(SORT hashed)

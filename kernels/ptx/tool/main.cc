@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/ptx/compile.h"
+#include "kernels/ptx/contract.h"
 #include "kernels/ptx/tool/fat_binary.h"
 
 namespace {
@@ -57,8 +58,8 @@ std::string shortened(const std::string& name, std::size_t width) {
   return name.size() <= width ? name : "..." + name.substr(name.size() - width + 3);
 }
 
-// A line a kernel, then what is refused, with its lines.
-int census(const std::vector<std::string>& paths) {
+// A line a kernel, then what is refused: each opcode with its first line, or every line.
+int census(const std::vector<std::string>& paths, bool every_line) {
   fmt::print("{:<44} {:>12} {:>8} {:>11}\n", "kernel", "instructions", "opcodes", "translated");
   std::map<std::string, std::vector<std::string>> refused;
   int instructions = 0, wrong = 0, code = 0;
@@ -91,9 +92,32 @@ int census(const std::vector<std::string>& paths) {
   }
   fmt::print("{:<44} {:>12} {:>8} {:>9.2f} %\n", "all", instructions, "",
              100.0 * (instructions - wrong) / std::max(instructions, 1));
-  for (const auto& [what, places] : refused)
+  for (const auto& [what, places] : refused) {
     fmt::print("refused {:>4} times, first at {}\n  {}\n", places.size(), places.front(), what);
+    if (!every_line) continue;
+    for (const std::string& place : places) fmt::print("  at {}\n", place);
+  }
   return code;
+}
+
+// A line a kernel, its whole name last.
+int float_counts(const std::vector<std::string>& paths, bool contract) {
+  fmt::print("{:>8} {:>8} {:>8} {:>9} {:>10}  {}\n", "fma", "add", "mul", "plus_zero", "contracted",
+             "kernel");
+  for (const std::string& path : paths) {
+    const auto module = read(path);
+    if (!module) {
+      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
+      return file_is_wrong;
+    }
+    for (const Function& function : module->functions) {
+      if (!is_kernel(function)) continue;
+      const auto counts = plumbline::ptx::count_floats(*module, function, contract);
+      fmt::print("{:>8} {:>8} {:>8} {:>9} {:>10}  {}\n", counts.fma, counts.add, counts.mul,
+                 counts.plus_zero, counts.contracted, function.name);
+    }
+  }
+  return 0;
 }
 
 int translate_one(const std::string& path, const std::string& entry, bool contract) {
@@ -147,6 +171,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Compiled kernels on the emulator: what of their PTX translates to C++."};
   app.footer(
       "Examples:\n  plumbline-ptx census kernel.ptx\n"
+      "  plumbline-ptx counts kernel.ptx --no-contract\n"
       "  plumbline-ptx translate kernel.ptx --kernel attn > attn.cc\n"
       "  plumbline-ptx fatbin kernel_80.ptx kernel_90.ptx -o kernel.fatbin\n"
       "  plumbline-ptx list kernel.fatbin\n"
@@ -156,12 +181,19 @@ int main(int argc, char** argv) {
   auto* const counts = app.add_subcommand(
       "census", "How many instructions of each kernel translate, and which do not, by line");
   counts->add_option("file", paths, "Files of PTX")->required();
+  bool every_line = false;
+  counts->add_flag("--lines", every_line, "Every line that is refused, and not the first alone");
   std::string path, entry;
   bool separately = false;
+  auto* const floats = app.add_subcommand(
+      "counts", "How many fma, sums and products of fp32 each kernel has once they are contracted");
+  floats->add_option("file", paths, "Files of PTX")->required();
   auto* const one = app.add_subcommand("translate", "The C++ of one kernel");
   one->add_option("file", path, "A file of PTX")->required();
   one->add_option("-k,--kernel", entry, "Part of the kernel's name (default: the first kernel)");
-  one->add_flag("--no-contract", separately, "Products and sums stay apart (ptxas -fmad=false)");
+  for (auto* const command : {floats, one})
+    command->add_flag("--no-contract", separately,
+                      "Products and sums stay apart (ptxas -fmad=false)");
   std::string output;
   auto* const packs = app.add_subcommand(
       "fatbin", "Write a CUDA fat binary of PTX, each file for the architecture of its .target");
@@ -174,7 +206,8 @@ int main(int argc, char** argv) {
   compiles->add_option("file", paths, "Files of PTX")->required();
   compiles->add_option("-o,--output", output, "The folder of compiled kernels")->required();
   CLI11_PARSE(app, argc, argv);
-  if (*counts) return census(paths);
+  if (*counts) return census(paths, every_line);
+  if (*floats) return float_counts(paths, !separately);
   if (*one) return translate_one(path, entry, !separately);
   if (*compiles) return compile_all(paths, output);
   const auto said = *packs ? plumbline::ptx::pack(paths, output) : plumbline::ptx::list(path);

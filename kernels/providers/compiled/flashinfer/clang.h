@@ -2,6 +2,8 @@
 // all of them.
 #pragma once
 
+#ifdef __clang__
+
 #include <type_traits>
 
 // Which version of nvcc is asked for: with none, mma.cuh and cp_async.cuh leave out their
@@ -28,3 +30,5 @@ template <class Value>
 __device__ Value __ldca(const Value* from) {
   return *from;
 }
+
+#endif  // __clang__
