@@ -65,9 +65,19 @@ class Counts(unittest.TestCase):
         self.assertTrue(said.endswith("  equal\n"), said)
 
     def test_what_fits_without_optimizations_is_explained(self):
-        (_, differ), said = self.compare("1 3 1 0 1", CODE, CODE.replace("FMUL", "FADD"), None)
+        # As many fma, one sum of three computed once; at -O0 the fused pair is apart.
+        apart = CODE.replace("FMUL", "FADD").replace("FFMA", "FADD")
+        (_, differ), said = self.compare("1 3 1 0 1", CODE, apart, None)
         self.assertEqual(differ, 0)
         self.assertIn("equal at O0", said)
+        # Nothing is fused, and a loop is unrolled.
+        unrolled = CODE.replace("EXIT", "FFMA R1, R2, R3, R1")
+        (_, differ), said = self.compare("1 2 1 0 0", unrolled, CODE, unrolled)
+        self.assertEqual(differ, 0)
+        self.assertIn("equal at O0", said)
+        # Another number of fma is never explained where some are fused.
+        (_, differ), said = self.compare("2 2 1 0 1", CODE, CODE, None)
+        self.assertEqual(differ, 1)
 
     def test_a_difference(self):
         (_, differ), said = self.compare("1 5 1 0 1", CODE, CODE, None)
