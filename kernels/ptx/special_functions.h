@@ -7,9 +7,9 @@
 // - ex2, rcp, lg2, rsqrt, sqrt and tanh: the same bits for every one of the 2^32 arguments. The
 //   tables of the first four are the G80's of 2006; those of sqrt and tanh were found from the
 //   H200's results.
-// - sin, cos, not swept since they have a table, the G80's: the model of sin has all of 1,966,080 dumped results of
-//   [2^-12, 8). Of every 16th argument of [-pi, pi] both have the H200's largest error, at the same
-//   one.
+// - sin, cos, not swept since they have a table, the G80's: the model of sin has all of 1,966,080
+//   dumped results of [2^-12, 8). Of every 16th argument of [-pi, pi] both have the H200's largest
+//   error, at the same one.
 // Over all arguments the model differs from the exact function by at most
 //   ex2 2^-22.7 relative, rcp 0.98 ulp, lg2 2^-22.1 absolute on [0.5, 2], rsqrt 2^-22.9 relative,
 //   sqrt 2^-23.2 relative, tanh 2^-16.4 relative,
