@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -18,6 +20,7 @@ struct Running {
   const Kernel* kernel;
   const Launch* launch;
   std::uint32_t shared_bytes;
+  std::vector<Range> allocations;  // when the launch began, in ascending order
 };
 
 Call call_of(Mma instruction) {
@@ -109,17 +112,18 @@ emulator::Combine combination(Redux operation) {
 
 Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes, Where where) {
   const auto& running = *static_cast<const Running*>(thread.launch);
-  const Allocations& allocations = *running.launch->allocations;
   const std::uint64_t module = thread.module;
   const std::size_t module_bytes = running.kernel->facts.module_bytes;
   if (address >= module && address + bytes <= module + module_bytes)
     return {module, module + module_bytes};
-  const Range found = allocations.find(address, bytes);
-  if (found.end == 0)
+  const auto next =
+      std::upper_bound(running.allocations.begin(), running.allocations.end(), address,
+                       [](std::uint64_t at, const Range& range) { return at < range.begin; });
+  if (next == running.allocations.begin() || address + bytes > std::prev(next)->end)
     emulator::fail_at(fmt::format("global memory: out of bounds, {} bytes {}", bytes,
-                                  allocations.describe(address)),
+                                  running.launch->allocations->describe(address)),
                       where);
-  return found;
+  return *std::prev(next);
 }
 
 __attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Where where) {
@@ -236,12 +240,12 @@ void Allocations::clear() {
   ends_.clear();
 }
 
-Range Allocations::find(std::uint64_t address, std::size_t bytes) const {
+std::vector<Range> Allocations::ranges() const {
   const std::shared_lock lock(mutex_);
-  auto next = ends_.upper_bound(address);
-  if (next == ends_.begin()) return {};
-  --next;
-  return address + bytes <= next->second ? Range{next->first, next->second} : Range{};
+  std::vector<Range> all;
+  all.reserve(ends_.size());
+  for (const auto& [begin, end] : ends_) all.push_back({begin, end});
+  return all;
 }
 
 std::string Allocations::describe(std::uint64_t address) const {
@@ -270,7 +274,9 @@ emulator::LaunchOptions compiled_options(emulator::Arch arch) {
 
 std::string launch(const Kernel& kernel, const Launch& launch) {
   const std::size_t bytes = dynamic_shared_offset(kernel.facts) + launch.dynamic_shared_bytes;
-  const Running running{&kernel, &launch, static_cast<std::uint32_t>(bytes)};
+  const Running running{
+      &kernel, &launch, static_cast<std::uint32_t>(bytes),
+      launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges()};
   std::string text = emulator::launch(launch.options, launch.grid, launch.block, bytes,
                                       emulator::KernelCall{run_thread, &running});
   return with_source_lines(std::move(text), kernel);
