@@ -40,7 +40,7 @@ struct Kernel {
 };
 
 struct Launch {
-  emulator::LaunchOptions options;
+  emulator::LaunchOptions options;  // without a fault: those change our own kernels alone
   emulator::Dim3 grid, block;
   std::size_t dynamic_shared_bytes = 0;
   const std::byte* parameters = nullptr;  // as Translation::parameters lays them out
