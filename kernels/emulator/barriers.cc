@@ -21,23 +21,25 @@ void check_named(Block& block, Call call, int id, int threads, const Where& wher
 
 }  // namespace
 
-void sync_threads(Where where) {
+ThreadContext* arrive_at_syncthreads(Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  if (block.skips(Call::syncthreads, where)) return;
-  block.arrive_at_block_barrier(lane, where);
+  if (block.skips(Call::syncthreads, where)) return nullptr;
+  return block.arrive_at_block_barrier(lane, where);
 }
 
-void Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
+void sync_threads(Where where) { go_on_with(arrive_at_syncthreads(where)); }
+
+Lane* Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   lane.wait = {Call::syncthreads, where, 0};
   if (barrier_arrived_++ == 0) {
     barrier_where_ = where;
   } else if (barriers() == BarrierMatch::place && !same_place(where, barrier_where_)) {
     barrier_diverged_ = true;
   }
-  if (!block_barrier_is_complete()) return suspend(lane);  // for ever, where they have diverged
+  if (!block_barrier_is_complete()) return next_without(lane);  // for ever, where they diverged
   release_block_barrier();
-  yield(lane);
+  return next_with(lane);
 }
 
 bool Block::block_barrier_is_complete() const {
@@ -50,10 +52,10 @@ void Block::release_block_barrier() {
   for (unsigned w = 0; w < warps_.size(); ++w) wake(w, warps_[w].lanes & ~warps_[w].finished);
 }
 
-void named_barrier(Call call, int id, int threads, Where where) {
+ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  if (block.skips(call, where)) return;
+  if (block.skips(call, where)) return nullptr;
   check_named(block, call, id, threads, where);
   NamedBarrier& barrier = block.named_barrier(id);
   const unsigned bit = 1U << lane.lane;
@@ -72,16 +74,19 @@ void named_barrier(Call call, int id, int threads, Where where) {
   barrier.arrived_lanes[lane.warp] |= bit;
   lane.wait = {call, where, static_cast<unsigned>(id)};
   if (++barrier.arrived < barrier.expected) {
-    if (call == Call::named_barrier_arrive) return;
+    if (call == Call::named_barrier_arrive) return nullptr;
     barrier.waiting_lanes[lane.warp] |= bit;
-    block.suspend(lane);
-    return;
+    return block.next_without(lane);
   }
   for (unsigned w = 0; w < warp_size; ++w) {
     if (barrier.waiting_lanes[w] != 0) block.wake(w, barrier.waiting_lanes[w]);
   }
   barrier = {};
-  block.yield(lane);
+  return block.next_with(lane);
+}
+
+void named_barrier(Call call, int id, int threads, Where where) {
+  go_on_with(arrive_at_named_barrier(call, id, threads, where));
 }
 
 }  // namespace plumbline::emulator

@@ -100,15 +100,12 @@ class Block {
   [[nodiscard]] Arch arch() const { return grid_->options.arch; }
   [[nodiscard]] BarrierMatch barriers() const { return grid_->options.barriers; }
   [[nodiscard]] Lanes lanes() const { return grid_->options.lanes; }
-  // Suspends the running lane until another wakes it.
-  void suspend(Lane& lane);
   void wake(unsigned warp, unsigned lanes);
-  void converge(Lane& lane);
-  // Lets the schedule choose again among all that can run.
-  void yield(Lane& lane);
-  // The same two but for the switch: they answer the lane that goes on, nullptr where that is this
-  // one.
+  // The lane that goes on where the running one waits until another wakes it; nullptr: this one.
   Lane* next_without(Lane& lane);
+  // The same where it waits for the lanes of its warp that can run.
+  Lane* next_to_converge(Lane& lane);
+  // The same where the schedule chooses again among all that can run.
   Lane* next_with(const Lane& lane);
   [[nodiscard]] bool random_order() const { return schedule_ == Schedule::random; }
   // Ends the block; the running lane never goes on.
@@ -123,7 +120,7 @@ class Block {
   // Ends the block unless [begin, begin + bytes) lies in shared memory and is aligned to `bytes`.
   void check_shared(Call call, const Where& where, const void* begin, std::size_t bytes);
 
-  void arrive_at_block_barrier(Lane& lane, const Where& where);
+  Lane* arrive_at_block_barrier(Lane& lane, const Where& where);
   NamedBarrier& named_barrier(int id) { return named_barriers_[static_cast<std::size_t>(id)]; }
 
  private:
@@ -227,12 +224,9 @@ inline Lane* Block::next_with(const Lane& lane) {
   return next == &lane ? nullptr : next;
 }
 
-inline void Block::suspend(Lane& lane) { go_on_with(next_without(lane)); }
-inline void Block::yield(Lane& lane) { go_on_with(next_with(lane)); }
-
-inline void Block::converge(Lane& lane) {
-  warps_[lane.warp].converging |= 1U << lane.lane;
-  suspend(lane);
+inline Lane* Block::next_to_converge(Lane& lane) {
+  warp_of(lane).converging |= 1U << lane.lane;
+  return next_without(lane);
 }
 
 inline void Block::wake(unsigned warp, unsigned lanes) {

@@ -111,13 +111,11 @@ void store_matrices(Call call, const Exchange& exchange) {
 }
 
 void multiply(const Block& block, Call call, Exchange& exchange) {
-  std::uint32_t *const a = exchange.a.data(), *const b = exchange.b.data(),
-                       *const c = exchange.c.data(), *const d = exchange.d.data();
   const Fault* const fault = block.fault();
-  if (fault != nullptr &&
-      fault->computes(Block::self().notes, block.arch(), instruction(call), a, b, c, d))
+  if (fault != nullptr && fault->computes(Block::self().notes, block.arch(), instruction(call),
+                                          exchange.a, exchange.b, exchange.c, exchange.d))
     return;
-  mma_sync(block.arch(), instruction(call), a, b, c, d);
+  mma_sync(block.arch(), instruction(call), exchange.a, exchange.b, exchange.c, exchange.d);
 }
 
 void vote(unsigned mask, Exchange& exchange) {
@@ -155,7 +153,7 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
     case Call::match:
     case Call::redux:
       return for_lanes(mask, exchange,
-                       [&](unsigned i) { return exchange.combined(exchange.in.data(), mask, i); });
+                       [&](unsigned i) { return exchange.combined(exchange.in, mask, i); });
     default:  // syncwarp
       return;
   }
@@ -189,10 +187,12 @@ ThreadContext* arrive(Call call, unsigned mask, Where where) {
   return block.random_order() ? block.next_with(lane) : nullptr;
 }
 
-void sync_warp(unsigned mask, Where where) {
-  if (Block::of(Block::self()).skips(Call::syncwarp, where)) return;
-  together(Call::syncwarp, mask, where);
+ThreadContext* arrive_at_syncwarp(unsigned mask, Where where) {
+  if (Block::of(Block::self()).skips(Call::syncwarp, where)) return nullptr;
+  return arrive(Call::syncwarp, mask, where);
 }
+
+void sync_warp(unsigned mask, Where where) { go_on_with(arrive_at_syncwarp(mask, where)); }
 
 std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
                       Where where) {
@@ -225,10 +225,17 @@ std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine com
   return lane.exchange->out[lane.lane];
 }
 
-void converge() {
+ThreadContext* arrive_to_converge() {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  if (block.lanes() == Lanes::lockstep) block.converge(lane);
+  return block.lanes() == Lanes::lockstep ? block.next_to_converge(lane) : nullptr;
+}
+
+void converge() { go_on_with(arrive_to_converge()); }
+
+void check_row(Call call, const void* row, Where where) {
+  Lane& lane = Block::self();
+  if (lane.lane < 8 * matrices(call).count) Block::of(lane).check_shared(call, where, row, 16);
 }
 
 void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where) {
@@ -241,19 +248,16 @@ void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where) {
     call = fault->load(lane.notes, call, offset);
     row = shared + offset;
   }
-  const unsigned count = matrices(call).count;
-  if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
-  exchanged::ldmatrix(call, r, count, row, where);
+  check_row(call, row, where);
+  exchanged::ldmatrix(call, r, matrices(call).count, row, where);
   if (fault != nullptr) fault->loaded(lane.notes, call, r);
 }
 
 void stmatrix(Call call, const std::uint32_t* r, void* row, Where where) {
-  Lane& lane = Block::self();
-  Block& block = Block::of(lane);
-  const unsigned count = matrices(call).count;
-  if (lane.lane < 8 * count) block.check_shared(call, where, row, 16);
+  const Lane& lane = Block::self();
+  check_row(call, row, where);
   lane.exchange->in[lane.lane] = reinterpret_cast<std::uintptr_t>(row);
-  std::memcpy(&lane.exchange->a[std::size_t{4} * lane.lane], r, count * sizeof *r);
+  std::memcpy(&lane.exchange->a[std::size_t{4} * lane.lane], r, matrices(call).count * sizeof *r);
   together(call, full_mask, where);
 }
 

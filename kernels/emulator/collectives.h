@@ -6,8 +6,8 @@
 // with operands that stay in registers until they are put into the exchange, prefill_mma takes half
 // the time (DECISIONS.md).
 //
-// What a fault may change and what CUDA does not define is left to the functions of thread.h, which
-// do the same for code that knows the emulator at run time only.
+// What a fault may change and what CUDA does not define is left to the functions of thread.h.
+// Translated kernels (kernels/ptx) do the same, with what this header has for them.
 #pragma once
 
 #include <array>
@@ -20,23 +20,19 @@
 
 namespace plumbline::emulator {
 
-inline constexpr unsigned warp_size = 32;
-inline constexpr unsigned full_mask = 0xffffffffU;
-
-// What the lanes of a warp bring to a collective (in, from; a, b, c) and take from it (out; d), by
-// lane. Results are written when all have arrived, hence have taken those before, and only for
-// lanes that take part.
-struct Exchange {
-  std::array<std::uint64_t, warp_size> in, out;
-  std::array<std::uint8_t, warp_size> from;  // the lane whose value a shuffle gives this one
-  Combine combined;                          // of match and redux
-  alignas(64) std::array<std::uint32_t, warp_size * 4> a, c, d;
-  alignas(64) std::array<std::uint32_t, warp_size * 2> b;
-};
-
 // The running lane has brought its part. Answers the thread to run until all lanes of the mask have
 // brought theirs; nullptr: they have, or nobody else is chosen.
 ThreadContext* arrive(Call call, unsigned mask, Where where);
+
+// The functions of thread.h that wait, but for the switch: what they answer is as of arrive().
+ThreadContext* arrive_at_syncthreads(Where where);
+ThreadContext* arrive_at_syncwarp(unsigned mask, Where where);
+ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where where);
+ThreadContext* arrive_to_converge();
+
+// Ends the block where the running lane names a row of ldmatrix or stmatrix that is not in shared
+// memory.
+void check_row(Call call, const void* row, Where where);
 
 // Suspends the running thread for `next`, unless that is nullptr.
 [[gnu::always_inline]] inline void go_on_with(ThreadContext* next) {
@@ -44,6 +40,19 @@ ThreadContext* arrive(Call call, unsigned mask, Where where);
   ThreadContext& self = *current;
   current = next;
   self.fiber.switch_to(next->fiber, self.block->switching);
+}
+
+// The same for code that contains switch_stacks() and knows no fiber: that code is to resume what
+// this answers, and `next` counts as running. nullptr: it goes on, or has been resumed here where
+// fibers are switched in another way.
+[[gnu::always_inline]] inline void* stack_to_resume(ThreadContext* next) {
+  if (next == nullptr) return nullptr;
+  if (!Fiber::is_stack_pointer(current->block->switching)) {
+    go_on_with(next);
+    return nullptr;
+  }
+  current = next;
+  return *next->fiber.stack_pointer();
 }
 
 // Returns when all lanes of the mask have brought their parts and the results are there.

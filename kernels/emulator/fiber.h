@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "kernels/emulator/switch.h"
+
 #if defined(__x86_64__) && !defined(PLUMBLINE_EMULATOR_UCONTEXT)
 #define PLUMBLINE_EMULATOR_ASSEMBLY 1
 #endif
@@ -52,6 +54,17 @@ class Fiber {
   // Makes the next switch to this fiber call `entry`, which must not return. What ran on it before
   // is dropped without being unwound.
   void prepare(Switching switching, void (*entry)());
+  // Whether a fiber is its stack pointer alone, and switch_stacks() all that a switch takes.
+  static constexpr bool is_stack_pointer(Switching switching) {
+#if defined(PLUMBLINE_EMULATOR_ASSEMBLY) && !defined(__SANITIZE_ADDRESS__)
+    return switching == Switching::assembly;
+#else
+    static_cast<void>(switching);
+    return false;
+#endif
+  }
+  // What a switch away from the fiber fills, and one to it reads.
+  [[nodiscard]] void** stack_pointer() { return &stack_pointer_; }
   // The first thing that `entry` does.
   static void entered();
   // Suspends this fiber, which is running, and resumes `to`. With `last`, this one will never be
@@ -80,10 +93,6 @@ class Fiber {
   void before_switch(const Fiber&, bool) {}
   void after_switch() {}
 #endif
-#ifdef PLUMBLINE_EMULATOR_ASSEMBLY
-  static void switch_stacks(void** save, void* resume);
-#endif
-
   std::unique_ptr<Stack> stack_;
   std::size_t stagger_ = 0;
   void* stack_pointer_ = nullptr;
@@ -93,30 +102,5 @@ class Fiber {
   std::size_t bytes_ = 0;
   void* fake_stack_ = nullptr;
 };
-
-#ifdef PLUMBLINE_EMULATOR_ASSEMBLY
-// Leaves the place to go on and rbp on the stack; the compiler itself keeps what else it needs,
-// since every other register is given up. The floating-point control words are the same for all
-// fibers. 128 bytes: the red zone of the function that this becomes part of.
-__attribute__((always_inline)) inline void Fiber::switch_stacks(void** save, void* resume) {
-  asm volatile(
-      "leaq -128(%%rsp), %%rsp\n\t"
-      "pushq %%rbp\n\t"
-      "leaq 1f(%%rip), %%rcx\n\t"
-      "pushq %%rcx\n\t"
-      "movq %%rsp, (%0)\n\t"
-      "movq %1, %%rsp\n\t"
-      "popq %%rcx\n\t"
-      "jmp *%%rcx\n"
-      "1:\n\t"
-      "popq %%rbp\n\t"
-      "leaq 128(%%rsp), %%rsp\n\t"
-      : "+D"(save), "+S"(resume)
-      :
-      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
-        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-        "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
-}
-#endif
 
 }  // namespace plumbline::emulator

@@ -12,6 +12,7 @@
 #include <source_location>
 #include <string>
 
+#include "kernels/emulator/exchange.h"
 #include "kernels/emulator/fiber.h"
 
 namespace plumbline::emulator {
@@ -22,8 +23,7 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-class Fault;      // fault.h
-struct Exchange;  // collectives.h
+class Fault;  // fault.h
 
 struct BlockContext {
   Dim3 index;       // blockIdx
@@ -39,7 +39,7 @@ struct ThreadContext {
   Dim3 index;  // threadIdx
   const BlockContext* block = nullptr;
   unsigned lane = 0;             // within the warp
-  Exchange* exchange = nullptr;  // of the warp (collectives.h)
+  Exchange* exchange = nullptr;  // of the warp (exchange.h)
   Fiber fiber;
 };
 
@@ -48,50 +48,6 @@ struct ThreadContext {
 // call, also in a library opened at run time.
 extern constinit thread_local ThreadContext* current __attribute__((tls_model("initial-exec")));
 
-// All that waits or works with other threads.
-enum class Call : std::uint8_t {
-  syncthreads,
-  syncwarp,
-  named_barrier_sync,
-  named_barrier_arrive,
-  cp_async,
-  cp_async_wait,
-  shfl,
-  shfl_up,
-  shfl_down,
-  shfl_xor,
-  ballot,
-  any,
-  all,
-  match,
-  redux,
-  // From here on ".aligned": one instruction for all lanes of the warp.
-  ldmatrix_x1,
-  ldmatrix_x1_trans,
-  ldmatrix_x2,
-  ldmatrix_x2_trans,
-  ldmatrix_x4,
-  ldmatrix_x4_trans,
-  stmatrix_x1,
-  stmatrix_x1_trans,
-  stmatrix_x2,
-  stmatrix_x2_trans,
-  stmatrix_x4,
-  stmatrix_x4_trans,
-  mma_f16,
-  mma_f16_f16,  // fp16 accumulators
-  mma_bf16,
-  mma_tf32,
-  mma_e4m3,
-  mma_e5m2,
-  // Half of K: m16n8k8 of 16-bit operands, m16n8k4 of tf32, m16n8k16 of fp8.
-  mma_f16_k8,
-  mma_f16_f16_k8,
-  mma_bf16_k8,
-  mma_tf32_k4,
-  mma_e4m3_k16,
-  mma_e5m2_k16,
-};
 const char* name(Call call);  // as the source spells it: "__syncthreads"
 
 // Ends the block: the running thread did what `what` says, at `where`.
@@ -109,9 +65,7 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
                       Where where);
 // The lanes of `mask` whose predicate holds.
 unsigned ballot(Call call, unsigned mask, bool predicate, Where where);
-// What `combined` answers for this lane of the values that the lanes of `mask` bring, by lane:
-// redux and match. `combined` sees only those.
-using Combine = std::uint64_t (*)(const std::uint64_t* values, unsigned mask, unsigned lane);
+// What `combined` answers for this lane: redux and match.
 std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined, Where where);
 
 // Where lanes run in lockstep (launch.h): waits for the other lanes of the warp until each of them

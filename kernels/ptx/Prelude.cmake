@@ -4,7 +4,7 @@ set(text "")
 foreach(header ${headers})
   file(READ ${header} part)
   string(REGEX REPLACE "#pragma once\n" "" part "${part}")
-  string(REGEX REPLACE "#include \"kernels/ptx/translated/[a-z]+[.]h\"\n" "" part "${part}")
+  string(REGEX REPLACE "#include \"kernels/[a-z/]+[.]h\"\n" "" part "${part}")
   string(APPEND text "${part}")
 endforeach()
 file(WRITE ${output} "// Made by kernels/ptx/Prelude.cmake.

@@ -28,19 +28,18 @@ std::string Translator::control(const Parts& parts, const Parts& a) {
 }
 
 std::string Translator::barrier(const Parts& parts, const Parts& a) {
-  if (has(parts, "warp"))
-    return fmt::format("t.machine->sync_warp({}, Where::current());", value(a.at(0), "u32"));
+  if (has(parts, "warp")) return fmt::format("sync_warp(t, {});", value(a.at(0), "u32"));
   if (has(parts, "cluster")) refuse("barriers of a cluster");
   if (has(parts, "red")) refuse("barriers with a reduction");
   const std::string id = value(a.at(0), "s32");
   if (a.size() == 1) {
     if (has(parts, "arrive")) refuse("an arrival without a count");
-    if (a.at(0) == "0") return "t.machine->sync_threads(Where::current());";
+    if (a.at(0) == "0") return "sync_threads(t);";
     return fmt::format(
-        "t.machine->barrier({}, s32(t.ntid.x * t.ntid.y * t.ntid.z), Where::current());", id);
+        "barrier(t, Call::named_barrier_sync, {}, s32(t.ntid.x * t.ntid.y * t.ntid.z));", id);
   }
-  return fmt::format("t.machine->barrier{}({}, {}, Where::current());",
-                     has(parts, "arrive") ? "_arrive" : "", id, value(a.at(1), "s32"));
+  return fmt::format("barrier(t, Call::named_barrier_{}, {}, {});",
+                     has(parts, "arrive") ? "arrive" : "sync", id, value(a.at(1), "s32"));
 }
 
 std::string Translator::warp(const Parts& parts, const Parts& a) {
@@ -60,8 +59,7 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
         inside_to.empty() ? "" : " " + assign(inside_to, "inside_"));
   }
   if (name == "vote") {
-    const std::string votes =
-        fmt::format("t.machine->ballot({}, {}, Where::current())", u(2), predicate(a.at(1)));
+    const std::string votes = fmt::format("ballot(t, {}, {})", u(2), predicate(a.at(1)));
     if (has(parts, "ballot")) return assign(a.at(0), votes);
     if (has(parts, "any")) return assign(a.at(0), votes + " != 0");
     if (has(parts, "all")) return assign(a.at(0), fmt::format("{} == {}", votes, u(2)));
@@ -72,10 +70,9 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
   if (name == "match") {
     const std::string bits = value(a.at(1), fmt::format("u{}", 8 * bytes_of(parts.back())));
     const auto [mask_to, all_to] = two_results(a.at(0));
-    return fmt::format(
-        "{{ const u32 lanes_ = t.machine->match_{}({}, {}, Where::current()); {}{} }}",
-        has(parts, "all") ? "all" : "any", u(2), bits, assign(mask_to, "lanes_"),
-        all_to.empty() ? "" : " " + assign(all_to, "lanes_ != 0"));
+    return fmt::format("{{ const u32 lanes_ = match_{}(t, {}, {}); {}{} }}",
+                       has(parts, "all") ? "all" : "any", u(2), bits, assign(mask_to, "lanes_"),
+                       all_to.empty() ? "" : " " + assign(all_to, "lanes_ != 0"));
   }
   if (name == "redux") {
     const std::string& type = parts.back();
@@ -83,8 +80,7 @@ std::string Translator::warp(const Parts& parts, const Parts& a) {
     if (type != "u32" && type != "s32" && type != "b32") refuse(fmt::format("redux of {}", type));
     if (operation == "min" || operation == "max") operation += "_" + type;
     if (operation == "and" || operation == "or" || operation == "xor") operation += "_";
-    return assign(a.at(0), fmt::format("t.machine->redux(Redux::{}, {}, {}, Where::current())",
-                                       operation, u(2), u(1)));
+    return assign(a.at(0), fmt::format("redux(t, Redux::{}, {}, {})", operation, u(2), u(1)));
   }
   refuse("unknown opcode");
 }
@@ -96,23 +92,20 @@ std::string Translator::matrix(const Parts& parts, const Parts& a) {
   const int count = has(parts, "x4") ? 4 : has(parts, "x2") ? 2 : 1;
   const Parts registers = elements(a.at(load ? 0 : 1));
   if (static_cast<int>(registers.size()) != count) refuse("registers");
-  // Not held against shared memory here: lanes beyond the matrices name no row.
+  const std::string call =
+      fmt::format("Call::{}_x{}{}", parts.front(), count, has(parts, "trans") ? "_trans" : "");
   const std::string row = fmt::format("t.shared + {}", raw_address(a.at(load ? 1 : 0)));
-  const std::string_view transposed = has(parts, "trans") ? "true" : "false";
   std::string code = fmt::format("touch(t, last, Access::{}); {{ ", load ? "load" : "store");
   if (load) {
-    code += fmt::format("u32 r_[4]; t.machine->ldmatrix({}, {}, r_, {}, Where::current()); ", count,
-                        transposed, row);
+    code += fmt::format("u32 r_[{}]; ldmatrix(t, {}, r_, {}); ", count, call, row);
     for (int i = 0; i < count; ++i)
       code += assign(registers[static_cast<std::size_t>(i)], fmt::format("r_[{}]", i)) + " ";
     return code + "}";
   }
   std::string words;
   for (const std::string& name : registers) words += value(name, "u32") + ", ";
-  return code +
-         fmt::format(
-             "const u32 r_[4] = {{{}}}; t.machine->stmatrix({}, {}, r_, {}, Where::current()); }}",
-             words, count, transposed, row);
+  return code + fmt::format("const u32 r_[{}] = {{{}}}; stmatrix(t, {}, r_, {}); }}", count, words,
+                            call, row);
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c
@@ -124,29 +117,39 @@ std::string Translator::multiply(const Parts& parts, const Parts& a) {
                     &c = parts[types + 3];
   if (left != right || d != c) refuse("mixed formats");
   struct Known {
-    std::string_view shape, format, accumulator, name;
+    std::string_view shape, format, accumulator, call;
+    std::size_t a, b, d;  // registers
   };
-  static constexpr Known known[] = {
-      {"m16n8k16", "f16", "f32", "f16_k16"},   {"m16n8k16", "f16", "f16", "f16_f16_k16"},
-      {"m16n8k16", "bf16", "f32", "bf16_k16"}, {"m16n8k8", "tf32", "f32", "tf32_k8"},
-      {"m16n8k32", "e4m3", "f32", "e4m3_k32"}, {"m16n8k32", "e5m2", "f32", "e5m2_k32"},
-      {"m16n8k8", "f16", "f32", "f16_k8"},     {"m16n8k8", "f16", "f16", "f16_f16_k8"},
-      {"m16n8k8", "bf16", "f32", "bf16_k8"},   {"m16n8k4", "tf32", "f32", "tf32_k4"},
-      {"m16n8k16", "e4m3", "f32", "e4m3_k16"}, {"m16n8k16", "e5m2", "f32", "e5m2_k16"}};
+  static constexpr Known known[] = {{"m16n8k16", "f16", "f32", "f16", 4, 2, 4},
+                                    {"m16n8k16", "f16", "f16", "f16_f16", 4, 2, 2},
+                                    {"m16n8k16", "bf16", "f32", "bf16", 4, 2, 4},
+                                    {"m16n8k8", "tf32", "f32", "tf32", 4, 2, 4},
+                                    {"m16n8k32", "e4m3", "f32", "e4m3", 4, 2, 4},
+                                    {"m16n8k32", "e5m2", "f32", "e5m2", 4, 2, 4},
+                                    {"m16n8k8", "f16", "f32", "f16_k8", 2, 1, 4},
+                                    {"m16n8k8", "f16", "f16", "f16_f16_k8", 2, 1, 2},
+                                    {"m16n8k8", "bf16", "f32", "bf16_k8", 2, 1, 4},
+                                    {"m16n8k4", "tf32", "f32", "tf32_k4", 2, 1, 4},
+                                    {"m16n8k16", "e4m3", "f32", "e4m3_k16", 2, 1, 4},
+                                    {"m16n8k16", "e5m2", "f32", "e5m2_k16", 2, 1, 4}};
   for (const Known& one : known) {
     if (!has(parts, one.shape) || left != one.format || d != one.accumulator) continue;
-    const auto words = [&](const std::string& operand, std::string_view type) {
+    const auto words = [&](const std::string& operand, std::string_view type, std::size_t count) {
+      const Parts registers = elements(operand);
+      if (registers.size() != count) refuse("registers");
       std::string all;
-      for (const std::string& name : elements(operand))
+      for (const std::string& name : registers)
         all +=
             (type == "f32" ? fmt::format("B({})", value(name, "f32")) : value(name, "u32")) + ", ";
       return all;
     };
     const Parts to = elements(a.at(0));
+    if (to.size() != one.d) refuse("registers");
     std::string code = fmt::format(
-        "{{ u32 d_[4] = {{{}}}; const u32 a_[4] = {{{}}}, b_[2] = {{{}}}; "
-        "t.machine->mma(Mma::{}, a_, b_, d_, Where::current()); ",
-        words(a.at(3), d), words(a.at(1), "b32"), words(a.at(2), "b32"), one.name);
+        "{{ u32 d_[] = {{{}}}; const u32 a_[] = {{{}}}, b_[] = {{{}}}; mma(t, Call::mma_{}, a_, "
+        "b_, d_); ",
+        words(a.at(3), d, one.d), words(a.at(1), "b32", one.a), words(a.at(2), "b32", one.b),
+        one.call);
     for (std::size_t i = 0; i < to.size(); ++i)
       code += assign(to[i], fmt::format("d_[{}]", i)) + " ";
     return code + "}";

@@ -3,10 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cassert>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
+#include "kernels/emulator/collectives.h"
 #include "kernels/ptx/special_functions.h"
 
 namespace plumbline::ptx {
@@ -18,42 +23,8 @@ struct Running {
   const Kernel* kernel;
   const Launch* launch;
   std::uint32_t shared_bytes;
+  std::vector<Range> allocations;  // when the launch began, in ascending order
 };
-
-Call call_of(Mma instruction) {
-  switch (instruction) {
-    case Mma::f16_k16:
-      return Call::mma_f16;
-    case Mma::f16_f16_k16:
-      return Call::mma_f16_f16;
-    case Mma::bf16_k16:
-      return Call::mma_bf16;
-    case Mma::tf32_k8:
-      return Call::mma_tf32;
-    case Mma::e4m3_k32:
-      return Call::mma_e4m3;
-    case Mma::e5m2_k32:
-      return Call::mma_e5m2;
-    case Mma::f16_k8:
-      return Call::mma_f16_k8;
-    case Mma::f16_f16_k8:
-      return Call::mma_f16_f16_k8;
-    case Mma::bf16_k8:
-      return Call::mma_bf16_k8;
-    case Mma::tf32_k4:
-      return Call::mma_tf32_k4;
-    case Mma::e4m3_k16:
-      return Call::mma_e4m3_k16;
-    case Mma::e5m2_k16:
-      return Call::mma_e5m2_k16;
-  }
-  return Call::mma_f16;
-}
-
-Call matrix_call(Call x1, int count, bool transposed) {
-  const int steps = 2 * (count == 1 ? 0 : count == 2 ? 1 : 2) + (transposed ? 1 : 0);
-  return static_cast<Call>(static_cast<int>(x1) + steps);
-}
 
 template <class Each>
 void each_lane(unsigned mask, const Each& each) {
@@ -74,104 +45,77 @@ std::uint64_t reduced(const std::uint64_t* values, unsigned mask, Operation oper
   return static_cast<std::uint32_t>(result);
 }
 
-emulator::Combine combination(Redux operation) {
-  using Values = const std::uint64_t*;
-  using U = std::uint32_t;
-  using S = std::int32_t;
-  switch (operation) {
-    case Redux::add:
-      return [](Values v, unsigned m, unsigned) { return reduced<U>(v, m, std::plus<U>()); };
-    case Redux::min_u32:
-      return [](Values v, unsigned m, unsigned) {
-        return reduced<U>(v, m, [](U a, U b) { return a < b ? a : b; });
-      };
-    case Redux::max_u32:
-      return [](Values v, unsigned m, unsigned) {
-        return reduced<U>(v, m, [](U a, U b) { return a > b ? a : b; });
-      };
-    case Redux::min_s32:
-      return [](Values v, unsigned m, unsigned) {
-        return reduced<S>(v, m, [](S a, S b) { return a < b ? a : b; });
-      };
-    case Redux::max_s32:
-      return [](Values v, unsigned m, unsigned) {
-        return reduced<S>(v, m, [](S a, S b) { return a > b ? a : b; });
-      };
-    case Redux::and_:
-      return [](Values v, unsigned m, unsigned) { return reduced<U>(v, m, std::bit_and<U>()); };
-    case Redux::or_:
-      return [](Values v, unsigned m, unsigned) { return reduced<U>(v, m, std::bit_or<U>()); };
-    case Redux::xor_:
-      return [](Values v, unsigned m, unsigned) { return reduced<U>(v, m, std::bit_xor<U>()); };
-  }
-  return nullptr;
+template <class T, class Operation>
+std::uint64_t combined(const std::uint64_t* values, unsigned mask, unsigned) {
+  return reduced<T>(values, mask, Operation());
 }
+struct Smaller {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
+};
+struct Larger {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
+};
 
 Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes, Where where) {
   const auto& running = *static_cast<const Running*>(thread.launch);
-  const Allocations& allocations = *running.launch->allocations;
   const std::uint64_t module = thread.module;
   const std::size_t module_bytes = running.kernel->facts.module_bytes;
   if (address >= module && address + bytes <= module + module_bytes)
     return {module, module + module_bytes};
-  const Range found = allocations.find(address, bytes);
-  if (found.end == 0)
+  const auto next =
+      std::upper_bound(running.allocations.begin(), running.allocations.end(), address,
+                       [](std::uint64_t at, const Range& range) { return at < range.begin; });
+  if (next == running.allocations.begin() || address + bytes > std::prev(next)->end)
     emulator::fail_at(fmt::format("global memory: out of bounds, {} bytes {}", bytes,
-                                  allocations.describe(address)),
+                                  running.launch->allocations->describe(address)),
                       where);
-  return found;
+  return *std::prev(next);
 }
 
 __attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Where where) {
   emulator::fail_at(detail == no_detail ? what : fmt::format("{} {}", what, detail), where);
 }
 
+using U = std::uint32_t;
+using S = std::int32_t;
+
 constexpr Machine machine{
-    .sync_threads = emulator::sync_threads,
+    .arrive =
+        [](Call call, unsigned mask, Where where) {
+          return emulator::stack_to_resume(emulator::arrive(call, mask, where));
+        },
+    .sync_threads =
+        [](Where where) {
+          return emulator::stack_to_resume(emulator::arrive_at_syncthreads(where));
+        },
     .barrier =
-        [](int id, int threads, Where where) {
-          emulator::named_barrier(Call::named_barrier_sync, id, threads, where);
+        [](Call call, int id, int threads, Where where) {
+          return emulator::stack_to_resume(
+              emulator::arrive_at_named_barrier(call, id, threads, where));
         },
-    .barrier_arrive =
-        [](int id, int threads, Where where) {
-          emulator::named_barrier(Call::named_barrier_arrive, id, threads, where);
+    .sync_warp =
+        [](unsigned mask, Where where) {
+          return emulator::stack_to_resume(emulator::arrive_at_syncwarp(mask, where));
         },
-    .sync_warp = emulator::sync_warp,
-    .shuffle =
-        [](unsigned mask, std::uint32_t value, unsigned from, Where where) {
-          return static_cast<std::uint32_t>(
-              emulator::shuffle(Call::shfl, mask, value, static_cast<int>(from), 32, where));
+    .converge = [] { return emulator::stack_to_resume(emulator::arrive_to_converge()); },
+    .check_row =
+        [](Call call, std::uint64_t row, Where where) {
+          emulator::check_row(call, reinterpret_cast<const void*>(row), where);
         },
-    .ballot = [](unsigned mask, bool predicate,
-                 Where where) { return emulator::ballot(Call::ballot, mask, predicate, where); },
-    .match_any =
-        [](unsigned mask, std::uint64_t value, Where where) {
-          return static_cast<unsigned>(
-              emulator::combine(Call::match, mask, value, same_value, where));
+    .unmasked =
+        [](unsigned mask, unsigned from, Where where) {
+          emulator::shuffle(Call::shfl, mask, 0, static_cast<int>(from), 32, where);
         },
-    .match_all =
-        [](unsigned mask, std::uint64_t value, Where where) {
-          const auto lanes =
-              static_cast<unsigned>(emulator::combine(Call::match, mask, value, same_value, where));
-          return lanes == mask ? mask : 0U;
-        },
-    .redux =
-        [](Redux operation, unsigned mask, std::uint32_t value, Where where) {
-          return static_cast<std::uint32_t>(
-              emulator::combine(Call::redux, mask, value, combination(operation), where));
-        },
-    .ldmatrix =
-        [](int count, bool transposed, std::uint32_t* r, std::uint64_t row, Where where) {
-          emulator::ldmatrix(matrix_call(Call::ldmatrix_x1, count, transposed), r,
-                             reinterpret_cast<const void*>(row), where);
-        },
-    .stmatrix =
-        [](int count, bool transposed, const std::uint32_t* r, std::uint64_t row, Where where) {
-          emulator::stmatrix(matrix_call(Call::stmatrix_x1, count, transposed), r,
-                             reinterpret_cast<void*>(row), where);
-        },
-    .mma = [](Mma instruction, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d,
-              Where where) { emulator::mma(call_of(instruction), a, b, d, where); },
+    .same_value = same_value,
+    .redux = {combined<U, std::plus<U>>, combined<U, Smaller>, combined<U, Larger>,
+              combined<S, Smaller>, combined<S, Larger>, combined<U, std::bit_and<U>>,
+              combined<U, std::bit_or<U>>, combined<U, std::bit_xor<U>>},
     .cp_async =
         [](std::uint64_t shared, std::uint64_t global, std::size_t bytes, std::size_t source_bytes,
            Where where) {
@@ -180,7 +124,6 @@ constexpr Machine machine{
         },
     .cp_async_commit = emulator::cp_async_commit,
     .cp_async_wait = emulator::cp_async_wait,
-    .converge = emulator::converge,
     .ex2 = special_ex2,
     .lg2 = special_lg2,
     .rcp = special_rcp,
@@ -196,7 +139,7 @@ constexpr Machine machine{
 // Each thread's life.
 void run_thread(const void* call) {
   const auto& running = *static_cast<const Running*>(call);
-  const emulator::ThreadContext& of = *emulator::current;
+  emulator::ThreadContext& of = *emulator::current;
   const emulator::BlockContext& block = *of.block;
   const auto index = [](const emulator::Dim3& d) { return Index{d.x, d.y, d.z}; };
   const std::uint32_t number =
@@ -209,6 +152,8 @@ void run_thread(const void* call) {
       .nctaid = index(block.grid),
       .lane = number % 32,
       .warp = number / 32,
+      .exchange = of.exchange,
+      .stack_pointer = of.fiber.stack_pointer(),
       .shared = reinterpret_cast<std::uint64_t>(block.shared),
       .shared_bytes = running.shared_bytes,
       .lockstep = running.launch->options.lanes == emulator::Lanes::lockstep,
@@ -237,12 +182,12 @@ void Allocations::clear() {
   ends_.clear();
 }
 
-Range Allocations::find(std::uint64_t address, std::size_t bytes) const {
+std::vector<Range> Allocations::ranges() const {
   const std::shared_lock lock(mutex_);
-  auto next = ends_.upper_bound(address);
-  if (next == ends_.begin()) return {};
-  --next;
-  return address + bytes <= next->second ? Range{next->first, next->second} : Range{};
+  std::vector<Range> all;
+  all.reserve(ends_.size());
+  for (const auto& [begin, end] : ends_) all.push_back({begin, end});
+  return all;
 }
 
 std::string Allocations::describe(std::uint64_t address) const {
@@ -270,8 +215,11 @@ emulator::LaunchOptions compiled_options(emulator::Arch arch) {
 }
 
 std::string launch(const Kernel& kernel, const Launch& launch) {
+  assert(launch.options.fault == nullptr);
   const std::size_t bytes = dynamic_shared_offset(kernel.facts) + launch.dynamic_shared_bytes;
-  const Running running{&kernel, &launch, static_cast<std::uint32_t>(bytes)};
+  const Running running{
+      &kernel, &launch, static_cast<std::uint32_t>(bytes),
+      launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges()};
   std::string text = emulator::launch(launch.options, launch.grid, launch.block, bytes,
                                       emulator::KernelCall{run_thread, &running});
   return with_source_lines(std::move(text), kernel);

@@ -14,14 +14,14 @@
 
 namespace plumbline::ptx {
 
-// The memory that a launch may touch. May be asked by many threads while none changes it.
+// The memory that launches may touch.
 class Allocations {
  public:
   void add(const void* begin, std::size_t bytes);
   void remove(const void* begin);  // what was added there; nothing where nothing was
   void clear();
-  // The one that holds [address, address + bytes); empty (end 0) where none does.
-  [[nodiscard]] Range find(std::uint64_t address, std::size_t bytes) const;
+  // Those of now, in ascending order: what a launch holds accesses against, without a lock.
+  [[nodiscard]] std::vector<Range> ranges() const;
   // "160 bytes behind the 4096 that begin at 0x7f…": where an address lies that none holds.
   [[nodiscard]] std::string describe(std::uint64_t address) const;
 
@@ -40,7 +40,7 @@ struct Kernel {
 };
 
 struct Launch {
-  emulator::LaunchOptions options;
+  emulator::LaunchOptions options;  // without a fault: those change our own kernels alone
   emulator::Dim3 grid, block;
   std::size_t dynamic_shared_bytes = 0;
   const std::byte* parameters = nullptr;  // as Translation::parameters lays them out

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -15,10 +16,12 @@ namespace {
 
 using emulator::Lanes;
 using emulator::Schedule;
+using emulator::Switching;
 using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr Schedule schedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
+constexpr Switching switchings[] = {Switching::assembly, Switching::ucontext};
 
 Launch one_block(unsigned threads, const Arguments& arguments) {
   Launch how;
@@ -72,13 +75,16 @@ TEST(PtxKernels, BlocksSumTheirThreads) {
   const auto kernel = compiled(module_text(".param .u64 total", sum_of_threads));
   ASSERT_TRUE(kernel) << kernel.error();
   for (const Schedule schedule : schedules) {
-    std::uint32_t total = 0;
-    const Arguments arguments = Arguments(*kernel).add(&total);
-    Launch how = one_block(128, arguments);
-    how.grid = {5, 2};
-    how.options.schedule = schedule;
-    ASSERT_EQ(launch(*kernel, how), "");
-    EXPECT_EQ(total, 10U * 127 * 64);
+    for (const Switching switching : switchings) {
+      std::uint32_t total = 0;
+      const Arguments arguments = Arguments(*kernel).add(&total);
+      Launch how = one_block(128, arguments);
+      how.grid = {5, 2};
+      how.options.schedule = schedule;
+      how.options.switching = switching;
+      ASSERT_EQ(launch(*kernel, how), "");
+      EXPECT_EQ(total, 10U * 127 * 64);
+    }
   }
 }
 
@@ -157,6 +163,41 @@ st.global.v4.u32 [%y1+16], {%r6, %r7, %r8, %r11};)"));
     EXPECT_EQ(row, (std::vector<std::uint32_t>{0x55, 1, lane % 2 == 0 ? 0x55U : 0xaaU, 0, 7, 28,
                                                inside ? lane + 3 : lane, inside ? 1U : 0U}));
   }
+}
+
+// A shuffle from a lane that its mask leaves out, a mask without the lane that calls, rows of
+// ldmatrix beyond shared memory and between its rows, and a barrier that some threads do not reach.
+TEST(PtxKernels, WhatCannotBeDoneTogetherIsNamed) {
+  constexpr std::string_view start = R"(
+.shared .align 16 .b8 a[512];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, a;
+setp.ge.u32 %p1, %r1, 8;
+)";
+  const auto failure = [&](std::string_view body) {
+    const auto kernel = compiled(module_text("", std::string(start).append(body)));
+    EXPECT_TRUE(kernel) << kernel.error();
+    std::string text;
+    for (const Switching switching : switchings) {
+      const Arguments arguments(*kernel);
+      Launch how = one_block(32, arguments);
+      how.options.switching = switching;
+      const std::string said = launch(*kernel, how);
+      EXPECT_TRUE(text.empty() || said == text) << said;
+      text = said;
+    }
+    return text;
+  };
+  EXPECT_THAT(failure("@%p1 ret; shfl.sync.idx.b32 %r3, %r1, 9, 31, 255;"),
+              HasSubstr("reads lane 9, which the mask 0x000000ff leaves out"));
+  EXPECT_THAT(failure("vote.sync.ballot.b32 %r3, %p1, 255;"),
+              HasSubstr("the mask 0x000000ff leaves out the lane that calls"));
+  constexpr std::string_view load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}";
+  EXPECT_THAT(failure(std::string("mad.lo.u32 %r3, %r1, 24, %r2;").append(load) + ", [%r3];"),
+              HasSubstr("is not 16-byte aligned"));
+  EXPECT_THAT(failure(std::string("mad.lo.u32 %r3, %r1, 32, %r2;").append(load) + ", [%r3];"),
+              HasSubstr("byte 512 of 512 of shared memory"));
+  EXPECT_THAT(failure("@%p1 bar.warp.sync -1; @!%p1 bar.sync 0;"), HasSubstr("lanes 8-31"));
 }
 
 // LLVM keeps addresses of local memory in 32 bits (-nvptx-short-ptr), and a load beyond its end is
@@ -291,7 +332,15 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
     const auto kernel = compiled(module_text(".param .u64 in, .param .u64 out", text));
     EXPECT_TRUE(kernel) << kernel.error();
     const Arguments arguments = Arguments(*kernel).add(in.data()).add(out.data());
-    EXPECT_EQ(launch(*kernel, one_block(32, arguments)), "");
+    for (const Schedule schedule : schedules) {
+      for (const Switching switching : switchings) {
+        std::fill(out.begin(), out.end(), 0.0F);
+        Launch how = one_block(32, arguments);
+        how.options.schedule = schedule;
+        how.options.switching = switching;
+        EXPECT_EQ(launch(*kernel, how), "");
+      }
+    }
   };
   run(std::string(body));
   for (std::size_t lane = 0; lane < 32; ++lane) {

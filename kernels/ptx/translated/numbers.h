@@ -33,13 +33,14 @@ using f16 = _Float16;
 using f32 = float;
 using f64 = double;
 
-AI f32 F(u32 bits) { return std::bit_cast<f32>(bits); }
-AI f64 D(u64 bits) { return std::bit_cast<f64>(bits); }
-AI f16 H(u16 bits) { return std::bit_cast<f16>(bits); }
+// Not std::bit_cast: thousands of calls that g++ takes long to inline.
+AI f32 F(u32 bits) { return __builtin_bit_cast(f32, bits); }
+AI f64 D(u64 bits) { return __builtin_bit_cast(f64, bits); }
+AI f16 H(u16 bits) { return __builtin_bit_cast(f16, bits); }
 AI f32 BF(u16 bits) { return F(u32{bits} << 16); }
-AI u32 B(f32 value) { return std::bit_cast<u32>(value); }
-AI u64 B(f64 value) { return std::bit_cast<u64>(value); }
-AI u16 B(f16 value) { return std::bit_cast<u16>(value); }
+AI u32 B(f32 value) { return __builtin_bit_cast(u32, value); }
+AI u64 B(f64 value) { return __builtin_bit_cast(u64, value); }
+AI u16 B(f16 value) { return __builtin_bit_cast(u16, value); }
 
 constexpr u32 not_a_number = 0x7fffffffU;
 constexpr u16 not_a_half = 0x7fffU;

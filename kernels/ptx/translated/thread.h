@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
+#include "kernels/emulator/switch.h"
 #include "kernels/ptx/translated/machine.h"
 #include "kernels/ptx/translated/numbers.h"
 
@@ -22,13 +24,21 @@ AI void store(u64 address, T value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
 
+// Lets others run, where `stack` is not nullptr. Inline down to the switch: kernels/emulator/
+// collectives.h says why.
+AI void go_on_with(const Thread& t, void* stack) {
+#ifdef __x86_64__  // elsewhere the machine switches
+  if (stack != nullptr) emulator::switch_stacks(t.stack_pointer, stack);
+#endif
+}
+
 // Where a warp runs in lockstep, its lanes reach each shared access together. It is enough that
 // they wait for each other between what one lane stores and another loads: `last` is what this lane
 // did last.
 enum class Access : u8 { none, load, store };
 AI void touch(const Thread& t, Access& last, Access now) {
   if (last == now) return;
-  if (last != Access::none && t.lockstep) t.machine->converge();
+  if (last != Access::none && t.lockstep) go_on_with(t, t.machine->converge());
   last = now;
 }
 
@@ -81,7 +91,43 @@ AI T atomically(u64 address, Change change) {
   return before;
 }
 
-// --- the warp
+// --- barriers, and what the lanes of a warp do together
+
+AI void sync_threads(const Thread& t, Where where = Where::current()) {
+  go_on_with(t, t.machine->sync_threads(where));
+}
+AI void barrier(const Thread& t, Call call, int id, int threads, Where where = Where::current()) {
+  go_on_with(t, t.machine->barrier(call, id, threads, where));
+}
+AI void sync_warp(const Thread& t, u32 mask, Where where = Where::current()) {
+  go_on_with(t, t.machine->sync_warp(mask, where));
+}
+
+// This lane's part is in the exchange; returns when the results are.
+AI void together(const Thread& t, Call call, u32 mask, Where where) {
+  go_on_with(t, t.machine->arrive(call, mask, where));
+}
+AI u64 bring(const Thread& t, Call call, u32 mask, u64 value, Where where) {
+  t.exchange->in[t.lane] = value;
+  together(t, call, mask, where);
+  return t.exchange->out[t.lane];
+}
+AI u32 ballot(const Thread& t, u32 mask, bool predicate, Where where = Where::current()) {
+  return static_cast<u32>(bring(t, Call::ballot, mask, predicate ? 1 : 0, where));
+}
+AI u32 match_any(const Thread& t, u32 mask, u64 value, Where where = Where::current()) {
+  t.exchange->combined = t.machine->same_value;
+  return static_cast<u32>(bring(t, Call::match, mask, value, where));
+}
+// 0: they are not all equal.
+AI u32 match_all(const Thread& t, u32 mask, u64 value, Where where = Where::current()) {
+  return match_any(t, mask, value, where) == mask ? mask : 0;
+}
+AI u32 redux(const Thread& t, Redux operation, u32 mask, u32 value,
+             Where where = Where::current()) {
+  t.exchange->combined = t.machine->redux[static_cast<int>(operation)];
+  return static_cast<u32>(bring(t, Call::redux, mask, value, where));
+}
 
 // shfl.sync (9.7.8.6): c holds the last lane of a segment, and above it the mask that segments
 // share. `inside`: whether the source lane lies in the segment; the lane's own value is the result
@@ -110,7 +156,52 @@ AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bo
       inside = from <= highest_lane;
       break;
   }
-  return t.machine->shuffle(mask, value, inside ? from : lane, where);
+  if (!inside) from = lane;
+  if (__builtin_expect((mask >> from & 1) == 0, 0)) t.machine->unmasked(mask, from, where);
+  t.exchange->from[lane] = static_cast<u8>(from);
+  return static_cast<u32>(bring(t, Call::shfl, mask, value, where));
+}
+
+// Word by word: what is stored and loaded in one piece does not stay in registers before.
+template <std::size_t... i>
+AI void copy(u32* to, const u32* from, std::index_sequence<i...>) {
+  ((to[i] = from[i]), ...);
+}
+template <u32 n>
+AI void copy(u32* to, const u32* from) {
+  copy(to, from, std::make_index_sequence<n>());
+}
+
+AI void check_row(const Thread& t, Call call, u64 row, Where where) {
+  const u64 at = row - t.shared;
+  if (__builtin_expect(at > t.shared_bytes - 16 || t.shared_bytes < 16 || at % 16 != 0, 0))
+    t.machine->check_row(call, row, where);
+}
+// n matrices; `row` is an address of the process.
+template <u32 n>
+AI void ldmatrix(const Thread& t, Call call, u32 (&r)[n], u64 row, Where where = Where::current()) {
+  check_row(t, call, row, where);
+  t.exchange->in[t.lane] = row;
+  together(t, call, emulator::full_mask, where);
+  copy<n>(r, &t.exchange->d[4 * t.lane]);
+}
+template <u32 n>
+AI void stmatrix(const Thread& t, Call call, const u32 (&r)[n], u64 row,
+                 Where where = Where::current()) {
+  check_row(t, call, row, where);
+  t.exchange->in[t.lane] = row;
+  copy<n>(&t.exchange->a[4 * t.lane], r);
+  together(t, call, emulator::full_mask, where);
+}
+// d = a b + d
+template <u32 of_a, u32 of_b, u32 of_d>
+AI void mma(const Thread& t, Call call, const u32 (&a)[of_a], const u32 (&b)[of_b], u32 (&d)[of_d],
+            Where where = Where::current()) {
+  copy<of_a>(&t.exchange->a[of_a * t.lane], a);
+  copy<of_b>(&t.exchange->b[of_b * t.lane], b);
+  copy<of_d>(&t.exchange->c[of_d * t.lane], d);
+  together(t, call, emulator::full_mask, where);
+  copy<of_d>(d, &t.exchange->d[of_d * t.lane]);
 }
 
 // --- the special function unit, with the sequences that ptxas 13.0 puts around it (read from its
