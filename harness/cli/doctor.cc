@@ -59,16 +59,17 @@ Finding reviewed_text(const ProviderOptions& options) {
                : to_string(text.error())};
 }
 
-// "cpu 0.1.0: cpu/flash, cpu/naive and 7 more".
+// "cpu 0.1.0: cpu/flash, cpu/naive and 7 more", and where they run or why nowhere.
 std::string kernels_of(const Hello& hello) {
   constexpr std::size_t most = 4;
   const std::vector<std::string> first(
       hello.kernels.begin(), hello.kernels.begin() + std::min(most, hello.kernels.size()));
   const std::size_t more = hello.kernels.size() - first.size();
   return fmt::format(
-      "{} {}: {}{}{}", hello.provider, hello.version, fmt::join(first, ", "),
+      "{} {}: {}{}{}{}", hello.provider, hello.version, fmt::join(first, ", "),
       more > 0 ? fmt::format(" and {} more", more) : "",
-      hello.devices.empty() ? "" : fmt::format(" (on {})", fmt::join(hello.devices, ", ")));
+      hello.devices.empty() ? "" : fmt::format(" (on {})", fmt::join(hello.devices, ", ")),
+      hello.no_device.empty() ? "" : fmt::format(" (no device: {})", hello.no_device));
 }
 
 Finding provider(const std::string& what, const std::string& named, bool needed) {
@@ -91,8 +92,9 @@ std::vector<Finding> providers(const ProviderOptions& options) {
     if (std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end()) continue;
     questions.emplace_back([bundled] {
       Finding finding = provider("bundled", bundled.path.string(), false);
-      // a package, as its version says
-      const bool lacks = finding.detail.find(" absent") != std::string::npos;
+      // a package, as its version says, or a device
+      const bool lacks = finding.detail.find(" absent") != std::string::npos ||
+                         finding.detail.find(" (no device: ") != std::string::npos;
       finding.good = finding.good && !lacks;
       finding.detail = fmt::format("--provider {}{}: {}", bundled.name,
                                    finding.good ? "" : " cannot be used", finding.detail);

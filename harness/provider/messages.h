@@ -49,6 +49,8 @@ struct HelloReply {
   std::vector<std::vector<std::string>> kernel_devices;
   // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
   std::vector<std::string> devices;
+  // may be absent: why there is none, where it has memory functions for a device
+  std::string no_device;
 };
 
 struct Device {

@@ -47,6 +47,11 @@ typedef enum plumbline_status {
   PLUMBLINE_UNSUPPORTED = 1,
   PLUMBLINE_OUT_OF_MEMORY = 2,
   PLUMBLINE_ERROR = 3,  // anything else that failed; give a reason
+  // From query and prepare: the device that is asked for is not there or cannot be used (no GPU, no
+  // driver, no such ordinal); give a reason. It says nothing of the problem: the case is reported
+  // as not measured, and no support table is asked. From any other function it is an error, and
+  // from all of them to a plumbline that is older than this word.
+  PLUMBLINE_NO_DEVICE = 4,
 } plumbline_status;
 
 typedef enum plumbline_dtype {
@@ -396,7 +401,8 @@ typedef struct plumbline_device_memory {
   // warm cache, and errors are numbers (2 from `allocate`, as CUDA and HIP number it, means out of
   // memory).
 
-  // How many devices of this memory space the provider sees: their ordinals are 0 to *out - 1.
+  // How many devices of this memory space the provider sees: their ordinals are 0 to *out - 1. An
+  // error says why there is none; `plumbline doctor` shows it.
   int32_t (*device_count)(int32_t* out);
   int32_t (*facts)(const plumbline_device* device, plumbline_device_facts* facts);
   int32_t (*describe_error)(int32_t code, plumbline_device_error* error);

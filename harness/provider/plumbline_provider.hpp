@@ -10,7 +10,8 @@
 //     static const char* name() { return "mine"; }      // kernels are called mine/NAME
 //     static const char* version() { return "1.0"; }
 //     static const std::vector<Kernel>& kernels();      // any table with [] and size()
-//     // Why a kernel does not take the problem on that device; "": it does.
+//     // Why a kernel does not take the problem on that device; "": it does. Where the device is
+//     // not there at all, it throws Refused(PLUMBLINE_NO_DEVICE, why).
 //     static std::string refusal(const Kernel&, const plumbline_problem&, const plumbline_device&);
 //     static Plan prepare(const Kernel&, const plumbline_problem&, const plumbline_tensors&,
 //                         const plumbline_device&, std::uint64_t& workspace_bytes);

@@ -29,7 +29,8 @@ const char* build_id();
 // NULL: the host's memory is the device's.
 const plumbline_device_memory* device_memory();
 
-// Why this device cannot be used at all.
+// Why the kernels run on no device of this kind; throws Refused with PLUMBLINE_NO_DEVICE where one
+// of theirs is not there or cannot be used.
 std::string refuse_device(const plumbline_device& device);
 // Of a device that is not refused: "sm_90", its number 90, and the most dynamic shared memory of a
 // block.

@@ -42,17 +42,22 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
+  const auto refuse = [](const std::string& why) {
+    throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
+  };
   if (std::string why = provider::refuse_other_devices(device, PLUMBLINE_CUDA, "the cuda kernels");
       !why.empty())
     return why;
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
-    return in_words(error, "no usable CUDA device");
+    refuse(in_words(error, "no usable CUDA device"));
   if (device.ordinal < 0 || device.ordinal >= count) {
-    return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
-           std::to_string(count);
+    refuse("there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
+           std::to_string(count));
   }
-  return in_words(cudaSetDevice(device.ordinal), "cudaSetDevice");
+  if (const cudaError_t error = cudaSetDevice(device.ordinal); error != cudaSuccess)
+    refuse(in_words(error, "cudaSetDevice"));
+  return "";
 }
 
 int arch_number(const plumbline_device& device) {

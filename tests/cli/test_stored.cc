@@ -119,6 +119,10 @@ TEST_F(Stored, ListAndDoctor) {
   const auto doctor = plumbline("doctor");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   EXPECT_EQ(plumbline("doctor --provider ./none.so").code, 3);
+  const std::string library =
+      (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
+  EXPECT_THAT(plumbline("doctor --provider " + library + ":allocate=35").text,
+              HasSubstr(" (no device: allocate failed with code 35)"));
   EXPECT_TRUE(nlohmann::json::accept(plumbline("doctor --format json").text));
 }
 

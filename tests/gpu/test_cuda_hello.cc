@@ -16,11 +16,12 @@ TEST(CudaHello, WithoutAGpuNamesNoDevice) {
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_THAT(hello->kernels, testing::Contains("cuda/prefill_mma"));
   EXPECT_THAT(hello->devices, testing::IsEmpty());
+  EXPECT_THAT(hello->no_device, testing::HasSubstr("device_count failed: cudaError"));
   PlacedCase c(**worker, mean_problem());
   c.request.device = "cuda:0";
   const RunReply reply = c.run("cuda/naive");
   EXPECT_EQ(reply.status, Status::unsupported);
-  EXPECT_THAT(reply.reason, testing::HasSubstr("no usable CUDA device: cudaError"));
+  EXPECT_THAT(reply.reason, testing::HasSubstr("not measured: no usable CUDA device: cudaError"));
 }
 
 }  // namespace

@@ -160,11 +160,15 @@ TEST(StandIn, WithoutADriverOrAnotherDeviceSaysSo) {
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_THAT(hello->devices, IsEmpty());
+  EXPECT_THAT(hello->no_device,
+              HasSubstr("device_count failed: cudaErrorInsufficientDriver (35): CUDA driver "));
+  EXPECT_THAT(hello->no_device, HasSubstr("; install a driver for CUDA 13.0 or later"));
   const RunReply without = run(*worker, "naive").reply;
   EXPECT_EQ(without.status, Status::unsupported);
-  EXPECT_THAT(without.reason, HasSubstr("no usable CUDA device: cudaErrorInsufficientDriver"));
+  EXPECT_THAT(without.reason,
+              HasSubstr("not measured: no usable CUDA device: cudaErrorInsufficientDriver"));
   EXPECT_EQ(run(*worker_of(), "naive", 0, "cuda:1").reply.reason,
-            "there is no CUDA device 1: this machine has 1");
+            "not measured: there is no CUDA device 1: this machine has 1");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(CudaProvider, RefusesTheHost) {
 TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
   const plumbline_provider& provider = *cuda_library().provider();
   const plumbline_device device = first_device(provider);
-  EXPECT_EQ(query(device).first, PLUMBLINE_UNSUPPORTED);
+  EXPECT_EQ(query(device).first, PLUMBLINE_NO_DEVICE);
   EXPECT_THAT(query(device).second, HasSubstr("no usable CUDA device: "));
   void* pointer = nullptr;
   EXPECT_NE(provider.memory->allocate(&device, 64, &pointer), 0);

@@ -92,18 +92,25 @@ TEST(MemoryTable, OnlyTheCodeThatMeansItIsOutOfMemory) {
   }
 }
 
-TEST(MemoryTable, HelloNamesNoDeviceWithoutMemory) {
-  const auto devices = [](const std::string& options) {
+TEST(MemoryTable, HelloNamesNoDeviceWithoutMemoryAndSaysWhy) {
+  const auto hello_of = [](const std::string& options) {
     const auto hello = worker_of(PLUMBLINE_TEST_PROVIDER, options)->hello();
     EXPECT_TRUE(hello) << to_string(hello.error());
-    return hello ? hello->devices : std::vector<std::string>{"no hello"};
+    Hello none;
+    none.devices = {"no hello"};
+    return hello ? *hello : none;
   };
+  const auto devices = [&](const std::string& options) { return hello_of(options).devices; };
   EXPECT_THAT(devices(""), ElementsAre("cuda:0"));
   EXPECT_THAT(devices("allocate=2"), Contains("cuda:0"))
       << "memory that is used up at the moment is no reason to deny a device";
   EXPECT_THAT(devices("allocate=35"), IsEmpty());
   EXPECT_THAT(devices("throw_on_allocate"), IsEmpty());
   EXPECT_THAT(devices("host"), IsEmpty());
+  EXPECT_EQ(hello_of("").no_device, "");
+  EXPECT_EQ(hello_of("host").no_device, "") << "it is none for devices";
+  EXPECT_EQ(hello_of("allocate=35").no_device, "allocate failed with code 35");
+  EXPECT_EQ(hello_of("throw_on_allocate").no_device, "an exception left allocate: no driver");
 }
 
 }  // namespace

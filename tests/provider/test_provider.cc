@@ -300,8 +300,15 @@ TEST_F(Misbehaviour, AStickyDeviceErrorCostsOneCase) {
 TEST_F(Misbehaviour, DeviceThatIsNotThere) {
   const RunReply reply = run("ok", "cuda:3");
   EXPECT_EQ(reply.status, Status::unsupported);
-  EXPECT_EQ(reply.reason, "there is one device, cuda:0");
+  EXPECT_EQ(reply.reason, "not measured: there is one device, cuda:0");
   EXPECT_EQ(run("huge_workspace", "cuda:0").status, Status::out_of_memory);
+}
+
+// A device that a plan was made on was there: what it did not answer is no gap of the machine.
+TEST_F(Misbehaviour, ADeviceThatIsGoneInRunIsAnError) {
+  const RunReply reply = run("no_device_in_run", "cuda:0");
+  EXPECT_EQ(reply.status, Status::error);
+  EXPECT_EQ(reply.reason, "the device is gone");
 }
 
 TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {

@@ -334,6 +334,10 @@ const Kernel kernels[] = {
      }},
     {"wrong_status", [](const plumbline_plan&, const plumbline_tensors&, char*,
                         size_t) { return static_cast<plumbline_status>(42); }},
+    {"no_device_in_run",
+     [](const plumbline_plan&, const plumbline_tensors&, char* reason, size_t n) {
+       return refuse(static_cast<plumbline_status>(4), reason, n, "the device is gone");
+     }},
     {"no_reason", [](const plumbline_plan&, const plumbline_tensors&, char*,
                      size_t) { return PLUMBLINE_ERROR; }},
     {"endless_reason",
@@ -369,13 +373,20 @@ const char* endless_text() {
   return text;
 }
 
+// Of a device that is not there. The first release had no word of its own for it.
+#ifdef PLUMBLINE_FIRST_RELEASE
+constexpr plumbline_status no_device_status = PLUMBLINE_UNSUPPORTED;
+#else
+constexpr plumbline_status no_device_status = PLUMBLINE_NO_DEVICE;
+#endif
+
 plumbline_status query(uint32_t kernel, const plumbline_problem* problem,
                        const plumbline_device* device, char* reason, size_t reason_bytes) {
   if (is(kernel, "refuse"))
     return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes,
                   "head_dim 64 is not supported; use 128");
   if (device->memory_space == PLUMBLINE_CUDA && device->ordinal != 0) {
-    return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, "there is one device, cuda:0");
+    return refuse(no_device_status, reason, reason_bytes, "there is one device, cuda:0");
   }
   if (const char* why_not = plain_attention_refusal(*problem))
     return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, why_not);

@@ -6,12 +6,17 @@
 #include <array>
 #include <exception>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "harness/provider/child/crash_report.h"
 
 namespace plumbline {
 
 namespace {
+
+// Where a device can be found missing. Once a plan was made on it, it was there.
+bool may_lack_device(std::string_view phase) { return phase == "query" || phase == "prepare"; }
 
 Status to_status(const char* phase, int status) {
   switch (status) {
@@ -21,6 +26,8 @@ Status to_status(const char* phase, int status) {
       return Status::unsupported;
     case PLUMBLINE_OUT_OF_MEMORY:
       return Status::out_of_memory;
+    case PLUMBLINE_NO_DEVICE:
+      return may_lack_device(phase) ? Status::unsupported : Status::error;
     case PLUMBLINE_ERROR:
       return Status::error;
     default:
@@ -50,12 +57,16 @@ void call_provider(const char* phase, const ReasonedCall& call) {
   // the rest stays as it is: this function is also on the path that is timed
   reason.front() = '\0';
   const CrashPhase in_phase(phase);
-  const Status status =
-      to_status(phase, call_without_exceptions(phase, call, reason.data(), reason.size()));
+  const int answer = call_without_exceptions(phase, call, reason.data(), reason.size());
+  const Status status = to_status(phase, answer);
   if (status == Status::ok) return;
   reason.back() = '\0';
-  const std::string text = reason.data();
-  throw Stop{status, text.empty() ? fmt::format("{} gave no reason", phase) : text};
+  std::string text = reason.data();
+  if (text.empty()) text = fmt::format("{} gave no reason", phase);
+  // as every worker says that something is missing: the kernel refuses nothing
+  if (answer == PLUMBLINE_NO_DEVICE && status == Status::unsupported)
+    text = "not measured: " + text;
+  throw Stop{status, std::move(text)};
 }
 
 }  // namespace plumbline

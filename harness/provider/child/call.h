@@ -20,7 +20,8 @@ using ReasonedCall = std::function<plumbline_status(char* reason, std::size_t re
 
 // Makes one call. `phase` ("run") is named in reasons and, should the call die of a signal, in the
 // crash message. Throws Stop unless the call returns PLUMBLINE_OK: exceptions, statuses without a
-// meaning and unterminated reasons are translated.
+// meaning and unterminated reasons are translated. PLUMBLINE_NO_DEVICE of "query" and "prepare" is
+// `unsupported` with a reason that begins with "not measured: ".
 void call_provider(const char* phase, const ReasonedCall& call);
 
 }  // namespace plumbline

@@ -67,26 +67,48 @@ plumbline_device cuda_device(std::int32_t ordinal) {
   return device;
 }
 
-// Whether memory can be had there; also where it is only used up at the moment.
-bool gives_memory(const plumbline_device_memory& table, std::int32_t ordinal) {
+// What a call of the table says went wrong; "" where nothing did.
+std::string failure_of(const plumbline_device_memory& table, const char* function,
+                       std::int32_t code) {
+  if (code == 0) return "";
+  return fmt::format("{} failed{}", function, in_words(code, describe(table, code)));
+}
+
+// Why no memory can be had there; "" where it can, also where it is only used up at the moment.
+std::string why_no_memory(const plumbline_device_memory& table, std::int32_t ordinal) {
   const plumbline_device device = cuda_device(ordinal);
   void* memory = nullptr;
   const std::int32_t code =
       called("allocate", [&] { return table.allocate(&device, 256, &memory); });
-  if (code != 0) return is_out_of_memory(table, "allocate", code, describe(table, code));
+  if (code != 0)
+    return is_out_of_memory(table, "allocate", code, describe(table, code))
+               ? ""
+               : failure_of(table, "allocate", code);
   called("release", [&] { return table.release(&device, memory); });
-  return true;
+  return "";
 }
 
-std::int32_t count_devices(const plumbline_device_memory& table) {
+struct Count {
+  std::int32_t devices = 0;
+  std::string why_none;
+};
+
+Count count_devices(const plumbline_device_memory& table) {
+  Count count;
   if (table.device_count == nullptr) {
-    std::int32_t ordinal = 0;
-    while (ordinal < most_devices && gives_memory(table, ordinal)) ++ordinal;
-    return ordinal;
+    std::string why;
+    while (count.devices < most_devices && (why = why_no_memory(table, count.devices)).empty())
+      ++count.devices;
+    if (count.devices == 0) count.why_none = std::move(why);
+    return count;
   }
-  std::int32_t count = 0;
-  if (called("device_count", [&] { return table.device_count(&count); }) != 0) return 0;
-  return count > 0 && gives_memory(table, 0) ? count : 0;
+  std::int32_t devices = 0;
+  const std::int32_t code = called("device_count", [&] { return table.device_count(&devices); });
+  count.why_none = code != 0      ? failure_of(table, "device_count", code)
+                   : devices <= 0 ? "device_count counts none"
+                                  : why_no_memory(table, 0);
+  if (count.why_none.empty()) count.devices = devices;
+  return count;
 }
 
 }  // namespace
@@ -101,15 +123,17 @@ plumbline_device_memory whole_table(const plumbline_device_memory& table) {
   return whole;
 }
 
-std::vector<std::string> usable_devices(const plumbline_device_memory& table) {
-  std::vector<std::string> names;
+UsableDevices usable_devices(const plumbline_device_memory& table) {
+  UsableDevices devices;
   try {
-    const std::int32_t count = count_devices(table);
-    for (std::int32_t ordinal = 0; ordinal < count; ++ordinal)
-      names.push_back(fmt::format("cuda:{}", ordinal));
-  } catch (const Stop&) {  // an exception of the provider's
+    Count count = count_devices(table);
+    for (std::int32_t ordinal = 0; ordinal < count.devices; ++ordinal)
+      devices.names.push_back(fmt::format("cuda:{}", ordinal));
+    devices.why_none = std::move(count.why_none);
+  } catch (const Stop& stop) {  // an exception of the provider's
+    devices.why_none = stop.reason;
   }
-  return names;
+  return devices;
 }
 
 void DeviceMemory::check(const char* function, const std::string& what,

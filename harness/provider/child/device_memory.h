@@ -14,10 +14,15 @@ namespace plumbline {
 // The table with NULL for what lies beyond its size.
 plumbline_device_memory whole_table(const plumbline_device_memory& table);
 
-// Beside the CPU, the devices that memory can be had on, "cuda:0". Where the table counts devices,
-// only the first is asked for memory, because that makes a context, which takes time and memory on
-// each. Never throws.
-std::vector<std::string> usable_devices(const plumbline_device_memory& table);
+// Beside the CPU, the devices that memory can be had on, "cuda:0", or why there is none. Where the
+// table counts devices, only the first is asked for memory, because that makes a context, which
+// takes time and memory on each.
+struct UsableDevices {
+  std::vector<std::string> names;
+  std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" where there is one
+};
+// Never throws.
+UsableDevices usable_devices(const plumbline_device_memory& table);
 
 class DeviceMemory {
  public:

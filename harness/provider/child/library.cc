@@ -162,8 +162,9 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
   }
   if (p.memory != nullptr) {
     library.memory = whole_table(*p.memory);
-    for (std::string& device : usable_devices(*library.memory))
-      library.devices.push_back(std::move(device));
+    UsableDevices found = usable_devices(*library.memory);
+    for (std::string& device : found.names) library.devices.push_back(std::move(device));
+    library.no_device = std::move(found.why_none);
   }
   return library;
 }

@@ -20,6 +20,7 @@ struct ProviderLibrary {
   std::optional<plumbline_device_memory> memory;  // a whole table, whatever size the provider's has
   std::uint64_t features = 0;                     // plumbline_feature bits
   std::vector<std::string> devices;  // beside "cpu" those on which it can get memory, "cuda:0"
+  std::string no_device;             // why its memory functions reach no device; "" else
 };
 
 // Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct

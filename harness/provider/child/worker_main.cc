@@ -123,6 +123,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   reply.tensor_cores = library.tensor_cores;
   reply.questions = library.questions;
   reply.devices = library.devices;
+  reply.no_device = library.no_device;
   return reply;
 }
 

@@ -149,7 +149,8 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
             std::move(reply->tensor_cores),
             std::move(reply->kernel_devices),
             std::move(reply->devices),
-            std::move(reply->questions)};
+            std::move(reply->questions),
+            std::move(reply->no_device)};
   for (const std::string& kernel : reply->kernels)
     hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};

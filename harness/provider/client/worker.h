@@ -34,6 +34,7 @@ struct Hello {
   std::vector<std::vector<std::string>> kernel_devices;
   std::vector<std::string> devices;    // beside "cpu" those it can allocate memory on, "cuda:0"
   std::vector<std::string> questions;  // "attention" or "merge", one for each kernel
+  std::string no_device;  // why `devices` has none, where it is a provider for one; "" else
 };
 
 struct WorkerOptions {

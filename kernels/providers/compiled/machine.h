@@ -58,7 +58,8 @@ constexpr std::array<provider::Option<Options>, 4 + sizeof...(Own)> options_with
            own...}};
 }
 
-// "": the kernels run on this device.
+// "": the kernels run on this device. Throws Refused with PLUMBLINE_NO_DEVICE where it is one of
+// theirs and is not there.
 std::string refuse_device(const plumbline_device&);
 // 80 for sm_80: whose tensor cores answer.
 int arch_number(const plumbline_device&);

@@ -27,6 +27,9 @@ bool has_options(const MachineOptions& options) {
 }  // namespace
 
 std::string refuse_device(const plumbline_device& device) {
+  const auto refuse = [](const std::string& why) {
+    throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
+  };
   if (std::string why =
           provider::refuse_other_devices(device, PLUMBLINE_CUDA, "these compiled kernels");
       !why.empty())
@@ -34,11 +37,11 @@ std::string refuse_device(const plumbline_device& device) {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     cudaGetLastError();
-    return in_words(error, "no usable CUDA device");
+    refuse(in_words(error, "no usable CUDA device"));
   }
   if (device.ordinal < 0 || device.ordinal >= count) {
-    return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
-           std::to_string(count);
+    refuse("there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
+           std::to_string(count));
   }
   return "";
 }

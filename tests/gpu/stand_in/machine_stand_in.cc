@@ -74,9 +74,13 @@ std::string refuse_device(const plumbline_device& asked) {
   if (asked.memory_space != PLUMBLINE_CUDA)
     return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
   if (settings().no_driver)
-    return "no usable CUDA device: " + stand_in::in_words(codes::insufficient_driver);
+    throw provider::Refused(
+        PLUMBLINE_NO_DEVICE,
+        "no usable CUDA device: " + stand_in::in_words(codes::insufficient_driver));
   if (asked.ordinal == 0) return "";
-  return "there is no CUDA device " + std::to_string(asked.ordinal) + ": this machine has 1";
+  throw provider::Refused(
+      PLUMBLINE_NO_DEVICE,
+      "there is no CUDA device " + std::to_string(asked.ordinal) + ": this machine has 1");
 }
 
 std::string arch_of(const plumbline_device&) { return std::string(emulator::name(arch)); }
