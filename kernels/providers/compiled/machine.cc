@@ -25,16 +25,35 @@ bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t l
   return std::all_of(all, all + batch, [&](std::int32_t one) { return one == length; });
 }
 
-DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) {
-  const std::size_t bytes = values.size() * sizeof(std::int32_t);
+DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) { copy(values); }
+DeviceArray::DeviceArray(const plumbline_tensors& tensors,
+                         plumbline_tensor plumbline_tensors::*copied,
+                         const std::vector<std::int32_t>& values) {
+  if (provider::device_indices(tensors, copied) == nullptr) {
+    copy(values);
+  } else {
+    owner_ = Owner::problem;  // compiled::Run lets kernels touch it
+    data_ = static_cast<std::int32_t*>((tensors.*copied).data);
+  }
+}
+DeviceArray::~DeviceArray() {
+  if (owner_ == Owner::run_time) cudaFree(data_);
+}
+
+void DeviceArray::allocate(std::size_t count) {
+  const std::size_t bytes = count * sizeof(std::int32_t);
   if (bytes == 0) return;
   if (cudaMalloc(reinterpret_cast<void**>(&data_), bytes) != cudaSuccess)
     throw provider::Refused(PLUMBLINE_OUT_OF_MEMORY, "no memory for index arrays on the device");
-  cudaMemcpy(data_, values.data(), bytes, cudaMemcpyHostToDevice);
+}
+
+void DeviceArray::copy(const std::vector<std::int32_t>& values) {
+  allocate(values.size());
+  if (values.empty()) return;
+  cudaMemcpy(data_, values.data(), values.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice);
   // From pageable memory it may return before the last part has arrived.
   cudaStreamSynchronize(nullptr);
 }
-DeviceArray::~DeviceArray() { cudaFree(data_); }
 
 // What tests/emulator/recordings.cc has of the hardware.
 plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch) {

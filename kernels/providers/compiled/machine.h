@@ -120,16 +120,27 @@ class Run {
 // The same for a plan: which device answers what a planner asks.
 void make_current(const plumbline_device&, const MachineOptions&);
 
-// A copy of index arrays on the device.
+// An array of a plan on the device.
 class DeviceArray {
  public:
+  // A copy of the values.
   explicit DeviceArray(const std::vector<std::int32_t>&);
+  // The index array that plumbline copied, &plumbline_tensors::device_cu_seqlens_q for example, and
+  // a copy of `values`, which are the same, where it did not.
+  DeviceArray(const plumbline_tensors&, plumbline_tensor plumbline_tensors::*copied,
+              const std::vector<std::int32_t>& values);
   ~DeviceArray();
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
   [[nodiscard]] std::int32_t* data() const { return data_; }
 
  private:
+  enum class Owner { problem, run_time };
+
+  void allocate(std::size_t count);
+  void copy(const std::vector<std::int32_t>&);
+
+  Owner owner_ = Owner::run_time;
   std::int32_t* data_ = nullptr;
 };
 

@@ -106,13 +106,16 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   Call& call = plan.call;
   if (p.layout == PLUMBLINE_RAGGED_THD) {
-    plan.sums_q = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_q, p.batch + 1));
-    plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_kv, p.batch + 1));
+    plan.sums_q = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q,
+                                                values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_kv,
+                                                 values(tensors.cu_seqlens_kv, p.batch + 1));
     call.cu_seqlens_q = plan.sums_q->data();
     call.cu_seqlens_kv = plan.sums_kv->data();
   }
   if (!plan.kernel->split) return;
-  plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.seqlens_kv, p.batch));
+  plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_seqlens_kv,
+                                               values(tensors.seqlens_kv, p.batch));
   call.lengths_kv = plan.sums_kv->data();
   if (!provider::is_paged(p.layout)) return;
   call.pages_per_sample = tensors.page_table.extent[1];

@@ -142,6 +142,7 @@ void set_pages(Call& call, const plumbline_problem& p, const plumbline_tensors& 
   call.sums_kv = sums(counts);
   call.pages = std::make_unique<DeviceArray>(pages);
   call.last_page = std::make_unique<DeviceArray>(last_page);
+  call.device_sums_kv = std::make_unique<DeviceArray>(call.sums_kv);
 }
 
 Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const Options& options) {
@@ -158,9 +159,11 @@ Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const
     set_pages(call, p, tensors);
   } else {
     call.sums_kv = values(tensors.cu_seqlens_kv, p.batch + 1);
+    call.device_sums_kv = std::make_unique<DeviceArray>(
+        tensors, &plumbline_tensors::device_cu_seqlens_kv, call.sums_kv);
   }
-  call.device_sums_q = std::make_unique<DeviceArray>(call.sums_q);
-  call.device_sums_kv = std::make_unique<DeviceArray>(call.sums_kv);
+  call.device_sums_q =
+      std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q, call.sums_q);
   return call;
 }
 
