@@ -257,6 +257,9 @@ typedef struct plumbline_tensors {
   // An older plumbline ends here: has_field of plumbline_provider.hpp looks at its struct_size.
   plumbline_tensor device_cu_seqlens_q, device_cu_seqlens_kv, device_seqlens_q, device_seqlens_kv;
   plumbline_tensor device_page_table;
+  // The stream that `run` will get. Work that `prepare` enqueues there is done before `run` is
+  // called; what a copy reads on the host has to last until then.
+  void* stream;
 } plumbline_tensors;
 
 typedef struct plumbline_device {

@@ -138,6 +138,12 @@ inline const std::int32_t* device_indices(const plumbline_tensors& tensors,
   return static_cast<const std::int32_t*>((tensors.*copy).data);
 }
 
+// On which `prepare` may enqueue work that is done before `run`; nullptr: the default stream. An
+// older plumbline does not wait for it.
+inline void* planning_stream(const plumbline_tensors& tensors) {
+  return has_field(tensors, &plumbline_tensors::stream) ? tensors.stream : nullptr;
+}
+
 // ---- Roundings and promises ----
 
 // Of a kernel that rounds its output and nothing else, and sums by fused multiply-add in fp32.

@@ -102,6 +102,7 @@ struct Planner : Library {
                       const plumbline_tensors& tensors, const plumbline_device& device,
                       std::uint64_t&) {
     Plan plan{kernel.way, problem, device};
+    require(planning_stream(tensors) == nullptr, "there is a stream without functions for streams");
     if (kernel.way == Way::reads_index_copies) require_copies(device, tensors);
     return plan;
   }

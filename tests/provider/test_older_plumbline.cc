@@ -16,12 +16,13 @@ using testing::HasSubstr;
 // Where each release of plumbline_tensors ended. Fields are appended; none of these may move.
 static_assert(sizeof(plumbline_tensor) == 104);
 static_assert(offsetof(plumbline_tensors, device_cu_seqlens_q) == 8 + 17 * 104);
-static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104);
+static_assert(offsetof(plumbline_tensors, stream) == 8 + 22 * 104);
+static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + sizeof(void*));
 constexpr std::size_t sizes_of_releases[] = {8 + 17 * 104, sizeof(plumbline_tensors)};
 
 // What a planner was given.
 struct Seen {
-  bool has_copies = false;
+  bool has_copies = false, has_stream = false;
 };
 
 struct Planner : Library {
@@ -49,7 +50,8 @@ struct Planner : Library {
   static Plan prepare(const Kernel&, const plumbline_problem&, const plumbline_tensors& tensors,
                       const plumbline_device&, std::uint64_t&) {
     seen() =
-        Seen{.has_copies = device_indices(tensors, &plumbline_tensors::device_seqlens_q) != nullptr};
+        Seen{.has_copies = device_indices(tensors, &plumbline_tensors::device_seqlens_q) != nullptr,
+             .has_stream = planning_stream(tensors) != nullptr};
     return {};
   }
   static void run(Plan&, const plumbline_tensors&, void*) {}
@@ -63,6 +65,7 @@ plumbline_tensors whole_tensors() {
   tensors.device_seqlens_q = sized<plumbline_tensor>();
   tensors.device_seqlens_q.rank = 1;
   tensors.device_seqlens_q.data = lengths;
+  tensors.stream = &lengths;
   return tensors;
 }
 
@@ -94,6 +97,7 @@ TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
     ASSERT_TRUE(Planner::seen());
     const bool whole = size == sizeof(plumbline_tensors);
     EXPECT_EQ(Planner::seen()->has_copies, whole);
+    EXPECT_EQ(Planner::seen()->has_stream, whole);
   }
   const Answer newer = prepare(sizeof(plumbline_tensors) + 800);
   EXPECT_EQ(newer.status, PLUMBLINE_OK) << newer.reason;
@@ -101,12 +105,12 @@ TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
 
 TEST(OlderPlumbline, AFieldIsThereWhereAllOfItIs) {
   plumbline_tensors tensors = whole_tensors();
-  const std::size_t end = offsetof(plumbline_tensors, device_seqlens_q) + sizeof(plumbline_tensor);
+  const std::size_t end = offsetof(plumbline_tensors, stream) + sizeof tensors.stream;
   tensors.struct_size = static_cast<std::uint32_t>(end);
-  EXPECT_TRUE(has_field(tensors, &plumbline_tensors::device_seqlens_q));
-  EXPECT_FALSE(has_field(tensors, &plumbline_tensors::device_seqlens_kv));
+  EXPECT_TRUE(has_field(tensors, &plumbline_tensors::stream));
+  EXPECT_TRUE(has_field(tensors, &plumbline_tensors::device_page_table));
   tensors.struct_size = static_cast<std::uint32_t>(end - 1);
-  EXPECT_FALSE(has_field(tensors, &plumbline_tensors::device_seqlens_q));
+  EXPECT_FALSE(has_field(tensors, &plumbline_tensors::stream));
 }
 
 TEST(OlderPlumbline, WithoutWhatEveryReleaseHasIsRefused) {

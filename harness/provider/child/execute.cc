@@ -204,6 +204,7 @@ class Execution {
         *field(tensors_, t.name) = in_kernels_memory(t, on_host, t.name, true);
       }
     }
+    tensors_.stream = stream();
   }
 
   // The tensor where the kernel's memory is. Where it arrives, it is there from the stream's begin.
@@ -258,6 +259,7 @@ class Execution {
     plan_ns_ =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
+    if (stream_) memory().synchronize(stream());  // planners enqueue there
     return workspace_bytes;
   }
 

@@ -25,12 +25,15 @@ bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t l
   return std::all_of(all, all + batch, [&](std::int32_t one) { return one == length; });
 }
 
-DeviceArray::DeviceArray(const std::vector<std::int32_t>& values) { copy(values); }
+DeviceArray::DeviceArray(const plumbline_tensors& tensors,
+                         const std::vector<std::int32_t>& values) {
+  copy(tensors, values);
+}
 DeviceArray::DeviceArray(const plumbline_tensors& tensors,
                          plumbline_tensor plumbline_tensors::*copied,
                          const std::vector<std::int32_t>& values) {
   if (provider::device_indices(tensors, copied) == nullptr) {
-    copy(values);
+    copy(tensors, values);
   } else {
     owner_ = Owner::problem;  // compiled::Run lets kernels touch it
     data_ = static_cast<std::int32_t*>((tensors.*copied).data);
@@ -47,12 +50,14 @@ void DeviceArray::allocate(std::size_t count) {
     throw provider::Refused(PLUMBLINE_OUT_OF_MEMORY, "no memory for index arrays on the device");
 }
 
-void DeviceArray::copy(const std::vector<std::int32_t>& values) {
+void DeviceArray::copy(const plumbline_tensors& tensors, const std::vector<std::int32_t>& values) {
   allocate(values.size());
   if (values.empty()) return;
-  cudaMemcpy(data_, values.data(), values.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice);
+  auto* const stream = static_cast<cudaStream_t>(provider::planning_stream(tensors));
+  cudaMemcpyAsync(data_, values.data(), values.size() * sizeof(std::int32_t),
+                  cudaMemcpyHostToDevice, stream);
   // From pageable memory it may return before the last part has arrived.
-  cudaStreamSynchronize(nullptr);
+  cudaStreamSynchronize(stream);
 }
 
 // What tests/emulator/recordings.cc has of the hardware.

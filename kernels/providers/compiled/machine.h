@@ -124,7 +124,7 @@ void make_current(const plumbline_device&, const MachineOptions&);
 class DeviceArray {
  public:
   // A copy of the values.
-  explicit DeviceArray(const std::vector<std::int32_t>&);
+  DeviceArray(const plumbline_tensors&, const std::vector<std::int32_t>&);
   // The index array that plumbline copied, &plumbline_tensors::device_cu_seqlens_q for example, and
   // a copy of `values`, which are the same, where it did not.
   DeviceArray(const plumbline_tensors&, plumbline_tensor plumbline_tensors::*copied,
@@ -138,7 +138,7 @@ class DeviceArray {
   enum class Owner { problem, run_time };
 
   void allocate(std::size_t count);
-  void copy(const std::vector<std::int32_t>&);
+  void copy(const plumbline_tensors&, const std::vector<std::int32_t>&);
 
   Owner owner_ = Owner::run_time;
   std::int32_t* data_ = nullptr;

@@ -124,7 +124,7 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
   std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
   for (std::int32_t& page : pages) page = std::max(page, 0);  // never read
-  plan.pages = std::make_unique<DeviceArray>(pages);
+  plan.pages = std::make_unique<DeviceArray>(tensors, pages);
   call.page_table = plan.pages->data();
 }
 
