@@ -5,7 +5,7 @@
 //
 //   query      is this problem supported on this device? if not: why not, in a user's words
 //   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences
-//              workspace and outputs)
+//              workspace and outputs, and what a planner asks for)
 //   run        compute; on a GPU only enqueue, on the stream given, which is not the default one
 //   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
 //   destroy    free the plan
@@ -260,6 +260,12 @@ typedef struct plumbline_tensors {
   // The stream that `run` will get. Work that `prepare` enqueues there is done before `run` is
   // called; what a copy reads on the host has to last until then.
   void* stream;
+  // Memory of a plan; `prepare` calls it with allocate_context, and in `run` it is NULL. `bytes` in
+  // the memory space of Q, 256-byte aligned, fenced, poisoned once, and freed by plumbline after
+  // `destroy`; a write outside of the nth piece names "plan memory n". *out is NULL for 0 bytes and
+  // with PLUMBLINE_OUT_OF_MEMORY and PLUMBLINE_ERROR.
+  plumbline_status (*allocate)(void* context, uint64_t bytes, void** out);
+  void* allocate_context;
 } plumbline_tensors;
 
 typedef struct plumbline_device {

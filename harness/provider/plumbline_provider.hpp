@@ -144,6 +144,18 @@ inline void* planning_stream(const plumbline_tensors& tensors) {
   return has_field(tensors, &plumbline_tensors::stream) ? tensors.stream : nullptr;
 }
 
+// Memory of a plan, in `prepare`: plumbline_tensors.allocate. `what` ("index arrays") is what a
+// refusal names. nullptr: an older plumbline has none to give.
+inline void* plan_memory(const plumbline_tensors& tensors, std::uint64_t bytes,
+                         const std::string& what) {
+  if (!has_field(tensors, &plumbline_tensors::allocate_context) || tensors.allocate == nullptr)
+    return nullptr;
+  void* memory = nullptr;
+  const plumbline_status status = tensors.allocate(tensors.allocate_context, bytes, &memory);
+  if (status == PLUMBLINE_OK) return memory;
+  throw Refused(status, "no " + std::to_string(bytes) + " bytes of plan memory for " + what);
+}
+
 // ---- Roundings and promises ----
 
 // Of a kernel that rounds its output and nothing else, and sums by fused multiply-add in fp32.

@@ -17,12 +17,12 @@ using testing::HasSubstr;
 static_assert(sizeof(plumbline_tensor) == 104);
 static_assert(offsetof(plumbline_tensors, device_cu_seqlens_q) == 8 + 17 * 104);
 static_assert(offsetof(plumbline_tensors, stream) == 8 + 22 * 104);
-static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + sizeof(void*));
+static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + 3 * sizeof(void*));
 constexpr std::size_t sizes_of_releases[] = {8 + 17 * 104, sizeof(plumbline_tensors)};
 
 // What a planner was given.
 struct Seen {
-  bool has_copies = false, has_stream = false;
+  bool has_copies = false, has_stream = false, has_memory = false;
 };
 
 struct Planner : Library {
@@ -51,21 +51,30 @@ struct Planner : Library {
                       const plumbline_device&, std::uint64_t&) {
     seen() =
         Seen{.has_copies = device_indices(tensors, &plumbline_tensors::device_seqlens_q) != nullptr,
-             .has_stream = planning_stream(tensors) != nullptr};
+             .has_stream = planning_stream(tensors) != nullptr,
+             .has_memory = plan_memory(tensors, 64, "index arrays") != nullptr};
     return {};
   }
   static void run(Plan&, const plumbline_tensors&, void*) {}
   static void describe(const Plan&, plumbline_description&) {}
 };
 
+plumbline_status give(void* context, std::uint64_t bytes, void** out) {
+  *out = bytes > 64 ? nullptr : context;
+  return bytes > 64 ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_OK;
+}
+
 // Everything there is, of which struct_size tells the provider as much as a release had.
 plumbline_tensors whole_tensors() {
   static std::int32_t lengths[] = {5};
+  static std::int64_t memory[8];
   auto tensors = sized<plumbline_tensors>();
   tensors.device_seqlens_q = sized<plumbline_tensor>();
   tensors.device_seqlens_q.rank = 1;
   tensors.device_seqlens_q.data = lengths;
   tensors.stream = &lengths;
+  tensors.allocate = give;
+  tensors.allocate_context = memory;
   return tensors;
 }
 
@@ -98,6 +107,7 @@ TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
     const bool whole = size == sizeof(plumbline_tensors);
     EXPECT_EQ(Planner::seen()->has_copies, whole);
     EXPECT_EQ(Planner::seen()->has_stream, whole);
+    EXPECT_EQ(Planner::seen()->has_memory, whole);
   }
   const Answer newer = prepare(sizeof(plumbline_tensors) + 800);
   EXPECT_EQ(newer.status, PLUMBLINE_OK) << newer.reason;
@@ -108,7 +118,7 @@ TEST(OlderPlumbline, AFieldIsThereWhereAllOfItIs) {
   const std::size_t end = offsetof(plumbline_tensors, stream) + sizeof tensors.stream;
   tensors.struct_size = static_cast<std::uint32_t>(end);
   EXPECT_TRUE(has_field(tensors, &plumbline_tensors::stream));
-  EXPECT_TRUE(has_field(tensors, &plumbline_tensors::device_page_table));
+  EXPECT_FALSE(has_field(tensors, &plumbline_tensors::allocate));
   tensors.struct_size = static_cast<std::uint32_t>(end - 1);
   EXPECT_FALSE(has_field(tensors, &plumbline_tensors::stream));
 }
@@ -118,6 +128,16 @@ TEST(OlderPlumbline, WithoutWhatEveryReleaseHasIsRefused) {
   EXPECT_EQ(answer.status, PLUMBLINE_ERROR);
   EXPECT_THAT(answer.reason, HasSubstr("struct_size is smaller than this provider's header"));
   EXPECT_FALSE(Planner::seen());
+}
+
+TEST(Refusals, NameTheMemoryThatAPlanLacks) {
+  try {
+    plan_memory(whole_tensors(), 65, "index arrays");
+    FAIL() << "65 bytes were given";
+  } catch (const Refused& refused) {
+    EXPECT_EQ(refused.status, PLUMBLINE_OUT_OF_MEMORY);
+    EXPECT_STREQ(refused.what(), "no 65 bytes of plan memory for index arrays");
+  }
 }
 
 TEST(Refusals, ADeviceThatIsNotThereHasAStatusOfItsOwn) {

@@ -51,6 +51,34 @@ TEST_P(Planner, MayNotWriteToThem) {
   }
 }
 
+TEST_P(Planner, HasMemoryThatIsPoisonedAndStays) {
+  for (const char* kernel : {"keeps_memory", "asks_for_nothing"}) {
+    const RunReply reply = run(kernel);
+    EXPECT_EQ(reply.status, Status::ok) << kernel << ": " << reply.reason;
+    EXPECT_EQ(reply.workspace_fault, "");
+    EXPECT_EQ(reply.workspace_bytes, 0U) << "it is no workspace";
+    EXPECT_TRUE(!on_host() || reply.peak_memory_bytes < 0 ||
+                reply.peak_memory_bytes >= (std::string(kernel) == "keeps_memory" ? 1024 : 0));
+  }
+}
+
+TEST_P(Planner, WritesBehindItsMemoryAreFoundAndNamed) {
+  const RunReply near = run("writes_behind_memory");
+  EXPECT_EQ(near.status, Status::ok) << near.reason;
+  EXPECT_EQ(near.workspace_fault,
+            "1 bytes behind plan memory 2 were written to, the nearest 8 away");
+  EXPECT_EQ(run("keeps_memory").workspace_fault, "") << "the next plan has memory of its own";
+  if (!on_host()) return;
+  EXPECT_EQ(run("writes_far_behind_memory").reason,
+            "SIGSEGV in run: write 4096 bytes behind plan memory 2");
+}
+
+TEST_P(Planner, AsksForMoreThanThereIs) {
+  const RunReply reply = run("asks_for_too_much");
+  EXPECT_EQ(reply.status, Status::out_of_memory);
+  EXPECT_EQ(reply.reason, "no 18446744073709551615 bytes of plan memory for the whole world");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Planner, testing::Values("cpu", "cuda:0"), [](const auto& tested) {
   return std::string(tested.param) == "cpu" ? "cpu" : "cuda";
 });

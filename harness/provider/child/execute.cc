@@ -16,6 +16,7 @@
 #include "harness/provider/child/device_buffer.h"
 #include "harness/provider/child/ordered_call.h"
 #include "harness/provider/child/peak_memory.h"
+#include "harness/provider/child/plan_memory.h"
 #include "harness/provider/child/processor_clock.h"
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
@@ -108,7 +109,9 @@ class Execution {
         kernel_(kernel_index(library, request.kernel)),
         device_(to_device(request.device)),
         problem_(request.problem),
-        kept_(kept) {
+        kept_(kept),
+        plan_memory_(on_device() && library.memory ? std::optional(memory()) : std::nullopt,
+                     request.workspace_byte) {
     problem_.struct_size = sizeof problem_;
     tensors_.struct_size = sizeof tensors_;
   }
@@ -251,6 +254,7 @@ class Execution {
 
   std::uint64_t prepare() {
     std::uint64_t workspace_bytes = 0;
+    plan_memory_.offer(tensors_);
     const auto start = std::chrono::steady_clock::now();
     call_provider("prepare", [&](char* reason, std::size_t bytes) {
       return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes,
@@ -258,6 +262,7 @@ class Execution {
     });
     plan_ns_ =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    plan_memory_.withdraw(tensors_);
     if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
     if (stream_) memory().synchronize(stream());  // planners enqueue there
     return workspace_bytes;
@@ -329,7 +334,8 @@ class Execution {
     }
     const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
     if (peak >= 0)
-      reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+      reply.peak_memory_bytes =
+          peak + static_cast<std::int64_t>(reply.workspace_bytes + plan_memory_.bytes());
   }
 
   static void keep_clocks(TimesInTurn& times, protocol::RunReply& reply) {
@@ -386,6 +392,7 @@ class Execution {
     };
     if (host_workspace_ != nullptr) note(host_workspace_->fault());
     if (device_workspace_) note(device_workspace_->fence_fault());
+    note(plan_memory_.fault());
     for (const Image& image : images_) {
       note(image.buffer.fence_fault());
       if (image.tensor->access == "write") {
@@ -417,6 +424,7 @@ class Execution {
   std::vector<Image> images_;
   HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
   std::optional<DeviceBuffer> device_workspace_;
+  PlanMemory plan_memory_;  // ends after the plan
   // that kernels run on; none: the default one. Ends before the memory that it uses
   std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;

@@ -120,9 +120,16 @@ class Run {
 // The same for a plan: which device answers what a planner asks.
 void make_current(const plumbline_device&, const MachineOptions&);
 
-// An array of a plan on the device.
+// Memory that kernels may touch in every run, until it is taken back.
+void allow(const void* memory, std::uint64_t bytes);
+void take_back(const void* memory);
+
+// An array of a plan on the device. It lies in memory of plumbline's, which guards it, or, where an
+// older plumbline has none to give, in the run-time's.
 class DeviceArray {
  public:
+  // Of so many values, which are not set.
+  DeviceArray(const plumbline_tensors&, std::size_t count);
   // A copy of the values.
   DeviceArray(const plumbline_tensors&, const std::vector<std::int32_t>&);
   // The index array that plumbline copied, &plumbline_tensors::device_cu_seqlens_q for example, and
@@ -135,9 +142,9 @@ class DeviceArray {
   [[nodiscard]] std::int32_t* data() const { return data_; }
 
  private:
-  enum class Owner { problem, run_time };
+  enum class Owner { problem, plan, run_time };
 
-  void allocate(std::size_t count);
+  void allocate(const plumbline_tensors&, std::size_t count);
   void copy(const plumbline_tensors&, const std::vector<std::int32_t>&);
 
   Owner owner_ = Owner::run_time;

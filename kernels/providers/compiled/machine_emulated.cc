@@ -81,6 +81,9 @@ Run::~Run() {
   for (const void* const begin : allowed_) plumbline_cudart_remove_memory(begin);
 }
 
+void allow(const void* memory, std::uint64_t bytes) { plumbline_cudart_add_memory(memory, bytes); }
+void take_back(const void* memory) { plumbline_cudart_remove_memory(memory); }
+
 void throw_if_failed(const std::string& kernel) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
     throw provider::Refused(PLUMBLINE_ERROR, kernel + ": " + plumbline_cudart_last_failure());

@@ -64,7 +64,7 @@ struct Planned {
 
 struct Launcher {
   Instance instance;
-  // Plans on the stream of these tensors. Throws what FlashInfer throws, and Refused
+  // Plans with memory and a stream of these tensors. Throws what FlashInfer throws, and Refused
   // where a call of the run-time failed.
   void (*plan)(const Call&, const plumbline_tensors&, Planned&);
   // Enqueues on a cudaStream_t. `floats` are the plan's float_bytes.

@@ -41,8 +41,8 @@ template <class PlanFunction>
 void plan_into(const plumbline_tensors& tensors, Planned& plan, std::size_t float_bytes,
                std::size_t index_bytes, PlanFunction plan_function) {
   plan.float_bytes = float_bytes;
-  plan.indices = std::make_unique<compiled::DeviceArray>(
-      tensors, std::vector<std::int32_t>(index_bytes / sizeof(std::int32_t) + 1));
+  constexpr std::size_t word = sizeof(std::int32_t);
+  plan.indices = std::make_unique<compiled::DeviceArray>(tensors, (index_bytes + word - 1) / word);
   const HostIndices host(index_bytes + 1);
   constexpr std::uintptr_t some_aligned_address = 4096;
   require(plan_function(reinterpret_cast<void*>(some_aligned_address), float_bytes,
