@@ -3,12 +3,10 @@
 // A provider is a shared library that exports `plumbline_get_provider`. It offers one or more
 // kernels. For each case plumbline calls, in a worker process:
 //
-//   query      is this problem supported on this device? if not: why not, in words a user
-//              understands
+//   query      is this problem supported on this device? if not: why not, in a user's words
 //   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences
-//              workspace and outputs)
-//   run        compute; on a GPU only enqueue, and on the stream given, which is not the default
-//              one
+//              workspace and outputs, and what a planner asks for)
+//   run        compute; on a GPU only enqueue, on the stream given, which is not the default one
 //   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
 //   destroy    free the plan
 //
@@ -43,14 +41,12 @@ extern "C" {
 
 typedef enum plumbline_status {
   PLUMBLINE_OK = 0,
-  // the problem is valid but this kernel does not take it; give a reason
-  PLUMBLINE_UNSUPPORTED = 1,
+  PLUMBLINE_UNSUPPORTED = 1,  // a valid problem that this kernel does not take; give a reason
   PLUMBLINE_OUT_OF_MEMORY = 2,
   PLUMBLINE_ERROR = 3,  // anything else that failed; give a reason
-  // From query and prepare: the device that is asked for is not there or cannot be used (no GPU, no
-  // driver, no such ordinal); give a reason. It says nothing of the problem: the case is reported
-  // as not measured, and no support table is asked. From any other function it is an error, and
-  // from all of them to a plumbline that is older than this word.
+  // Of query and prepare: the device is not there or cannot be used (no GPU, no driver, no such
+  // ordinal); give a reason. The case is reported as not measured, and no support table is asked.
+  // Of other functions it is an error, and of all of them to a plumbline older than this word.
   PLUMBLINE_NO_DEVICE = 4,
 } plumbline_status;
 
@@ -108,8 +104,7 @@ typedef enum plumbline_question {
 typedef enum plumbline_padding_policy {
   // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
   PLUMBLINE_PADDED_ROWS_ZEROS = 0,
-  // leaves them as they were
-  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,
+  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
   // treats them as queries: they attend to the sample's valid keys (SDPA)
   PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
 } plumbline_padding_policy;
@@ -161,18 +156,15 @@ typedef struct plumbline_problem {
   int64_t window_right;
   double scale;    // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
   double softcap;  // 0 = off: logits become softcap * tanh(logit / softcap)
-  // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap;
-  // tensors.alibi_slopes
+  // 1: -slope |i + len_kv - len_q - j| is added after scale and softcap; tensors.alibi_slopes
   uint32_t has_alibi;
-  // 1: each query head has one more logit, without a value vector, in the denominator;
-  // tensors.sinks
+  // 1: each query head has one more logit in the denominator, without a value; tensors.sinks
   uint32_t has_sink;
   // Tokens of a sample that share an fp8 scale; 0: one scale serves all tokens. Not 0 only for
   // providers with PLUMBLINE_FEATURE_FP8_SCALES.
   int64_t scale_tokens;
-  uint32_t question;  // plumbline_question
-  // of a merge: the base of the LSEs, of those given and of the one returned: 0 = e, 2 = two
-  uint32_t merge_lse_base;
+  uint32_t question;        // plumbline_question
+  uint32_t merge_lse_base;  // of a merge: base of the LSEs given and returned: 0 = e, 2 = two
 } plumbline_problem;
 
 // rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
@@ -194,13 +186,11 @@ typedef struct plumbline_tensor {
 //   padded  q    [batch, seq_q, heads_q, head_dim_qk]
 //           k    [batch, seq_kv, heads_kv, head_dim_qk]
 //           v    [batch, seq_kv, heads_kv, head_dim_vo]
-//           out  [batch, seq_q, heads_q, head_dim_vo]
-//           lse  [batch, seq_q, heads_q]
+//           out  [batch, seq_q, heads_q, head_dim_vo], lse [batch, seq_q, heads_q]
 //   ragged  q    [total_q, heads_q, head_dim_qk]
 //           k    [total_kv, heads_kv, head_dim_qk]
 //           v    [total_kv, heads_kv, head_dim_vo]
-//           out  [total_q, heads_q, head_dim_vo]
-//           lse  [total_q, heads_q]
+//           out  [total_q, heads_q, head_dim_vo], lse [total_q, heads_q]
 //   paged   q, out and lse as ragged
 //           k    [page_count, page_size, heads_kv, head_dim_qk]
 //           v    [page_count, page_size, heads_kv, head_dim_vo]
@@ -208,7 +198,11 @@ typedef struct plumbline_tensor {
 // Index arrays are int32 and lie in host memory, for a device kernel too. cu_seqlens_q and
 // cu_seqlens_kv, [batch + 1], and seqlens_q and seqlens_kv, [batch], are always present;
 // page_table, [batch, pages of the longest sample] with -1 where an entry is not used, only when
-// paged.
+// paged. All are contiguous.
+//
+// device_cu_seqlens_q and the four beside it are these arrays in the memory space of Q, complete
+// before `prepare` and only read: a write to them is found, as to an input. Where Q lies in host
+// memory (PLUMBLINE_HOST, PLUMBLINE_EMULATED) their `data` is that of the arrays above.
 //
 // The other tensors lie in the memory space of Q:
 //   k_scale, v_scale     float32 [batch, heads_kv], where K and V are fp8: the number is scale *
@@ -259,6 +253,19 @@ typedef struct plumbline_tensors {
   plumbline_tensor mask, alibi_slopes, sinks;
   plumbline_tensor q_scale;  // only for providers with PLUMBLINE_FEATURE_FP8_SCALES
   plumbline_tensor k_scale, v_scale;
+
+  // An older plumbline ends here: has_field of plumbline_provider.hpp looks at its struct_size.
+  plumbline_tensor device_cu_seqlens_q, device_cu_seqlens_kv, device_seqlens_q, device_seqlens_kv;
+  plumbline_tensor device_page_table;
+  // The stream that `run` will get. Work that `prepare` enqueues there is done before `run` is
+  // called; what a copy reads on the host has to last until then.
+  void* stream;
+  // Memory of a plan; `prepare` calls it with allocate_context, and in `run` it is NULL. `bytes` in
+  // the memory space of Q, 256-byte aligned, fenced, poisoned once, and freed by plumbline after
+  // `destroy`; a write outside of the nth piece names "plan memory n". *out is NULL for 0 bytes and
+  // with PLUMBLINE_OUT_OF_MEMORY and PLUMBLINE_ERROR.
+  plumbline_status (*allocate)(void* context, uint64_t bytes, void** out);
+  void* allocate_context;
 } plumbline_tensors;
 
 typedef struct plumbline_device {
@@ -448,8 +455,7 @@ typedef enum plumbline_feature {
   PLUMBLINE_FEATURE_EMULATED = 2,
 } plumbline_feature;
 
-// `reason` buffers receive a NUL-terminated sentence; always filled when the status is not
-// PLUMBLINE_OK.
+// `reason` buffers receive a NUL-terminated sentence, unless the status is PLUMBLINE_OK.
 typedef struct plumbline_provider {
   uint32_t struct_size;
   uint32_t abi_version;  // PLUMBLINE_ABI_VERSION it was compiled with
@@ -460,8 +466,8 @@ typedef struct plumbline_provider {
   const char* (*kernel_name)(uint32_t kernel);
   plumbline_status (*query)(uint32_t kernel, const plumbline_problem* problem,
                             const plumbline_device* device, char* reason, size_t reason_bytes);
-  // `tensors` holds every tensor but the workspace; only the index arrays' contents may be read
-  // here.
+  // `tensors` holds every tensor but the workspace; only the contents of the index arrays and of
+  // their copies on the device may be read here.
   plumbline_status (*prepare)(uint32_t kernel, const plumbline_problem* problem,
                               const plumbline_tensors* tensors, const plumbline_device* device,
                               plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
@@ -472,8 +478,7 @@ typedef struct plumbline_provider {
   void (*destroy)(plumbline_plan* plan);
   // NULL: host only. Not changed once the provider was returned
   const plumbline_device_memory* memory;
-  // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for
-  // all. Suites select by it.
+  // "on", "off" or "none" for each kernel, as described; NULL: "none" for all. Suites select by it
   const char* (*kernel_tensor_cores)(uint32_t kernel);
   // plumbline_feature bits. Problems that need another are unsupported, and the provider not asked.
   uint64_t features;

@@ -91,6 +91,16 @@ constexpr Struct sized() {
   return result;
 }
 
+// Whether a struct that plumbline passes has a field: one of an older plumbline may be shorter.
+//   has_field(tensors, &plumbline_tensors::device_seqlens_q)
+template <class Struct, class Field>
+bool has_field(const Struct& passed, Field Struct::*field) {
+  static const Struct whole{};
+  const auto* const begin = reinterpret_cast<const char*>(&whole);
+  const auto* const end = reinterpret_cast<const char*>(&(whole.*field)) + sizeof(Field);
+  return passed.struct_size >= static_cast<std::size_t>(end - begin);
+}
+
 // As much of the text as the field holds, and its terminating zero.
 template <std::size_t size>
 void copy_text(std::string_view text, char (&field)[size]) {
@@ -116,6 +126,34 @@ inline std::string refuse_other_devices(const plumbline_device& device,
                                    "CUDA devices only, for example --device cuda:0",
                                    "emulated devices only, for example emulated:sm_90"};
   return device.memory_space == space ? "" : kernels + " run on " + where[space];
+}
+
+// ---- What a planner is given ----
+
+// A copy of an index array in the memory space of Q, for example
+// &plumbline_tensors::device_cu_seqlens_q; nullptr: an older plumbline, or there is no such array.
+inline const std::int32_t* device_indices(const plumbline_tensors& tensors,
+                                          plumbline_tensor plumbline_tensors::*copy) {
+  if (!has_field(tensors, copy) || (tensors.*copy).rank == 0) return nullptr;
+  return static_cast<const std::int32_t*>((tensors.*copy).data);
+}
+
+// On which `prepare` may enqueue work that is done before `run`; nullptr: the default stream. An
+// older plumbline does not wait for it.
+inline void* planning_stream(const plumbline_tensors& tensors) {
+  return has_field(tensors, &plumbline_tensors::stream) ? tensors.stream : nullptr;
+}
+
+// Memory of a plan, in `prepare`: plumbline_tensors.allocate. `what` ("index arrays") is what a
+// refusal names. nullptr: an older plumbline has none to give.
+inline void* plan_memory(const plumbline_tensors& tensors, std::uint64_t bytes,
+                         const std::string& what) {
+  if (!has_field(tensors, &plumbline_tensors::allocate_context) || tensors.allocate == nullptr)
+    return nullptr;
+  void* memory = nullptr;
+  const plumbline_status status = tensors.allocate(tensors.allocate_context, bytes, &memory);
+  if (status == PLUMBLINE_OK) return memory;
+  throw Refused(status, "no " + std::to_string(bytes) + " bytes of plan memory for " + what);
 }
 
 // ---- Roundings and promises ----
@@ -302,6 +340,10 @@ class Interface {
     }
   }
 
+  // Fields that came later are the author's to ask for, by has_field.
+  static constexpr std::size_t required_tensors_bytes =
+      offsetof(plumbline_tensors, device_cu_seqlens_q);
+
   static void require_size(std::uint32_t size, std::size_t known) {
     if (size < known)
       throw Refused(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header");
@@ -328,7 +370,7 @@ class Interface {
     const plumbline_status supported = query(kernel, problem, device, reason, reason_bytes);
     if (supported != PLUMBLINE_OK) return supported;
     return guarded(reason, reason_bytes, [&] {
-      require_size(tensors->struct_size, sizeof *tensors);
+      require_size(tensors->struct_size, required_tensors_bytes);
       std::uint64_t bytes = 0;
       auto made = std::make_unique<Planned>(
           Planned{kernel, problem->dtype_out, problem->merge_lse_base,

@@ -101,6 +101,12 @@ TEST(StandIn, AKernelThatWaitsForItsStreamEndsAndIsRight) {
   EXPECT_EQ(result.reply.workspace_fault, "");
 }
 
+TEST(StandIn, PrepareHasTheStreamOfRunAndItsWorkIsDoneBefore) {
+  const Result result = run(*worker_of("stand_in=plans_on_stream"), "prefill_mma", 1);
+  ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
+  EXPECT_LE(result.error, tolerance);
+}
+
 TEST(StandIn, TimesAreColdAndHotOverASentinel) {
   const Result result = run(*worker_of(), "prefill_mma", 3);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;

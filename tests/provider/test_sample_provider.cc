@@ -135,5 +135,76 @@ TEST_F(SampleProvider, BuildsAgainstTheInstalledPackageAndRuns) {
   check_cpp_sample(build + "/sample_provider_cpp.so");
 }
 
+#ifdef NVCC
+// A variable of the environment that workers start with.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+void check_without_a_gpu(const std::string& library) {
+  const Variable hidden("CUDA_VISIBLE_DEVICES", "-1");
+  const auto worker = worker_of(library);
+  ASSERT_NE(worker, nullptr);
+  const auto hello = worker->hello();
+  ASSERT_TRUE(hello) << to_string(hello.error());
+  EXPECT_THAT(hello->devices, ::testing::IsEmpty());
+  EXPECT_THAT(hello->no_device, ::testing::StartsWith("device_count failed: cudaError"));
+  PlacedCase c(*worker, mean_problem());
+  c.request.device = "cuda:0";
+  const RunReply reply = c.run("sample_cuda/online");
+  EXPECT_EQ(reply.status, Status::unsupported);
+  EXPECT_THAT(reply.reason, ::testing::StartsWith("not measured: no GPU: "));
+}
+
+void check_on_a_device(const std::string& library) {
+  const auto worker = worker_of(library);
+  ASSERT_NE(worker, nullptr);
+  Problem ragged = mean_problem();
+  ragged.layout = Layout::ragged;
+  ragged.lengths = Lengths::random;
+  std::vector<Problem> problems = padded(DType::f32);
+  problems.push_back(ragged);
+  for (const Problem& problem : problems) {
+    PlacedCase c(*worker, problem);
+    c.request.device = "cuda:0";
+    const RunReply reply = c.run("sample_cuda/online");
+    ASSERT_EQ(reply.status, Status::ok) << reply.reason;
+    EXPECT_EQ(reply.workspace_fault, "");
+    EXPECT_LE(c.error(), 1e-6);
+    EXPECT_TRUE(c.broken_out_fences().empty());
+    EXPECT_THAT(reply.description.launched, ::testing::StartsWith("attend, 128 threads"));
+  }
+}
+#endif
+
+TEST_F(SampleProvider, ForGpusIsCompiledByNvccAndRuns) {
+#ifndef NVCC
+  GTEST_SKIP() << "no nvcc, or a build with sanitizers";
+#else
+  const std::string build = (folder_ / "build").string();
+  ASSERT_NO_FATAL_FAILURE(command("-S \"" SAMPLE_SOURCE_DIR "\" -B " + build +
+                                  " -G \"" GENERATOR "\" -DCMAKE_C_COMPILER=\"" C_COMPILER
+                                  "\" -DCMAKE_CXX_COMPILER=\"" CXX_COMPILER
+                                  "\" -DCMAKE_CUDA_COMPILER=\"" NVCC
+                                  "\" -DSAMPLE_CUDA=ON -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared "
+                                  "-DCMAKE_PREFIX_PATH=\"" PLUMBLINE_BUILD_DIR "\""));
+  ASSERT_NO_FATAL_FAILURE(command("--build " + build + " --target sample_provider_cuda"));
+  const std::string library = build + "/sample_provider_cuda.so";
+  check_without_a_gpu(library);
+  const Variable emulated("LD_PRELOAD", EMULATED_CUDART), arch("PLUMBLINE_CUDART_ARCH", "sm_90"),
+      cache("PLUMBLINE_PTX_CACHE", (folder_ / "ptx_cache").string());
+  check_on_a_device(library);
+#endif
+}
+
 }  // namespace
 }  // namespace plumbline

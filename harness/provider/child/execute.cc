@@ -16,6 +16,7 @@
 #include "harness/provider/child/device_buffer.h"
 #include "harness/provider/child/ordered_call.h"
 #include "harness/provider/child/peak_memory.h"
+#include "harness/provider/child/plan_memory.h"
 #include "harness/provider/child/processor_clock.h"
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
@@ -63,6 +64,23 @@ plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
   throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
 }
 
+// An index array and its copy where the kernel's memory is.
+struct IndexArray {
+  std::string_view name;
+  plumbline_tensor plumbline_tensors::*copy;
+};
+constexpr IndexArray index_arrays[] = {{"cu_seqlens_q", &plumbline_tensors::device_cu_seqlens_q},
+                                       {"cu_seqlens_kv", &plumbline_tensors::device_cu_seqlens_kv},
+                                       {"seqlens_q", &plumbline_tensors::device_seqlens_q},
+                                       {"seqlens_kv", &plumbline_tensors::device_seqlens_kv},
+                                       {"page_table", &plumbline_tensors::device_page_table}};
+
+const IndexArray* find_index_array(std::string_view name) {
+  const auto* const at = std::find_if(std::begin(index_arrays), std::end(index_arrays),
+                                      [&](const IndexArray& one) { return one.name == name; });
+  return at == std::end(index_arrays) ? nullptr : at;
+}
+
 plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
   plumbline_tensor tensor{};
   tensor.struct_size = sizeof tensor;
@@ -75,11 +93,6 @@ plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
   tensor.data = data;
   tensor.bytes = t.bytes;
   return tensor;
-}
-
-// Index arrays lie in host memory whatever the device is.
-bool lives_on_device(std::string_view name) {
-  return !name.starts_with("cu_seqlens_") && !name.starts_with("seqlens_") && name != "page_table";
 }
 
 // A workspace that is kept counts against the memory that the next kernel may take.
@@ -96,7 +109,9 @@ class Execution {
         kernel_(kernel_index(library, request.kernel)),
         device_(to_device(request.device)),
         problem_(request.problem),
-        kept_(kept) {
+        kept_(kept),
+        plan_memory_(on_device() && library.memory ? std::optional(memory()) : std::nullopt,
+                     request.workspace_byte) {
     problem_.struct_size = sizeof problem_;
     tensors_.struct_size = sizeof tensors_;
   }
@@ -183,19 +198,30 @@ class Execution {
     // a DeviceBuffer's owner is only ever moved before it is used
     images_.reserve(request_.tensors.size());
     for (const protocol::Tensor& t : request_.tensors) {
-      plumbline_tensor tensor = to_tensor(t, kept_.arena->data(t));
-      if (lives_on_device(t.name)) {
-        tensor.memory_space = device_.memory_space;
-        tensor.device = device_.ordinal;
+      const plumbline_tensor on_host = to_tensor(t, kept_.arena->data(t));
+      if (const IndexArray* const indices = find_index_array(t.name)) {
+        *field(tensors_, t.name) = on_host;
+        // in place from the start, because planners may read it
+        tensors_.*(indices->copy) = in_kernels_memory(t, on_host, "device_" + t.name, false);
+      } else {
+        *field(tensors_, t.name) = in_kernels_memory(t, on_host, t.name, true);
       }
-      if (on_device() && lives_on_device(t.name)) {
-        Image& image = images_.emplace_back(
-            Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin), second_image(t)});
-        (image.arriving ? *image.arriving : image.buffer).upload(kept_.arena->pages(t));
-        tensor.data = static_cast<std::byte*>(image.buffer.data()) + (t.offset - t.page_begin);
-      }
-      *field(tensors_, t.name) = tensor;
     }
+    tensors_.stream = stream();
+  }
+
+  // The tensor where the kernel's memory is. Where it arrives, it is there from the stream's begin.
+  plumbline_tensor in_kernels_memory(const protocol::Tensor& t, plumbline_tensor tensor,
+                                     const std::string& name, bool arrives) {
+    tensor.memory_space = device_.memory_space;
+    tensor.device = device_.ordinal;
+    if (!on_device()) return tensor;
+    Image& image = images_.emplace_back(
+        Image{&t, name, DeviceBuffer(memory(), name, t.page_end - t.page_begin),
+              arrives ? second_image(t) : std::nullopt});
+    (image.arriving ? *image.arriving : image.buffer).upload(kept_.arena->pages(t));
+    tensor.data = static_cast<std::byte*>(image.buffer.data()) + (t.offset - t.page_begin);
+    return tensor;
   }
 
   // From which a tensor arrives in order. None where the device has no room for it: the kernel then
@@ -228,6 +254,7 @@ class Execution {
 
   std::uint64_t prepare() {
     std::uint64_t workspace_bytes = 0;
+    plan_memory_.offer(tensors_);
     const auto start = std::chrono::steady_clock::now();
     call_provider("prepare", [&](char* reason, std::size_t bytes) {
       return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes,
@@ -235,7 +262,9 @@ class Execution {
     });
     plan_ns_ =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    plan_memory_.withdraw(tensors_);
     if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
+    if (stream_) memory().synchronize(stream());  // planners enqueue there
     return workspace_bytes;
   }
 
@@ -305,7 +334,8 @@ class Execution {
     }
     const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
     if (peak >= 0)
-      reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+      reply.peak_memory_bytes =
+          peak + static_cast<std::int64_t>(reply.workspace_bytes + plan_memory_.bytes());
   }
 
   static void keep_clocks(TimesInTurn& times, protocol::RunReply& reply) {
@@ -362,13 +392,14 @@ class Execution {
     };
     if (host_workspace_ != nullptr) note(host_workspace_->fault());
     if (device_workspace_) note(device_workspace_->fence_fault());
+    note(plan_memory_.fault());
     for (const Image& image : images_) {
       note(image.buffer.fence_fault());
       if (image.tensor->access == "write") {
         image.buffer.download(kept_.arena->pages(*image.tensor));
       } else if (const auto at = image.buffer.first_difference(kept_.arena->pages(*image.tensor))) {
         note(fmt::format(
-            "input {} was written to in device memory, first at byte {}", image.tensor->name,
+            "input {} was written to in device memory, first at byte {}", image.name,
             static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
       }
     }
@@ -377,6 +408,7 @@ class Execution {
   // The image of a tensor's pages, its arena fences included.
   struct Image {
     const protocol::Tensor* tensor;
+    std::string name;
     DeviceBuffer buffer;
     std::optional<DeviceBuffer> arriving;  // what is copied there before a call in order
   };
@@ -392,6 +424,7 @@ class Execution {
   std::vector<Image> images_;
   HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
   std::optional<DeviceBuffer> device_workspace_;
+  PlanMemory plan_memory_;  // ends after the plan
   // that kernels run on; none: the default one. Ends before the memory that it uses
   std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;

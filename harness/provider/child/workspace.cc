@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <utility>
 
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/crash_report.h"
@@ -40,10 +41,11 @@ std::string fence_fault(const char* name, const std::byte* before, std::size_t b
   return "";
 }
 
-HostWorkspace::HostWorkspace(std::size_t bytes, int byte) : bytes_(bytes) {
+HostWorkspace::HostWorkspace(std::size_t bytes, int byte, std::string name)
+    : name_(std::move(name)), bytes_(bytes) {
   if (bytes == 0) return;
   const Stop no_memory{Status::out_of_memory,
-                       fmt::format("no memory for a workspace of {} bytes", bytes)};
+                       fmt::format("no memory for a {} of {} bytes", name_, bytes)};
   const std::size_t inner_bytes = inner_bytes_of(bytes);
   if (inner_bytes < bytes || inner_bytes + 2 * page_bytes < inner_bytes) throw no_memory;
   mapping_bytes_ = inner_bytes + 2 * page_bytes;
@@ -65,7 +67,7 @@ bool HostWorkspace::open(std::size_t inner_bytes, int byte) {
   std::memset(data_, byte, bytes_);
   std::memset(data_ + bytes_, fence_byte,
               static_cast<std::size_t>(inner + inner_bytes - (data_ + bytes_)));
-  watch_memory("workspace", data_, bytes_, true);
+  watch_memory(name_, data_, bytes_, true);
   return true;
 }
 
@@ -89,7 +91,7 @@ std::string HostWorkspace::fault() const {
   if (data_ == nullptr) return "";
   const std::byte* const first = mapping_ + page_bytes;
   const std::byte* const last = mapping_ + mapping_bytes_ - page_bytes;
-  return fence_fault("workspace", first, static_cast<std::size_t>(data_ - first), data_ + bytes_,
+  return fence_fault(name_.c_str(), first, static_cast<std::size_t>(data_ - first), data_ + bytes_,
                      static_cast<std::size_t>(last - (data_ + bytes_)));
 }
 

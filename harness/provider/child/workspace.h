@@ -1,4 +1,4 @@
-// The workspace of a kernel on the host: poisoned, fenced, between unmapped pages.
+// Memory on the host for a kernel, such as its workspace: poisoned, fenced, between unmapped pages.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@ namespace plumbline {
 
 class HostWorkspace {
  public:
-  // Filled with `byte`. Throws Stop (out of memory). `bytes` may be 0: data() is then null.
-  HostWorkspace(std::size_t bytes, int byte);
+  // Filled with `byte`. Throws Stop (out of memory). `bytes` may be 0: data() is then null. `name`
+  // is what faults and crashes say.
+  HostWorkspace(std::size_t bytes, int byte, std::string name = "workspace");
   ~HostWorkspace();
   HostWorkspace(const HostWorkspace&) = delete;
   HostWorkspace& operator=(const HostWorkspace&) = delete;
@@ -27,6 +28,7 @@ class HostWorkspace {
  private:
   bool open(std::size_t inner_bytes, int byte);
 
+  std::string name_;
   std::byte* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
   std::byte* data_ = nullptr;

@@ -120,16 +120,34 @@ class Run {
 // The same for a plan: which device answers what a planner asks.
 void make_current(const plumbline_device&, const MachineOptions&);
 
-// A copy of index arrays on the device.
+// Memory that kernels may touch in every run, until it is taken back.
+void allow(const void* memory, std::uint64_t bytes);
+void take_back(const void* memory);
+
+// An array of a plan on the device. It lies in memory of plumbline's, which guards it, or, where an
+// older plumbline has none to give, in the run-time's.
 class DeviceArray {
  public:
-  explicit DeviceArray(const std::vector<std::int32_t>&);
+  // Of so many values, which are not set.
+  DeviceArray(const plumbline_tensors&, std::size_t count);
+  // A copy of the values.
+  DeviceArray(const plumbline_tensors&, const std::vector<std::int32_t>&);
+  // The index array that plumbline copied, &plumbline_tensors::device_cu_seqlens_q for example, and
+  // a copy of `values`, which are the same, where it did not.
+  DeviceArray(const plumbline_tensors&, plumbline_tensor plumbline_tensors::*copied,
+              const std::vector<std::int32_t>& values);
   ~DeviceArray();
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
   [[nodiscard]] std::int32_t* data() const { return data_; }
 
  private:
+  enum class Owner { problem, plan, run_time };
+
+  void allocate(const plumbline_tensors&, std::size_t count);
+  void copy(const plumbline_tensors&, const std::vector<std::int32_t>&);
+
+  Owner owner_ = Owner::run_time;
   std::int32_t* data_ = nullptr;
 };
 

@@ -63,18 +63,26 @@ Run::Run(const plumbline_device& device, const MachineOptions& options,
          const plumbline_tensors& tensors) {
   static std::atomic<unsigned> runs{0};
   configure(device, options, runs++);
-  for (const plumbline_tensor* tensor :
-       {&tensors.q, &tensors.k, &tensors.v, &tensors.out, &tensors.lse, &tensors.workspace,
-        &tensors.mask, &tensors.alibi_slopes, &tensors.sinks, &tensors.q_scale, &tensors.k_scale,
-        &tensors.v_scale}) {
-    if (tensor->rank == 0 || tensor->bytes == 0) continue;
-    plumbline_cudart_add_memory(tensor->data, tensor->bytes);
-    allowed_.push_back(tensor->data);
+  using Tensors = plumbline_tensors;
+  for (plumbline_tensor Tensors::*const field :
+       {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::out, &Tensors::lse, &Tensors::workspace,
+        &Tensors::mask, &Tensors::alibi_slopes, &Tensors::sinks, &Tensors::q_scale,
+        &Tensors::k_scale, &Tensors::v_scale, &Tensors::device_cu_seqlens_q,
+        &Tensors::device_cu_seqlens_kv, &Tensors::device_seqlens_q, &Tensors::device_seqlens_kv,
+        &Tensors::device_page_table}) {
+    if (!provider::has_field(tensors, field)) continue;
+    const plumbline_tensor& tensor = tensors.*field;
+    if (tensor.rank == 0 || tensor.bytes == 0) continue;
+    plumbline_cudart_add_memory(tensor.data, tensor.bytes);
+    allowed_.push_back(tensor.data);
   }
 }
 Run::~Run() {
   for (const void* const begin : allowed_) plumbline_cudart_remove_memory(begin);
 }
+
+void allow(const void* memory, std::uint64_t bytes) { plumbline_cudart_add_memory(memory, bytes); }
+void take_back(const void* memory) { plumbline_cudart_remove_memory(memory); }
 
 void throw_if_failed(const std::string& kernel) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)

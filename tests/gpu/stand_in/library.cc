@@ -18,6 +18,8 @@ bool set(Settings& s, std::string_view option) {
     s.wrong = Wrong::illegal_access;
   } else if (option == "stand_in=waits") {
     s.wrong = Wrong::waits;
+  } else if (option == "stand_in=plans_on_stream") {
+    s.wrong = Wrong::plans_on_stream;
   } else if (option == "stand_in=table_1") {
     s.first_table = true;
   } else if (option == "stand_in=no_driver") {
@@ -51,7 +53,36 @@ std::string take_settings(std::string_view options) {
 }
 
 namespace {
+// What prepare left on its stream.
+struct Left {
+  void* stream = nullptr;
+  bool is_done = false;
+};
+Left& left() {
+  static Left of_prepare;
+  return of_prepare;
+}
+
 struct StandIn : attention::Attention {
+  static attention::Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
+                                 const plumbline_tensors& tensors, const plumbline_device& where,
+                                 std::uint64_t& workspace_bytes) {
+    if (settings().wrong == Settings::Wrong::plans_on_stream) {
+      left() = {provider::planning_stream(tensors), false};
+      device().enqueue(left().stream, [] {
+        left().is_done = true;
+        return codes::success;
+      });
+    }
+    return Attention::prepare(kernel, problem, tensors, where, workspace_bytes);
+  }
+  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+    if (settings().wrong == Settings::Wrong::plans_on_stream &&
+        (stream == nullptr || stream != left().stream || !left().is_done))
+      throw provider::Refused(PLUMBLINE_ERROR,
+                              "prepare had another stream, or nobody waited for it");
+    Attention::run(plan, tensors, stream);
+  }
   static std::string set_options(std::string_view text) {
     return Attention::set_options(take_settings(text));
   }

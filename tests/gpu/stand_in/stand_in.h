@@ -17,6 +17,8 @@
 //   stand_in=illegal_access    planted bug: kernels read memory that is not the device's
 //   stand_in=waits             kernels wait for their stream before run returns, which they should
 //                              leave to plumbline
+//   stand_in=plans_on_stream   prepare enqueues work on the stream that it is given, and run fails
+//                              where that is not done or where it gets another stream
 //   stand_in=table_1           its memory table is that of the first release
 //   stand_in=no_driver         as where the CUDA runtime finds no driver
 //   stand_in=busy              as where another process has the GPU for itself: no memory can be
@@ -38,7 +40,8 @@ struct Settings {
     default_stream,
     merge_on_default,
     illegal_access,
-    waits
+    waits,
+    plans_on_stream
   } wrong = Wrong::nothing;
   bool first_table = false, no_driver = false, busy = false;
   std::string model = "Stand-in GPU";

@@ -133,8 +133,10 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   plan.lengths_q = values(tensors.seqlens_q, p.batch);
   if (p.layout == PLUMBLINE_RAGGED_THD) {
-    plan.sums_q = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_q, p.batch + 1));
-    plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_kv, p.batch + 1));
+    plan.sums_q = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q,
+                                                values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_kv,
+                                                 values(tensors.cu_seqlens_kv, p.batch + 1));
     plan.call.cu_seqlens_q = plan.sums_q->data();
     plan.call.cu_seqlens_kv = plan.sums_kv->data();
     return;

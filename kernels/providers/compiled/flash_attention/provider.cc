@@ -106,13 +106,16 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   Call& call = plan.call;
   if (p.layout == PLUMBLINE_RAGGED_THD) {
-    plan.sums_q = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_q, p.batch + 1));
-    plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.cu_seqlens_kv, p.batch + 1));
+    plan.sums_q = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q,
+                                                values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_kv,
+                                                 values(tensors.cu_seqlens_kv, p.batch + 1));
     call.cu_seqlens_q = plan.sums_q->data();
     call.cu_seqlens_kv = plan.sums_kv->data();
   }
   if (!plan.kernel->split) return;
-  plan.sums_kv = std::make_unique<DeviceArray>(values(tensors.seqlens_kv, p.batch));
+  plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_seqlens_kv,
+                                               values(tensors.seqlens_kv, p.batch));
   call.lengths_kv = plan.sums_kv->data();
   if (!provider::is_paged(p.layout)) return;
   call.pages_per_sample = tensors.page_table.extent[1];
@@ -121,7 +124,7 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
   std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
   for (std::int32_t& page : pages) page = std::max(page, 0);  // never read
-  plan.pages = std::make_unique<DeviceArray>(pages);
+  plan.pages = std::make_unique<DeviceArray>(tensors, pages);
   call.page_table = plan.pages->data();
 }
 

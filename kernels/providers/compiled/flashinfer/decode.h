@@ -18,45 +18,45 @@ struct Decode {
   static constexpr bool cuda_graph = false;
 
   template <int group>
-  static void plan_group(const Call& call, Planned& made) {
+  static void plan_group(const Call& call, const plumbline_tensors& tensors, Planned& made) {
     auto* const estimate = ::flashinfer::BatchDecodeWithPagedKVCacheWorkEstimationDispatched<
         group, head_dim, positions, Variant, Params>;
     auto* const sums_kv = const_cast<int*>(call.sums_kv.data());
     std::size_t float_bytes = 0, index_bytes = 0;
     require(::flashinfer::DecodePlanWorkspaceSize<head_dim, positions, Variant, Params>(
                 float_bytes, index_bytes, sums_kv, call.batch, call.heads_q, call.page_size,
-                cuda_graph, nullptr, estimate),
+                cuda_graph, stream_of(tensors), estimate),
             "FlashInfer's planner");
     ::flashinfer::DecodePlanInfo info;
-    plan_into(made, float_bytes, index_bytes,
+    plan_into(tensors, made, float_bytes, index_bytes,
               [&](void* floats, std::size_t floats_size, void* indices, void* host,
                   std::size_t indices_size) {
                 return ::flashinfer::DecodePlan<head_dim, positions, Variant, Params>(
                     floats, floats_size, indices, host, indices_size, info, sums_kv, call.batch,
-                    call.heads_q, call.page_size, cuda_graph, nullptr, estimate);
+                    call.heads_q, call.page_size, cuda_graph, stream_of(tensors), estimate);
               });
     made.info = info.ToVector();
     made.blocks = info.padded_batch_size * call.heads_kv;
     made.split = info.split_kv;
   }
 
-  static void plan(const Call& call, Planned& made) {
+  static void plan(const Call& call, const plumbline_tensors& tensors, Planned& made) {
     // DISPATCH_GQA_GROUP_SIZE of utils.cuh
     switch (call.heads_q / call.heads_kv) {
       case 1:
-        return plan_group<1>(call, made);
+        return plan_group<1>(call, tensors, made);
       case 2:
-        return plan_group<2>(call, made);
+        return plan_group<2>(call, tensors, made);
       case 3:
-        return plan_group<3>(call, made);
+        return plan_group<3>(call, tensors, made);
       case 4:
-        return plan_group<4>(call, made);
+        return plan_group<4>(call, tensors, made);
       case 6:
-        return plan_group<6>(call, made);
+        return plan_group<6>(call, tensors, made);
       case 8:
-        return plan_group<8>(call, made);
+        return plan_group<8>(call, tensors, made);
       case 16:
-        return plan_group<16>(call, made);
+        return plan_group<16>(call, tensors, made);
       default:
         throw provider::Refused(PLUMBLINE_UNSUPPORTED, "no decode kernel for this group");
     }

@@ -64,8 +64,9 @@ struct Planned {
 
 struct Launcher {
   Instance instance;
-  // Throws what FlashInfer throws, and Refused where a call of the run-time failed.
-  void (*plan)(const Call&, Planned&);
+  // Plans with memory and a stream of these tensors. Throws what FlashInfer throws, and Refused
+  // where a call of the run-time failed.
+  void (*plan)(const Call&, const plumbline_tensors&, Planned&);
   // Enqueues on a cudaStream_t. `floats` are the plan's float_bytes.
   void (*run)(const Call&, const Planned&, void* floats, void* stream);
 };

@@ -30,20 +30,26 @@ class HostIndices {
   void* data_ = nullptr;
 };
 
+// On which the planner copies its index arrays.
+inline cudaStream_t stream_of(const plumbline_tensors& tensors) {
+  return static_cast<cudaStream_t>(provider::planning_stream(tensors));
+}
+
 // Plans into memory of the sizes that the planner asked for. `plan(floats, float_bytes, indices,
 // host, index_bytes)` is FlashInfer's. The floats are not there yet: only offsets of them are kept.
 template <class PlanFunction>
-void plan_into(Planned& plan, std::size_t float_bytes, std::size_t index_bytes,
-               PlanFunction plan_function) {
+void plan_into(const plumbline_tensors& tensors, Planned& plan, std::size_t float_bytes,
+               std::size_t index_bytes, PlanFunction plan_function) {
   plan.float_bytes = float_bytes;
-  plan.indices = std::make_unique<compiled::DeviceArray>(
-      std::vector<std::int32_t>(index_bytes / sizeof(std::int32_t) + 1));
+  constexpr std::size_t word = sizeof(std::int32_t);
+  plan.indices = std::make_unique<compiled::DeviceArray>(tensors, (index_bytes + word - 1) / word);
   const HostIndices host(index_bytes + 1);
   constexpr std::uintptr_t some_aligned_address = 4096;
   require(plan_function(reinterpret_cast<void*>(some_aligned_address), float_bytes,
                         plan.indices->data(), host.data(), index_bytes),
           "FlashInfer's planner");
-  require(cudaStreamSynchronize(nullptr), "FlashInfer's planner");
+  // before the page-locked memory goes
+  require(cudaStreamSynchronize(stream_of(tensors)), "FlashInfer's planner");
 }
 
 // Where an index array or partial results lie.

@@ -21,7 +21,7 @@ struct Prefill {
   static constexpr auto mask =
       causal ? ::flashinfer::MaskMode::kCausal : ::flashinfer::MaskMode::kNone;
 
-  static void plan(const Call& call, Planned& made) {
+  static void plan(const Call& call, const plumbline_tensors& tensors, Planned& made) {
     std::size_t float_bytes = 0, index_bytes = 0;
     auto* const sums_q = const_cast<int*>(call.sums_q.data());
     auto* const sums_kv = const_cast<int*>(call.sums_kv.data());
@@ -31,17 +31,18 @@ struct Prefill {
     require(::flashinfer::PrefillPlanWorkspaceSize(
                 float_bytes, index_bytes, sums_q, sums_kv, call.total_q, call.batch, call.heads_q,
                 call.heads_kv, head_dim, head_dim, call.page_size, cuda_graph, sizeof(Element),
-                window_left, fixed_split, call.unsplit, colocated_blocks, uniform_q_len, nullptr),
+                window_left, fixed_split, call.unsplit, colocated_blocks, uniform_q_len,
+                stream_of(tensors)),
             "FlashInfer's planner");
     ::flashinfer::PrefillPlanInfo info;
-    plan_into(made, float_bytes, index_bytes,
+    plan_into(tensors, made, float_bytes, index_bytes,
               [&](void* floats, std::size_t floats_size, void* indices, void* host,
                   std::size_t indices_size) {
                 return ::flashinfer::PrefillPlan(
                     floats, floats_size, indices, host, indices_size, info, sums_q, sums_kv,
                     call.total_q, call.batch, call.heads_q, call.heads_kv, head_dim, head_dim,
                     call.page_size, cuda_graph, sizeof(Element), window_left, fixed_split,
-                    call.unsplit, colocated_blocks, uniform_q_len, nullptr);
+                    call.unsplit, colocated_blocks, uniform_q_len, stream_of(tensors));
               });
     made.info = info.ToVector();
     made.tile_q = static_cast<int>(info.cta_tile_q);

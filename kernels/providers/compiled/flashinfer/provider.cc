@@ -140,8 +140,9 @@ void set_pages(Call& call, const plumbline_problem& p, const plumbline_tensors& 
   }
   call.page_size = page_size;
   call.sums_kv = sums(counts);
-  call.pages = std::make_unique<DeviceArray>(pages);
-  call.last_page = std::make_unique<DeviceArray>(last_page);
+  call.pages = std::make_unique<DeviceArray>(tensors, pages);
+  call.last_page = std::make_unique<DeviceArray>(tensors, last_page);
+  call.device_sums_kv = std::make_unique<DeviceArray>(tensors, call.sums_kv);
 }
 
 Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const Options& options) {
@@ -158,9 +159,11 @@ Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const
     set_pages(call, p, tensors);
   } else {
     call.sums_kv = values(tensors.cu_seqlens_kv, p.batch + 1);
+    call.device_sums_kv = std::make_unique<DeviceArray>(
+        tensors, &plumbline_tensors::device_cu_seqlens_kv, call.sums_kv);
   }
-  call.device_sums_q = std::make_unique<DeviceArray>(call.sums_q);
-  call.device_sums_kv = std::make_unique<DeviceArray>(call.sums_kv);
+  call.device_sums_q =
+      std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q, call.sums_q);
   return call;
 }
 
@@ -229,7 +232,7 @@ struct FlashInfer : compiled::Library<Options> {
     plan.launcher = find_launcher(instance_of(kernel, problem));
     compiled::make_current(device, plan.options);
     plan.call = call_of(problem, tensors, plan.options);
-    plan.launcher->plan(plan.call, plan.made);
+    plan.launcher->plan(plan.call, tensors, plan.made);
     workspace_bytes = plan.made.float_bytes;
     return plan;
   }

@@ -1,0 +1,87 @@
+// What a planner is given besides the problem is there, and what it does wrong with it is found.
+#include <gmock/gmock.h>
+
+#include "tests/provider/provider_fixture.h"
+
+namespace plumbline {
+namespace {
+
+class Planner : public testing::TestWithParam<const char*> {
+ protected:
+  Planner() {
+    auto worker = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_PLANNER_PROVIDER});
+    EXPECT_TRUE(worker) << to_string(worker.error());
+    worker_ = std::move(*worker);
+  }
+  RunReply run(const std::string& kernel, Problem problem = mean_problem()) {
+    PlacedCase c(*worker_, problem);
+    c.request.device = GetParam();
+    c.request.timed_repetitions = 1;
+    RunReply reply = c.run("planner/" + kernel);
+    if (reply.status == Status::ok) {
+      EXPECT_LE(c.error(), 1e-5);
+    }
+    return reply;
+  }
+
+ private:
+  std::unique_ptr<Worker> worker_;
+};
+bool on_host() { return std::string(Planner::GetParam()) == "cpu"; }
+
+TEST_P(Planner, HasCopiesOfTheIndexArrays) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::ragged, Layout::paged_nhd}) {
+    Problem p = mean_problem();
+    p.layout = layout;
+    p.page_size = 2;
+    p.lengths = Lengths::random;
+    const RunReply reply = run("reads_index_copies", p);
+    EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+    EXPECT_EQ(reply.workspace_fault, "");
+  }
+}
+
+TEST_P(Planner, MayNotWriteToThem) {
+  const RunReply reply = run("writes_to_an_index_copy");
+  if (on_host()) {
+    EXPECT_EQ(reply.reason, "SIGSEGV in run: write to read-only input seqlens_kv, byte 1");
+  } else {
+    EXPECT_EQ(reply.workspace_fault,
+              "input device_seqlens_kv was written to in device memory, first at byte 1");
+  }
+}
+
+TEST_P(Planner, HasMemoryThatIsPoisonedAndStays) {
+  for (const char* kernel : {"keeps_memory", "asks_for_nothing"}) {
+    const RunReply reply = run(kernel);
+    EXPECT_EQ(reply.status, Status::ok) << kernel << ": " << reply.reason;
+    EXPECT_EQ(reply.workspace_fault, "");
+    EXPECT_EQ(reply.workspace_bytes, 0U) << "it is no workspace";
+    EXPECT_TRUE(!on_host() || reply.peak_memory_bytes < 0 ||
+                reply.peak_memory_bytes >= (std::string(kernel) == "keeps_memory" ? 1024 : 0));
+  }
+}
+
+TEST_P(Planner, WritesBehindItsMemoryAreFoundAndNamed) {
+  const RunReply near = run("writes_behind_memory");
+  EXPECT_EQ(near.status, Status::ok) << near.reason;
+  EXPECT_EQ(near.workspace_fault,
+            "1 bytes behind plan memory 2 were written to, the nearest 8 away");
+  EXPECT_EQ(run("keeps_memory").workspace_fault, "") << "the next plan has memory of its own";
+  if (!on_host()) return;
+  EXPECT_EQ(run("writes_far_behind_memory").reason,
+            "SIGSEGV in run: write 4096 bytes behind plan memory 2");
+}
+
+TEST_P(Planner, AsksForMoreThanThereIs) {
+  const RunReply reply = run("asks_for_too_much");
+  EXPECT_EQ(reply.status, Status::out_of_memory);
+  EXPECT_EQ(reply.reason, "no 18446744073709551615 bytes of plan memory for the whole world");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Planner, testing::Values("cpu", "cuda:0"), [](const auto& tested) {
+  return std::string(tested.param) == "cpu" ? "cpu" : "cuda";
+});
+
+}  // namespace
+}  // namespace plumbline
