@@ -159,9 +159,7 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
   }
 }
 
-}  // namespace
-
-ThreadContext* arrive(Call call, unsigned mask, Where where) {
+[[gnu::always_inline]] inline ThreadContext* arrived(Call call, unsigned mask, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
   Warp& warp = Block::warp_of(lane);
@@ -185,6 +183,19 @@ ThreadContext* arrive(Call call, unsigned mask, Where where) {
   work(block, call, mask, warp);
   block.wake(lane.warp, mask);
   return block.random_order() ? block.next_with(lane) : nullptr;
+}
+
+}  // namespace
+
+ThreadContext* arrive(Call call, unsigned mask, Where where) { return arrived(call, mask, where); }
+
+void* switched_to(ThreadContext& next) {
+  go_on_with(&next);
+  return nullptr;
+}
+
+void* arrive_to_stack(Call call, unsigned mask, Where where) {
+  return stack_to_resume(arrived(call, mask, where));
 }
 
 ThreadContext* arrive_at_syncwarp(unsigned mask, Where where) {

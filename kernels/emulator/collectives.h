@@ -42,18 +42,20 @@ void check_row(Call call, const void* row, Where where);
   self.fiber.switch_to(next->fiber, self.block->switching);
 }
 
+// Suspends the running thread for `next` where a fiber is more than its stack pointer. Answers
+// nullptr. Apart: what contains a switch saves all registers.
+void* switched_to(ThreadContext& next);
+
 // The same for code that contains switch_stacks() and knows no fiber: that code is to resume what
 // this answers, and `next` counts as running. nullptr: it goes on, or has been resumed here where
 // fibers are switched in another way.
 [[gnu::always_inline]] inline void* stack_to_resume(ThreadContext* next) {
   if (next == nullptr) return nullptr;
-  if (!Fiber::is_stack_pointer(current->block->switching)) {
-    go_on_with(next);
-    return nullptr;
-  }
+  if (!Fiber::is_stack_pointer(next->block->switching)) return switched_to(*next);
   current = next;
   return *next->fiber.stack_pointer();
 }
+void* arrive_to_stack(Call call, unsigned mask, Where where);
 
 // Returns when all lanes of the mask have brought their parts and the results are there.
 [[gnu::always_inline]] inline void together(Call call, unsigned mask, Where where) {

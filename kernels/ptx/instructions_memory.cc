@@ -49,10 +49,10 @@ std::string Translator::address(std::string_view operand, std::string_view space
   if (space == "param") return raw;
   if (space == "local") return fmt::format("in_local<{}>(t, {}, local, local_bytes)", bytes, raw);
   if (space == "global" || space == "const")
-    return fmt::format("global<{}>(t, sites[{}], {})", bytes, sites_++, raw);
+    return fmt::format("global<{}>(t, t.sites[{}], {})", bytes, made_.sites++, raw);
   if (!space.empty()) refuse(fmt::format("space {}", space));
-  return fmt::format("generic<{}>(t, sites[{}], {}, local, local_bytes, last, Access::{})", bytes,
-                     sites_++, raw, access);
+  return fmt::format("generic<{}>(t, t.sites[{}], {}, local, local_bytes, last, Access::{})", bytes,
+                     made_.sites++, raw, access);
 }
 
 // ld.global.nc.L1::no_allocate.v4.f32 {…}, [address]; st.shared.v2.b32 [address], {…}
@@ -156,9 +156,9 @@ std::string Translator::async_copy(const Parts& parts, const Parts& a) {
   }
   return fmt::format(
       "{{ const u32 bytes_ = {}, source_ = {}; u64 from_ = {}; "
-      "if (source_ != 0) from_ = global<{}>(t, sites[{}], from_); "
+      "if (source_ != 0) from_ = global<{}>(t, t.sites[{}], from_); "
       "t.machine->cp_async(shared<{}>(t, {}), from_, bytes_, source_, Where::current()); }}",
-      a.at(2), source, raw_address(a.at(1)), a.at(2), sites_++, a.at(2), raw_address(a.at(0)));
+      a.at(2), source, raw_address(a.at(1)), a.at(2), made_.sites++, a.at(2), raw_address(a.at(0)));
 }
 
 std::string Translator::address_space(const Parts& parts, const Parts& a) {

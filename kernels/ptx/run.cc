@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <functional>
@@ -24,7 +25,23 @@ struct Running {
   const Launch* launch;
   std::uint32_t shared_bytes;
   std::vector<Range> allocations;  // when the launch began, in ascending order
+  std::uint64_t number;            // of the launch, within the process
 };
+
+// The allocations that each access met last, of the launch `number`. Blocks that an OS thread runs
+// share them: a kernel has hundreds of such accesses, and a thread meets most of them once.
+struct Sites {
+  std::uint64_t number = 0;
+  std::vector<Range> met;
+};
+Range* sites_of(const Running& running) {
+  static thread_local Sites sites;
+  if (sites.number != running.number) {
+    sites.number = running.number;
+    sites.met.assign(static_cast<std::size_t>(running.kernel->facts.sites), {});
+  }
+  return sites.met.data();
+}
 
 template <class Each>
 void each_lane(unsigned mask, const Each& each) {
@@ -86,10 +103,7 @@ using U = std::uint32_t;
 using S = std::int32_t;
 
 constexpr Machine machine{
-    .arrive =
-        [](Call call, unsigned mask, Where where) {
-          return emulator::stack_to_resume(emulator::arrive(call, mask, where));
-        },
+    .arrive = emulator::arrive_to_stack,
     .sync_threads =
         [](Where where) {
           return emulator::stack_to_resume(emulator::arrive_at_syncthreads(where));
@@ -159,6 +173,7 @@ void run_thread(const void* call) {
       .lockstep = running.launch->options.lanes == emulator::Lanes::lockstep,
       .checked = running.launch->allocations != nullptr,
       .module = reinterpret_cast<std::uint64_t>(running.launch->module_memory),
+      .sites = sites_of(running),
       .launch = &running,
   };
   running.kernel->entry(thread, running.launch->parameters);
@@ -215,11 +230,13 @@ emulator::LaunchOptions compiled_options(emulator::Arch arch) {
 }
 
 std::string launch(const Kernel& kernel, const Launch& launch) {
+  static std::atomic<std::uint64_t> launches = 0;
   assert(launch.options.fault == nullptr);
   const std::size_t bytes = dynamic_shared_offset(kernel.facts) + launch.dynamic_shared_bytes;
   const Running running{
       &kernel, &launch, static_cast<std::uint32_t>(bytes),
-      launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges()};
+      launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges(),
+      ++launches};
   std::string text = emulator::launch(launch.options, launch.grid, launch.block, bytes,
                                       emulator::KernelCall{run_thread, &running});
   return with_source_lines(std::move(text), kernel);

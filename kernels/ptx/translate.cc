@@ -470,7 +470,6 @@ Translation Translator::run() {
       fmt::format("  [[maybe_unused]] constexpr std::size_t local_bytes = {};\n", local_bytes_);
   source += fmt::format("  alignas(128) [[maybe_unused]] std::byte local[{}];\n",
                         std::max<std::size_t>(local_bytes_, 1));
-  source += fmt::format("  [[maybe_unused]] Range sites[{}];\n", std::max(sites_, 1));
   for (const auto& [name, bytes] : declared_) {
     source += bytes == 0 ? fmt::format("  bool {} = false;\n", name)
                          : fmt::format("  u{} {} = 0;\n", 8 * bytes, name);

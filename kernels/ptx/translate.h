@@ -51,6 +51,7 @@ struct Translation {
   // .maxntid or .reqntid, all dimensions multiplied, and .minnctapersm; 0: not said
   unsigned max_threads = 0, min_blocks = 0;
   int instructions = 0;
+  int sites = 0;       // instructions that touch global memory
   int contracted = 0;  // sums that became an fma with a product
   std::vector<Refusal> refused;
   // The .loc of each line that has one: file (of Module::files) and line of the source.

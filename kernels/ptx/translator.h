@@ -101,7 +101,6 @@ class Translator {
   std::map<std::string, int> declared_;  // registers by their C++ name, bytes
   std::vector<std::string> body_;
   std::size_t local_bytes_ = 0;
-  int sites_ = 0;  // instructions that touch global memory
   int scope_count_ = 0;
   std::pair<int, int> location_{0, 0};
 };

@@ -77,6 +77,7 @@ struct Thread {
   bool lockstep;                 // see Machine::converge
   bool checked;                  // accesses to global memory are held against allocations
   std::uint64_t module;          // address of the module's variables (.global, .const)
+  Range* sites;                  // what each access to global memory met last, one for each
   const void* launch;            // the machine's own
 };
 
