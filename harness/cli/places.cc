@@ -19,13 +19,15 @@ namespace fs = std::filesystem;
 fs::path prefix() { return fs::canonical("/proc/self/exe").parent_path().parent_path(); }
 
 // The folder of `file` among those of an installation and of a build tree.
-Result<std::string> folder_with(const char* file, const std::vector<const char*>& folders) {
+Result<std::string> folder_with(
+    const char* file, const std::vector<const char*>& folders,
+    const char* remedy =
+        "install it: cmake --install BUILD --prefix DIR --component provider_abi") {
   for (const char* folder : folders) {
     std::error_code ignored;
     if (fs::exists(prefix() / folder / file, ignored)) return (prefix() / folder).string();
   }
-  return fail(fmt::format("{} is not in {}", file, (prefix() / folders.front()).string()),
-              "install it: cmake --install BUILD --prefix DIR --component provider_abi");
+  return fail(fmt::format("{} is not in {}", file, (prefix() / folders.front()).string()), remedy);
 }
 
 }  // namespace
@@ -52,6 +54,22 @@ void add_folder_flags(Command program) {
   program.add_text_flag(
       "--include-dir", [] { return folder_with("plumbline_provider.h", {"include/plumbline"}); },
       "Print the folder of plumbline_provider.h");
+  program.add_text_flag(
+      "--cudart-dir",
+      []() -> Result<std::string> {
+        std::string folders;
+        for (const char* version : {"12", "13"}) {
+          const std::string file = fmt::format("libcudart.so.{}", version),
+                            folder = fmt::format("lib/plumbline/emulated/{}", version);
+          const auto found =
+              folder_with(file.c_str(), {folder.c_str()}, "install all of plumbline");
+          if (!found) return tl::unexpected(found.error());
+          folders += (folders.empty() ? "" : ":") + *found;
+        }
+        return folders;
+      },
+      "Print the folders of libcudart.so.12 and .13 whose device is the emulator: "
+      "LD_LIBRARY_PATH=\"$(plumbline --cudart-dir)\" PLUMBLINE_CUDART_ARCH=sm_90 ./program");
 }
 
 std::string version_line() {

@@ -20,7 +20,7 @@ std::filesystem::path library_directory();
 // <exe>/../share/plumbline/templates, installed and in a build tree: what `plumbline init` writes.
 std::filesystem::path template_directory();
 
-// --cmake-dir and --include-dir.
+// --cmake-dir, --include-dir and --cudart-dir.
 void add_folder_flags(Command program);
 
 // "plumbline 0.1.0 (judge 4, reference 5, schema 13)", with the commit it was built from where that

@@ -1,21 +1,10 @@
 // A GPU as a machine. Every CUDA error is returned in words.
+#include "kernels/attention/device_cuda.h"
 #include "kernels/attention/machine.h"
 #include "kernels/attention/memory_cuda.h"
 
 namespace plumbline::attention {
 namespace {
-
-// "launch: cudaErrorInvalidValue (1): invalid argument".
-std::string in_words(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return "";
-  return std::string(what) + ": " + cudaGetErrorName(error) + " (" + std::to_string(error) +
-         "): " + cudaGetErrorString(error);
-}
-
-int attribute(const plumbline_device& device, cudaDeviceAttr which) {
-  int value = 0;
-  return cudaDeviceGetAttribute(&value, which, device.ordinal) == cudaSuccess ? value : 0;
-}
 
 class DeviceIndices : public Indices {
  public:
@@ -42,28 +31,14 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
-  const auto refuse = [](const std::string& why) {
-    throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
-  };
-  if (std::string why = provider::refuse_other_devices(device, PLUMBLINE_CUDA, "the cuda kernels");
-      !why.empty())
+  if (std::string why = refuse_other_than_gpus(device, "the cuda kernels"); !why.empty())
     return why;
-  int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
-    refuse(in_words(error, "no usable CUDA device"));
-  if (device.ordinal < 0 || device.ordinal >= count) {
-    refuse("there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
-           std::to_string(count));
-  }
-  if (const cudaError_t error = cudaSetDevice(device.ordinal); error != cudaSuccess)
-    refuse(in_words(error, "cudaSetDevice"));
+  if (std::string why = in_words(cudaSetDevice(device.ordinal), "cudaSetDevice"); !why.empty())
+    throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
   return "";
 }
 
-int arch_number(const plumbline_device& device) {
-  return 10 * attribute(device, cudaDevAttrComputeCapabilityMajor) +
-         attribute(device, cudaDevAttrComputeCapabilityMinor);
-}
+int arch_number(const plumbline_device& device) { return compute_capability(device); }
 std::string arch_of(const plumbline_device& device) {
   return "sm_" + std::to_string(arch_number(device));
 }

@@ -94,6 +94,7 @@ void Block::start_threads() {
     const unsigned count = std::min(warp_size, thread_count_ - w * warp_size);
     warp.lanes = full_mask >> (warp_size - count);
     warp.finished = warp.gatherings = warp.ready = warp.converging = 0;
+    warp.products = nullptr;
     wake(w, warp.lanes);
   }
   for (unsigned thread = 0; thread < thread_count_; ++thread) {

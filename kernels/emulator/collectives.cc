@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/emulator/block.h"
+#include "kernels/emulator/denormals.h"
 #include "kernels/emulator/tensor_core.h"
 
 namespace plumbline::emulator {
@@ -115,7 +116,21 @@ void multiply(const Block& block, Call call, Exchange& exchange) {
   if (fault != nullptr && fault->computes(Block::self().notes, block.arch(), instruction(call),
                                           exchange.a, exchange.b, exchange.c, exchange.d))
     return;
-  mma_sync(block.arch(), instruction(call), exchange.a, exchange.b, exchange.c, exchange.d);
+  const Denormals kept(false);
+  const MmaInstruction how = instruction(call);
+  if (exchange.products == nullptr)
+    return mma_sync(block.arch(), how, exchange.a, exchange.b, exchange.c, exchange.d);
+  const MmaRegisters words = registers(how);
+  const auto matrix = [](std::uint32_t* first, int words_of_lane, unsigned i) {
+    return first + warp_size * static_cast<unsigned>(words_of_lane) * i;
+  };
+  for (unsigned i = 0; i < exchange.product_count; ++i) {
+    const Product& product = exchange.products[i];
+    std::uint32_t* const c = matrix(exchange.c, words.c, i);
+    mma_sync(block.arch(), how, matrix(exchange.a, words.a, product.a),
+             matrix(exchange.b, words.b, product.b), c, c);
+  }
+  exchange.products = nullptr;
 }
 
 void vote(unsigned mask, Exchange& exchange) {
@@ -221,10 +236,6 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
                   fmt::format("reads lane {}, which the mask {:#010x} leaves out", from, mask));
   }
   return exchanged::shuffle(call, mask, value, from, where);
-}
-
-unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
-  return exchanged::ballot(call, mask, predicate, where);
 }
 
 std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined,

@@ -58,6 +58,14 @@ enum class Call : std::uint8_t {
 // those is read.
 using Combine = std::uint64_t (*)(const std::uint64_t* values, unsigned mask, unsigned lane);
 
+// One of several products that the lanes bring at once, a compiled kernel's mma.sync of one kind
+// that follow each other and do not need each other's results: which of the matrices a and of the
+// matrices b it multiplies. The i-th adds to the i-th c, and its result lies there.
+struct Product {
+  std::uint8_t a, b;
+};
+inline constexpr unsigned max_products = 8;
+
 // What the lanes of a warp bring to a collective (in, from; a, b, c) and take from it (out; d), by
 // lane. Results are written when all have arrived, hence have taken those before, and only for
 // lanes that take part.
@@ -67,8 +75,12 @@ struct Exchange {
   std::uint64_t in[warp_size], out[warp_size];
   std::uint8_t from[warp_size];  // the lane whose value a shuffle gives this one
   Combine combined;              // of match and redux
-  alignas(64) std::uint32_t a[warp_size * 4], c[warp_size * 4], d[warp_size * 4];
-  alignas(64) std::uint32_t b[warp_size * 2];
+  const Product* products;       // nullptr: one, of the first matrices, into d
+  unsigned product_count;
+  // Of mma.sync, up to max_products matrices, the lanes' words of each beside each other.
+  alignas(64) std::uint32_t a[max_products * warp_size * 4], c[max_products * warp_size * 4];
+  alignas(64) std::uint32_t b[max_products * warp_size * 2];
+  alignas(64) std::uint32_t d[warp_size * 4];
 };
 
 }  // namespace plumbline::emulator

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/emulator/block.h"
+#include "kernels/emulator/denormals.h"
 
 namespace plumbline::emulator {
 namespace {
@@ -92,6 +93,7 @@ class Findings {
 
 void run_blocks(const Grid& grid, std::uint64_t begin, std::uint64_t end, Findings& findings) {
   try {
+    const Denormals denormals(grid.options.flushes_denormals);
     std::unique_ptr<Block> block = pool().take();
     for (std::uint64_t number = begin; number < end && findings.needed(number); ++number) {
       if (std::string failure = block->run(grid, number); !failure.empty())

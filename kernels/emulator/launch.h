@@ -62,6 +62,9 @@ struct LaunchOptions {
   std::size_t stack_bytes = 0;
   Lanes lanes = Lanes::independent;
   BarrierMatch barriers = BarrierMatch::place;
+  // The processor takes denormal operands and results of the kernel's own floating-point
+  // instructions for zeros of their sign. What the emulator computes for it is not changed.
+  bool flushes_denormals = false;
   Switching switching = Switching::assembly;
 };
 

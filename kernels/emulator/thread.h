@@ -63,8 +63,6 @@ void named_barrier(Call call, int id, int threads, Where where);
 // them.
 std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
                       Where where);
-// The lanes of `mask` whose predicate holds.
-unsigned ballot(Call call, unsigned mask, bool predicate, Where where);
 // What `combined` answers for this lane: redux and match.
 std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined, Where where);
 

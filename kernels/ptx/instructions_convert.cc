@@ -72,7 +72,7 @@ std::string Translator::compare(const Parts& parts, const Parts& a) {
   const auto operand = [&](const std::string& text) {
     if (half) return fmt::format("{}({})", type == "f16" ? "half" : "brain", value(text, type));
     if (type == "f32" && has(parts, "ftz"))
-      return fmt::format("flush<true>({})", value(text, type));
+      return fmt::format("computed<true>({})", value(text, type));
     return value(text, type);
   };
   const std::string x = operand(a.at(1)), y = operand(a.at(2));

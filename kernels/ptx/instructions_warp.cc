@@ -2,6 +2,10 @@
 // 9.7.14 of the PTX ISA.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "kernels/emulator/exchange.h"
 #include "kernels/ptx/translator.h"
 
 namespace plumbline::ptx {
@@ -109,7 +113,7 @@ std::string Translator::matrix(const Parts& parts, const Parts& a) {
 }
 
 // mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c
-std::string Translator::multiply(const Parts& parts, const Parts& a) {
+Translator::Multiplication Translator::multiplication(const Parts& parts, const Parts& a) {
   if (parts.size() != 10 && parts.size() != 9) refuse("variant");
   if (parts[1] != "sync" || !has(parts, "row") || !has(parts, "col")) refuse("variant");
   const std::size_t types = parts.size() - 4;
@@ -118,43 +122,107 @@ std::string Translator::multiply(const Parts& parts, const Parts& a) {
   if (left != right || d != c) refuse("mixed formats");
   struct Known {
     std::string_view shape, format, accumulator, call;
-    std::size_t a, b, d;  // registers
+    std::size_t a;  // registers; half as many of B
   };
-  static constexpr Known known[] = {{"m16n8k16", "f16", "f32", "f16", 4, 2, 4},
-                                    {"m16n8k16", "f16", "f16", "f16_f16", 4, 2, 2},
-                                    {"m16n8k16", "bf16", "f32", "bf16", 4, 2, 4},
-                                    {"m16n8k8", "tf32", "f32", "tf32", 4, 2, 4},
-                                    {"m16n8k32", "e4m3", "f32", "e4m3", 4, 2, 4},
-                                    {"m16n8k32", "e5m2", "f32", "e5m2", 4, 2, 4},
-                                    {"m16n8k8", "f16", "f32", "f16_k8", 2, 1, 4},
-                                    {"m16n8k8", "f16", "f16", "f16_f16_k8", 2, 1, 2},
-                                    {"m16n8k8", "bf16", "f32", "bf16_k8", 2, 1, 4},
-                                    {"m16n8k4", "tf32", "f32", "tf32_k4", 2, 1, 4},
-                                    {"m16n8k16", "e4m3", "f32", "e4m3_k16", 2, 1, 4},
-                                    {"m16n8k16", "e5m2", "f32", "e5m2_k16", 2, 1, 4}};
-  for (const Known& one : known) {
-    if (!has(parts, one.shape) || left != one.format || d != one.accumulator) continue;
-    const auto words = [&](const std::string& operand, std::string_view type, std::size_t count) {
-      const Parts registers = elements(operand);
-      if (registers.size() != count) refuse("registers");
-      std::string all;
-      for (const std::string& name : registers)
-        all +=
-            (type == "f32" ? fmt::format("B({})", value(name, "f32")) : value(name, "u32")) + ", ";
-      return all;
-    };
-    const Parts to = elements(a.at(0));
-    if (to.size() != one.d) refuse("registers");
-    std::string code = fmt::format(
-        "{{ u32 d_[] = {{{}}}; const u32 a_[] = {{{}}}, b_[] = {{{}}}; mma(t, Call::mma_{}, a_, "
-        "b_, d_); ",
-        words(a.at(3), d, one.d), words(a.at(1), "b32", one.a), words(a.at(2), "b32", one.b),
-        one.call);
-    for (std::size_t i = 0; i < to.size(); ++i)
-      code += assign(to[i], fmt::format("d_[{}]", i)) + " ";
-    return code + "}";
+  static constexpr Known known[] = {
+      {"m16n8k16", "f16", "f32", "f16", 4},       {"m16n8k16", "f16", "f16", "f16_f16", 4},
+      {"m16n8k16", "bf16", "f32", "bf16", 4},     {"m16n8k8", "tf32", "f32", "tf32", 4},
+      {"m16n8k32", "e4m3", "f32", "e4m3", 4},     {"m16n8k32", "e5m2", "f32", "e5m2", 4},
+      {"m16n8k8", "f16", "f32", "f16_k8", 2},     {"m16n8k8", "f16", "f16", "f16_f16_k8", 2},
+      {"m16n8k8", "bf16", "f32", "bf16_k8", 2},   {"m16n8k4", "tf32", "f32", "tf32_k4", 2},
+      {"m16n8k16", "e4m3", "f32", "e4m3_k16", 2}, {"m16n8k16", "e5m2", "f32", "e5m2_k16", 2}};
+  const auto* const one = std::find_if(std::begin(known), std::end(known), [&](const Known& k) {
+    return has(parts, k.shape) && left == k.format && d == k.accumulator;
+  });
+  if (one == std::end(known)) refuse(fmt::format("mma of {} with {}", left, d));
+  Multiplication made{fmt::format("Call::mma_{}", one->call), {}, {}, {}, {}, {}};
+  const auto registers = [&](const std::string& operand, std::size_t count) {
+    Parts all = elements(operand);
+    if (all.size() != count) refuse("registers");
+    return all;
+  };
+  const auto words = [&](const std::string& operand, std::size_t count) {
+    Parts all;
+    for (const std::string& name : registers(operand, count)) {
+      all.push_back(value(name, "u32"));
+      if (const auto read = find_register(name)) made.reads.push_back(read->name);
+    }
+    return all;
+  };
+  const std::size_t accumulators = d == "f32" ? 4 : 2;
+  made.a = words(a.at(1), one->a);
+  made.b = words(a.at(2), one->a / 2);
+  made.c = words(a.at(3), accumulators);
+  for (const std::string& name : registers(a.at(0), accumulators)) {
+    const auto found = find_register(name);
+    if (!found || found->bytes != 4) refuse(fmt::format("destination {}", name));
+    made.d.push_back(found->name);
   }
-  refuse(fmt::format("mma of {} with {}", left, d));
+  return made;
+}
+
+bool Translator::joins(const Multiplication& next) const {
+  if (products_.empty()) return true;
+  if (products_.size() == emulator::max_products || next.call != products_.front().call)
+    return false;
+  return std::none_of(products_.begin(), products_.end(), [&](const Multiplication& before) {
+    return std::any_of(before.d.begin(), before.d.end(), [&](const std::string& name) {
+      return std::find(next.reads.begin(), next.reads.end(), name) != next.reads.end();
+    });
+  });
+}
+
+// What brings the lane's words of all products, and takes their results.
+std::string Translator::multiply(const std::vector<Multiplication>& products) {
+  const Multiplication& first = products.front();
+  std::string code = fmt::format(
+      "{{ u32 *const a_ = t.exchange->a + {} * t.lane, *const b_ = t.exchange->b + {} * t.lane, "
+      "*const c_ = t.exchange->c + {} * t.lane; ",
+      first.a.size(), first.b.size(), first.c.size());
+  const auto bring = [&](std::string_view to, const Parts& words, std::size_t matrix) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+      code += fmt::format("{}[{}] = {}; ", to, emulator::warp_size * words.size() * matrix + i,
+                          words[i]);
+  };
+  // Matrices that several products have in common are brought once.
+  const auto brought = [&](std::string_view to, std::vector<Parts>& matrices, const Parts& words) {
+    const auto found = std::find(matrices.begin(), matrices.end(), words);
+    const auto at = static_cast<std::size_t>(found - matrices.begin());
+    if (found == matrices.end()) {
+      bring(to, words, at);
+      matrices.push_back(words);
+    }
+    return at;
+  };
+  std::vector<Parts> all_a, all_b;
+  std::string table;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const std::size_t a = brought("a_", all_a, products[i].a);
+    const std::size_t b = brought("b_", all_b, products[i].b);
+    bring("c_", products[i].c, i);
+    table += fmt::format("{{{}, {}}}, ", a, b);
+  }
+  code += fmt::format("static constexpr Product products_[] = {{{}}}; multiply(t, {}, products_); ",
+                      table, first.call);
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Parts& to = products[i].d;
+    for (std::size_t j = 0; j < to.size(); ++j)
+      code += fmt::format("{} = c_[{}]; ", to[j], emulator::warp_size * to.size() * i + j);
+  }
+  return code + "}";
+}
+
+void Translator::multiply_with_others(const Statement& s) {
+  Multiplication next = multiplication(s.parts, s.operands);
+  if (!joins(next)) finish_products();
+  if (products_.empty()) products_line_ = s.line;
+  products_.push_back(std::move(next));
+}
+
+void Translator::finish_products() {
+  if (products_.empty()) return;
+  body_.push_back(fmt::format("#line {}\n  {}", products_line_, multiply(products_)));
+  products_.clear();
 }
 
 }  // namespace plumbline::ptx

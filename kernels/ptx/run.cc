@@ -55,16 +55,12 @@ std::uint64_t same_value(const std::uint64_t* values, unsigned mask, unsigned la
 }
 
 template <class T, class Operation>
-std::uint64_t reduced(const std::uint64_t* values, unsigned mask, Operation operation) {
+std::uint64_t combined(const std::uint64_t* values, unsigned mask, unsigned) {
+  constexpr Operation operation;
   auto result = static_cast<T>(values[std::countr_zero(mask)]);
   each_lane(mask & (mask - 1),
             [&](unsigned i) { result = operation(result, static_cast<T>(values[i])); });
   return static_cast<std::uint32_t>(result);
-}
-
-template <class T, class Operation>
-std::uint64_t combined(const std::uint64_t* values, unsigned mask, unsigned) {
-  return reduced<T>(values, mask, Operation());
 }
 struct Smaller {
   template <class T>
@@ -237,7 +233,9 @@ std::string launch(const Kernel& kernel, const Launch& launch) {
       &kernel, &launch, static_cast<std::uint32_t>(bytes),
       launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges(),
       ++launches};
-  std::string text = emulator::launch(launch.options, launch.grid, launch.block, bytes,
+  emulator::LaunchOptions options = launch.options;
+  options.flushes_denormals = kernel.facts.host_flushes;
+  std::string text = emulator::launch(options, launch.grid, launch.block, bytes,
                                       emulator::KernelCall{run_thread, &running});
   return with_source_lines(std::move(text), kernel);
 }

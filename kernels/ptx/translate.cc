@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/ptx/flush.h"
 #include "kernels/ptx/translator.h"
 
 namespace plumbline::ptx {
@@ -196,6 +197,7 @@ void Translator::statement(const Statement& s, std::size_t at) {
     case Statement::Kind::variable:
       return declare(s.variable);
     case Statement::Kind::label:
+      finish_products();
       body_.push_back(fmt::format("{}:;", label(s.label)));
       return;
     case Statement::Kind::location:
@@ -220,6 +222,7 @@ void Translator::instruction(const Statement& s, std::size_t at) {
   if (location_.second != 0) made_.source_lines[s.line] = location_;
   std::string code;
   try {
+    if (s.parts.front() == "mma" && s.guard.empty()) return multiply_with_others(s);
     code = translated(s, at);
     if (!s.guard.empty() && !code.empty()) {
       code =
@@ -231,8 +234,8 @@ void Translator::instruction(const Statement& s, std::size_t at) {
     code = refused(s, why.reason);
   }
   if (code.empty()) return;
-  body_.push_back(fmt::format("#line {}", s.line));
-  body_.push_back("  " + code);
+  finish_products();
+  body_.push_back(fmt::format("#line {}\n  {}", s.line, code));
 }
 
 // What stands in the place of an instruction that is not translated.
@@ -275,7 +278,7 @@ std::string Translator::translated(const Statement& s, std::size_t at) {
       Family{&Translator::barrier, {"bar", "barrier"}},
       Family{&Translator::warp, {"shfl", "vote", "match", "redux"}},
       Family{&Translator::matrix, {"ldmatrix", "stmatrix", "movmatrix"}},
-      Family{&Translator::multiply, {"mma"}}};
+      Family{&Translator::multiply_alone, {"mma"}}};
   for (const Family& family : families) {
     if (std::find(family.names.begin(), family.names.end(), s.parts.front()) != family.names.end())
       return (this->*family.method)(s.parts, s.operands);
@@ -457,6 +460,8 @@ Translation Translator::run() {
     statement(function_.body[at], at);
     if (function_.body[at].kind == Statement::Kind::open) scopes_.back().labels = labels[++opened];
   }
+  finish_products();
+  made_.host_flushes = host_flushes(function_);
   std::string& source = made_.source;
   source = fmt::format("extern \"C\" void {}(const Thread& t, const std::byte* parameters) {{\n",
                        made_.symbol);

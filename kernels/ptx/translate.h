@@ -53,6 +53,8 @@ struct Translation {
   int instructions = 0;
   int sites = 0;       // instructions that touch global memory
   int contracted = 0;  // sums that became an fma with a product
+  // Made for a host that takes denormal numbers for zeros (flush.h, emulator::LaunchOptions).
+  bool host_flushes = false;
   std::vector<Refusal> refused;
   // The .loc of each line that has one: file (of Module::files) and line of the source.
   std::map<int, std::pair<int, int>> source_lines;

@@ -90,7 +90,22 @@ class Translator {
   std::string barrier(const Parts&, const Parts&);
   std::string warp(const Parts&, const Parts&);
   std::string matrix(const Parts&, const Parts&);
-  std::string multiply(const Parts&, const Parts&);
+  // An mma.sync: its call, the words that a lane brings, and the registers that it reads and
+  // writes, by their C++ names.
+  struct Multiplication {
+    std::string call;
+    Parts a, b, c, d, reads;
+  };
+  Multiplication multiplication(const Parts&, const Parts&);
+  // Whether it can be brought with products_: the same instruction, and of no result of theirs.
+  [[nodiscard]] bool joins(const Multiplication&) const;
+  static std::string multiply(const std::vector<Multiplication>&);
+  std::string multiply_alone(const Parts& parts, const Parts& operands) {
+    return multiply({multiplication(parts, operands)});
+  }
+  // An mma.sync without a guard waits in products_ for those that follow.
+  void multiply_with_others(const Statement&);
+  void finish_products();
 
   const Module& module_;
   const ModuleMemory& memory_;
@@ -100,6 +115,8 @@ class Translator {
   std::vector<Scope> scopes_;
   std::map<std::string, int> declared_;  // registers by their C++ name, bytes
   std::vector<std::string> body_;
+  std::vector<Multiplication> products_;
+  int products_line_ = 0;  // of the first
   std::size_t local_bytes_ = 0;
   int scope_count_ = 0;
   std::pair<int, int> location_{0, 0};

@@ -80,6 +80,17 @@ TEST_F(Installed, CanBeMoved) {
   const std::string program = "'" + moved + "/bin/plumbline'";
   EXPECT_EQ(shell(program + " --cmake-dir").text, moved + "/lib/cmake/plumbline\n");
   EXPECT_EQ(shell(program + " --include-dir").text, moved + "/include/plumbline\n");
+  // A program that was linked with CUDA's run-time finds a device.
+  const auto on_emulator =
+      shell("d=$(" + program +
+            " --cudart-dir) && echo 'int cudaGetDeviceCount(int*); int main(void) "
+            "{int n = 0; return cudaGetDeviceCount(&n) != 0 || n != 1;}' | cc -x c - -o counts \"" +
+            moved +
+            "/lib/plumbline/emulated/13/libcudart.so.13\" && echo $d && "
+            "LD_LIBRARY_PATH=\"$d\" ./counts");
+  EXPECT_EQ(on_emulator.code, 0) << on_emulator.text;
+  EXPECT_EQ(on_emulator.text,
+            moved + "/lib/plumbline/emulated/12:" + moved + "/lib/plumbline/emulated/13\n");
   const auto built = shell(
       "cmake -S '" + (test::source_directory / "tests/sample_provider").string() +
       "' -B sample -Dplumbline_DIR=\"$(" + program + " --cmake-dir)\" && cmake --build sample");

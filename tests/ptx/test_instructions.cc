@@ -331,6 +331,96 @@ const std::vector<Row>& rows() {
   return all;
 }
 
+U64 larger(float x, float y) {
+  if (std::isnan(x) || std::isnan(y)) return of(std::isnan(x) ? y : x);
+  return of(x > y || (x == y && !std::signbit(x)) ? x : y);
+}
+
+// What the processor flushes where all of a kernel's arithmetic asks for it (kernels/ptx/flush.h).
+const std::vector<Row>& flushing_rows() {
+  static const auto on = [](float (*of_flushed)(float, float, float)) {
+    return [of_flushed](U64 a, U64 b, U64 c) {
+      return of(flushed(of_flushed(flushed(f32(a)), flushed(f32(b)), flushed(f32(c)))));
+    };
+  };
+  static const std::vector<Row> all{
+      {"add.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a + b; })},
+      {"sub.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a - b; })},
+      {"mul.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a * b; })},
+      // Not what a compiler may leave out.
+      {"mul.ftz.f32 %f0, %f1, 0f3F800000;", 'f', on([](float a, float, float) { return a; })},
+      {"mul.ftz.f32 %f0, %f1, 0fBF800000;", 'f', on([](float a, float, float) { return -a; })},
+      {"add.ftz.f32 %f0, %f1, 0f80000000;", 'f',
+       on([](float a, float, float) { return a + -0.0F; })},
+      {"sub.ftz.f32 %f0, %f1, 0f00000000;", 'f',
+       on([](float a, float, float) { return a - 0.0F; })},
+      {"div.rn.ftz.f32 %f0, %f1, 0f3F800000;", 'f', on([](float a, float, float) { return a; })},
+      {"fma.rn.ftz.f32 %f0, %f1, %f2, %f3;", 'f',
+       on([](float a, float b, float c) { return std::fma(a, b, c); })},
+      {"fma.rn.ftz.f32 %f0, %f1, 0f3F800000, 0f80000000;", 'f',
+       on([](float a, float, float) { return a + -0.0F; })},
+      {"add.ftz.sat.f32 %f0, %f1, %f2;", 'f',
+       [](U64 a, U64 b, U64) {
+         const float sum = flushed(flushed(f32(a)) + flushed(f32(b)));
+         return of(sum > 0 ? std::min(sum, 1.0F) : 0.0F);
+       }},
+      {"div.rn.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a / b; })},
+      {"rcp.rn.ftz.f32 %f0, %f1;", 'f', on([](float a, float, float) { return 1 / a; })},
+      {"sqrt.rn.ftz.f32 %f0, %f1;", 'f', on([](float a, float, float) { return std::sqrt(a); })},
+      {"min.ftz.f32 %f0, %f1, %f2;", 'f',
+       [](U64 a, U64 b, U64) {
+         const U64 negative = larger(-flushed(f32(a)), -flushed(f32(b)));
+         return of(-f32(negative));
+       }},
+      {"max.ftz.f32 %f0, %f1, %f2;", 'f',
+       [](U64 a, U64 b, U64) { return larger(flushed(f32(a)), flushed(f32(b))); }},
+      {"max.ftz.f32 %f0, %f1, 0f00000000;", 'f',
+       [](U64 a, U64, U64) { return larger(flushed(f32(a)), 0.0F); }},
+      {"neg.ftz.f32 %f0, %f1;", 'f', [](U64 a, U64, U64) { return of(-flushed(f32(a))); }},
+      {"neg.f32 %f0, %f1;", 'f', [](U64 a, U64, U64) { return of(-f32(a)); }},
+      {"abs.ftz.f32 %f0, %f1;", 'f',
+       [](U64 a, U64, U64) { return of(std::fabs(flushed(f32(a)))); }},
+      {"setp.lt.ftz.f32 %p0, %f1, %f2;", 'p',
+       [](U64 a, U64 b, U64) { return U64{flushed(f32(a)) < flushed(f32(b))}; }},
+      {"setp.equ.ftz.f32 %p0, %f1, %f2;", 'p',
+       [](U64 a, U64 b, U64) {
+         const float x = flushed(f32(a)), y = flushed(f32(b));
+         return U64{!(x < y) && !(x > y)};
+       }},
+      {"setp.gt.ftz.f32 %p0, %f1, 0f00000000;", 'p',
+       [](U64 a, U64, U64) { return U64{flushed(f32(a)) > 0}; }},
+      // Bits, and conversions, which keep denormal numbers unless they have .ftz themselves.
+      {"selp.f32 %f0, %f1, %f2, %p3;", 'f',
+       [](U64 a, U64 b, U64 c) { return (c & 1U) != 0 ? of(f32(a)) : of(f32(b)); }},
+      {"mov.f32 %f0, %f1;", 'f', [](U64 a, U64, U64) { return of(f32(a)); }},
+      {"cvt.rn.f32.s32 %f0, %r1;", 'f',
+       [](U64 a, U64, U64) { return of(static_cast<float>(s32(a))); }},
+      {"cvt.rmi.ftz.f32.f32 %f0, %f1;", 'f',
+       [](U64 a, U64, U64) { return of(std::floor(flushed(f32(a)))); }},
+      {"cvt.ftz.f32.f32 %f0, %f1;", 'f', [](U64 a, U64, U64) { return of(flushed(f32(a))); }},
+      {"cvt.rn.bf16.f32 %h0, %f1;", 'h',
+       [](U64 a, U64, U64) { return U64{to_bf(static_cast<double>(f32(a)))}; }},
+      {"cvt.rn.f16.f32 %h0, %f1;", 'h',
+       [](U64 a, U64, U64) { return U64{to_half(static_cast<double>(f32(a)))}; }},
+      {"cvt.rn.bf16x2.f32 %r0, %f1, %f2;", 'r',
+       [](U64 a, U64 b, U64) {
+         return U64{to_bf(static_cast<double>(f32(b)))} | U64{to_bf(static_cast<double>(f32(a)))}
+                                                              << 16U;
+       }},
+      {"cvt.f32.f16 %f0, %h1;", 'f', [](U64 a, U64, U64) { return of(half(a)); }},
+      {"mul.f16 %h0, %h1, %h2;", 'h',
+       [](U64 a, U64 b, U64) {
+         return U64{to_half(static_cast<double>(half(a)) * static_cast<double>(half(b)))};
+       }},
+      {"fma.rn.f16 %h0, %h1, %h2, %h3;", 'h',
+       [](U64 a, U64 b, U64 c) {
+         return U64{to_half(std::fma(static_cast<double>(half(a)), static_cast<double>(half(b)),
+                                     static_cast<double>(half(c))))};
+       }},
+  };
+  return all;
+}
+
 std::vector<std::array<U64, 3>> operands() {
   const std::vector<U64> corners{0,
                                  1,
@@ -378,7 +468,7 @@ std::vector<std::array<U64, 3>> operands() {
   return all;
 }
 
-TEST(PtxInstructions, GiveWhatTheIsaSays) {
+void expect_what_is_said(const std::vector<Row>& rows, bool host_flushes) {
   std::string body = R"(
 ld.param.u64 %y10, [in];
 ld.param.u64 %y11, [out];
@@ -396,8 +486,8 @@ add.u64 %y11, %y11, %y12;
         "cvt.u32.u64 %r{0}, %y{0};\nmov.b32 %f{0}, %r{0};\ncvt.u16.u64 %h{0}, %y{0};\n"
         "and.b64 %y20, %y{0}, 1;\nsetp.ne.u64 %p{0}, %y20, 0;\n",
         i);
-  for (std::size_t at = 0; at < rows().size(); ++at) {
-    const Row& row = rows()[at];
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const Row& row = rows[at];
     body += fmt::format("{}\n", row.text);
     switch (row.destination) {
       case 'r':
@@ -419,15 +509,16 @@ add.u64 %y11, %y11, %y12;
     }
     body += fmt::format("st.global.b64 [%y11+{}], %y0;\n", 8 * at);
   }
-  body.replace(body.find("ROWS"), 4, std::to_string(8 * rows().size()));
+  body.replace(body.find("ROWS"), 4, std::to_string(8 * rows.size()));
   Options options;
   options.contract = false;
   const auto kernel = compiled(module_text(".param .u64 in, .param .u64 out", body), options);
   ASSERT_TRUE(kernel) << kernel.error();
+  EXPECT_EQ(kernel->facts.host_flushes, host_flushes);
   for (const Refusal& refusal : kernel->facts.refused)
     ADD_FAILURE() << refusal.line << ": " << refusal.opcode << ": " << refusal.reason;
   const auto in = operands();
-  std::vector<U64> out(in.size() * rows().size(), 0xabababababababab);
+  std::vector<U64> out(in.size() * rows.size(), 0xabababababababab);
   const Arguments arguments = Arguments(*kernel).add(in.data()).add(out.data());
   Launch how;
   how.options = compiled_options(emulator::Arch::sm_90);
@@ -435,11 +526,11 @@ add.u64 %y11, %y11, %y12;
   how.block = {1};
   how.parameters = arguments.data();
   ASSERT_EQ(launch(*kernel, how), "");
-  for (std::size_t at = 0; at < rows().size(); ++at) {
-    const Row& row = rows()[at];
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const Row& row = rows[at];
     int wrong = 0;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      U64 got = out[i * rows().size() + at];
+      U64 got = out[i * rows.size() + at];
       if (row.destination == 'f') got = of(f32(got));  // a NaN is a NaN
       if (row.destination == 'd') got = of(f64(got));
       const U64 expected = row.expected(in[i][0], in[i][1], in[i][2]);
@@ -449,6 +540,16 @@ add.u64 %y11, %y11, %y12;
                                    in[i][1], in[i][2], got, expected);
     }
   }
+}
+
+TEST(PtxInstructions, GiveWhatTheIsaSays) { expect_what_is_said(rows(), false); }
+
+TEST(PtxInstructions, GiveTheSameWhereTheProcessorFlushes) {
+  expect_what_is_said(flushing_rows(), true);
+  // In software beside the others, one of which keeps denormal numbers.
+  std::vector<Row> all = rows();
+  all.insert(all.end(), flushing_rows().begin(), flushing_rows().end());
+  expect_what_is_said(all, false);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Whole kernels: loops, shared memory, warps, and what is wrong with some of them, by line.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <vector>
 
+#include "kernels/emulator/tensor_core.h"
 #include "tests/ptx/compiled.h"
 
 namespace plumbline::ptx {
@@ -353,6 +356,108 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
   unwaited.erase(unwaited.find("cp.async.wait_group 0;"), 22);
   run(unwaited);
   EXPECT_TRUE(std::isnan(out[0]));
+}
+
+// Products that are brought at once and products of their results, under a processor that flushes:
+// what mma_sync gives, with its denormal numbers.
+TEST(PtxKernels, ProductsOfTheTensorCoreKeepDenormalNumbers) {
+  std::string body = R"(
+ld.param.u64 %y1, [in];
+ld.param.u64 %y2, [out];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %y3, %r1, 64;
+add.u64 %y1, %y1, %y3;
+ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%y1];
+ld.global.v4.b32 {%r14, %r15, %r16, %r17}, [%y1+16];
+ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%y1+32];
+ld.global.v4.f32 {%f5, %f6, %f7, %f8}, [%y1+48];
+)";
+  struct Multiplied {
+    int a, b, c, d;  // first registers
+  };
+  // The last two need results of the first three.
+  constexpr Multiplied all[] = {
+      {10, 14, 1, 10}, {14, 10, 1, 14}, {10, 12, 5, 18}, {14, 14, 10, 22}, {10, 16, 18, 26}};
+  for (const Multiplied& each : all) {
+    const auto four = [](char kind, int at) {
+      return fmt::format("{{%{0}{1}, %{0}{2}, %{0}{3}, %{0}{4}}}", kind, at, at + 1, at + 2,
+                         at + 3);
+    };
+    body += fmt::format(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {}, {}, {{%r{}, %r{}}}, {};\n",
+        four('f', each.d), four('r', each.a), each.b, each.b + 1, four('f', each.c));
+  }
+  body += "mul.wide.u32 %y3, %r1, 84;\nadd.u64 %y2, %y2, %y3;\n";
+  for (int i = 0; i < 20; ++i)
+    body += fmt::format("st.global.f32 [%y2+{}], %f{};\n", 4 * i, 10 + i);
+  body += "mul.ftz.f32 %f1, %f1, 0f3F800000;\nst.global.f32 [%y2+80], %f1;\n";
+  const auto kernel = compiled(module_text(".param .u64 in, .param .u64 out", body));
+  ASSERT_TRUE(kernel) << kernel.error();
+  EXPECT_TRUE(kernel->facts.host_flushes);
+
+  // Numbers of bf16 whose products are denormal, beside denormal accumulators.
+  std::mt19937 random(5);
+  std::vector<std::uint32_t> in(32 * 16);
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    for (std::size_t i = 0; i < 8; ++i) in[16 * lane + i] = (random() & 0x83ff83ff) | 0x1f001f00;
+    for (std::size_t i = 8; i < 16; ++i) in[16 * lane + i] = random() & 0x807fffff;
+  }
+  std::vector<std::uint32_t> out(32 * 21);
+  const Arguments arguments = Arguments(*kernel).add(in.data()).add(out.data());
+  const auto of_lanes = [](const auto& from, std::size_t stride, std::size_t first,
+                           std::size_t count) {
+    std::vector<std::uint32_t> words;
+    for (std::size_t lane = 0; lane < 32; ++lane)
+      words.insert(words.end(), &from[stride * lane + first], &from[stride * lane + first + count]);
+    return words;
+  };
+  for (const Schedule schedule : schedules) {
+    for (const Switching switching : switchings) {
+      Launch how = one_block(32, arguments);
+      how.options.schedule = schedule;
+      how.options.switching = switching;
+      std::fill(out.begin(), out.end(), 0);
+      ASSERT_EQ(launch(*kernel, how), "");
+      int denormal = 0;
+      for (const Multiplied& each : all) {
+        const auto at = [](int first, int base) { return static_cast<std::size_t>(first - base); };
+        const auto c = each.c < 10 ? of_lanes(in, 16, 7 + static_cast<std::size_t>(each.c), 4)
+                                   : of_lanes(out, 21, at(each.c, 10), 4);
+        std::vector<std::uint32_t> expected(128);
+        emulator::mma_sync(how.options.arch,
+                           {emulator::MmaFormat::bf16, emulator::MmaAccumulator::f32, 16},
+                           of_lanes(in, 16, at(each.a, 10), 4).data(),
+                           of_lanes(in, 16, at(each.b, 10), 2).data(), c.data(), expected.data());
+        EXPECT_EQ(of_lanes(out, 21, at(each.d, 10), 4), expected);
+        for (const std::uint32_t word : expected)
+          denormal += (word & 0x7f800000) == 0 && (word & 0x7fffff) != 0 ? 1 : 0;
+      }
+      EXPECT_GT(denormal, 100);
+      for (std::size_t lane = 0; lane < 32; ++lane)
+        EXPECT_EQ(out[21 * lane + 20], in[16 * lane + 8] & 0x80000000);
+    }
+  }
+  // The launch leaves the processor as it was.
+  volatile float denormal = 0x1p-127F;
+  EXPECT_EQ(denormal * 2, 0x1p-126F);
+}
+
+// A product that is denormal before it is rounded, and not thereafter (flush.h).
+TEST(PtxKernels, AtTheEdgeTheProcessorFlushesWhatSoftwareKeeps) {
+  for (const bool by_processor : {true, false}) {
+    const auto kernel = compiled(module_text(
+        ".param .u64 out", fmt::format("ld.param.u64 %y1, [out];\nmov.f32 %f1, 0f3F7FFFFF;\n"
+                                       "mov.u32 %r1, %tid.x;\nadd.u32 %r1, %r1, 0x00800000;\n"
+                                       "mov.b32 %f2, %r1;\nmul.ftz.f32 %f3, %f1, %f2;\n"
+                                       "st.global.f32 [%y1], %f3;\n{}",
+                                       by_processor ? "" : "add.f32 %f4, %f1, %f1;")));
+    ASSERT_TRUE(kernel) << kernel.error();
+    EXPECT_EQ(kernel->facts.host_flushes, by_processor);
+    float out = -1;
+    const Arguments arguments = Arguments(*kernel).add(&out);
+    EXPECT_EQ(launch(*kernel, one_block(1, arguments)), "");
+    EXPECT_EQ(out, by_processor ? 0.0F : 0x1p-126F);
+  }
 }
 
 }  // namespace

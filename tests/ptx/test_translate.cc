@@ -1,9 +1,12 @@
 // What a translation says of a kernel: layouts, what it refuses and where, what it contracts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "tests/ptx/compiled.h"
 
@@ -119,6 +122,67 @@ TEST(TranslatePtx, ACompilerThatIsNotThereOrFailsHasARemedy) {
   ASSERT_FALSE(failed);
   EXPECT_THAT(failed.error(), AllOf(HasSubstr("(status 3)"), HasSubstr("out of memory")));
   EXPECT_THAT(compile(*module, "other", "k.ptx", {}, {}).error(), HasSubstr("no entry other"));
+}
+
+// Where the processor's mode may stand for .ftz: all arithmetic has it, or does not differ.
+TEST(TranslatePtx, TheProcessorFlushesWhereAllArithmeticDoes) {
+  const auto flushes = [](std::string_view more) {
+    return translated(module_text("", fmt::format("mul.ftz.f32 %f1, %f2, %f3;\n{}", more)))
+        .host_flushes;
+  };
+  for (const std::string_view alike :
+       {"", "mov.f32 %f4, %f1;", "selp.f32 %f4, %f1, %f2, %p1;", "neg.f32 %f4, %f1;",
+        "ex2.approx.ftz.f32 %f4, %f1;", "cvt.rn.bf16x2.f32 %r1, %f1, %f2;",
+        "cvt.rzi.s32.f32 %r1, %f1;", "cvt.rmi.ftz.f32.f32 %f4, %f1;", "mul.f16 %h1, %h2, %h3;",
+        "add.s32 %r1, %r2, %r3;", "setp.lt.ftz.f32 %p1, %f1, %f2;"})
+    EXPECT_TRUE(flushes(alike)) << alike;
+  for (const std::string_view other :
+       {"add.f32 %f4, %f1, %f2;", "setp.lt.f32 %p1, %f1, %f2;", "ex2.approx.f32 %f4, %f1;",
+        "cvt.rmi.f32.f32 %f4, %f1;", "cvt.f64.f32 %y1, %f1;", "add.f64 %y1, %y2, %y3;",
+        "add.bf16 %h1, %h2, %h3;", "cvt.f32.bf16 %f4, %h1;", "max.bf16x2 %r1, %r2, %r3;",
+        "atom.global.add.f32 %f4, [%y1], %f1;", "fma.rm.ftz.f32 %f4, %f1, %f2, %f3;"})
+    EXPECT_FALSE(flushes(other)) << other;
+  EXPECT_FALSE(translated(module_text("", "mov.f32 %f4, %f1;")).host_flushes);
+}
+
+// Products that follow each other are brought at once: not where one needs another's result, where
+// code may come in between, and not more than there is place for.
+TEST(TranslatePtx, ProductsAreBroughtTogether) {
+  constexpr std::string_view by_a_and_b =
+      "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+      "{{%f{0}, %f{0}, %f{0}, %f{0}}}, {{%r1, %r{1}}}, {{%r{2}}}, {{%f{3}, %f60, %f60, %f60}};\n";
+  const auto product = [&](int to, int a, int b, int c) {
+    return fmt::format(fmt::runtime(by_a_and_b), to, a, b, c);
+  };
+  const auto products = [](const std::string& body) {
+    const Translation made = translated(module_text("", body));
+    EXPECT_TRUE(made.refused.empty());
+    std::vector<std::string> tables;
+    constexpr std::string_view begin = "products_[] = {", end = "}; multiply";
+    for (std::size_t at = made.source.find(begin); at != std::string::npos;
+         at = made.source.find(begin, at + 1)) {
+      const std::size_t from = at + begin.size();
+      tables.push_back(made.source.substr(from, made.source.find(end, from) - from));
+    }
+    return tables;
+  };
+  // b of the first and last in common, and a of the first two
+  EXPECT_THAT(products(product(1, 2, 3, 60) + ".loc 1 2 3\n{\n" + product(2, 2, 4, 60) + "}\n" +
+                       product(3, 5, 3, 60)),
+              ElementsAre("{0, 0}, {0, 1}, {1, 0}, "));
+  EXPECT_THAT(products(product(1, 2, 3, 60) + product(2, 2, 3, 1)),
+              ElementsAre("{0, 0}, ", "{0, 0}, "));
+  EXPECT_THAT(products(product(1, 2, 3, 60) + "HERE:\n" + product(2, 2, 3, 60)),
+              ElementsAre("{0, 0}, ", "{0, 0}, "));
+  EXPECT_THAT(products(product(1, 2, 3, 60) + "mov.u32 %r2, 0;\n" + product(2, 2, 3, 60)),
+              ElementsAre("{0, 0}, ", "{0, 0}, "));
+  EXPECT_THAT(products(product(1, 2, 3, 60) + "@%p1 " + product(2, 2, 3, 60)),
+              ElementsAre("{0, 0}, ", "{0, 0}, "));
+  std::string many;
+  for (int i = 1; i <= 9; ++i) many += product(i, 2, 3, 60);
+  EXPECT_THAT(products(many), ElementsAre("{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}, "
+                                          "{0, 0}, ",
+                                          "{0, 0}, "));
 }
 
 }  // namespace

@@ -29,6 +29,19 @@ diff "$site".{wheel,build}.csv >"$site.diff.txt" ||
   { echo "FAILED: the wheel's results are others:"; head -n 20 "$site.diff.txt"; exit 1; } >&2
 (($(wc -l <"$site.wheel.csv") > 300)) || { echo "FAILED: too few cases ran" >&2; exit 1; }
 echo "the same results as $other"
+# A program that was linked with CUDA's run-time finds a device.
+"$python" - "$("$program" --cudart-dir)" <<'END' || { echo "FAILED: libcudart.so" >&2; exit 1; }
+import ctypes
+import sys
+folders = sys.argv[1].split(":")
+for version, folder in zip((12, 13), folders, strict=True):
+    library = ctypes.CDLL(f"{folder}/libcudart.so.{version}")
+    count = ctypes.c_int()
+    assert library.cudaGetDeviceCount(ctypes.byref(count)) == 0 and count.value == 1
+    major = ctypes.c_int()  # 75: cudaDevAttrComputeCapabilityMajor
+    assert library.cudaDeviceGetAttribute(ctypes.byref(major), 75, 0) == 0 and major.value >= 8
+END
+echo "CUDA's run-time on the emulator, in $("$program" --cudart-dir)"
 cmake -S "$here/../sample_provider" -B "$site.sample" "-Dplumbline_DIR=$("$program" --cmake-dir)" \
   >"$site.sample.txt" 2>&1 && cmake --build "$site.sample" >>"$site.sample.txt" 2>&1 ||
   { cat "$site.sample.txt" >&2; exit 1; }

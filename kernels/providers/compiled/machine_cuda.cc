@@ -1,22 +1,14 @@
 // The machine that is a GPU: memory, launches and errors by NVIDIA's run-time library.
+#include "kernels/attention/device_cuda.h"
 #include "kernels/attention/memory_cuda.h"
 #include "kernels/providers/compiled/cuda.h"
 #include "kernels/providers/compiled/machine.h"
 
 namespace plumbline::compiled {
+
+using attention::in_words;
+
 namespace {
-
-// "launch: cudaErrorInvalidValue (1): invalid argument".
-std::string in_words(cudaError_t error, const std::string& what) {
-  if (error == cudaSuccess) return "";
-  return what + ": " + cudaGetErrorName(error) + " (" + std::to_string(error) +
-         "): " + cudaGetErrorString(error);
-}
-
-int attribute(const plumbline_device& device, cudaDeviceAttr which) {
-  int value = 0;
-  return cudaDeviceGetAttribute(&value, which, device.ordinal) == cudaSuccess ? value : 0;
-}
 
 bool has_options(const MachineOptions& options) {
   const MachineOptions none;
@@ -27,29 +19,10 @@ bool has_options(const MachineOptions& options) {
 }  // namespace
 
 std::string refuse_device(const plumbline_device& device) {
-  const auto refuse = [](const std::string& why) {
-    throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
-  };
-  if (std::string why =
-          provider::refuse_other_devices(device, PLUMBLINE_CUDA, "these compiled kernels");
-      !why.empty())
-    return why;
-  int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
-    cudaGetLastError();
-    refuse(in_words(error, "no usable CUDA device"));
-  }
-  if (device.ordinal < 0 || device.ordinal >= count) {
-    refuse("there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
-           std::to_string(count));
-  }
-  return "";
+  return attention::refuse_other_than_gpus(device, "these compiled kernels");
 }
 
-int arch_number(const plumbline_device& device) {
-  return 10 * attribute(device, cudaDevAttrComputeCapabilityMajor) +
-         attribute(device, cudaDevAttrComputeCapabilityMinor);
-}
+int arch_number(const plumbline_device& device) { return attention::compute_capability(device); }
 std::string arch_name(const plumbline_device& device) {
   return "sm_" + std::to_string(arch_number(device));
 }

@@ -50,22 +50,33 @@ AI f32 flush(f32 x) {
   if constexpr (Z) return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0.0F, x) : x;
   return x;
 }
+// The same of what an instruction computes with and of what it computes, which the host itself
+// flushes while it runs a kernel of ptx::host_flushes().
+#ifdef PLUMBLINE_HOST_FLUSHES
+constexpr bool host_flushes = true;
+#else
+constexpr bool host_flushes = false;
+#endif
+template <bool Z>
+AI f32 computed(f32 x) {
+  return flush < Z && !host_flushes > (x);
+}
 
 template <bool Z>
 AI u32 add(f32 a, f32 b) {
-  return B(flush<Z>(flush<Z>(a) + flush<Z>(b)));
+  return B(computed<Z>(computed<Z>(a) + computed<Z>(b)));
 }
 template <bool Z>
 AI u32 sub(f32 a, f32 b) {
-  return B(flush<Z>(flush<Z>(a) - flush<Z>(b)));
+  return B(computed<Z>(computed<Z>(a) - computed<Z>(b)));
 }
 template <bool Z>
 AI u32 mul(f32 a, f32 b) {
-  return B(flush<Z>(flush<Z>(a) * flush<Z>(b)));
+  return B(computed<Z>(computed<Z>(a) * computed<Z>(b)));
 }
 template <bool Z>
 AI u32 fma(f32 a, f32 b, f32 c) {
-  return B(flush<Z>(__builtin_fmaf(flush<Z>(a), flush<Z>(b), flush<Z>(c))));
+  return B(computed<Z>(__builtin_fmaf(computed<Z>(a), computed<Z>(b), computed<Z>(c))));
 }
 // fma.rm: rounded downwards. The product of two floats is exact in f64, and `error` is what the sum
 // lost there.
@@ -85,11 +96,11 @@ AI u32 fma_down(f32 a, f32 b, f32 c) {
 }
 template <bool Z>
 AI u32 divide(f32 a, f32 b) {
-  return B(flush<Z>(flush<Z>(a) / flush<Z>(b)));
+  return B(computed<Z>(computed<Z>(a) / computed<Z>(b)));
 }
 template <bool Z>
 AI u32 root(f32 a) {
-  return B(flush<Z>(__builtin_sqrtf(flush<Z>(a))));
+  return B(computed<Z>(__builtin_sqrtf(computed<Z>(a))));
 }
 AI u32 saturate(u32 bits) {
   const f32 x = F(bits);
@@ -97,22 +108,22 @@ AI u32 saturate(u32 bits) {
 }
 
 // The smaller and the larger of two numbers (9.7.3): of a number and a NaN the number, unless .NaN;
-// -0 is below +0.
+// -0 is below +0. What is chosen is flushed, which is what the flushed operands would give, also
+// where the host takes denormal numbers for equal.
+template <bool Z, bool NaN>
+AI u32 of_numbers(f32 a, f32 b) {
+  if (NaN || (a != a && b != b)) return not_a_number;
+  return B(flush<Z>(a != a ? b : a));
+}
 template <bool Z, bool NaN>
 AI u32 smaller(f32 a, f32 b) {
-  a = flush<Z>(a);
-  b = flush<Z>(b);
-  if (a != a || b != b) return NaN || (a != a && b != b) ? not_a_number : B(a != a ? b : a);
-  if (a == b) return B(a) | B(b);
-  return B(a < b ? a : b);
+  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return of_numbers<Z, NaN>(a, b);
+  return B(flush<Z>(a == b ? F(B(a) | B(b)) : a < b ? a : b));
 }
 template <bool Z, bool NaN>
 AI u32 larger(f32 a, f32 b) {
-  a = flush<Z>(a);
-  b = flush<Z>(b);
-  if (a != a || b != b) return NaN || (a != a && b != b) ? not_a_number : B(a != a ? b : a);
-  if (a == b) return B(a) & B(b);
-  return B(a > b ? a : b);
+  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return of_numbers<Z, NaN>(a, b);
+  return B(flush<Z>(a == b ? F(B(a) & B(b)) : a > b ? a : b));
 }
 
 // Sum of two doubles rounded to odd, so that rounding it once more to 24 bits or fewer is right.

@@ -11,6 +11,8 @@
 
 namespace plumbline::ptx {
 
+using emulator::Product;
+
 // --- memory
 
 template <class T>
@@ -193,15 +195,13 @@ AI void stmatrix(const Thread& t, Call call, const u32 (&r)[n], u64 row,
   copy<n>(&t.exchange->a[4 * t.lane], r);
   together(t, call, emulator::full_mask, where);
 }
-// d = a b + d
-template <u32 of_a, u32 of_b, u32 of_d>
-AI void mma(const Thread& t, Call call, const u32 (&a)[of_a], const u32 (&b)[of_b], u32 (&d)[of_d],
-            Where where = Where::current()) {
-  copy<of_a>(&t.exchange->a[of_a * t.lane], a);
-  copy<of_b>(&t.exchange->b[of_b * t.lane], b);
-  copy<of_d>(&t.exchange->c[of_d * t.lane], d);
+// The products whose matrices this lane has brought its words of.
+template <u32 n>
+AI void multiply(const Thread& t, Call call, const Product (&products)[n],
+                 Where where = Where::current()) {
+  t.exchange->products = products;
+  t.exchange->product_count = n;
   together(t, call, emulator::full_mask, where);
-  copy<of_d>(d, &t.exchange->d[of_d * t.lane]);
 }
 
 // --- the special function unit, with the sequences that ptxas 13.0 puts around it (read from its
