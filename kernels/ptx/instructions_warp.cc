@@ -141,22 +141,24 @@ Translator::Multiplication Translator::multiplication(const Parts& parts, const 
     if (all.size() != count) refuse("registers");
     return all;
   };
-  const auto words = [&](const std::string& operand, std::size_t count) {
+  const auto words = [&](const std::string& operand, std::size_t count, bool numbers = false) {
     Parts all;
     for (const std::string& name : registers(operand, count)) {
-      all.push_back(value(name, "u32"));
-      if (const auto read = find_register(name)) made.reads.push_back(read->name);
+      const auto read = find_register(name);
+      if (read) made.reads.push_back(read->name);
+      all.push_back(numbers && !read ? fmt::format("B({})", value(name, "f32"))
+                                     : value(name, "u32"));
     }
     return all;
   };
   const std::size_t accumulators = d == "f32" ? 4 : 2;
   made.a = words(a.at(1), one->a);
   made.b = words(a.at(2), one->a / 2);
-  made.c = words(a.at(3), accumulators);
+  made.c = words(a.at(3), accumulators, d == "f32");
   for (const std::string& name : registers(a.at(0), accumulators)) {
     const auto found = find_register(name);
-    if (!found || found->bytes != 4) refuse(fmt::format("destination {}", name));
-    made.d.push_back(found->name);
+    if (name != "_" && (!found || found->bytes != 4)) refuse(fmt::format("destination {}", name));
+    made.d.push_back(found ? found->name : "");
   }
   return made;
 }
@@ -206,8 +208,10 @@ std::string Translator::multiply(const std::vector<Multiplication>& products) {
                       table, first.call);
   for (std::size_t i = 0; i < products.size(); ++i) {
     const Parts& to = products[i].d;
-    for (std::size_t j = 0; j < to.size(); ++j)
-      code += fmt::format("{} = c_[{}]; ", to[j], emulator::warp_size * to.size() * i + j);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      if (!to[j].empty())
+        code += fmt::format("{} = c_[{}]; ", to[j], emulator::warp_size * to.size() * i + j);
+    }
   }
   return code + "}";
 }

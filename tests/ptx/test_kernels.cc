@@ -325,6 +325,7 @@ ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r7];
 mov.b32 %r14, 0x3c003c00;
 mov.f32 %f1, 0f3F000000;
 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f2, %f3, %f4, %f5}, {%r10, %r11, %r12, %r13}, {%r14, %r14}, {%f1, %f1, %f1, %f1};
+mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f3, _, %f4, _}, {%r10, %r11, %r12, %r13}, {%r14, %r14}, {%f1, 0., 0f3F800000, 0.};
 mul.wide.u32 %y5, %r1, 16;
 add.u64 %y6, %y2, %y5;
 st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
@@ -351,6 +352,9 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
     const auto row = static_cast<float>(lane / 4);
     EXPECT_EQ(out[4 * lane], 16 * row + 0.5F);
     EXPECT_EQ(out[4 * lane + 3], 16 * (row + 8) + 0.5F);
+    // FlashInfer's row sums: of two columns alone, and C in numbers.
+    EXPECT_EQ(out[4 * lane + 1], 16 * row + 0.5F);
+    EXPECT_EQ(out[4 * lane + 2], 16 * (row + 8) + 1.0F);
   }
   std::string unwaited(body);
   unwaited.erase(unwaited.find("cp.async.wait_group 0;"), 22);
