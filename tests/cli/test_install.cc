@@ -84,7 +84,8 @@ TEST_F(Installed, CanBeMoved) {
   const auto on_emulator =
       shell("d=$(" + program +
             " --cudart-dir) && echo 'int cudaGetDeviceCount(int*); int main(void) "
-            "{int n = 0; return cudaGetDeviceCount(&n) != 0 || n != 1;}' | cc -x c - -o counts \"" +
+            "{int n = 0; return cudaGetDeviceCount(&n) != 0 || n != 1;}' | cc -x c - -x none -o "
+            "counts \"" +
             moved +
             "/lib/plumbline/emulated/13/libcudart.so.13\" && echo $d && "
             "LD_LIBRARY_PATH=\"$d\" ./counts");
