@@ -35,4 +35,8 @@ echo
     rms_a, rms_b
   FROM v_diffs WHERE run_id = (SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)
   ORDER BY suite, name"
+echo
+"$plumbline" query --db out/stories.db "
+  SELECT kernel, dtype, head_dim_vo, seq_kv, registers_per_thread, shared_memory_bytes
+  FROM v_latest WHERE suite LIKE 's4%' ORDER BY kernel"
 exit "$code"

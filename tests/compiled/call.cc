@@ -128,6 +128,7 @@ Answer Loaded::ask(const std::string& kernel, const std::string& arch, const Rag
   auto description = provider::sized<plumbline_description>();
   provider_->describe(plan, &description);
   answer.launched = description.launched;
+  answer.shared_memory_bytes = description.shared_memory_bytes;
   provider_->destroy(plan);
   return answer;
 }

@@ -26,6 +26,7 @@ struct Answer {
   std::vector<std::uint16_t> out;
   std::vector<float> lse;  // [tokens, heads]
   std::string launched;
+  std::int64_t shared_memory_bytes = -1;
 };
 
 // A provider library, loaded once for each text of options.

@@ -131,6 +131,15 @@ TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
                      testing::ContainsRegex(R"(\.ptx:[0-9]+ \([a-z_0-9]+\.h(pp)?:[0-9]+\))")));
 }
 
+// 128 rows of Q, 128 keys of K and of V, two bytes each (flash_fwd_launch_template.h, line 188).
+TEST(CompiledFlashAttention, SaysWhatSharedMemoryItTakes) {
+  for (const bool causal : {false, true})
+    EXPECT_EQ(flash_attention("")
+                  .ask("forward", "sm_80", one_sample(1, 1, 8, 8, causal, 1))
+                  .shared_memory_bytes,
+              (128 + 128 + 128) * 64 * 2);
+}
+
 TEST(CompiledFlashAttention, RefusesInWords) {
   Ragged of = one_sample(1, 1, 8, 8, false, 1);
   of.mask = PLUMBLINE_MASK_CAUSAL_TOP_LEFT;

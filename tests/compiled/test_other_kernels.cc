@@ -44,6 +44,7 @@ TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
     const Answer first =
         load(GetParam().library, "schedule=in_order").ask(GetParam().kernel, arch, of);
     ASSERT_EQ(first.error, "") << arch;
+    EXPECT_GT(first.shared_memory_bytes, 0);
     for (const char* options : {"schedule=reversed", "schedule=random,seed=5"}) {
       const Answer other = load(GetParam().library, options).ask(GetParam().kernel, arch, of);
       ASSERT_EQ(other.error, "") << arch << " " << options;

@@ -133,7 +133,7 @@ function(plumbline_compiled_library name machine_library runtime objects build_i
     PLUMBLINE_DEVICE_COMPILER="clang ${device_clang}")
   target_compile_options(${target} PRIVATE -fvisibility=hidden -fvisibility-inlines-hidden)
   target_link_libraries(${target} PRIVATE ${machine_library})
-  target_link_options(${target} PRIVATE
+  target_link_options(${target} PRIVATE -Wl,--wrap=cudaLaunchKernel
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/kernels/cpu/exports.map)
   set_target_properties(${target} PROPERTIES PREFIX ""
     BUILD_RPATH "$ORIGIN/${runtime};${CMAKE_BUILD_RPATH}"

@@ -8,11 +8,19 @@
 
 namespace plumbline::compiled {
 
-void describe_build(plumbline_description& description, const char* build_id,
-                    const MachineOptions& options, const plumbline_device& device) {
+void describe_launch(plumbline_description& description, const char* build_id,
+                     const MachineOptions& options, const plumbline_device& device,
+                     const Launched& launched) {
   std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s", build_id,
                 options.text.empty() ? "" : "+", options.text.c_str());
   provider::copy_text(arch_name(device), description.device_arch);
+  cudaFuncAttributes attributes{};
+  if (launched.kernel == nullptr ||
+      cudaFuncGetAttributes(&attributes, launched.kernel) != cudaSuccess)
+    return;
+  description.shared_memory_bytes =
+      static_cast<std::int64_t>(attributes.sharedSizeBytes + launched.dynamic_shared_bytes);
+  describe_threads(description, attributes);
 }
 
 std::vector<std::int32_t> values(const plumbline_tensor& tensor, std::int64_t count) {

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "harness/provider/plumbline_provider.hpp"
+#include "kernels/providers/compiled/launched.h"
+
+struct cudaFuncAttributes;
 
 namespace plumbline::compiled {
 
@@ -87,9 +90,10 @@ struct Library : provider::Library {
   }
 };
 
-// Fills in build_id, with the options behind it, and device_arch.
-void describe_build(plumbline_description&, const char* build_id, const MachineOptions&,
-                    const plumbline_device&);
+// Fills in build_id, with the options behind it, device_arch, and what the kernel takes that was
+// launched: shared memory, and on a GPU registers and local memory. PTX has neither of those.
+void describe_launch(plumbline_description&, const char* build_id, const MachineOptions&,
+                     const plumbline_device&, const Launched&);
 
 // The values of an index array, of which there are `count`.
 std::vector<std::int32_t> values(const plumbline_tensor&, std::int64_t count);
@@ -105,16 +109,17 @@ Rows rows(const plumbline_tensor& tensor) {
           tensor.stride[token + 1]};
 }
 
-// For one run: makes the device current, and lets kernels touch the problem's tensors and nothing
-// else. Throws what is wrong.
+// For one run: makes the device current, lets kernels touch the problem's tensors and nothing else,
+// and notes what is launched. Throws what is wrong.
 class Run {
  public:
-  Run(const plumbline_device&, const MachineOptions&, const plumbline_tensors&);
+  Run(const plumbline_device&, const MachineOptions&, const plumbline_tensors&, Launched&);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
  private:
+  LaunchRecord record_;
   std::vector<const void*> allowed_;
 };
 // The same for a plan: which device answers what a planner asks.
@@ -150,6 +155,9 @@ class DeviceArray {
   Owner owner_ = Owner::run_time;
   std::int32_t* data_ = nullptr;
 };
+
+// Registers and local memory of a thread, where the machine knows them.
+void describe_threads(plumbline_description&, const cudaFuncAttributes&);
 
 // Throws PLUMBLINE_ERROR with the run-time's words where a launch failed.
 void throw_if_failed(const std::string& kernel);

@@ -38,13 +38,22 @@ void make_current(const plumbline_device& device, const MachineOptions& options)
     throw provider::Refused(PLUMBLINE_ERROR, wrong);
 }
 
-Run::Run(const plumbline_device& device, const MachineOptions& options, const plumbline_tensors&) {
+Run::Run(const plumbline_device& device, const MachineOptions& options, const plumbline_tensors&,
+         Launched& launched)
+    : record_(launched) {
   make_current(device, options);
 }
 Run::~Run() = default;
 
 void allow(const void*, std::uint64_t) {}
 void take_back(const void*) {}
+
+void describe_threads(plumbline_description& description, const cudaFuncAttributes& attributes) {
+  description.registers_per_thread = attributes.numRegs;
+  // local memory holds arrays as well as spills: the runtime cannot tell them apart
+  description.spill_bytes_per_thread = -1;
+  description.stack_bytes_per_thread = static_cast<std::int64_t>(attributes.localSizeBytes);
+}
 
 void throw_if_failed(const std::string& kernel) {
   if (const std::string wrong = in_words(cudaGetLastError(), kernel); !wrong.empty())

@@ -60,7 +60,8 @@ void make_current(const plumbline_device& device, const MachineOptions& options)
 }
 
 Run::Run(const plumbline_device& device, const MachineOptions& options,
-         const plumbline_tensors& tensors) {
+         const plumbline_tensors& tensors, Launched& launched)
+    : record_(launched) {
   static std::atomic<unsigned> runs{0};
   configure(device, options, runs++);
   using Tensors = plumbline_tensors;
@@ -83,6 +84,9 @@ Run::~Run() {
 
 void allow(const void* memory, std::uint64_t bytes) { plumbline_cudart_add_memory(memory, bytes); }
 void take_back(const void* memory) { plumbline_cudart_remove_memory(memory); }
+
+// What the emulator's library says of registers is a bound, from the kernel's launch bounds.
+void describe_threads(plumbline_description&, const cudaFuncAttributes&) {}
 
 void throw_if_failed(const std::string& kernel) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)

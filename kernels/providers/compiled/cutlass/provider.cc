@@ -33,6 +33,7 @@ struct Plan {
   Options options;
   plumbline_problem problem;
   plumbline_device device;
+  compiled::Launched launched;
   Call call;
   std::unique_ptr<DeviceArray> sums_q, sums_kv;
   std::vector<std::int32_t> lengths_q;
@@ -242,7 +243,7 @@ struct Cutlass : compiled::Library<Options> {
   static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
     Call& call = plan.call;
     if (call.batch == 0 || call.heads == 0 || call.seq_q == 0) return;
-    const compiled::Run running(plan.device, plan.options, tensors);
+    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
     set_tensors(call, tensors);
     const bool lse_wanted = plan.problem.lse_wanted != 0;
     call.lse = lse_wanted ? static_cast<float*>(tensors.workspace.data) : nullptr;
@@ -259,7 +260,8 @@ struct Cutlass : compiled::Library<Options> {
                   "attention_kernel_batched_impl, 64 queries and %d keys a block, aligned, Sm80; "
                   "PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
                   tile);
-    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
+    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
+                              plan.launched);
     describe_roundings(plan, description);
   }
 };

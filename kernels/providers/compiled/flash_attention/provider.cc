@@ -36,6 +36,7 @@ struct Plan {
   Options options;
   plumbline_problem problem;
   plumbline_device device;
+  compiled::Launched launched;
   Call call;
   std::unique_ptr<DeviceArray> sums_q, sums_kv, pages;
   std::int64_t lse_floats = 0, lse_part_floats = 0, out_part_floats = 0;
@@ -206,7 +207,7 @@ struct FlashAttention : compiled::Library<Options> {
   static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
     Call& call = plan.call;
     if (plan.lse_floats == 0) return;
-    const compiled::Run running(plan.device, plan.options, tensors);
+    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
     call.q = compiled::rows<Rows>(tensors.q);
     call.k = compiled::rows<Rows>(tensors.k);
     call.v = compiled::rows<Rows>(tensors.v);
@@ -232,7 +233,8 @@ struct FlashAttention : compiled::Library<Options> {
         "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
         call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel", call.head_dim,
         call.causal ? "causal" : "no mask", call.splits, call.splits == 1 ? "" : "s");
-    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
+    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
+                              plan.launched);
     // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type), from
     // the largest logit seen so far; mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;

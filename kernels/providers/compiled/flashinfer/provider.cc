@@ -51,6 +51,7 @@ struct Plan {
   Options options;
   plumbline_problem problem;
   plumbline_device device;
+  compiled::Launched launched;
   const Launcher* launcher;
   Call call;
   Planned made;
@@ -238,7 +239,7 @@ struct FlashInfer : compiled::Library<Options> {
   }
 
   static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
-    const compiled::Run running(plan.device, plan.options, tensors);
+    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
     Call& call = plan.call;
     call.q = compiled::rows<Rows>(tensors.q);
     call.k = compiled::rows<Rows>(tensors.k);
@@ -252,7 +253,8 @@ struct FlashInfer : compiled::Library<Options> {
 
   static void describe(const Plan& plan, plumbline_description& description) {
     provider::copy_text(launched(plan), description.launched);
-    compiled::describe_build(description, PLUMBLINE_BUILD_ID, plan.options, plan.device);
+    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
+                              plan.launched);
     description.spec = roundings(plan, description.spec);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
