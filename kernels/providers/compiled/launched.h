@@ -1,5 +1,5 @@
-// What a run launched of others' kernels. Their own host code launches: the linker puts a function of
-// ours before cudaLaunchKernel (plumbline_compiled_library in DeviceCode.cmake).
+// What a run launched of others' kernels. Their own host code launches: the linker puts a function
+// of ours before cudaLaunchKernel (plumbline_compiled_library in DeviceCode.cmake).
 #pragma once
 
 #include <cstddef>
