@@ -142,12 +142,14 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   ci/thirdparty.sh --night || code=1
 fi
 
-# Bugs planted in the source of compiled kernels of others: minutes of compilers.
+# Compiled kernels of others: the stories on the systems that they happened on, and bugs planted in
+# their source. Half an hour of one processor, most of it compilers'.
 if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
-  if [[ -e .providers/flashinfer ]]; then
+  if [[ -e .providers/flashinfer && -e .providers/flash_attn ]]; then
+    ci/stories.sh || code=1
     ci/source_mutants.py --plumbline "$plumbline" || code=1
   else
-    echo "no bugs were planted in kernels of others: their sources are missing" \
+    echo "no kernels of others were judged, and no bugs planted in them: their sources are missing" \
       "(ci/setup.sh --providers)"
   fi
 fi
