@@ -149,8 +149,8 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
     ci/stories.sh || code=1
     ci/source_mutants.py --plumbline "$plumbline" || code=1
   else
-    echo "no kernels of others were judged, and no bugs planted in them: their sources are missing" \
-      "(ci/setup.sh --providers)"
+    echo "no kernels of others were judged, and no bugs planted in them: their sources are" \
+      "missing (ci/setup.sh --providers)"
   fi
 fi
 
