@@ -50,8 +50,7 @@ void take_back(const void*) {}
 
 void describe_threads(plumbline_description& description, const cudaFuncAttributes& attributes) {
   description.registers_per_thread = attributes.numRegs;
-  // local memory holds arrays as well as spills: the runtime cannot tell them apart
-  description.spill_bytes_per_thread = -1;
+  // Arrays as well as spills, which stay unknown: the runtime cannot tell them apart.
   description.stack_bytes_per_thread = static_cast<std::int64_t>(attributes.localSizeBytes);
 }
 
