@@ -2,7 +2,8 @@
 """Checks that need no compiler: include directions, line lengths, file sizes, opening lines.
 
 Also places left open, types whose name is taken, words that the checks of tests and pages need; and
-of a configured build, sources and test programs that nothing builds or runs.
+of a configured build, sources that no target or two targets compile, and test programs that CTest
+does not run.
 
   ci/check_sources.py                     the sources alone
   ci/check_sources.py --build build/dev   also what that build leaves out; everything must be built
@@ -65,6 +66,22 @@ NOT_IN_EVERY_BUILD = [
     # kernels of others, whose sources ci/setup.sh --providers brings
     (re.compile(r"kernels/providers/compiled/|tests/compiled/"),
      lambda cache: cache.get("PLUMBLINE_FOREIGN_BUILT", "OFF") == "OFF"),
+]
+
+# Sources that several targets compile on purpose: with other options or definitions, or into
+# providers and test programs that must not share a library.
+COMPILED_TWICE = [
+    re.compile(r"kernels/cpu/sequences\.cc"),  # mutants turn errno and visibility off
+    # the stand-in for a GPU runs the emulated kernels behind the interface of CUDA's
+    re.compile(r"kernels/attention/(emulated_launch|kernels|options|provider)\.cc"),
+    re.compile(r"kernels/attention/\w+\.(cc|cu)"),  # g++ for the emulator, nvcc for GPUs
+    re.compile(r"kernels/providers/compiled/"),  # for the emulator and for GPUs
+    re.compile(r"harness/(base/json|provider/(protocol|child/\w+))\.cc"),  # without sanitizers
+    # a test program for each provider that it loads
+    re.compile(r"tests/kernels/test_gpu_(features|kernels)\.cc|tests/gpu/test_memory_table\.cc"),
+    re.compile(r"tests/gpu/stand_in/device\.cc|tests/provider/test_provider_library\.cc"),
+    re.compile(r"tests/reference_gpu/test_reference_library\.cc|tests/gate/simulation\.cc"),
+    re.compile(r"tests/provider/plain_attention\.cc"),  # also against the headers of a release
 ]
 
 
@@ -188,20 +205,51 @@ def cmake_cache(build):
     return dict(entries)
 
 
+def compiled_sources(build):
+    """{absolute path: the targets that compile it}, read from build.ninja; a unity source stands
+    for the sources that it includes."""
+    targets = {}
+    for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
+        # "build OBJECT: RULE SOURCE | …": every rule names a source by its absolute path.
+        if not line.startswith("build "):
+            continue
+        outputs, _, inputs = line[len("build "):].replace("$ ", "\0").partition(": ")
+        match = re.search(r"CMakeFiles/([^/]+)\.dir/", outputs)
+        target = match.group(1) if match else outputs
+        for word in inputs.split(" || ")[0].split(" | ")[0].split()[1:]:
+            for source in unity_members(build / word) or [word]:
+                targets.setdefault(source, []).append(target)
+    return targets
+
+
+def unity_members(path):
+    """The sources that a unity source of CMake includes; none for any other path."""
+    if path.parent.name != "Unity" or path.suffix == ".o" or not path.is_file():
+        return []
+    return re.findall(r'^#include "(/[^"]+)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def unbuilt_sources(build, paths):
     """Sources that no target of the build compiles."""
     cache = cmake_cache(build)
-    # "build OBJECT: RULE SOURCE | …": a source is named by its absolute path, in every rule.
-    inputs = set()
-    for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
-        if line.startswith("build "):
-            inputs.update(line.replace("$ ", "\0").split())
+    targets = compiled_sources(build)
     for path in paths:
-        if path.suffix not in {".cc", ".cu", ".c"} or str(ROOT / path) in inputs:
+        if path.suffix not in {".cc", ".cu", ".c"} or str(ROOT / path) in targets:
             continue
         if not any(pattern.match(str(path)) and is_left_out(cache)
                    for pattern, is_left_out in NOT_IN_EVERY_BUILD):
             yield path, 1, f"no target of {build} compiles it: list it in a CMakeLists.txt, once"
+
+
+def sources_built_twice(build, paths):
+    """Sources of the harness and the kernels that two targets compile without a reason."""
+    targets = compiled_sources(build)
+    for path in paths:
+        names = targets.get(str(ROOT / path), [])
+        if len(names) < 2 or any(pattern.match(str(path)) for pattern in COMPILED_TWICE):
+            continue
+        yield path, 1, (f"{len(names)} targets of {build} compile it ({', '.join(sorted(names))}): "
+                        "compile it once, into a library that both link")
 
 
 def missing_label(test, build):
@@ -271,6 +319,7 @@ def main():
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
+        errors += sources_built_twice(build.resolve(), paths)
         errors += unreachable_tests(build.resolve())
     found = len(errors)
     for path, line, error in errors:

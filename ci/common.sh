@@ -7,11 +7,10 @@ cd "$source_directory"
 # Stored with a run, so that "since when does it fail" can name a commit.
 export PLUMBLINE_COMMIT="${PLUMBLINE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}"
 
-# "dev" compiles the CUDA kernels, too; without nvcc they are left out, and that is said.
-if command -v nvcc >/dev/null; then
-  preset="${PLUMBLINE_PRESET:-dev}"
-else
-  preset="${PLUMBLINE_PRESET:-host}"
+# The preset "ci" is a unity build. It compiles the CUDA kernels if nvcc is on the PATH.
+preset="${PLUMBLINE_PRESET:-ci}"
+if [[ "$preset" =~ ^(ci|dev)$ ]] && ! command -v nvcc >/dev/null; then
+  [[ "$preset" != dev ]] || preset=host
   echo "nvcc is not on the PATH: the CUDA kernels (kernels/attention) are left out of this build"
 fi
 build_directory="$source_directory/build/$preset"
@@ -24,4 +23,15 @@ build() {
   ci/setup.sh
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset" "$@"
+}
+
+# phase NAME COMMAND…: runs a command of a script that has several phases. Prints the phase before
+# it and its seconds after it.
+phase() {
+  local name="$1" begin=$SECONDS code=0
+  shift
+  echo "==> $name"
+  "$@" || code=$?
+  echo "==> $name: $((SECONDS - begin)) s$( ((code == 0)) || echo ", failed with exit code $code")"
+  return "$code"
 }

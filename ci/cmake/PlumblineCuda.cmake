@@ -6,6 +6,13 @@
 set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 set(PLUMBLINE_CUDA_ARCHS "80;86;89;90a;100a;120" CACHE
   STRING "Architectures of the CUDA kernels; those that nvcc does not know are left out")
+# One architecture proves that the code compiles. A machine without an NVIDIA device runs none of it.
+option(PLUMBLINE_CUDA_ONE_ARCH "Compile CUDA code for sm_90a alone if there is no NVIDIA device" OFF)
+set(PLUMBLINE_CUDA_PROOF "" CACHE INTERNAL "The one architecture; empty: all")
+if(PLUMBLINE_CUDA_ONE_ARCH AND NOT EXISTS /dev/nvidiactl)
+  set(PLUMBLINE_CUDA_PROOF 90a CACHE INTERNAL "The one architecture; empty: all")
+  message(STATUS "CUDA code: for sm_${PLUMBLINE_CUDA_PROOF} alone (no NVIDIA device here)")
+endif()
 # nvcc compiles that many architectures of a file at once. naive.cu for six of them on two cores:
 # 8.2 s with 1, 4.4 s with 2.
 set(PLUMBLINE_CUDA_THREADS 2 CACHE STRING "Architectures that one nvcc compiles at once")
@@ -27,12 +34,16 @@ endif()
 # (B300, say: sm_103 takes neither code for sm_100a nor for sm_120). None in a bundle, which is for
 # the architectures it names.
 set(PLUMBLINE_CUDA_PTX 80)
-if(PLUMBLINE_CUDA_BUNDLE)
+if(PLUMBLINE_CUDA_BUNDLE OR PLUMBLINE_CUDA_PROOF)
   set(PLUMBLINE_CUDA_PTX "")
 endif()
 
 # Those of ARGN that this nvcc compiles: "90a" needs sm_90, and a family such as "100f" nvcc 12.9.
+# PLUMBLINE_CUDA_PROOF replaces them.
 function(plumbline_known_cuda_archs RESULT)
+  if(PLUMBLINE_CUDA_PROOF)
+    set(ARGN ${PLUMBLINE_CUDA_PROOF})
+  endif()
   if(NOT PLUMBLINE_NVCC_CODES)
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE codes
       COMMAND_ERROR_IS_FATAL ANY)

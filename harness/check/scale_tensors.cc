@@ -20,7 +20,7 @@ struct Scale {
 };
 
 // Of a tensor by sample, head and block; extents of 1 are repeated.
-struct Extents {
+struct ScaleExtents {
   std::int64_t batch = 1, heads = 1, blocks = 1;
 };
 
@@ -65,7 +65,7 @@ class ScaleReader {
   }
 
   bool find_extents(const Scale& scale, const TensorData& tensor) {
-    Extents& extents = extents_[static_cast<std::size_t>(&scale - scales_.data())];
+    ScaleExtents& extents = extents_[static_cast<std::size_t>(&scale - scales_.data())];
     const Shape& shape = tensor.shape;
     if (element_count(tensor) == 1) return true;
     if (shape.size() == 1) extents.heads = shape[0];
@@ -114,7 +114,7 @@ class ScaleReader {
     return true;
   }
 
-  bool fill(const Scale& scale, const Extents& extents, SideInputs& side) {
+  bool fill(const Scale& scale, const ScaleExtents& extents, SideInputs& side) {
     const TensorData& tensor = *tensors_.find(scale.name);
     std::vector<float>& values = side.*scale.values;
     const auto repeated = [](std::int64_t index, std::int64_t extent) {
@@ -148,7 +148,7 @@ class ScaleReader {
                                        problem_.seq_kv, &SideInputs::k_scale},
                                       {"v_scale", "v", problem_.has_fp8_kv(), problem_.heads_kv,
                                        problem_.seq_kv, &SideInputs::v_scale}}};
-  std::array<Extents, 3> extents_;
+  std::array<ScaleExtents, 3> extents_;
 };
 
 }  // namespace

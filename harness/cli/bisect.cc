@@ -6,10 +6,10 @@
 
 #include "harness/base/json.h"
 #include "harness/base/median.h"
+#include "harness/cli/bisect_formats.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/gate/level_changes.h"
 #include "harness/report/bisect_script.h"
@@ -34,7 +34,7 @@ struct Night {
   double time_ratio = 0, rms = 0;  // 0 = not measured
 };
 
-std::string quoted(const std::string& text) {
+std::string sql_text(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
   return result + "'";
@@ -49,7 +49,7 @@ Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
       "timed THEN time_ratio END, rms FROM v_history, newest WHERE case_id = {0} AND "
       "provider_options = options AND machine_class = class AND purpose <> 'confirm' ORDER BY "
       "run_order DESC, timed DESC LIMIT 366",
-      quoted(case_id)));
+      sql_text(case_id)));
   if (!table) return tl::unexpected(table.error());
   std::vector<Night> nights;
   for (const auto& row : table->rows) {
@@ -208,7 +208,7 @@ std::string as_json(const BisectPlan& plan) {
                     {"script", bisect_script(plan)}});
 }
 
-constexpr std::array formats{
+constexpr std::array bisect_formats{
     Format<BisectPlan>{"text",
                        [](const BisectPlan& plan, const Style&) { return bisect_script(plan); }},
     Format<BisectPlan>{"json", nullptr, as_json}};
@@ -235,7 +235,7 @@ int bisect(const BisectOptions& options) {
   if (!run) return report_errors(run.error(), exit_infrastructure);
   plan.arguments = arguments_of(options.providers_given ? options.providers.command_line()
                                                         : reproduce_command(run->info));
-  write_as(formats, options.format, plan);
+  write_as(bisect_formats, options.format, plan);
   return exit_fine;
 }
 
@@ -271,7 +271,7 @@ void add_bisect(Command app, int& exit_code) {
                   "between what is stored of both)")
       .check(above_zero("a ratio or an rms"));
   options->providers.add_to(command);
-  add_format(command, options->format, formats, "What goes to stdout; text is the script");
+  add_format(command, options->format, bisect_formats, "What goes to stdout; text is the script");
   command.footer(
       "The script is bash. In a clean checkout it measures both ends first, and stops with a "
       "message where the bad commit is fine or the good one is not. Then it runs git bisect and "

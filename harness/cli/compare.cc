@@ -8,8 +8,8 @@
 
 #include "harness/base/median.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/compare_formats.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/report/comparison.h"
@@ -149,8 +149,8 @@ Result<RunComparison> compare(const CompareOptions& options, Store& store) {
   return result;
 }
 
-constexpr std::array formats{Format<RunComparison>{"text", render_comparison},
-                             Format<RunComparison>{"json", nullptr, json_of_comparison}};
+constexpr std::array compare_formats{Format<RunComparison>{"text", render_comparison},
+                                     Format<RunComparison>{"json", nullptr, json_of_comparison}};
 
 // Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
 std::optional<int> refuse_other_classes(const CompareOptions& options,
@@ -183,7 +183,7 @@ int compare_command(const CompareOptions& options) {
         exit_not_comparable);
   }
   if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
-  write_as(formats, options.format, *comparison);
+  write_as(compare_formats, options.format, *comparison);
   const bool any_worse =
       std::any_of(comparison->cases.begin(), comparison->cases.end(), [](const ComparedCase& c) {
         return is_failure(c.after.verdict) && !is_failure(c.before.verdict);
@@ -207,7 +207,7 @@ void add_compare(Command app, int& exit_code) {
   command.add_flag("--all", options->all, "Also cases that did not change");
   command.add_flag("--any-machine", options->any_machine,
                    "Also cases that ran on other machine classes; their times are not compared");
-  add_format(command, options->format, formats);
+  add_format(command, options->format, compare_formats);
   command.footer(
       "Of several runs of a night or commit the newest outcome of each case counts, and of its "
       "times the median. A time is listed where it changed by more than noise, which is three "

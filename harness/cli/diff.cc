@@ -7,9 +7,9 @@
 
 #include "harness/check/diff_measured.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/diff_formats.h"
 #include "harness/cli/dump_options.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
@@ -38,7 +38,7 @@ int exit_code_of(Answer answer) {
                                     : exit_ambiguous;
 }
 
-constexpr std::array formats{
+constexpr std::array diff_formats{
     Format<std::vector<DiffReport>>{"text", render_diffs},
     Format<std::vector<DiffReport>>{"json", nullptr, [](const std::vector<DiffReport>& reports) {
                                       return json_of_diffs(reports, overall_answer(reports));
@@ -46,7 +46,7 @@ constexpr std::array formats{
 
 int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
   const Answer answer = overall_answer(reports);
-  write_as(formats, options.format, reports);
+  write_as(diff_formats, options.format, reports);
   return compared(reports) == 0 ? exit_nothing : exit_code_of(answer);
 }
 
@@ -201,7 +201,7 @@ void add_diff(Command app, int& exit_code) {
   options->attributes.add_to(command, "What both dumps leave unstated");
   add_reference_cost(command, options->measure.reference_cost_limit);
   options->reference.add_to(command);
-  add_format(command, options->format, formats);
+  add_format(command, options->format, diff_formats);
   command.add_flag("--quiet,-q", options->quiet, "No progress");
   command.footer(
       "Examples:\n"

@@ -9,7 +9,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/cli/formats.h"
+#include "harness/cli/history_formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
 #include "harness/gate/level_changes.h"
@@ -39,7 +39,7 @@ struct Histories {
 };
 
 // Doubles the quotes: an id is data, never SQL.
-std::string quoted(const std::string& text) {
+std::string sql_literal(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
   return result + "'";
@@ -50,7 +50,7 @@ std::string sql_of_series(const std::string& case_id) {
   return fmt::format(
       "SELECT DISTINCT provider_options, machine_class FROM v_history WHERE case_id = {} ORDER BY "
       "1, 2",
-      quoted(case_id));
+      sql_literal(case_id));
 }
 
 std::string sql_of_rows(const std::string& case_id, const std::string& options,
@@ -61,7 +61,7 @@ std::string sql_of_rows(const std::string& case_id, const std::string& options,
       "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite "
       "FROM v_history WHERE case_id = {} AND provider_options = {} AND machine_class = {} ORDER BY "
       "run_order DESC, timed DESC, suite LIMIT {}",
-      quoted(case_id), quoted(options), quoted(machine), most_points);
+      sql_literal(case_id), sql_literal(options), sql_literal(machine), most_points);
 }
 
 std::optional<double> number_of(const std::optional<std::string>& cell) {
@@ -139,7 +139,7 @@ Result<Histories> read_histories(const HistoryOptions& options, Store& store) {
   all.limit = static_cast<std::size_t>(options.limit);
   const auto ids = store.query(
       fmt::format("SELECT case_id FROM attention_case WHERE case_id GLOB {} ORDER BY case_id",
-                  quoted(options.pattern)));
+                  sql_literal(options.pattern)));
   if (!ids) return tl::unexpected(ids.error());
   all.matching = ids->rows.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(ids->rows.size(), options.cases); ++i) {
@@ -213,8 +213,8 @@ std::string as_json(const Histories& histories) {
       {{"rows", std::move(rows)}, {"series", std::move(series)}, {"matching", histories.matching}});
 }
 
-constexpr std::array formats{Format<Histories>{"text", as_text},
-                             Format<Histories>{"json", nullptr, as_json}};
+constexpr std::array history_formats{Format<Histories>{"text", as_text},
+                                     Format<Histories>{"json", nullptr, as_json}};
 
 // A picture shows one case.
 int write_svg(const HistoryOptions& options, const Histories& histories) {
@@ -248,7 +248,7 @@ int history(const HistoryOptions& options) {
   if (!options.svg.empty()) {
     if (const int code = write_svg(options, *histories); code != exit_fine) return code;
   }
-  write_as(formats, options.format, *histories);
+  write_as(history_formats, options.format, *histories);
   return exit_fine;
 }
 
@@ -267,7 +267,7 @@ void add_history(Command app, int& exit_code) {
       .check(whole_above_zero("a number of cases"));
   command.add_option("--svg", options->svg, "Also draw the case, which must be one")
       .type_name("FILE");
-  add_format(command, options->format, formats);
+  add_format(command, options->format, history_formats);
   command.footer(
       "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
       "level of the time. Times are also ratios to a sentinel that was timed in turn: the "

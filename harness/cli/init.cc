@@ -63,7 +63,7 @@ Result<std::vector<Template>> templates_of(const Language& language) {
   return all;
 }
 
-std::string replaced(std::string text, const std::string& word, const std::string& by) {
+std::string with_replaced(std::string text, const std::string& word, const std::string& by) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += by.size())
     text.replace(at, word.size(), by);
   return text;
@@ -101,12 +101,12 @@ int init(const InitOptions& options) {
     std::ifstream stream(file.from);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     const fs::path to = options.folder / file.to;
-    if (auto done = write_text(to, replaced(text, "@PROVIDER@", language.provider)); !done)
+    if (auto done = write_text(to, with_replaced(text, "@PROVIDER@", language.provider)); !done)
       return report_errors(done.error(), exit_infrastructure);
     written.push_back(to.lexically_normal().string());
   }
   for (const char* command : language.next)
-    next.push_back(replaced(command, "plumbline ", program_from_anywhere() + " "));
+    next.push_back(with_replaced(command, "plumbline ", program_from_anywhere() + " "));
   if (options.folder.lexically_normal() != ".")
     next.front() = fmt::format("cd {} && {}", shell_quoted(options.folder.string()), next.front());
   if (options.format == "json") {

@@ -6,7 +6,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
+#include "harness/cli/matrix_formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/arch_matrix.h"
 #include "harness/store/stored.h"
@@ -75,7 +75,7 @@ struct MatrixReport {
   const ArchMatrix& matrix;
   const std::string& reproduce;
 };
-constexpr std::array formats{
+constexpr std::array matrix_formats{
     Format<MatrixReport>{"text",
                          [](const MatrixReport& report, const Style& style) {
                            return render_matrix(report.matrix, report.reproduce, style);
@@ -102,7 +102,7 @@ int show_matrix(const MatrixOptions& options) {
           "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90"}},
         exit_nothing);
   }
-  write_as(formats, options.format, MatrixReport{matrix, loaded->reproduce});
+  write_as(matrix_formats, options.format, MatrixReport{matrix, loaded->reproduce});
   int code = exit_fine;
   for (const std::string& expectation : options.expect_equal) {
     const int of_this = check_equal(expectation, *loaded, matrix);
@@ -127,7 +127,7 @@ void add_matrix(Command app, int& exit_code) {
           "--expect-equal", options->expect_equal,
           "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
       .type_name("A=B");
-  add_format(command, options->format, formats);
+  add_format(command, options->format, matrix_formats);
   command.footer(
       "Examples:\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; "

@@ -18,7 +18,7 @@ constexpr int most_nights = 60;
 using Row = std::vector<std::optional<std::string>>;
 
 // Doubles the quotes: what is stored is data, never SQL.
-std::string quoted(const std::string& text) {
+std::string sql_string(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
   return result + "'";
@@ -40,7 +40,7 @@ std::string nights_sql(const RunInfo& newest) {
           ? fmt::format(
                 "night_id = '' AND (purpose, selection, machine_key) IN (SELECT purpose, "
                 "selection, machine_key FROM run WHERE run_id = {})",
-                quoted(newest.run_id))
+                sql_string(newest.run_id))
           : std::string("night_id <> ''");
   return fmt::format(
       "WITH named AS MATERIALIZED (SELECT CASE WHEN night_id <> '' THEN night_id ELSE "
@@ -57,7 +57,7 @@ std::string nights_sql(const RunInfo& newest) {
       "o.verdict, count(o.verdict) "
       "FROM recent AS r CROSS JOIN named AS n USING (name) LEFT JOIN outcome AS o ON o.run_id = "
       "n.run_id GROUP BY n.run_order, o.verdict ORDER BY r.newest, n.run_order",
-      kind, quoted(newest.run_id), most_nights);
+      kind, sql_string(newest.run_id), most_nights);
 }
 
 // That of the night: what fails first, then what is unfinished, open, fine, and not measured.
@@ -102,7 +102,7 @@ Result<void> add_events(Store& store, std::vector<PageNight>& nights) {
   const auto rows = store.query(
       fmt::format("SELECT night_id, kind, happened_at, who, detail FROM night_event WHERE night_id "
                   "IN (SELECT value FROM json_each({})) ORDER BY happened_at",
-                  quoted(json_text(names))));
+                  sql_string(json_text(names))));
   if (!rows) return tl::unexpected(rows.error());
   std::map<std::string, PageNight*> by_name;
   for (PageNight& night : nights) by_name[night.name] = &night;
@@ -158,7 +158,7 @@ Result<std::vector<PageDecision>> decisions_about(Store& store,
       "FROM pin WHERE run_id IN shown UNION ALL SELECT 'acknowledge', run_id, case_glob, "
       "acknowledged_by, reason, acknowledged_at FROM acknowledgement WHERE run_id IN shown ORDER "
       "BY 6",
-      quoted(json_text(runs))));
+      sql_string(json_text(runs))));
   if (!rows) return tl::unexpected(rows.error());
   std::vector<PageDecision> decisions;
   for (const Row& row : rows->rows) {
@@ -191,7 +191,7 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
       "o.machine_key = t.machine_key AND o.provider_options = t.provider_options AND o.run_order "
       ">= (SELECT run_order FROM run WHERE run_id = {}) AND o.run_order <= t.run_order AND o.suite "
       "= t.suite ORDER BY w.place, o.run_order",
-      quoted(json_text(wanted)), quoted(nights.front().run_ids.front())));
+      sql_string(json_text(wanted)), sql_string(nights.front().run_ids.front())));
   if (!found) return tl::unexpected(found.error());
   for (const Row& row : found->rows) {
     const auto verdict = parse<Verdict>(text_of(row, 2));

@@ -8,7 +8,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
+#include "harness/cli/query_formats.h"
 #include "harness/cli/session.h"
 
 namespace plumbline::cli {
@@ -61,7 +61,7 @@ Errors no_such_query(const std::string& word) {
                        near ? fmt::format("did you mean {}? ", *near) : "")}};
 }
 
-constexpr std::array formats{
+constexpr std::array query_formats{
     Format<Store::Table>{"text", render_query},
     Format<Store::Table>{
         "csv", [](const Store::Table& table, const Style&) { return render_query_csv(table); }},
@@ -87,7 +87,7 @@ int query(const QueryOptions& options) {
   if (!table)
     return report_errors(table.error(),
                          table.error().front().file.empty() ? exit_usage : exit_infrastructure);
-  write_as(formats, options.format, *table);
+  write_as(query_formats, options.format, *table);
   return exit_fine;
 }
 
@@ -100,7 +100,7 @@ void add_query(Command app, int& exit_code) {
   command.add_option("sql", options->sql, "One SELECT, or the name of an example query");
   command.add_flag("--list", options->list, "List the example queries");
   options->database.add_to(command);
-  add_format(command, options->format, formats);
+  add_format(command, options->format, query_formats);
   command.footer(
       "Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  "
       "plumbline query --list");

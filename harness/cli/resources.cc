@@ -12,8 +12,8 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
+#include "harness/cli/resources_formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
@@ -114,7 +114,7 @@ std::string as_text(const ResourceComparison& comparison, const Style& style) {
   return text;
 }
 
-constexpr std::array formats{
+constexpr std::array resources_formats{
     Format<ResourceComparison>{"text", as_text},
     Format<ResourceComparison>{"markdown",
                                [](const ResourceComparison& comparison, const Style&) {
@@ -181,7 +181,7 @@ int resources(const ResourceOptions& options) {
       return report_errors(stored.error(), exit_infrastructure);
   }
   if (options.accept) return accept(options, baseline, *compiled, *approved);
-  write_as(formats, options.format, comparison);
+  write_as(resources_formats, options.format, comparison);
   return code;
 }
 
@@ -213,7 +213,7 @@ void add_resources(Command app, int& exit_code) {
       .type_name("FILE");
   command.add_option("--run", options->run,
                      "… with this run (id, unique prefix, latest) instead of one of their own");
-  add_format(command, options->format, formats);
+  add_format(command, options->format, resources_formats);
   command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"
       "  plumbline resources --accept --reason 'two stages instead of three, reviewed in #12'\n"

@@ -9,9 +9,9 @@
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/run_command_formats.h"
 #include "harness/cli/session.h"
 #include "harness/cli/settings.h"
 #include "harness/cli/shards.h"
@@ -102,7 +102,7 @@ std::string markdown_for_stdout(const RunReport& content, const Style&) {
 }
 
 // Those of any run, but that who asks for invariances gets their table alone.
-constexpr auto formats = [] {
+constexpr auto run_command_formats = [] {
   auto all = run_formats;
   for (auto& format : all)
     if (format.name == "markdown") format.text = markdown_for_stdout;
@@ -131,7 +131,7 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
     const char* const root = std::getenv("GITHUB_WORKSPACE");
     fmt::print(stderr, "{}", render_annotations(content, places_of(plan, root ? root : ".")));
   }
-  write_as(formats, options.format, content);
+  write_as(run_command_formats, options.format, content);
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
@@ -458,7 +458,7 @@ void add_run(Command app, int& exit_code) {
   command.add_flag("--invariances{all}", options->invariances,
                    "Also ask for the same rows in other ways, and compare: all of "
                    "docs/judging-comparisons.md, or =NAME[,NAME]");
-  add_format(command, options->format, formats,
+  add_format(command, options->format, run_command_formats,
              "What goes to stdout; markdown with --invariances: their table alone");
   command.add_option("--purpose", options->purpose, "Stored with the run")
       .one_of({"run", "nightly", "confirm", "test", "gpu"})

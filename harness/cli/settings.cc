@@ -26,7 +26,7 @@ struct Setting {
   std::string_view key, option;
   Kind kind = Kind::text;
   bool is_list = false;
-  const char* variable = nullptr;          // of the environment; entries of a list behind ';'
+  const char* variable = nullptr;          // of the environment_text; entries of a list behind ';'
   std::array<const char*, 3> unless = {};  // options that make it meaningless
 };
 constexpr std::array settings{
@@ -56,7 +56,7 @@ constexpr std::string_view command_of_tables = "plumbline run";
 constexpr std::array<std::string_view, 4> without_settings{
     "plumbline init", "plumbline audit", "plumbline confirm", "plumbline resources"};
 
-std::string environment(const char* variable) {
+std::string environment_text(const char* variable) {
   const char* const value = variable != nullptr ? std::getenv(variable) : nullptr;
   return value != nullptr ? value : "";
 }
@@ -71,7 +71,7 @@ std::vector<std::string_view> keys_of(std::string_view table) {
 
 Result<fs::path> find_file(const SettingsOptions& options) {
   if (options.none) return fs::path();
-  const std::string variable = environment("PLUMBLINE_CONFIG");
+  const std::string variable = environment_text("PLUMBLINE_CONFIG");
   const fs::path named = options.file.empty() ? fs::path(variable) : options.file;
   std::error_code ignored;
   if (!named.empty()) {
@@ -152,7 +152,7 @@ std::optional<GivenBySetting> value_of_file(const Setting& setting, const Config
 }
 
 std::optional<GivenBySetting> value_of_environment(const Setting& setting) {
-  const std::string text = environment(setting.variable);
+  const std::string text = environment_text(setting.variable);
   if (text.empty()) return std::nullopt;
   GivenBySetting given{std::string(setting.option), {text}, {}, {}};
   given.at.file = setting.variable;

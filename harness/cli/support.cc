@@ -6,8 +6,8 @@
 #include "harness/base/glob.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/cli/support_formats.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/contract/suggest_support.h"
@@ -167,8 +167,8 @@ std::string as_json(const Suggestion& suggestion) {
                     {"contradicted", std::move(contradicted)}});
 }
 
-constexpr std::array formats{Format<Suggestion>{"text", as_toml},
-                             Format<Suggestion>{"json", nullptr, as_json}};
+constexpr std::array support_formats{Format<Suggestion>{"text", as_toml},
+                                     Format<Suggestion>{"json", nullptr, as_json}};
 
 int suggest(const SuggestOptions& options) {
   auto text = options.providers.reviewed_text();
@@ -193,7 +193,7 @@ int suggest(const SuggestOptions& options) {
   Suggestion suggestion = suggestion_for(options, *outcomes, *text);
   suggestion.run_id = *run_id;
   suggestion.table = options.providers.reviewed_directory() / "support.toml";
-  write_as(formats, options.format, suggestion);
+  write_as(support_formats, options.format, suggestion);
   return suggestion.is_complete() ? exit_fine : exit_failure;
 }
 
@@ -219,7 +219,7 @@ void add_support(Command app, int& exit_code) {
       "--kernel", options->kernels,
       "Only these kernels (glob), also those that have neither a contract nor an entry yet; repeat "
       "for more");
-  add_format(suggest_command, options->format, formats);
+  add_format(suggest_command, options->format, support_formats);
   suggest_command.footer(
       "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
       "else "

@@ -18,7 +18,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::string_view device = "device", square = "square", group = "group";
+constexpr std::string_view device_key = "device", square_key = "square", group_key = "group";
 
 // What a condition may be about. Of two that explain the same the cheaper one is taken, and of two
 // of one cost the one that comes first.
@@ -41,21 +41,22 @@ double cost_of(std::string_view key) {
 
 // `window` in place of its two members. Recorded inputs are seen by their other fields.
 std::vector<Field> all_fields() {
-  std::vector<Field> fields{{std::string(device)}};
+  std::vector<Field> fields{{std::string(device_key)}};
   for_each_field([&](const auto& field) {
     if (field.written && field.key != "inputs")
       fields.push_back({std::string(field.key), cost_of(field.key)});
   });
-  for (const std::string_view derived : {square, group})
+  for (const std::string_view derived : {square_key, group_key})
     fields.push_back({std::string(derived), cost_of(derived)});
   return fields;
 }
 
 std::string value_of(const AskedProblem& asked, const std::string& key) {
   const Problem& p = asked.problem;
-  if (key == device) return asked.place.device.starts_with("cuda:") ? "cuda:*" : asked.place.device;
-  if (key == square) return p.seq_q == p.seq_kv ? "true" : "false";
-  if (key == group) return std::to_string(p.group());
+  if (key == device_key)
+    return asked.place.device.starts_with("cuda:") ? "cuda:*" : asked.place.device;
+  if (key == square_key) return p.seq_q == p.seq_kv ? "true" : "false";
+  if (key == group_key) return std::to_string(p.group());
   Problem resolved = p;
   resolved.kv_dtype = p.kv();
   resolved.out_dtype = p.out();
@@ -254,7 +255,7 @@ class Learner {
     std::erase_if(included, [&](const std::string& value) { return excluded.contains(value); });
     const bool is_truth = included.contains("true") || included.contains("false");
     condition.is_negated =
-        excluded.size() <= included.size() && condition.field != device && !is_truth;
+        excluded.size() <= included.size() && condition.field != device_key && !is_truth;
     const auto& values = condition.is_negated ? excluded : included;
     condition.values.assign(values.begin(), values.end());
     std::stable_sort(condition.values.begin(), condition.values.end(),
@@ -278,7 +279,7 @@ class Learner {
     SuggestedEntry suggested;
     suggested.entry.kernels = {first.kernel};
     for (const auto& [field, condition] : rule.conditions) {
-      if (condition.field == device)
+      if (condition.field == device_key)
         suggested.entry.devices = condition.values;
       else
         suggested.entry.where.push_back(condition);
@@ -342,7 +343,7 @@ std::string strings_text(const std::vector<std::string>& texts) {
 }
 
 std::string condition_text(const SupportTable::Condition& condition) {
-  const bool is_bare = condition.field == square || condition.field == group;
+  const bool is_bare = condition.field == square_key || condition.field == group_key;
   std::vector<std::string> values;
   for (const std::string& value : condition.values)
     values.push_back(is_bare ? value : toml_value(condition.field, value));

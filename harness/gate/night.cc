@@ -12,11 +12,11 @@
 namespace plumbline {
 namespace {
 
-constexpr int least_series = 5;
+constexpr int min_series_of_a_factor = 5;
 // In spreads of a series: a common shift below it lets hardly more through than none.
 constexpr double least_shift = 1.0;
 // Standard deviations of the median of independent series, of which one is sqrt(pi / 2).
-constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_mad = 1.4826;
+constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_median_deviation = 1.4826;
 
 // The median of 20 series adds 4 % to the noise of each.
 constexpr int series_to_take_out = 20;
@@ -33,7 +33,7 @@ double spread_without(double shift, std::span<const double> changes,
     if (changes[i] != 0)
       rest.push_back(std::abs((changes[i] - shift) * deviations[i] / changes[i]));
   }
-  return rest.empty() ? 0 : sd_of_mad * median(std::move(rest));
+  return rest.empty() ? 0 : sd_of_median_deviation * median(std::move(rest));
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ double spread_without(double shift, std::span<const double> changes,
 NightLook look_at_night(std::span<const double> changes, std::span<const double> deviations) {
   NightLook look;
   look.series = static_cast<int>(std::min(changes.size(), deviations.size()));
-  if (look.series < least_series) {
+  if (look.series < min_series_of_a_factor) {
     look.why = fmt::format("{} of {} series: too few to tell whether the machine changed",
-                           look.series, least_series);
+                           look.series, min_series_of_a_factor);
     return look;
   }
   look.common_shift = median({changes.begin(), changes.end()});

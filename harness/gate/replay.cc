@@ -17,11 +17,11 @@ struct Running {
 constexpr Running running[]{{2, 5.0}, {3, 3.5}};
 // A pool of points, as screen() has them, has to beat more than it: nobody confirms it.
 constexpr double pool_beyond_limit = 1.1;
-constexpr int pools[]{7, 14};
+constexpr int replayed_pools[]{7, 14};
 // A step shorter than this is none that anybody acts on: 1 %.
 constexpr double least_change = 0.01;
 // ln 1.25: found before the noise is known.
-constexpr double huge_change = 0.2231;
+constexpr double replayed_huge_change = 0.2231;
 constexpr std::size_t points_of_a_huge_change = 3, least_points = 10,
                       points_before_a_huge_change = 3;
 
@@ -33,7 +33,7 @@ GateOptions options() {
   return result;
 }
 
-double mean_of(std::span<const double> values) {
+double mean_of_points(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
@@ -68,7 +68,7 @@ struct Step {
 
 Step step_from(std::span<const double> values, double level, double change) {
   const std::size_t begin = begin_of_step(values, level, change);
-  return {begin, level, mean_of(values.subspan(begin))};
+  return {begin, level, mean_of_points(values.subspan(begin))};
 }
 
 // `values` since the last alert; the last one is the point of now.
@@ -81,16 +81,16 @@ std::optional<Step> step_now(std::span<const double> values) {
     const GateLevel level = level_of(all.first(nights.size() - count), options());
     const auto last = values.last(count);
     if (all_beyond(last, level.level, std::max(least_change, deviations * level.spread)))
-      return step_from(values, level.level, mean_of(last) - level.level);
+      return step_from(values, level.level, mean_of_points(last) - level.level);
   }
   if (values.size() >= points_before_a_huge_change + points_of_a_huge_change) {
     const auto last = values.last(points_of_a_huge_change);
     const GateLevel level = level_of(all.first(nights.size() - last.size()), options());
-    if (all_beyond(last, level.level, huge_change))
-      return step_from(values, level.level, mean_of(last) - level.level);
+    if (all_beyond(last, level.level, replayed_huge_change))
+      return step_from(values, level.level, mean_of_points(last) - level.level);
   }
   const Screening screening = screen(all.first(nights.size() - 1), values.back(), {}, options());
-  for (const int pool : pools) {
+  for (const int pool : replayed_pools) {
     if (screening.pool == pool && screening.finding != GateFinding::quiet &&
         std::abs(screening.change) > std::max(least_change, pool_beyond_limit * screening.limit))
       return Step{values.size() - static_cast<std::size_t>(pool), screening.level.level,

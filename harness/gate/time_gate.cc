@@ -26,7 +26,7 @@ constexpr int nights_beside_a_pool = 10;
 constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
 constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
 // A night's part in a pool, in spreads: a spike is no step.
-constexpr double most_of_a_night = 3.0;
+constexpr double max_night_deviation = 3.0;
 // ln 1.25: what is found after any number of nights.
 constexpr double huge_change = 0.2231;
 // ln 1.08: what may add up since the pin in steps that were accepted or not found.
@@ -101,7 +101,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
                    : level_of(past.first(past.size() - earlier), options);
   // A level of few nights is a bad judge of small steps: its cut may be one itself.
   if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
-  const double most = nights == 1 ? HUGE_VAL : most_of_a_night * pool.level.spread;
+  const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);
   for (const GateNight& night : pooled)
     sum += std::clamp(shown(night) - pool.level.level, -most, most);

@@ -13,8 +13,8 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t most_rows = 16;  // with the largest errors, and as many spread over all
-constexpr double cost_limit = 2e6;     // multiply-adds of one explanation
-constexpr double most = 0.9;           // share of the rows that speak for what is said of all
+constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
+constexpr double min_share_of_rows = 0.9;  // share of the rows that speak for what is said of all
 // Of (e / sigma)^2 by the scales of a spec: those of a kernel that does round so are a little below
 // 1, in every row. The median of chi^2 of one degree of freedom, as where one key has all weight,
 // is 0.45 of its mean.
@@ -27,7 +27,9 @@ double part_of_lse(double z) { return std::min(z * z, 144.0) / 2; }
 }  // namespace
 
 Contest::Contest(const FailingOutput& failing)
-    : failing_(failing), answers_(failing), rows_(telling_rows(failing, most_rows, cost_limit)) {
+    : failing_(failing),
+      answers_(failing),
+      rows_(telling_rows(failing, most_rows, explanation_cost_limit)) {
   std::stable_sort(rows_.begin(), rows_.end(), [&](std::size_t a, std::size_t b) {
     return squared_error(failing, a) > squared_error(failing, b);
   });
@@ -46,7 +48,8 @@ void Contest::add(const std::string& kind, const std::string& sentence, const Va
     const RowMisfit misfit = answers_.misfit(
         rows_[n], answers_.answer(answers_.row(rows_[n]), vary(answers_.row(rows_[n]))));
     misfits += answers_.fits(misfit) ? 0 : 1;
-    if (static_cast<double>(misfits) > (1 - most) * static_cast<double>(rows_.size())) return;
+    if (static_cast<double>(misfits) > (1 - min_share_of_rows) * static_cast<double>(rows_.size()))
+      return;
     entry.log_likelihood -=
         draws_[n] * (misfit.squared / 2 + misfit.log_sigmas) + part_of_lse(misfit.lse);
   }

@@ -12,9 +12,9 @@
 namespace plumbline {
 namespace {
 
-constexpr double clear = 6;   // standard deviations from which on a row's factor is none
-constexpr double most = 0.9;  // share of the rows that speak for what is said of all
-constexpr double right_below = 4, wrong_above = 25;  // mean of (e / sigma)^2 of a head
+constexpr double clear = 6;  // standard deviations from which on a row's factor is none
+constexpr double min_agreeing_share = 0.9;  // share of the rows that speak for what is said of all
+constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / sigma)^2 of a head
 
 // One row of the reference: by which factor its output is off.
 struct RowFactor {
@@ -81,7 +81,7 @@ class Factors {
       return std::abs(entry.second.lse_error) > clear * entry.second.lse_sigma;
     });
     return off > 0 && lse_is_off &&
-           static_cast<double>(agree) >= most * static_cast<double>(rows_.size());
+           static_cast<double>(agree) >= min_agreeing_share * static_cast<double>(rows_.size());
   }
 
   // Of the rows with an LSE that is off: how many are too large, and too small.
@@ -160,9 +160,9 @@ std::string denominator_text(bool too_large, const std::string& how_much) {
 std::string denominator_of(const Factors& factors) {
   const auto [large, small, farthest] = factors.spread();
   const auto off = static_cast<double>(large + small);
-  if (static_cast<double>(large) >= most * off)
+  if (static_cast<double>(large) >= min_agreeing_share * off)
     return denominator_text(false, ", by up to " + by(farthest));
-  if (static_cast<double>(small) >= most * off)
+  if (static_cast<double>(small) >= min_agreeing_share * off)
     return denominator_text(true, ", by up to " + by(farthest));
   return fmt::format(
       "the softmax denominator is wrong, too small in {} rows and too large in {}, by up to {}",
@@ -272,9 +272,9 @@ std::string denominator_by_lse(const FailingOutput& failing) {
   const double common = factors.common();
   const auto [large, small] = factors.lse_off();
   const auto off = static_cast<double>(large + small);
-  if (off > 0 && common < 1 && static_cast<double>(large) >= most * off)
+  if (off > 0 && common < 1 && static_cast<double>(large) >= min_agreeing_share * off)
     return denominator_text(true, "");
-  if (off > 0 && common > 1 && static_cast<double>(small) >= most * off)
+  if (off > 0 && common > 1 && static_cast<double>(small) >= min_agreeing_share * off)
     return denominator_text(false, "");
   return off > 0 && factors.lse_agrees() ? denominator_of(factors) : "";
 }
@@ -306,8 +306,8 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> wrong_pairs;
   for (const auto& [at, part] : pairs) {
-    if (part.mean() > right_below && part.mean() < wrong_above) return "";
-    if (part.mean() >= wrong_above) wrong_pairs.push_back(at);
+    if (part.mean() > right_head_below && part.mean() < wrong_head_above) return "";
+    if (part.mean() >= wrong_head_above) wrong_pairs.push_back(at);
   }
   if (wrong_pairs.empty() || wrong_pairs.size() == pairs.size()) return "";
   if (wrong_pairs.size() == 1) {
@@ -319,7 +319,7 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   std::string list;
   std::size_t wrong = 0;
   for (const auto& [head, part] : heads) {
-    if (part.mean() < wrong_above) continue;
+    if (part.mean() < wrong_head_above) continue;
     if (++wrong <= 8) list += fmt::format("{}{}", list.empty() ? "" : ", ", head);
   }
   const std::size_t all = heads.size();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t first_rows = 12;
 constexpr double first_cost = 5e6;  // multiply-adds of a reference
-constexpr double rms_of_few_rows = 3;
+constexpr double few_rows_rms_limit = 3;
 constexpr double scale_test_cost = 5e7;
 
 }  // namespace
@@ -60,7 +60,7 @@ std::optional<Rung> looser_rung(const FailingOutput& failing) {
     rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
     if (looser_fields(rung.spec, *failing.spec).empty()) continue;
     Limits loose = default_limits(rung.spec, problem, failing.comparison->statistics.elements);
-    loose.rms = std::max(loose.rms, rms_of_few_rows);
+    loose.rms = std::max(loose.rms, few_rows_rms_limit);
     if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, rung.spec, few, loose))
       continue;
     const auto found = likelihood_by(failing, rung.spec, many);

@@ -13,19 +13,19 @@ namespace {
 
 using Map = std::function<KeyPlace(KeyPlace)>;
 
-enum class Reads { both, only_v, only_k };
+enum class KvReads { both, only_v, only_k };
 struct Reading {
-  Reads reads;
+  KvReads reads;
   std::string_view what;
 };
-constexpr std::array readings{Reading{Reads::both, "K and V"}, Reading{Reads::only_v, "V"},
-                              Reading{Reads::only_k, "K"}};
+constexpr std::array readings{Reading{KvReads::both, "K and V"}, Reading{KvReads::only_v, "V"},
+                              Reading{KvReads::only_k, "K"}};
 
-Contest::Vary reading(const Contest& contest, Reads reads, const Map& map) {
+Contest::Vary reading(const Contest& contest, KvReads reads, const Map& map) {
   return [&contest, reads, map](const RowId& id) {
     RowVariation variation = contest.answers().stated(id);
-    if (reads != Reads::only_v) variation.key_place = map;
-    if (reads != Reads::only_k) variation.value_place = map;
+    if (reads != KvReads::only_v) variation.key_place = map;
+    if (reads != KvReads::only_k) variation.value_place = map;
     return variation;
   };
 }
@@ -42,7 +42,7 @@ void add_neighbours(const Geometry& geometry, Contest& contest) {
       };
       contest.add("V of a neighbour",
                   fmt::format("each key's weight is multiplied by V of the {} key", which),
-                  reading(contest, Reads::only_v, map));
+                  reading(contest, KvReads::only_v, map));
     }
   }
 }

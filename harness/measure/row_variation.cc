@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-constexpr double cost_limit = 2e6;  // multiply-adds of one variation
+constexpr double variation_cost_limit = 2e6;  // multiply-adds of one variation
 constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
 constexpr double wrong_above = 25;  // mean of (e / sigma)^2
 
@@ -129,7 +129,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   // scales of tokens vary within a row: the locator's keys show those
   if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
   const RowAnswers rows(failing);
-  const auto indices = telling_rows(failing, rows_of_all, cost_limit);
+  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
   const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
                             std::int64_t head) {
     return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
@@ -194,7 +194,7 @@ std::string other_sinks(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
   if (problem.sinks == Sinks::none) return "";
   const RowAnswers rows(failing);
-  const auto indices = telling_rows(failing, rows_of_all, cost_limit);
+  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
   using Sink = std::function<double(double stated, std::int64_t head)>;
   const std::vector<std::pair<std::string, Sink>> others{
       {"the attention sinks were multiplied by ln 2: log2(e) is missing",

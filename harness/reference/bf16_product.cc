@@ -14,8 +14,8 @@ namespace plumbline {
 namespace {
 
 using Bf16 = Bf16Matrix::Bf16;
-constexpr std::int64_t lanes = 16;     // floats in an AVX-512 register
-constexpr std::int64_t most_rows = 8;  // of a tile: 16 sums in registers
+constexpr std::int64_t avx512_lanes = 16;  // floats in an AVX-512 register
+constexpr std::int64_t max_tile_rows = 8;  // of a tile: 16 sums in registers
 // of a panel 16 KiB, which stay in the first-level cache for all rows
 constexpr std::int64_t depth_chunk = 256;
 
@@ -29,11 +29,12 @@ __attribute__((target("avx512f,avx512bf16"))) void multiply_tile(const Bf16* a,
   __m512 sum[rows][2];
   for (int r = 0; r < rows; ++r) {
     for (int half = 0; half < 2; ++half)
-      sum[r][half] = add ? _mm512_loadu_ps(c + r * c_stride + half * lanes) : _mm512_setzero_ps();
+      sum[r][half] =
+          add ? _mm512_loadu_ps(c + r * c_stride + half * avx512_lanes) : _mm512_setzero_ps();
   }
   for (std::int64_t i = 0; i < pairs; ++i) {
-    const auto low = (__m512bh)_mm512_loadu_si512(b + i * 4 * lanes),
-               high = (__m512bh)_mm512_loadu_si512(b + (i * 4 + 2) * lanes);
+    const auto low = (__m512bh)_mm512_loadu_si512(b + i * 4 * avx512_lanes),
+               high = (__m512bh)_mm512_loadu_si512(b + (i * 4 + 2) * avx512_lanes);
     for (int r = 0; r < rows; ++r) {
       std::int32_t pair;
       std::memcpy(&pair, a + r * a_stride + 2 * i, sizeof pair);
@@ -44,15 +45,15 @@ __attribute__((target("avx512f,avx512bf16"))) void multiply_tile(const Bf16* a,
   }
   for (int r = 0; r < rows; ++r) {
     for (int half = 0; half < 2; ++half)
-      _mm512_storeu_ps(c + r * c_stride + half * lanes, sum[r][half]);
+      _mm512_storeu_ps(c + r * c_stride + half * avx512_lanes, sum[r][half]);
   }
 }
 
 using TileFunction = void (*)(const Bf16*, std::int64_t, const Bf16*, std::int64_t, float*,
                               std::int64_t, bool);
-constexpr TileFunction tiles[most_rows] = {multiply_tile<1>, multiply_tile<2>, multiply_tile<3>,
-                                           multiply_tile<4>, multiply_tile<5>, multiply_tile<6>,
-                                           multiply_tile<7>, multiply_tile<8>};
+constexpr TileFunction tiles[max_tile_rows] = {multiply_tile<1>, multiply_tile<2>, multiply_tile<3>,
+                                               multiply_tile<4>, multiply_tile<5>, multiply_tile<6>,
+                                               multiply_tile<7>, multiply_tile<8>};
 
 }  // namespace
 
@@ -85,8 +86,8 @@ void Bf16Matrix::multiply(const Bf16* a, std::int64_t rows, std::int64_t a_strid
     for (std::int64_t d = 0; d < depth_; d += depth_chunk) {
       const std::int64_t pairs = std::min(depth_chunk, depth_ - d) / 2;
       const Bf16* part = packed_.data() + (n / panel * depth_ + d) * panel;
-      for (std::int64_t r = 0; r < rows; r += most_rows) {
-        const std::int64_t count = std::min(most_rows, rows - r);
+      for (std::int64_t r = 0; r < rows; r += max_tile_rows) {
+        const std::int64_t count = std::min(max_tile_rows, rows - r);
         tiles[count - 1](a + r * a_stride + d, a_stride, part, pairs,
                          c + r * c_stride + n - columns.begin, c_stride, d > 0);
       }

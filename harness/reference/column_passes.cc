@@ -9,8 +9,8 @@
 namespace plumbline {
 namespace {
 
-constexpr int lanes = 8;                    // floats in an AVX register
-constexpr int width = column_tile / lanes;  // registers in a tile of columns
+constexpr int avx_lanes = 8;                    // floats in an AVX register
+constexpr int width = column_tile / avx_lanes;  // registers in a tile of columns
 // 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
 constexpr std::int64_t keys_per_chunk = 32;
 
@@ -20,11 +20,11 @@ struct Tile {
 
 inline Tile load(const float* from) {
   Tile tile;
-  for (int i = 0; i < width; ++i) tile.part[i] = _mm256_loadu_ps(from + i * lanes);
+  for (int i = 0; i < width; ++i) tile.part[i] = _mm256_loadu_ps(from + i * avx_lanes);
   return tile;
 }
 inline void store(const Tile& tile, float* to) {
-  for (int i = 0; i < width; ++i) _mm256_storeu_ps(to + i * lanes, tile.part[i]);
+  for (int i = 0; i < width; ++i) _mm256_storeu_ps(to + i * avx_lanes, tile.part[i]);
 }
 
 // No prefetcher of the CPU foresees a stride of a whole row. Any address may be asked for.
@@ -43,8 +43,9 @@ inline void extend_prefix(PrefixState& state, const float* p, const float* v, st
   for (std::int64_t k = begin; k < end; ++k) {
     const __m256 weight = _mm256_broadcast_ss(p + k);
     for (int i = 0; i < width; ++i) {
-      state.sum.part[i] = _mm256_fmadd_ps(
-          weight, _mm256_loadu_ps(v + (k - begin) * column_tile + i * lanes), state.sum.part[i]);
+      state.sum.part[i] =
+          _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + (k - begin) * column_tile + i * avx_lanes),
+                          state.sum.part[i]);
       state.high.part[i] = _mm256_max_ps(state.high.part[i], state.sum.part[i]);
       state.low.part[i] = _mm256_min_ps(state.low.part[i], state.sum.part[i]);
     }
@@ -63,7 +64,7 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
   const __m256 sign_bit = _mm256_set1_ps(-0.0F), zero = _mm256_setzero_ps(),
                weight = _mm256_set1_ps(p);
   for (int i = 0; i < width; ++i) {
-    const __m256 value = _mm256_loadu_ps(v + i * lanes), product = _mm256_mul_ps(weight, value),
+    const __m256 value = _mm256_loadu_ps(v + i * avx_lanes), product = _mm256_mul_ps(weight, value),
                  q = state.limit.part[i];
     const __m256 t = _mm256_min_ps(q, _mm256_andnot_ps(sign_bit, product));
     __m256 signed_t = visit == Visit::add ? t

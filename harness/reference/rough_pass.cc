@@ -33,7 +33,7 @@ struct OfRow {
 };
 
 // Rows of one sample and key head, by their number in `all`.
-struct Head {
+struct RoughHead {
   std::int64_t sample = 0, head_kv = 0;
   KeyRange keys = no_keys;
   std::vector<std::size_t> rows;
@@ -97,7 +97,7 @@ class Rough {
     }
     cost *= static_cast<double>(problem.heads_q);
     const auto step = static_cast<std::int64_t>(std::max(1.0, std::ceil(cost / cost_limit)));
-    std::map<std::pair<std::int64_t, std::int64_t>, Head> heads;
+    std::map<std::pair<std::int64_t, std::int64_t>, RoughHead> heads;
     std::int64_t number = std::abs(reference_.selection.rotation) % step;
     for (std::int32_t sample = 0; sample < problem.batch; ++sample) {
       for (std::int32_t head = 0; head < problem.heads_q; ++head) {
@@ -105,7 +105,7 @@ class Rough {
           const RowId id{sample, head, row};
           if (number++ % step != 0 && compared_.count(key_of(id)) == 0) continue;
           if (geometry_.visible_count(sample, row, head) == 0) continue;
-          Head& of = heads[{sample, head / problem.group()}];
+          RoughHead& of = heads[{sample, head / problem.group()}];
           of.sample = sample, of.head_kv = head / problem.group();
           of.keys = joined(of.keys, geometry_.visible_keys(sample, row, head));
           of.rows.push_back(all_.size());
@@ -116,7 +116,7 @@ class Rough {
     for (auto& [key, head] : heads) heads_.push_back(std::move(head));
   }
 
-  void run_head(const Head& of) {
+  void run_head(const RoughHead& of) {
     const HeadData head = gather_head(question_, of.sample, of.head_kv, of.keys);
     if (!head.finite) {  // what some rows do not see is infinite: each has keys of its own
       for (const std::size_t i : of.rows) {
@@ -188,7 +188,7 @@ class Rough {
   std::size_t columns_;
   std::map<Key, std::size_t> compared_;
   std::vector<RowId> all_;
-  std::vector<Head> heads_;
+  std::vector<RoughHead> heads_;
   std::vector<OfRow> of_rows_;
 };
 

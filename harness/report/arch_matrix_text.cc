@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-struct Table {
+struct ArchTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
 };
@@ -26,8 +26,8 @@ std::string cell_text(const std::optional<ArchMatrix::Cell>& cell) {
   return text;
 }
 
-Table limits_table(const ArchMatrix& matrix) {
-  Table table{{"kernel", "dtype", "tensor cores", "cases"}, {}};
+ArchTable limits_table(const ArchMatrix& matrix) {
+  ArchTable table{{"kernel", "dtype", "tensor cores", "cases"}, {}};
   for (const auto& column : matrix.columns) table.columns.push_back(column_title(column));
   for (const auto& row : matrix.rows) {
     auto& cells = table.rows.emplace_back(std::vector<std::string>{
@@ -37,8 +37,8 @@ Table limits_table(const ArchMatrix& matrix) {
   return table;
 }
 
-Table bits_table(const ArchMatrix& matrix) {
-  Table table{{"a", "b", "tensor cores", "cases", "equal bits"}, {}};
+ArchTable bits_table(const ArchMatrix& matrix) {
+  ArchTable table{{"a", "b", "tensor cores", "cases", "equal bits"}, {}};
   for (const auto& bits : matrix.bits) {
     table.rows.push_back({bits.a, bits.b, bits.tensor_cores, std::to_string(bits.common),
                           std::to_string(bits.equal)});
@@ -87,7 +87,7 @@ std::string first_difference(const ArchMatrix::Bits& bits, const std::string& re
 
 std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command,
                           const Style& style) {
-  const Table limits = limits_table(matrix), bits = bits_table(matrix);
+  const ArchTable limits = limits_table(matrix), bits = bits_table(matrix);
   std::string text =
       "worst percent of a limit\n" + render_table(limits.columns, limits.rows, style);
   for (const std::string& note : notes(matrix)) text += wrapped(note, 0, style) + "\n";
@@ -97,7 +97,7 @@ std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce
 }
 
 std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& reproduce_command) {
-  const Table limits = limits_table(matrix), bits = bits_table(matrix);
+  const ArchTable limits = limits_table(matrix), bits = bits_table(matrix);
   std::string text =
       "Worst percent of a limit:\n\n" + markdown_table(limits.columns, limits.rows, 3);
   for (const std::string& note : notes(matrix)) text += note + ".\n\n";

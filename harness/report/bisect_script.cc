@@ -9,7 +9,7 @@ namespace plumbline {
 namespace {
 
 // In a comment, on one line.
-std::string plain(std::string text) {
+std::string without_controls(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   return text;
@@ -40,8 +40,9 @@ std::string head(const BisectPlan& plan) {
       "set -uo pipefail\n\n"
       "case_id={}\ngood={}\nbad={}\nbuild={}\n"
       "plumbline=${{PLUMBLINE:-{}}}\n",
-      what_is_bad(plan), plain(plan.case_id), shell_quoted(plan.case_id), shell_quoted(plan.good),
-      shell_quoted(plan.bad), shell_quoted(plan.build), shell_quoted(plan.program));
+      what_is_bad(plan), without_controls(plan.case_id), shell_quoted(plan.case_id),
+      shell_quoted(plan.good), shell_quoted(plan.bad), shell_quoted(plan.build),
+      shell_quoted(plan.program));
 }
 
 constexpr const char* scratch_part = R"sh(

@@ -29,7 +29,7 @@ constexpr std::size_t most_changes = 50;         // rows of what changed since t
 constexpr std::size_t most_named = 5;            // cases of a group named by their id
 constexpr Style plain{false, 0};
 
-bool wants_attention(Verdict verdict) {
+bool is_shown(Verdict verdict) {
   return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
 }
 
@@ -64,12 +64,12 @@ std::string absent(const RunReport& report) {
   return text.empty() ? "" : text + "\n";
 }
 
-std::string cut(std::string text, std::size_t most) {
+std::string cut_lines(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   text.resize(text.rfind('\n', most) == std::string::npos ? most : text.rfind('\n', most) + 1);
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U)
     text.pop_back();
-  return text + "… (cut)\n";
+  return text + "… (cut_lines)\n";
 }
 
 // Failures that are one piece of news: of one kernel, with one verdict and one cause.
@@ -91,7 +91,7 @@ class FailureGroups {
   template <class Body>
   void add(Verdict verdict, const std::string& kernel, const std::string& cause,
            const std::string& name, const Body& body) {
-    if (!wants_attention(verdict)) return;
+    if (!is_shown(verdict)) return;
     const auto [at, fresh] = index_.try_emplace({verdict, kernel, cause}, groups.size());
     if (fresh) groups.push_back({verdict, kernel, cause, {}, body()});
     groups[at->second].names.push_back(name);
@@ -133,12 +133,12 @@ std::string title(const FailureGroup& group) {
                                ? group.names.front()
                                : fmt::format("{} of {}", group.names.size(), group.kernel);
   return fmt::format("{}: {}{}", in_words(group.verdict), what,
-                     group.cause.empty() ? "" : ": " + cut(group.cause, 300));
+                     group.cause.empty() ? "" : ": " + cut_lines(group.cause, 300));
 }
 
 std::string details(const FailureGroup& group) {
   std::string text = fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)),
-                                 markdown_fenced(cut(group.body, most_of_a_body)));
+                                 markdown_fenced(cut_lines(group.body, most_of_a_body)));
   if (group.names.size() > 1) {
     std::string others;
     for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i)
@@ -222,7 +222,7 @@ std::string changed(const RunReport& report) {
   for (const auto& [kernel, count] : changed_cases(*report.outcomes))
     text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", plural(count, "case"),
                         markdown_cell(kernel));
-  return text.empty() ? "" : "Changed: other bits in " + cut(text, 2'000) + ".\n\n";
+  return text.empty() ? "" : "Changed: other bits in " + cut_lines(text, 2'000) + ".\n\n";
 }
 
 std::string expected_failures(const RunReport& report) {
@@ -231,14 +231,14 @@ std::string expected_failures(const RunReport& report) {
     text += fmt::format("{}{} until {} ({}: {})", text.empty() ? "" : ", ", row[0], row[1],
                         markdown_cell(row[2]), markdown_cell(row[3]));
   }
-  return text.empty() ? "" : "Expected failures: " + cut(text, 2'000) + ".\n\n";
+  return text.empty() ? "" : "Expected failures: " + cut_lines(text, 2'000) + ".\n\n";
 }
 
 std::string acknowledged(const RunReport& report) {
   std::string text;
   for (const auto& row : acknowledged_table(*report.outcomes).rows)
     text += fmt::format("- {}: {}\n", markdown_cell(row[0]), markdown_cell(row[1]));
-  return text.empty() ? "" : "### Acknowledged regressions\n\n" + cut(text, 4'000) + "\n";
+  return text.empty() ? "" : "### Acknowledged regressions\n\n" + cut_lines(text, 4'000) + "\n";
 }
 
 std::string failed_scores(const RunReport& report) {

@@ -20,7 +20,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t commit_digits = 9;
+constexpr std::size_t news_commit_digits = 9;
 
 bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
 
@@ -185,13 +185,13 @@ class Gathering {
 // Since when: a range of commits where two are known, else the night.
 std::string range(const News& news) {
   if (!news.since.empty() && news.since != news.commit) {
-    return fmt::format(" since {}..{}", news.since.substr(0, commit_digits),
-                       news.commit.empty() ? "now" : news.commit.substr(0, commit_digits));
+    return fmt::format(" since {}..{}", news.since.substr(0, news_commit_digits),
+                       news.commit.empty() ? "now" : news.commit.substr(0, news_commit_digits));
   }
   return news.since_night.empty() ? "" : " since night " + news.since_night;
 }
 
-std::string cut(std::string text, std::size_t most) {
+std::string cut_words(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   text.resize(most);
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U)
@@ -233,7 +233,7 @@ std::string sentence_of(const RunReport& report, const std::vector<News>& news) 
     if (++more > 1) continue;
     const std::string where =
         one.cases.empty() ? one.kernel : one.kernel + " in " + plural(one.size(), "case");
-    text += fmt::format(". {}{}: {}", where, range(one), cut(one.title, 200));
+    text += fmt::format(". {}{}: {}", where, range(one), cut_words(one.title, 200));
   }
   if (more > 1)
     text += fmt::format(". There {} {}", more == 2 ? "is" : "are", plural(more - 1, "more cause"));

@@ -20,7 +20,7 @@
 namespace plumbline {
 namespace {
 
-constexpr const char* facts_member = "shard";
+constexpr const char* shard_member = "shard";
 
 // Milliseconds, as on a machine like those of docs/performance.md: two calls of the kernel at 5e9
 // multiply-adds a second (5e7 emulated), a timed one 15 ms of kernel and of sentinel a repetition.
@@ -194,14 +194,14 @@ ShardFacts shard_facts(const Plan& whole, const Partition& partition) {
 std::string with_shard_facts(const std::string& versions_json, const ShardFacts& facts) {
   auto versions = parse_json_if_valid(versions_json);
   if (!versions.is_object()) versions = nlohmann::json::object();
-  versions[facts_member] = {{"partition", facts.partition}, {"suites", facts.suites}};
+  versions[shard_member] = {{"partition", facts.partition}, {"suites", facts.suites}};
   return write_json(versions);
 }
 
 ShardFacts read_shard_facts(const std::string& versions_json) {
   const auto versions = parse_json_if_valid(versions_json);
-  if (!versions.is_object() || !versions.contains(facts_member)) return {};
-  const auto& facts = versions[facts_member];
+  if (!versions.is_object() || !versions.contains(shard_member)) return {};
+  const auto& facts = versions[shard_member];
   ShardFacts result;
   if (!facts.is_object()) return result;
   result.partition = facts.value("partition", "");

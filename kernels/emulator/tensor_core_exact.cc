@@ -7,7 +7,7 @@
 namespace plumbline::emulator {
 namespace {
 
-constexpr int warp_size = 32, rows = 16, columns = 8, max_k = 32;
+constexpr int lane_count = 32, rows = 16, columns = 8, max_k = 32;
 
 std::uint32_t element(const std::uint32_t* fragment, int registers_per_lane,
                       const FragmentPlace& place, int bits) {
@@ -67,7 +67,7 @@ std::uint32_t mma_element_exact(Arch arch, const MmaInstruction& instruction,
 void mma_sync_exact(Arch arch, const MmaInstruction& instruction, const std::uint32_t* a,
                     const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
   const int count = registers(instruction).c;
-  std::array<std::uint32_t, warp_size * 4> result{};  // d may be c
+  std::array<std::uint32_t, lane_count * 4> result{};  // d may be c
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; ++column) {
       const FragmentPlace place = place_c(instruction, row, column);
@@ -75,7 +75,7 @@ void mma_sync_exact(Arch arch, const MmaInstruction& instruction, const std::uin
           mma_element_exact(arch, instruction, a, b, c, row, column) << (place.element * 16);
     }
   }
-  std::copy_n(result.begin(), warp_size * count, d);
+  std::copy_n(result.begin(), lane_count * count, d);
 }
 
 }  // namespace plumbline::emulator

@@ -11,7 +11,7 @@
 namespace plumbline::ptx {
 namespace {
 
-using Unexpected = tl::unexpected<std::string>;
+using WriteError = tl::unexpected<std::string>;
 
 // What follows a directive of a module up to the end of the line ("sm_90a, debug"), comments apart.
 std::optional<std::string_view> directive(std::string_view text, std::string_view name) {
@@ -98,12 +98,12 @@ void put_entry(Writer& to, const FatBinaryEntry& entry, Version version) {
 
 tl::expected<FatBinaryEntry, std::string> ptx_entry(std::string text) {
   if (!version_of(text))
-    return Unexpected("no .version with two numbers, which PTX begins with: is it PTX?");
+    return WriteError("no .version with two numbers, which PTX begins with: is it PTX?");
   FatBinaryEntry made;
   std::string_view target = directive(text, ".target").value_or("");
   if (target.starts_with("sm_")) target.remove_prefix(3);
   const auto arch = number(target);
-  if (!arch) return Unexpected("no .target with an architecture such as sm_80");
+  if (!arch) return WriteError("no .target with an architecture such as sm_80");
   made.arch = *arch;
   if (target.starts_with('a') || target.starts_with('f')) made.variant = target.front();
   made.bytes = text.size();
@@ -118,10 +118,10 @@ tl::expected<std::vector<std::byte>, std::string> write_fat_binary(
   for (const FatBinaryEntry& entry : entries) {
     const auto version = version_of(entry.text);
     if (entry.kind != CodeKind::ptx || !version)
-      return Unexpected(
+      return WriteError(
           fmt::format("an entry for {} that is no PTX with a .version", architecture(entry)));
     if (entry.text.find('\0') != std::string::npos)
-      return Unexpected(fmt::format("PTX for {} with a zero byte in it", architecture(entry)));
+      return WriteError(fmt::format("PTX for {} with a zero byte in it", architecture(entry)));
     put_entry(to, entry, *version);
   }
   const u64 content = to.bytes().size() - 16;

@@ -7,12 +7,12 @@
 
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/gate.h"
+#include "harness/provider/pages.h"
 
 namespace plumbline {
 
 namespace {
 
-constexpr int poison_byte = 0xFF;  // NaN in every float format
 constexpr std::size_t looked_at_bytes = std::size_t{64} << 10;
 
 void enqueue(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals) {

@@ -60,7 +60,7 @@ endfunction()
 
 # The PTX of a source, BASE.ptx, and with PLUMBLINE_NVCC_PTX also BASE.nvcc.ptx. Sets base, flags.
 macro(plumbline_device_ptx source)
-  cmake_parse_arguments(ARG "" "" "INCLUDES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "CUDA" "" "INCLUDES;DEFINITIONS" ${ARGN})
   get_filename_component(base ${source} NAME_WE)
   set(base ${CMAKE_CURRENT_BINARY_DIR}/${base})
   list(TRANSFORM ARG_INCLUDES PREPEND -I OUTPUT_VARIABLE includes)
@@ -97,7 +97,7 @@ function(plumbline_device_object RESULT source)
     COMMAND ${CMAKE_COMMAND} -E touch ${base}.compiled
     DEPENDS ${base}.ptx plumbline_ptx_tool VERBATIM COMMENT "Compiling the kernels of ${source}")
   plumbline_host_object(${base} ${source} ${base}.fatbin "${flags}" "${ahead}")
-  if(PLUMBLINE_COMPILED_CUDA)
+  if(ARG_CUDA)
     plumbline_gpu_object(${base} ${source} "${flags}")
   endif()
   set_property(GLOBAL APPEND PROPERTY PLUMBLINE_COMPILED_PTX ${base}.ptx)
@@ -143,10 +143,15 @@ endfunction()
 function(plumbline_compiled_provider NAME)
   cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;PTX_SOURCES;INCLUDES;DEFINITIONS"
     ${ARGN})
+  # One provider proves that the code for GPUs compiles (PlumblineCuda.cmake).
+  set(for_gpus "")
+  if(PLUMBLINE_COMPILED_CUDA AND (NAME STREQUAL "cutlass" OR NOT PLUMBLINE_CUDA_PROOF))
+    set(for_gpus CUDA)
+  endif()
   set(objects "")
   set(gpu_objects "")
   foreach(source IN LISTS ARG_DEVICE_SOURCES)
-    plumbline_device_object(base ${source} INCLUDES ${ARG_INCLUDES}
+    plumbline_device_object(base ${source} ${for_gpus} INCLUDES ${ARG_INCLUDES}
       DEFINITIONS ${ARG_DEFINITIONS})
     list(APPEND objects ${base}.o)
     list(APPEND gpu_objects ${base}_cuda.o)
@@ -161,7 +166,7 @@ function(plumbline_compiled_provider NAME)
   plumbline_build_id(build_id ${of})
   plumbline_compiled_library(${NAME} plumbline_compiled_machine_emulated emulated/12
     "${objects}" ${build_id})
-  if(PLUMBLINE_COMPILED_CUDA)
+  if(for_gpus)
     plumbline_build_id(build_id ${of} ${CMAKE_CUDA_COMPILER_VERSION})
     plumbline_compiled_library(${NAME}_cuda plumbline_compiled_machine_cuda cuda12
       "${gpu_objects}" ${build_id})

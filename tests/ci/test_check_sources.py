@@ -1,0 +1,75 @@
+"""ci/check_sources.py --build on a small project of CMake's, with and without unity sources."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LISTS = """\
+cmake_minimum_required(VERSION 3.25)
+project(planted LANGUAGES CXX)
+enable_testing()
+add_library(one STATIC harness/base/a.cc harness/base/b.cc)
+"""
+
+
+class PlantedSource(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="plumbline-sources."))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.write("CMakeLists.txt", LISTS)
+        for name in ("a", "b"):
+            self.write(f"harness/base/{name}.cc", f"// {name}.\nint {name}() {{ return 0; }}\n")
+        (self.folder / "ci").mkdir()
+        shutil.copy(ROOT / "ci" / "check_sources.py", self.folder / "ci")
+        # The script reads the order of the folders from the page that holds it.
+        for page in ("README.md", "CONTRIBUTING.md"):
+            shutil.copy(ROOT / page, self.folder)
+        self.write(".gitignore", "/build/\n__pycache__/\n")
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def errors(self, unity):
+        """The lines that the script prints about sources of harness/, after configuring."""
+        build = self.folder / "build"
+        shutil.rmtree(build, ignore_errors=True)
+        subprocess.run(["cmake", "-S", self.folder, "-B", build, "-G", "Ninja",
+                        f"-DCMAKE_UNITY_BUILD={unity}"], check=True, capture_output=True)
+        done = subprocess.run([sys.executable, self.folder / "ci" / "check_sources.py", "--build",
+                               build], capture_output=True, text=True, check=False)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("harness/")]
+        self.assertEqual(done.returncode, 1 if lines else 0, done.stdout + done.stderr)
+        return lines
+
+    def test_a_complete_build_has_no_error(self):
+        for unity in ("OFF", "ON"):
+            with self.subTest(unity=unity):
+                self.assertEqual(self.errors(unity), [])
+
+    def test_a_source_without_a_target_is_an_error(self):
+        self.write("harness/base/planted.cc", "// Planted.\nint planted() { return 0; }\n")
+        for unity in ("OFF", "ON"):
+            with self.subTest(unity=unity):
+                errors = self.errors(unity)
+                self.assertEqual(len(errors), 1)
+                self.assertRegex(errors[0], r"^harness/base/planted\.cc:1: no target of ")
+
+    def test_a_source_of_two_targets_is_an_error(self):
+        self.write("CMakeLists.txt", LISTS + "add_library(two STATIC harness/base/b.cc)\n")
+        for unity in ("OFF", "ON"):
+            with self.subTest(unity=unity):
+                errors = self.errors(unity)
+                self.assertEqual(len(errors), 1)
+                self.assertTrue(re.match(r"harness/base/b\.cc:1: 2 targets of .*\(one, two\)",
+                                         errors[0]), errors[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
