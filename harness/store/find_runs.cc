@@ -70,7 +70,7 @@ Result<RunSelection> find_latest_night(SQLite::Database& db, const fs::path& pat
       "latest~1, …"));
 }
 
-Result<RunSelection> find_night(SQLite::Database& db, const fs::path& path,
+Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
                                 const std::string& text) {
   const auto found = texts_of(
       db,
@@ -138,7 +138,7 @@ Result<RunSelection> find_runs(SQLite::Database& db, const fs::path& path,
                                const std::string& text) {
   return guarded(path, "looking up runs", [&]() -> Result<RunSelection> {
     if (text.starts_with(latest_night)) return find_latest_night(db, path, text);
-    if (text.starts_with(night)) return find_night(db, path, text.substr(night.size()));
+    if (text.starts_with(night)) return select_night(db, path, text.substr(night.size()));
     if (text.starts_with(commit)) return find_named_commit(db, path, text.substr(commit.size()));
     if (may_be_a_commit(text) && !begins_a_run_id(db, text)) {
       auto found = find_commit(db, path, text);
