@@ -6,10 +6,10 @@
 
 #include "harness/base/json.h"
 #include "harness/base/median.h"
-#include "harness/cli/bisect_formats.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/gate/level_changes.h"
 #include "harness/report/bisect_script.h"

@@ -8,8 +8,8 @@
 
 #include "harness/base/median.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/compare_formats.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/report/comparison.h"

@@ -7,9 +7,9 @@
 
 #include "harness/check/diff_measured.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/diff_formats.h"
 #include "harness/cli/dump_options.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"

@@ -9,7 +9,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/cli/history_formats.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
 #include "harness/gate/level_changes.h"

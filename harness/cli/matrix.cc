@@ -6,7 +6,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/matrix_formats.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/arch_matrix.h"
 #include "harness/store/stored.h"

@@ -8,7 +8,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/query_formats.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 
 namespace plumbline::cli {
