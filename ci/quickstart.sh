@@ -28,7 +28,8 @@ configure() {
 
 phase "installing packages" set_up
 phase "configuring" configure
-phase "compiling (two minutes on two cores)" cmake --build --preset "$preset" --target "${targets[@]}"
+phase "compiling (two minutes on two cores)" \
+  cmake --build --preset "$preset" --target "${targets[@]}"
 mkdir -p out
 code=0
 phase "running smoke and the stories" "$plumbline" run cases/smoke.toml cases/stories/*.toml \

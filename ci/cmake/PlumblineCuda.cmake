@@ -6,8 +6,8 @@
 set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 set(PLUMBLINE_CUDA_ARCHS "80;86;89;90a;100a;120" CACHE
   STRING "Architectures of the CUDA kernels; those that nvcc does not know are left out")
-# One architecture proves that the code compiles. A machine without an NVIDIA device runs none of it.
-option(PLUMBLINE_CUDA_ONE_ARCH "Compile CUDA code for sm_90a alone if there is no NVIDIA device" OFF)
+# A machine without an NVIDIA device runs no CUDA code: one architecture proves that it compiles.
+option(PLUMBLINE_CUDA_ONE_ARCH "Without an NVIDIA device, compile CUDA code for sm_90a alone" OFF)
 set(PLUMBLINE_CUDA_PROOF "" CACHE INTERNAL "The one architecture; empty: all")
 if(PLUMBLINE_CUDA_ONE_ARCH AND NOT EXISTS /dev/nvidiactl)
   set(PLUMBLINE_CUDA_PROOF 90a CACHE INTERNAL "The one architecture; empty: all")
