@@ -25,6 +25,15 @@ list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared"
   "$ORIGIN/../../lib/shared" "$ORIGIN/../../shared")
 add_link_options(LINKER:--disable-new-dtags)
 
+# gold links a test program in less than half of the time of ld.
+option(PLUMBLINE_GOLD "Link programs by gold, if it is there" OFF)
+if(PLUMBLINE_GOLD)
+  find_program(PLUMBLINE_LD_GOLD ld.gold)
+  if(PLUMBLINE_LD_GOLD)
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-fuse-ld=gold>)
+  endif()
+endif()
+
 add_library(plumbline_options INTERFACE)
 # x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine
 # (docs/judging-comparisons.md, "Against the past").
@@ -138,12 +147,19 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
+# What test sources are compiled with beyond plumbline_options. Half of the time of a build goes into
+# them, and few of them compute much: those are OPTIMIZED below.
+set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0;-g0")
+
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …): the
 # tests of a GoogleTest program, with these labels and that of the folder of tests/ where it is
 # made. TIMES names the tests that hold on a quiet machine alone, or take minutes of measuring: they
 # get the label `times`, which the presets leave out.
 function(plumbline_discover_tests NAME)
-  cmake_parse_arguments(ARG "" "" "LABELS;PROPERTIES;TIMES" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "LABELS;PROPERTIES;TIMES" ${ARGN})
+  if(NOT ARG_OPTIMIZED)
+    target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PLUMBLINE_TEST_OPTIONS}>)
+  endif()
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "" folder ${folder})
   gtest_discover_tests(${NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES
@@ -160,30 +176,41 @@ function(plumbline_discover_tests NAME)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
 endfunction()
 
-# plumbline_test(NAME SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …): one GoogleTest
-# program, its tests discovered at build time.
+# plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …
+# ALONE b.cc …): one GoogleTest program, its tests discovered at build time. OPTIMIZED: without
+# PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A unity build compiles the sources
+# of ALONE by themselves: they name helpers as other sources of the program do.
 function(plumbline_test NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;TIMES" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LIBRARIES;LABELS;TIMES;ALONE" ${ARGN})
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock
     GTest::gtest_main)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  if(NOT TARGET plumbline_test_headers)  # a program, since those are compiled with -fPIE
+  set(headers plumbline_test_headers)
+  set(optimized "")
+  if(ARG_OPTIMIZED AND PLUMBLINE_TEST_OPTIONS)
+    set(headers plumbline_optimized_test_headers)
+    set(optimized OPTIMIZED)
+  endif()
+  if(NOT TARGET ${headers})  # a program, since those are compiled with -fPIE
     set(source ${PROJECT_BINARY_DIR}/generated/test_headers.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    add_executable(plumbline_test_headers ${source})
-    target_link_libraries(plumbline_test_headers PRIVATE plumbline_options GTest::gmock)
-    plumbline_precompile(plumbline_test_headers plumbline_test_headers
-      <gmock/gmock.h> <gtest/gtest.h>)
+    add_executable(${headers} ${source})
+    target_link_libraries(${headers} PRIVATE plumbline_options GTest::gmock)
+    if(NOT optimized)
+      target_compile_options(${headers} PRIVATE ${PLUMBLINE_TEST_OPTIONS})
+    endif()
+    plumbline_precompile(${headers} ${headers} <gmock/gmock.h> <gtest/gtest.h>)
   endif()
-  plumbline_precompile(${NAME} plumbline_test_headers)
+  plumbline_precompile(${NAME} ${headers})
   if("gpu" IN_LIST ARG_LABELS)
     file(RELATIVE_PATH program ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${NAME})
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
-  plumbline_discover_tests(${NAME} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES})
+  plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES})
 endfunction()
 
 # Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) have

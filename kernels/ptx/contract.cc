@@ -28,7 +28,7 @@ bool is_alias(const Statement& s) {
           s.opcode == "mov.b32") &&
          s.operands.size() == 2;
 }
-bool has(const Statement& s, std::string_view part) {
+bool statement_has(const Statement& s, std::string_view part) {
   return std::find(s.parts.begin(), s.parts.end(), part) != s.parts.end();
 }
 
@@ -115,11 +115,11 @@ class Finder {
     terms_[name] = {at, negative};
     for (const std::size_t use : uses_[name]) {
       const Statement& s = body_[use];
-      if (is_sum(s) && has(s, "ftz") == has(body_[at], "ftz") &&
+      if (is_sum(s) && statement_has(s, "ftz") == statement_has(body_[at], "ftz") &&
           has_still(body_[at].operands[1], at, use) && has_still(body_[at].operands[2], at, use)) {
         product.sums.insert(use);
       } else if (is_alias(s) && s.guard.empty() && writes_[s.operands[0]].size() == 1 &&
-                 has(s, "ftz") <= has(body_[at], "ftz")) {
+                 statement_has(s, "ftz") <= statement_has(body_[at], "ftz")) {
         product.aliases.push_back(use);
         follow(s.operands[0], negative != (s.parts.front() == "neg"), at, product);
       } else {
@@ -168,8 +168,8 @@ class Finder {
                        sum.operands[first ? 2 : 1],
                        term.negative != (difference && !first),
                        difference && first,
-                       has(sum, "ftz"),
-                       has(sum, "sat")};
+                       statement_has(sum, "ftz"),
+                       statement_has(sum, "sat")};
   }
 
   const std::vector<Statement>& body_;
