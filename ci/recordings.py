@@ -113,7 +113,8 @@ def unpack(data, url, wanted):
     """The files of the archive for which wanted(name), by their names within the repository."""
     files = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+        # The whole stream first, whose checksum tarfile would not reach in a damaged archive.
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data)), mode="r:") as archive:
             for member in archive:
                 name = member.name.partition("/")[2]
                 if member.isfile() and wanted(name):
