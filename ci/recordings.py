@@ -277,7 +277,7 @@ def check(out, pins):
     print(f"{out}: {len(pins.made)} recordings, as pinned at commit {pins.commit[:12]}")
 
 
-def arguments():
+def arguments(words):
     parser = argparse.ArgumentParser(
         prog="ci/recordings.sh", description=__doc__, epilog=EPILOG, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -296,7 +296,7 @@ def arguments():
                         help="write the pins of an archive, unverified, for a review")
     parser.add_argument("--commit", metavar="COMMIT",
                         help="the commit that --write-hashes pins: 40 hexadecimal digits")
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     if (given.write_hashes is None) != (given.commit is None):
         parser.error("--write-hashes and --commit go together")
     if given.commit is not None and not re.fullmatch("[0-9a-f]{40}", given.commit):
@@ -309,9 +309,8 @@ def arguments():
     return given
 
 
-def main():
-    given = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes the part folder
+def main(words):
+    given = arguments(words)
     out = given.out.absolute()
     pins = None if given.write_hashes else Pins(given.hashes)
     commit = given.commit or pins.commit
@@ -324,15 +323,21 @@ def main():
         get_recordings(url, out, pins)
 
 
-if __name__ == "__main__":
+def run(words=None):
+    """The exit code; what went wrong is said on stderr."""
     try:
-        main()
+        main(words)
     except Problem as problem:
         print(f"ci/recordings.sh: {problem}", file=sys.stderr)
-        sys.exit(problem.code)
+        return problem.code
     except OSError as error:
         print(f"ci/recordings.sh: cannot write {error.filename or 'the folder'}: {error.strerror};"
               " nothing of the recordings was changed", file=sys.stderr)
-        sys.exit(3)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda got, _: sys.exit(128 + got))  # removes the part folder
+    sys.exit(run())

@@ -1,4 +1,5 @@
 """ci/recordings.sh against mirrors in the layout of MATLAB-tensor-core, whole and broken."""
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -7,12 +8,16 @@ import os
 import pathlib
 import resource
 import subprocess
+import sys
 import tarfile
 import threading
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "ci"))
+import recordings  # pylint: disable=wrong-import-position
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 # (a, b, c, d_fp32, d_fp16) of each row, as hexadecimal bits of an fp32.
@@ -85,10 +90,10 @@ class Mirror:
                   for name, text in made.items()]
         (self.folder / "pins").write_text("\n".join(lines) + "\n")
 
-    def call(self, *options, url=None, **how):
+    def call(self, *options, url=None, how=None):
         if "--check" not in options:
             options += ("--from", url or self.url)
-        return script("--out", self.out, "--hashes", self.folder / "pins", *options, **how)
+        return (how or in_process)("--out", self.out, "--hashes", self.folder / "pins", *options)
 
     def contents(self):
         return {path.name: path.read_bytes() for path in self.out.iterdir()}
@@ -97,6 +102,17 @@ class Mirror:
         """No part folder lies beside the target."""
         parent = self.out.parent
         assert not parent.exists() or {path.name for path in parent.iterdir()} <= {"recordings"}
+
+
+def in_process(*options):
+    """As script(), without an interpreter's start."""
+    said, complained = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
+        try:
+            code = recordings.run([str(option) for option in options])
+        except SystemExit as end:
+            code = end.code
+    return subprocess.CompletedProcess(options, code, said.getvalue(), complained.getvalue())
 
 
 def script(*options, **how):
@@ -110,7 +126,7 @@ def mirror_of(tmp_path, files):
 
 
 def test_converts_every_set(mirror):
-    done = mirror.call()
+    done = mirror.call(how=script)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1].endswith(
         "3 recordings, 4 rows, of north-numerical-computing/MATLAB-tensor-core at 0123456789ab")
@@ -205,7 +221,8 @@ def test_leaves_what_was_there_where_the_mirror_is_broken(mirror, files, case, w
 
 # Pins that agree with the mirror, and texts that make no recording.
 NO_RECORDING = {
-    "a digit that is none": ({D: b"2" * 32 + b"\n" + b"0" * 32 + b"\n"}, f"{D}:1: expected numbers"),
+    "a digit that is none": ({D: b"2" * 32 + b"\n" + b"0" * 32 + b"\n"},
+                             f"{D}:1: expected numbers"),
     "fewer rows": ({D: b"0" * 32 + b"\n"}, f"{D}: 1 rows, but "),
     "rows of two lengths": ({D.replace("d_A100_fp32", "a_A100_tf32"):
                              b"3f7aa000 3f87c000\nbe87e000\n"}, "its rows have [1, 2] numbers"),
@@ -228,8 +245,9 @@ def test_refuses_texts_that_make_no_recording(mirror, files, case):
 
 @pytest.mark.parametrize("url", ["file:///nowhere/mirror.tar.gz", "http://127.0.0.1:9/x.tar.gz",
                                  "https://plumbline.invalid/x.tar.gz"])
-def test_says_that_it_cannot_fetch(mirror, url):
-    failed = mirror.call(url=url, env={**os.environ, "no_proxy": "*"})
+def test_says_that_it_cannot_fetch(mirror, url, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    failed = mirror.call(url=url)
     assert failed.returncode == 3
     assert f"ci/recordings.sh: cannot fetch {url}: " in failed.stderr
     assert "--from URL" in failed.stderr
@@ -237,7 +255,7 @@ def test_says_that_it_cannot_fetch(mirror, url):
     mirror.assert_nothing_left_over()
 
 
-def test_says_that_a_connection_ended_early(mirror, files):
+def test_says_that_a_connection_ended_early(mirror, files, monkeypatch):
     data = archive_of(files)
 
     class HalfAnAnswer(http.server.BaseHTTPRequestHandler):
@@ -253,8 +271,8 @@ def test_says_that_a_connection_ended_early(mirror, files):
     with http.server.HTTPServer(("127.0.0.1", 0), HalfAnAnswer) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        failed = mirror.call(url=f"http://127.0.0.1:{server.server_port}/x.tar.gz",
-                             env={**os.environ, "no_proxy": "*"})
+        monkeypatch.setenv("no_proxy", "*")
+        failed = mirror.call(url=f"http://127.0.0.1:{server.server_port}/x.tar.gz")
         thread.join()
     assert failed.returncode == 3
     assert f"the connection ended after 200 of {len(data)} bytes" in failed.stderr
@@ -266,7 +284,8 @@ def test_a_limit_of_file_size_leaves_what_was_there(mirror):
     assert mirror.call().returncode == 0
     (mirror.out / "v100-fp16.csv.gz").write_bytes(b"old")
     before = mirror.contents()
-    failed = mirror.call(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+    failed = mirror.call(how=lambda *options: script(*options, preexec_fn=limit))
     assert failed.returncode == 3
     assert "cannot write" in failed.stderr
     assert "nothing of the recordings was changed" in failed.stderr
@@ -297,7 +316,7 @@ def test_refuses_wrong_usage(mirror):
                     ["--commit", COMMIT], ["--write-hashes", "x", "--commit", "main"],
                     ["--hashes", "/nowhere"], ["--hashes", ROOT / "LICENSE"],
                     ["--out", ROOT / "LICENSE", "--from", mirror.url]):
-        refused = script(*options)
+        refused = in_process(*options)
         assert refused.returncode == 2, options
         assert refused.stderr and "Traceback" not in refused.stderr
 
@@ -312,7 +331,7 @@ def test_help_has_examples():
 
 def test_writes_the_pins_of_an_archive(mirror):
     pins = mirror.folder / "new"
-    done = script("--write-hashes", pins, "--commit", COMMIT, "--from", mirror.url)
+    done = in_process("--write-hashes", pins, "--commit", COMMIT, "--from", mirror.url)
     assert done.returncode == 0, done.stderr
     kept = (mirror.folder / "pins").read_text().splitlines()
     assert sorted(line for line in pins.read_text().splitlines() if line[0] != "#") == \
@@ -329,7 +348,8 @@ def test_pins_of_the_repository_are_whole():
     sets = {f"{gpu}-{form}.csv".lower() for _, gpu, form, _ in
             (name.split("/") for name in names if name.startswith("model_validation/"))}
     assert made == sets and len(made) == 32 and len(names) == len(set(names))
-    refused = script("--out", "/dev/null/x", env={**os.environ, "https_proxy": "http://127.0.0.1:9"})
+    refused = script("--out", "/dev/null/x",
+                     env={**os.environ, "https_proxy": "http://127.0.0.1:9"})
     assert refused.returncode == 3
     assert f"https://codeload.github.com/north-numerical-computing/MATLAB-tensor-core/tar.gz/" \
            f"{lines[0].split()[-1]}" in refused.stdout

@@ -109,10 +109,10 @@ std::vector<RecordedRow> operand_rows(const MmaInstruction& instruction) {
     if (n == 0) fill(all_operands[i / rows_per_mma % kinds], instruction, random, fragments);
     for (int k = 0; k < instruction.k; ++k) {
       const auto e = static_cast<std::size_t>(k);
-      rows[i].a[e] = kept & get_element(fragments.a.data(), at.count.a, place_a(instruction, n, k),
-                                        at.bits);
-      rows[i].b[e] = kept & get_element(fragments.b.data(), at.count.b, place_b(instruction, k, n),
-                                        at.bits);
+      rows[i].a[e] =
+          kept & get_element(fragments.a.data(), at.count.a, place_a(instruction, n, k), at.bits);
+      rows[i].b[e] =
+          kept & get_element(fragments.b.data(), at.count.b, place_b(instruction, k, n), at.bits);
     }
     const std::uint32_t c =
         get_element(fragments.c.data(), at.count.c, place_c(instruction, n, n), at.c_bits);
@@ -161,8 +161,7 @@ int record(const Machine& machine, const std::filesystem::path& folder, const st
                         instruction.k,
                         operand_rows(instruction),
                         instruction};
-    const std::vector<std::uint32_t> results =
-        results_of(instruction, recording.rows, machine.run);
+    const std::vector<std::uint32_t> results = results_of(instruction, recording.rows, machine.run);
     const emulator::MmaModel expected = model(machine.arch, instruction);
     int different = 0;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -201,8 +200,8 @@ std::vector<std::string> gaps(const std::filesystem::path& folder) {
     const std::vector<RecordedRow> rows = read_recording(path).rows,
                                    expected = operand_rows(instruction);
     if (rows.size() != expected.size()) {
-      found.push_back(fmt::format("{}: {} rows, not {}", path.string(), rows.size(),
-                                  expected.size()));
+      found.push_back(
+          fmt::format("{}: {} rows, not {}", path.string(), rows.size(), expected.size()));
       continue;
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {

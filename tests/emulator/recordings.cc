@@ -212,8 +212,8 @@ void write_recording(const Recording& recording, const std::filesystem::path& fo
   }
   const std::filesystem::path path = folder / (recording.name + ".csv.gz");
   const gzFile file = gzopen(path.c_str(), "wb6");
-  const bool written = file != nullptr && gzwrite(file, text.data(), static_cast<unsigned>(
-                                                                         text.size())) != 0;
+  const bool written =
+      file != nullptr && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) != 0;
   const bool closed = file != nullptr && gzclose(file) == Z_OK;
   if (!written || !closed) throw std::runtime_error(path.string() + ": cannot be written");
 }

@@ -119,7 +119,8 @@ rehearse() {
   prepare_machine "$1" "$machine"
   write_program "$machine/stand_in/compute-sanitizer" "$compute_sanitizer"
   run_gpu "$machine" 5 -- --history /gpu/night.db \
-    --only facts mma record special reference pr_cuda pr_emulated bits real speed tests memcheck racecheck
+    --only facts mma record special reference pr_cuda pr_emulated bits real speed tests memcheck \
+    racecheck
   expect "$said" "ci/gpu.sh: 8 steps passed, 0 failed, 0 cut off, 5 not run"
   expect "$said" "ci/gpu.sh: not run: mma special reference real speed"
   [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] ||
