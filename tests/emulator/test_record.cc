@@ -35,7 +35,7 @@ class Record : public test::CommandTest {
   std::filesystem::path folder() const { return directory_ / "data" / "tensor-core-recordings"; }
   // Replaces the recording by its text, changed.
   template <class Change>
-  void change(const std::string& file, Change change) const {
+  void edit(const std::string& file, Change change) const {
     std::string text = shell("gzip -dc '" + (folder() / file).string() + "'").text;
     change(text);
     write("data/tensor-core-recordings/" + file, text);
@@ -73,7 +73,7 @@ TEST_F(Record, APlantedWrongBitFails) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   for (const char* file : {"sm_80-bf16_f32_k16.csv.gz", "sm_80-f16_f16_k8.csv.gz"}) {
     const std::string whole = shell("cat '" + (folder() / file).string() + "'").text;
-    change(file, flip_a_bit);
+    edit(file, flip_a_bit);
     const auto replayed = replay();
     EXPECT_EQ(replayed.code, 1) << replayed.text;
     EXPECT_THAT(replayed.text, HasSubstr("mismatches: exact 1, whole mma.sync 1;"));
@@ -100,9 +100,9 @@ TEST_F(Record, WritesWhatIsNeededToJudgeIt) {
 TEST_F(Record, GapsAreNamed) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   std::filesystem::remove(folder() / "sm_80-f16_f16_k8.csv.gz");
-  change("sm_80-tf32_f32_k4.csv.gz",
+  edit("sm_80-tf32_f32_k4.csv.gz",
          [](std::string& text) { text.erase(text.rfind('\n', text.size() - 2) + 1); });
-  change("sm_80-bf16_f32_k8.csv.gz", [](std::string& text) {
+  edit("sm_80-bf16_f32_k8.csv.gz", [](std::string& text) {
     const std::size_t row = text.find('\n') + 1;
     text.replace(row, 8, "3f800000");
   });
