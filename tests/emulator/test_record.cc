@@ -101,7 +101,7 @@ TEST_F(Record, GapsAreNamed) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   std::filesystem::remove(folder() / "sm_80-f16_f16_k8.csv.gz");
   edit("sm_80-tf32_f32_k4.csv.gz",
-         [](std::string& text) { text.erase(text.rfind('\n', text.size() - 2) + 1); });
+       [](std::string& text) { text.erase(text.rfind('\n', text.size() - 2) + 1); });
   edit("sm_80-bf16_f32_k8.csv.gz", [](std::string& text) {
     const std::size_t row = text.find('\n') + 1;
     text.replace(row, 8, "3f800000");
