@@ -85,7 +85,7 @@ read_programs() {
   [[ ! -e "$build/compiled_providers.txt" ]] ||
     mapfile -t compiled <"$build/compiled_providers.txt"
   programs=("${core[@]}" lib/plumbline/plumbline_reference_cuda.so tests/gpu/hardware_speed
-    "${tests[@]}" "${compiled[@]}")
+    tests/gpu/record_mma "${tests[@]}" "${compiled[@]}")
 }
 build_all() {
   command -v nvcc >/dev/null ||
@@ -194,6 +194,7 @@ warm_up_packages  # in the background: a cold import of torch takes a minute
 step facts
 start pr_emulated  # on the CPU, while the GPU answers what follows
 step mma
+step record
 step special
 step reference
 step pr_cuda

@@ -9,6 +9,7 @@ declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"
 # loads every Python provider, whose packages may be imported for the first time
 declare_step facts 90 3 "GPU facts, and one worker under the default limits"
 declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
+declare_step record 30 3 "Recordings: 1,000 results of each tensor-core instruction"
 declare_step special 150 10 "Special functions: all operands of ex2, rcp and others against models"
 declare_step reference 40 5 "GPU reference against the CPU's"
 declare_step pr_cuda 90 10 "cases/pr.toml on cuda:0"
@@ -265,6 +266,7 @@ summary() {
     printf ' (nvidia-smi utilization).\n\n'
   fi
   summarize_lines mma '(: [0-9a-f]{8}$| instructions, )'
+  summarize_lines record ' rows, [0-9]+ differ'
   summarize_lines special '( operands, | error 2\^)'
   summarize_speed
 }

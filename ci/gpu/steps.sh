@@ -144,6 +144,16 @@ step_mma() {
   ((!quick)) || only_quick=('--gtest_filter=HardwareMma.*')
   gtest tests/gpu/test_gpu_hardware_mma "${only_quick[@]}"
 }
+# Files for baselines/gpu, which `ctest -R Recordings` replays without a GPU.
+step_record() {
+  local code=0
+  needs tests/gpu/record_mma || return 77
+  rm -rf "$results/recordings"
+  "$build/tests/gpu/record_mma" --out "$results/recordings" || code=$?
+  ((code != 4)) || { say "the emulator has no model of $arch to compare with"; return 77; }
+  say "$(find "$results/recordings" -name '*.csv.gz' | wc -l) files in recordings/"
+  return $code
+}
 # What it writes for later study goes into the archive; results that this cannot hold, the largest,
 # lie beside it.
 step_special() {

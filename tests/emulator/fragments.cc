@@ -141,4 +141,11 @@ std::string name(const emulator::MmaInstruction& instruction) {
          std::to_string(instruction.k);
 }
 
+std::optional<emulator::MmaInstruction> parse_instruction(const std::string& text) {
+  for (const emulator::MmaInstruction& instruction : all_instructions) {
+    if (name(instruction) == text) return instruction;
+  }
+  return std::nullopt;
+}
+
 }  // namespace plumbline::testing

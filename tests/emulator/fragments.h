@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -45,7 +46,27 @@ std::string name(Operands);
 // ignored.
 void fill(Operands, const emulator::MmaInstruction&, std::mt19937_64&, Fragments&);
 
+// Every instruction that some architecture supports.
+inline constexpr std::array all_instructions{
+    emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f32, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f32, 8},
+    emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f16, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f16, 8},
+    emulator::MmaInstruction{emulator::MmaFormat::bf16, emulator::MmaAccumulator::f32, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::bf16, emulator::MmaAccumulator::f32, 8},
+    emulator::MmaInstruction{emulator::MmaFormat::tf32, emulator::MmaAccumulator::f32, 8},
+    emulator::MmaInstruction{emulator::MmaFormat::tf32, emulator::MmaAccumulator::f32, 4},
+    emulator::MmaInstruction{emulator::MmaFormat::e4m3, emulator::MmaAccumulator::f32, 32},
+    emulator::MmaInstruction{emulator::MmaFormat::e4m3, emulator::MmaAccumulator::f32, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::e4m3, emulator::MmaAccumulator::f16, 32},
+    emulator::MmaInstruction{emulator::MmaFormat::e4m3, emulator::MmaAccumulator::f16, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::e5m2, emulator::MmaAccumulator::f32, 32},
+    emulator::MmaInstruction{emulator::MmaFormat::e5m2, emulator::MmaAccumulator::f32, 16},
+    emulator::MmaInstruction{emulator::MmaFormat::e5m2, emulator::MmaAccumulator::f16, 32},
+    emulator::MmaInstruction{emulator::MmaFormat::e5m2, emulator::MmaAccumulator::f16, 16}};
+
 std::string name(emulator::MmaFormat);
 std::string name(const emulator::MmaInstruction&);  // "bf16_f32_k16"
+std::optional<emulator::MmaInstruction> parse_instruction(const std::string& name);
 
 }  // namespace plumbline::testing

@@ -1,19 +1,23 @@
-// Reads the dot products recorded on real GPUs, as the raw bits that mma.sync takes.
+// Reads and writes recorded dot products; operands are the raw bits that mma.sync takes.
 #include "tests/emulator/recordings.h"
 
+#include <fmt/core.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/emulator/fragments.h"
+
 namespace plumbline::testing {
 namespace {
 
+using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 
 std::string unzipped(const std::filesystem::path& path) {
@@ -31,43 +35,59 @@ std::string unzipped(const std::filesystem::path& path) {
   return text;
 }
 
-// Rounds to nearest even; exact where the value has the format.
-std::uint32_t encode(float value, int exponent_bits, int fraction_bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(std::signbit(value))
-                             << (exponent_bits + fraction_bits);
-  const int min_exponent = 2 - (1 << (exponent_bits - 1));
-  const float magnitude = std::fabs(value);
-  if (magnitude == 0) return sign;
-  if (!std::isfinite(magnitude))
-    return sign | ((1u << exponent_bits) - 1) << fraction_bits | (std::isnan(value) ? 1u : 0u);
-  const int exponent = std::max(std::ilogb(magnitude), min_exponent);
-  const auto kept = static_cast<std::uint32_t>(
-      std::nearbyint(std::ldexp(static_cast<double>(magnitude), fraction_bits - exponent)));
-  return sign | ((static_cast<std::uint32_t>(exponent - min_exponent) << fraction_bits) + kept);
-}
-
-float decode(std::uint32_t bits, int exponent_bits, int fraction_bits) {
-  const int field = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1),
-            min_exponent = 2 - (1 << (exponent_bits - 1));
-  const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1),
-                      leading = field == 0 ? 0 : 1u << fraction_bits;
-  float value = std::ldexp(static_cast<float>(fraction + leading),
-                           std::max(field - 1, 0) + min_exponent - fraction_bits);
-  // e4m3's last field does not occur in recordings
-  if (field == (1 << exponent_bits) - 1) value = fraction == 0 ? INFINITY : NAN;
-  return (bits >> (exponent_bits + fraction_bits)) & 1 ? -value : value;
-}
-
+// An operand format as IEEE 754 lays one out; e4m3 has one NaN of each sign in place of infinities.
 struct Layout {
   MmaFormat format;
   const char* name;
   int exponent_bits, fraction_bits;
+  bool has_infinity = true;
+
+  std::uint32_t last_field() const { return (1u << exponent_bits) - 1; }
+  std::uint32_t infinity() const { return last_field() << fraction_bits; }
+  int min_exponent() const { return 2 - (1 << (exponent_bits - 1)); }
 };
 constexpr Layout layouts[] = {{MmaFormat::f16, "fp16", 5, 10},
                               {MmaFormat::bf16, "bf16", 8, 7},
                               {MmaFormat::tf32, "tf32", 8, 10},
-                              {MmaFormat::e4m3, "e4m3", 4, 3},
+                              {MmaFormat::e4m3, "e4m3", 4, 3, false},
                               {MmaFormat::e5m2, "e5m2", 5, 2}};
+
+// To nearest even; exact where the format has the value. The payload of a NaN keeps its high bits.
+std::uint32_t encode(std::uint32_t f32_bits, const Layout& to) {
+  const std::uint32_t sign = f32_bits >> 31 << (to.exponent_bits + to.fraction_bits),
+                      e4m3_nan = to.infinity() | ((1u << to.fraction_bits) - 1);
+  const float magnitude = std::fabs(std::bit_cast<float>(f32_bits));
+  if (std::isnan(magnitude)) {
+    const std::uint32_t payload = (f32_bits & 0x7fffff) >> (23 - to.fraction_bits);
+    return sign | (to.has_infinity ? to.infinity() | std::max(payload, 1u) : e4m3_nan);
+  }
+  if (magnitude == 0) return sign;
+  std::uint32_t bits = ~0u >> 1;
+  if (std::isfinite(magnitude)) {
+    const int exponent = std::max(std::ilogb(magnitude), to.min_exponent());
+    const auto kept = static_cast<std::uint32_t>(
+        std::nearbyint(std::ldexp(static_cast<double>(magnitude), to.fraction_bits - exponent)));
+    bits = (static_cast<std::uint32_t>(exponent - to.min_exponent()) << to.fraction_bits) + kept;
+  }
+  return sign | std::min(bits, to.has_infinity ? to.infinity() : e4m3_nan);
+}
+
+// As the bits of an fp32.
+std::uint32_t decode(std::uint32_t bits, const Layout& from) {
+  const int fraction_bits = from.fraction_bits;
+  const std::uint32_t field = (bits >> fraction_bits) & from.last_field(),
+                      fraction = bits & ((1u << fraction_bits) - 1),
+                      leading = field == 0 ? 0 : 1u << fraction_bits,
+                      sign = bits >> (from.exponent_bits + fraction_bits) << 31;
+  if (field == from.last_field()) {
+    if (from.has_infinity) return sign | 0x7f800000 | fraction << (23 - fraction_bits);
+    if (fraction == (1u << fraction_bits) - 1) return sign | 0x7fc00000;
+  }
+  const float value =
+      std::ldexp(static_cast<float>(fraction + leading),
+                 std::max(static_cast<int>(field) - 1, 0) + from.min_exponent() - fraction_bits);
+  return sign | std::bit_cast<std::uint32_t>(value);
+}
 
 const Layout* find_layout(const std::string& name) {
   for (const Layout& layout : layouts) {
@@ -75,15 +95,19 @@ const Layout* find_layout(const std::string& name) {
   }
   return nullptr;
 }
+const Layout& layout_of(MmaFormat format) {
+  return *std::find_if(std::begin(layouts), std::end(layouts),
+                       [&](const Layout& layout) { return layout.format == format; });
+}
 
 // An operand's raw bits as the instruction takes them: tf32 in an fp32 register.
 std::optional<std::uint32_t> operand(const Layout& layout, std::uint32_t f32_bits) {
-  const std::uint32_t bits =
-      encode(std::bit_cast<float>(f32_bits), layout.exponent_bits, layout.fraction_bits);
-  if (std::bit_cast<std::uint32_t>(decode(bits, layout.exponent_bits, layout.fraction_bits)) !=
-      f32_bits)
-    return std::nullopt;
+  const std::uint32_t bits = encode(f32_bits, layout);
+  if (decode(bits, layout) != f32_bits) return std::nullopt;
   return layout.format == MmaFormat::tf32 ? f32_bits : bits;
+}
+std::uint32_t f32_of_operand(const Layout& layout, std::uint32_t raw) {
+  return layout.format == MmaFormat::tf32 ? raw : decode(raw, layout);
 }
 
 std::vector<std::string> fields(const std::string& line) {
@@ -99,20 +123,31 @@ std::vector<std::string> fields(const std::string& line) {
 
 }  // namespace
 
-std::uint32_t f16_from_f32(std::uint32_t bits) { return encode(std::bit_cast<float>(bits), 5, 10); }
-std::uint32_t f32_from_f16(std::uint32_t bits) {
-  return std::bit_cast<std::uint32_t>(decode(bits, 5, 10));
+std::uint32_t f16_from_f32(std::uint32_t bits) { return encode(bits, layout_of(MmaFormat::f16)); }
+std::uint32_t f32_from_f16(std::uint32_t bits) { return decode(bits, layout_of(MmaFormat::f16)); }
+
+std::uint32_t start_of(const RecordedRow& row, MmaAccumulator accumulator) {
+  return accumulator == MmaAccumulator::f32 ? row.c : f16_from_f32(row.c);
+}
+std::uint32_t result_of(const RecordedRow& row, MmaAccumulator accumulator) {
+  return accumulator == MmaAccumulator::f32 ? *row.d_f32 : f16_from_f32(*row.d_f16);
 }
 
 Recording read_recording(const std::filesystem::path& path) {
-  const std::string name = path.filename().string(), stem = name.substr(0, name.find('.'));
+  const std::string file = path.filename().string(), stem = file.substr(0, file.find('.'));
   const std::size_t dash = stem.rfind('-');
-  const Layout* layout = dash == std::string::npos ? nullptr : find_layout(stem.substr(dash + 1));
+  const std::string machine = stem.substr(0, dash),
+                    rest = dash == std::string::npos ? "" : stem.substr(dash + 1);
+  Recording recording{stem, machine, MmaFormat::f16, 0, {}, std::nullopt};
+  if (emulator::parse_arch(machine)) recording.instruction = parse_instruction(rest);
+  const Layout* layout =
+      recording.instruction ? &layout_of(recording.instruction->format) : find_layout(rest);
   if (layout == nullptr)
     throw std::runtime_error(
         path.string() +
-        ": the name does not say GPU-FORMAT, FORMAT one of fp16, bf16, tf32, e4m3, e5m2");
-  Recording recording{stem, stem.substr(0, dash), layout->format, 0, {}};
+        ": the name says neither GPU-FORMAT, FORMAT one of fp16, bf16, tf32, e4m3, e5m2, nor "
+        "ARCH-INSTRUCTION such as sm_90-bf16_f32_k16");
+  recording.format = layout->format;
 
   std::istringstream text(unzipped(path));
   std::string line;
@@ -122,6 +157,11 @@ Recording read_recording(const std::filesystem::path& path) {
   const auto k = static_cast<std::size_t>(recording.k);
   if (columns < 5 || columns != 2 * k + 3 || k > 32 || fields(line)[2 * k] != "c") {
     throw std::runtime_error(path.string() + ":1: expected a0,…,b0,…,c,d_fp32,d_fp16");
+  }
+  if (recording.instruction && recording.instruction->k != recording.k) {
+    throw std::runtime_error(path.string() + ":1: " + std::to_string(recording.k) +
+                             " columns a, but the name says k" +
+                             std::to_string(recording.instruction->k));
   }
   for (int number = 2; std::getline(text, line); ++number) {
     const std::vector<std::string> row = fields(line);
@@ -154,11 +194,34 @@ Recording read_recording(const std::filesystem::path& path) {
   return recording;
 }
 
-std::filesystem::path recordings_folder() {
-  const char* data = std::getenv("PLUMBLINE_DATA");
-  const std::filesystem::path folder =
-      data != nullptr ? data : PLUMBLINE_SOURCE_DIRECTORY "/../shared/data";
-  return folder / "tensor-core-recordings";
+void write_recording(const Recording& recording, const std::filesystem::path& folder) {
+  const Layout& layout = layout_of(recording.format);
+  const auto k = static_cast<std::size_t>(recording.k);
+  std::string text;
+  for (const char* operand : {"a", "b"}) {
+    for (std::size_t i = 0; i < k; ++i) text += fmt::format("{}{},", operand, i);
+  }
+  text += "c,d_fp32,d_fp16\n";
+  for (const RecordedRow& row : recording.rows) {
+    for (const auto* operands : {&row.a, &row.b}) {
+      for (std::size_t i = 0; i < k; ++i)
+        text += fmt::format("{:08x},", f32_of_operand(layout, (*operands)[i]));
+    }
+    text += fmt::format("{:08x},{},{}\n", row.c, row.d_f32 ? fmt::format("{:08x}", *row.d_f32) : "",
+                        row.d_f16 ? fmt::format("{:08x}", *row.d_f16) : "");
+  }
+  const std::filesystem::path path = folder / (recording.name + ".csv.gz");
+  const gzFile file = gzopen(path.c_str(), "wb6");
+  const bool written =
+      file != nullptr && gzwrite(file, text.data(), static_cast<unsigned>(text.size())) != 0;
+  const bool closed = file != nullptr && gzclose(file) == Z_OK;
+  if (!written || !closed) throw std::runtime_error(path.string() + ": cannot be written");
+}
+
+std::filesystem::path recordings_folder(const std::filesystem::path& source, const char* data) {
+  if (data != nullptr) return std::filesystem::path(data) / "tensor-core-recordings";
+  if (std::filesystem::exists(source / ".recordings")) return source / ".recordings";
+  return source.parent_path() / "shared" / "data" / "tensor-core-recordings";
 }
 
 }  // namespace plumbline::testing

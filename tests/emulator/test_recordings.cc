@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
-#include "tests/emulator/fragments.h"
-#include "tests/emulator/recordings.h"
+#include "tests/emulator/record.h"
 
 namespace plumbline::testing {
 namespace {
@@ -40,6 +40,11 @@ struct Recorded {
 };
 
 Recorded recorded(const Recording& set, MmaAccumulator accumulator) {
+  if (set.instruction) {
+    const Arch arch = *emulator::parse_arch(set.gpu);
+    return {fmt::format("mma.sync of {}", emulator::name(arch)), model(arch, *set.instruction),
+            arch};
+  }
   if (set.gpu == "v100")
     return {"mma.m8n8k4 of sm_70", {mma_m8n8k4_sm_70(accumulator), false, ""}, std::nullopt};
   const Arch arch = *arch_of(set.gpu);
@@ -51,13 +56,9 @@ Recorded recorded(const Recording& set, MmaAccumulator accumulator) {
           arch};
 }
 
+// As recorded, but for recordings in which c was 0.
 std::uint32_t start_of(const RecordedRow& row, const Recorded& how, MmaAccumulator accumulator) {
-  const std::uint32_t c = how.c_is_zero ? 0 : row.c;
-  return accumulator == MmaAccumulator::f32 ? c : f16_from_f32(c);
-}
-
-std::uint32_t expected(const RecordedRow& row, MmaAccumulator accumulator) {
-  return accumulator == MmaAccumulator::f32 ? *row.d_f32 : f16_from_f32(*row.d_f16);
+  return how.c_is_zero ? 0 : start_of(row, accumulator);
 }
 
 int mismatches(const Recording& set, const std::vector<RecordedRow>& rows, const Recorded& how,
@@ -65,41 +66,17 @@ int mismatches(const Recording& set, const std::vector<RecordedRow>& rows, const
   return static_cast<int>(std::count_if(rows.begin(), rows.end(), [&](const RecordedRow& row) {
     const std::uint32_t c = start_of(row, how, accumulator);
     return dot(model, set.format, set.k, row.a.data(), row.b.data(), c) !=
-           expected(row, accumulator);
+           result_of(row, accumulator);
   }));
 }
 
-// Eight rows at a time through a whole mma.sync: row n is row n or n + 8 of A, in turns, and column
-// n of B.
 int mismatches_of_mma_sync(const Recording& set, const std::vector<RecordedRow>& rows,
                            const Recorded& how, MmaAccumulator accumulator) {
-  const emulator::MmaInstruction instruction{set.format, accumulator, set.k};
-  const emulator::MmaRegisters count = registers(instruction);
-  const int bits = operand_bits(set.format), c_bits = accumulator_bits(accumulator);
+  const std::vector<std::uint32_t> results =
+      results_of({set.format, accumulator, set.k}, rows, emulated(*how.arch));
   int wrong = 0;
-  for (std::size_t begin = 0; begin < rows.size(); begin += 8) {
-    Fragments fragments;
-    const int used = static_cast<int>(std::min<std::size_t>(8, rows.size() - begin));
-    const auto row_of = [&](int n) { return n + (begin / 8 % 2 == 0 ? 0 : 8); };
-    for (int n = 0; n < used; ++n) {
-      const RecordedRow& row = rows[begin + static_cast<std::size_t>(n)];
-      for (int k = 0; k < set.k; ++k) {
-        set_element(fragments.a.data(), count.a, place_a(instruction, row_of(n), k), bits,
-                    row.a[static_cast<std::size_t>(k)]);
-        set_element(fragments.b.data(), count.b, place_b(instruction, k, n), bits,
-                    row.b[static_cast<std::size_t>(k)]);
-      }
-      set_element(fragments.c.data(), count.c, place_c(instruction, row_of(n), n), c_bits,
-                  start_of(row, how, accumulator));
-    }
-    mma_sync(*how.arch, instruction, fragments.a.data(), fragments.b.data(), fragments.c.data(),
-             fragments.d.data());
-    for (int n = 0; n < used; ++n) {
-      const RecordedRow& row = rows[begin + static_cast<std::size_t>(n)];
-      wrong += get_element(fragments.d.data(), count.c, place_c(instruction, row_of(n), n),
-                           c_bits) != expected(row, accumulator);
-    }
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    wrong += results[i] != result_of(rows[i], accumulator);
   return wrong;
 }
 
@@ -151,7 +128,8 @@ void replay(const Recording& set, MmaAccumulator accumulator, Totals& totals) {
     EXPECT_GT(more_bits, seen) << title;
     EXPECT_GT(fewer_bits, seen) << title;
   }
-  if (step / 2 < set.k && !(is_f32 && outside)) {
+  const int products = outside ? set.k / 2 : set.k;  // of one instruction
+  if (step / 2 < products && !(is_f32 && outside)) {
     EXPECT_GT(shorter, seen) << title;
   }
   if (outside) {
@@ -164,21 +142,27 @@ void replay(const Recording& set, MmaAccumulator accumulator, Totals& totals) {
   totals.results += static_cast<int>(rows.size());
 }
 
-TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
-  const std::filesystem::path folder = recordings_folder();
-  if (!std::filesystem::exists(folder))
-    GTEST_SKIP() << folder
-                 << " is missing: set PLUMBLINE_DATA to the folder that has tensor-core-recordings";
+std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().string().ends_with(".csv.gz")) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Every file of the folder; where the folder is our own (recording.toml), it must be whole, too.
+void replay_all(const std::filesystem::path& folder) {
+  const std::vector<std::filesystem::path> files = recordings_in(folder);
   ASSERT_FALSE(files.empty()) << folder << " has no GPU-FORMAT.csv.gz";
+  if (std::filesystem::exists(folder / "recording.toml")) {
+    EXPECT_THAT(gaps(folder), ::testing::IsEmpty());
+    if (is_of_emulator(folder)) fmt::print("{}: of the emulator, no evidence\n", folder.string());
+  }
   Totals totals;
   for (const std::filesystem::path& file : files) {
     const Recording set = read_recording(file);
-    if (!is_known(set.gpu)) {
+    if (!set.instruction && !is_known(set.gpu)) {
       ADD_FAILURE() << file << ": no model of '" << set.gpu
                     << "'; known: v100, a100, a2, ada, l40s, h100, h200, b200";
       continue;
@@ -190,12 +174,52 @@ TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
              totals.results);
 }
 
+const std::filesystem::path source = PLUMBLINE_SOURCE_DIRECTORY;
+
+TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
+  const std::filesystem::path folder = recordings_folder(source, std::getenv("PLUMBLINE_DATA"));
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << "no recordings of tensor cores in " << folder
+                 << ": ci/recordings.sh fetches the public ones (about 10 MB); a copy elsewhere is "
+                    "found as $PLUMBLINE_DATA/tensor-core-recordings";
+  replay_all(folder);
+}
+
+// baselines/gpu/NAME/ of each GPU that ci/gpu.sh has recorded.
+TEST(Recordings, EveryModelAnswersAsOurOwnGpusDid) {
+  int folders = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source / "baselines" / "gpu")) {
+    if (!entry.is_directory()) continue;
+    ++folders;
+    EXPECT_TRUE(std::filesystem::exists(entry.path() / "recording.toml")) << entry.path();
+    EXPECT_FALSE(is_of_emulator(entry.path())) << entry.path() << ": no GPU recorded it";
+    replay_all(entry.path());
+  }
+  if (folders == 0)
+    GTEST_SKIP() << "no GPU has been recorded yet: on one, ci/gpu.sh --only record makes what "
+                    "belongs into baselines/gpu (docs/gpu.md)";
+}
+
+TEST(Recordings, AreFoundInOnePlace) {
+  const std::filesystem::path root =
+      std::filesystem::path(::testing::TempDir()) / "recordings_in_one_place";
+  std::filesystem::create_directories(root / "checkout");
+  EXPECT_EQ(recordings_folder(root / "checkout", nullptr),
+            root / "shared" / "data" / "tensor-core-recordings");
+  EXPECT_EQ(recordings_folder(root / "checkout", "/data"), "/data/tensor-core-recordings");
+  std::filesystem::create_directories(root / "checkout" / ".recordings");
+  EXPECT_EQ(recordings_folder(root / "checkout", nullptr), root / "checkout" / ".recordings");
+  EXPECT_EQ(recordings_folder(root / "checkout", "/data"), "/data/tensor-core-recordings");
+  std::filesystem::remove_all(root);
+}
+
 class RecordingFile : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
+  void create() { std::filesystem::create_directories(folder_); }
   // Not compressed: zlib reads that, too.
   std::filesystem::path write(const std::string& file, const std::string& text) {
-    std::filesystem::create_directories(folder_);
+    create();
     std::ofstream(folder_ / file) << text;
     return folder_ / file;
   }
@@ -221,6 +245,41 @@ TEST_F(RecordingFile, IsReadAsRawBits) {
   EXPECT_EQ(f16_from_f32(0x3f8ccccd), 0x3c66u);
 }
 
+TEST_F(RecordingFile, OfValuesAtTheEdgesOfEachFormat) {
+  // Raw bits and the fp32 that has the value: infinities, NaN with a payload, largest, subnormal.
+  const std::pair<std::uint32_t, std::uint32_t> f16[] = {
+      {0x7c00, 0x7f800000}, {0xfc00, 0xff800000}, {0x7fff, 0x7fffe000}, {0x7c01, 0x7f802000},
+      {0x7bff, 0x477fe000}, {0x0001, 0x33800000}, {0x83ff, 0xb87fc000}, {0x8000, 0x80000000}};
+  for (const auto& [raw, f32] : f16) {
+    EXPECT_EQ(f32_from_f16(raw), f32) << raw;
+    EXPECT_EQ(f16_from_f32(f32), raw) << raw;
+  }
+  EXPECT_EQ(f16_from_f32(0x477ff000), 0x7c00u) << "65520 rounds to infinity";
+  EXPECT_EQ(f16_from_f32(0xff7fffff), 0xfc00u);
+  EXPECT_EQ(f16_from_f32(0x7f800001), 0x7c01u) << "a NaN stays one";
+  EXPECT_EQ(f16_from_f32(0x33000000), 0x0000u) << "2^-25 is a tie";
+  EXPECT_EQ(f16_from_f32(0x33000001), 0x0001u);
+
+  create();
+  Recording set{"sm_90-e4m3_f32_k16", "sm_90", MmaFormat::e4m3, 16, {}, std::nullopt};
+  for (std::uint32_t raw = 0; raw < 256; raw += 16) {
+    RecordedRow row;
+    for (std::uint32_t i = 0; i < 16; ++i) row.a[i] = row.b[15 - i] = raw + i;
+    row.d_f32 = 0x7fffffff;
+    set.rows.push_back(row);
+  }
+  write_recording(set, folder_);
+  const Recording got = read_recording(folder_ / "sm_90-e4m3_f32_k16.csv.gz");
+  ASSERT_EQ(got.rows.size(), 16u);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(got.rows[i].a, set.rows[i].a);
+    EXPECT_EQ(got.rows[i].b, set.rows[i].b);
+    EXPECT_EQ(got.rows[i].d_f32, 0x7fffffffu);
+    EXPECT_EQ(got.rows[i].d_f16, std::nullopt);
+  }
+  EXPECT_THROW(write_recording(set, folder_ / "missing"), std::runtime_error);
+}
+
 TEST_F(RecordingFile, ThatIsWrongSaysWhere) {
   const std::string header = "a0,b0,c,d_fp32,d_fp16\n";
   const auto read = [&](const std::string& file, const std::string& text) {
@@ -228,6 +287,10 @@ TEST_F(RecordingFile, ThatIsWrongSaysWhere) {
   };
   using Error = std::runtime_error;
   EXPECT_THAT(read("a100-int8.csv.gz", header), ThrowsMessage<Error>(HasSubstr("GPU-FORMAT")));
+  EXPECT_THAT(read("sm_90-f16_f32_k17.csv.gz", header),
+              ThrowsMessage<Error>(HasSubstr("ARCH-INSTRUCTION")));
+  EXPECT_THAT(read("sm_90-f16_f32_k16.csv.gz", header),
+              ThrowsMessage<Error>(HasSubstr("csv.gz:1: 1 columns a, but the name says k16")));
   EXPECT_THAT(read("notes.csv.gz", header), ThrowsMessage<Error>(HasSubstr("GPU-FORMAT")));
   EXPECT_THAT(read("a100-fp16.csv.gz", "a0,b0\n"),
               ThrowsMessage<Error>(HasSubstr("csv.gz:1: expected a0")));

@@ -41,12 +41,13 @@ make_root() {
 stand_in_build() {
   local build="$1" to="$2"
   rm -rf "$to"
-  mkdir -p "$to/bin" "$to/lib/plumbline" "$to/tests/kernels"
+  mkdir -p "$to/bin" "$to/lib/plumbline" "$to/tests/kernels" "$to/tests/gpu"
   cp "$build"/bin/plumbline "$build"/bin/plumbline-worker "$to/bin"
   cp "$build"/lib/plumbline/plumbline_{cpu,emulated}.so "$to/lib/plumbline"
   cp "$build/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so" "$to/lib/plumbline"
   cp -r "$build/lib/plumbline/python" "$to/lib/plumbline"
   cp "$build/tests/gpu/stand_in/test_kernels_stand_in" "$to/tests/kernels/test_kernels_cuda"
+  cp "$build/tests/emulator/record_emulated" "$to/tests/gpu/record_mma"
   printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/gpu/test_gpu_special_functions \
     tests/kernels/test_kernels_cuda tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
 }
@@ -118,14 +119,18 @@ rehearse() {
   prepare_machine "$1" "$machine"
   write_program "$machine/stand_in/compute-sanitizer" "$compute_sanitizer"
   run_gpu "$machine" 5 -- --history /gpu/night.db \
-    --only facts mma special reference pr_cuda pr_emulated bits real speed tests memcheck racecheck
-  expect "$said" "ci/gpu.sh: 7 steps passed, 0 failed, 0 cut off, 5 not run"
+    --only facts mma record special reference pr_cuda pr_emulated bits real speed tests memcheck \
+    racecheck
+  expect "$said" "ci/gpu.sh: 8 steps passed, 0 failed, 0 cut off, 5 not run"
   expect "$said" "ci/gpu.sh: not run: mma special reference real speed"
   [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] ||
     fail "no bits were compared"
   ((BASH_REMATCH[1] == BASH_REMATCH[2] && BASH_REMATCH[1] > 30)) ||
     fail "other bits: ${BASH_REMATCH[0]}"
   expect "$summary" "Stand-in GPU (sm_90), driver 580.82.07"
+  expect "$summary" "16 files in recordings/"
+  expect "$summary" "sm_90-bf16_f32_k16: 1000 rows, 0 differ from the model"
+  expect "$(archived "$machine" recordings/recording.toml)" 'gpu = "emulator"'
   expect "$summary" "numpy: absent, which every Python provider needs"
   expect "$summary" "The GPU was busy for 50.0 %"
   expect "$(archived "$machine" figures.toml)" $'name = "bits"\nresult = "pass"'

@@ -55,6 +55,11 @@ class GpuScript : public test::CommandTest {
           "tests/kernels/test_kernels_cuda\ntests/reference_gpu/test_reference_cuda\n");
     write_program("b/tests/gpu/test_gpu_hardware_mma",
                   "echo 'a fingerprint: 3f800004'\necho '[  PASSED  ] 18 tests.'\n");
+    write_program("b/tests/gpu/record_mma",
+                  "mkdir -p \"$2\"\nfor i in bf16_f32_k16 f16_f32_k8; do\n"
+                  "  echo rows >\"$2/sm_90-$i.csv.gz\"\n"
+                  "  echo \"sm_90-$i: 1000 rows, 0 differ from the model\"\ndone\n"
+                  "exit \"${RECORD_CODE:-0}\"\n");
     write_program("b/tests/gpu/test_gpu_special_functions",
                   "echo \"special $@\" >>\"$STAND_IN_CALLS\"\n"
                   "if [ -n \"$PLUMBLINE_SPECIAL_DUMP\" ]; then mkdir \"$PLUMBLINE_SPECIAL_DUMP\"\n"
@@ -147,7 +152,7 @@ TEST_F(GpuScript, AllStepsPass) {
   const std::string summary = read("out/summary.md"), figures = archived("figures.toml"),
                     calls = read("calls");
   EXPECT_THAT(summary,
-              testing::StartsWith("## GPU: 20 steps passed, 0 failed, 0 cut off, 0 not run\n"));
+              testing::StartsWith("## GPU: 21 steps passed, 0 failed, 0 cut off, 0 not run\n"));
   EXPECT_THAT(summary, AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
                              HasSubstr("test_kernels_cuda: 7 passed"),
                              HasSubstr("34 of 34 cases have the same bits"),
@@ -179,18 +184,21 @@ TEST_F(GpuScript, AllStepsPass) {
   EXPECT_THAT(calls, Not(HasSubstr("xformers_kernels")));
   // Two files and the log, and the history.
   EXPECT_EQ(shell("ls -A out").text, "log.txt\nresults.tar.gz\nsummary.md\n");
-  for (const char* log : {"facts", "mma", "special", "tests", "reference", "pr_cuda", "pr_emulated",
-                          "bits", "real", "s4", "speed", "memcheck"}) {
+  for (const char* log : {"facts", "mma", "record", "special", "tests", "reference", "pr_cuda",
+                          "pr_emulated", "bits", "real", "s4", "speed", "memcheck"}) {
     EXPECT_THAT(archived(std::string(log) + ".log"), HasSubstr("toolkit 13.0")) << log;
   }
   EXPECT_THAT(archived("gpu.db"),
               AllOf(HasSubstr("pr_cuda.db"), HasSubstr("pr_emulated.db"), HasSubstr("s4.db")));
   EXPECT_EQ(read("night.db"), archived("gpu.db"));
+  EXPECT_EQ(archived("recordings/sm_90-f16_f32_k8.csv.gz"), "rows\n");
+  EXPECT_THAT(summary, AllOf(HasSubstr("2 files in recordings/"),
+                             HasSubstr("sm_90-bf16_f32_k16: 1000 rows, 0 differ from the model")));
   const auto parsed = shell(
       "tar -xzf out/results.tar.gz ./figures.toml && "
       "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", "
       "\"rb\"))[\"step\"]))'");
-  EXPECT_EQ(parsed.text, "20\n");
+  EXPECT_EQ(parsed.text, "21\n");
 }
 
 TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
@@ -251,7 +259,7 @@ TEST_F(GpuScript, QuickSaysSo) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("15 steps passed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("16 steps passed"),
                                             Not(HasSubstr("racecheck"))));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("quick = true"));
   EXPECT_THAT(read("calls"), AllOf(HasSubstr("--match pr/tile_edges/"),
@@ -354,6 +362,20 @@ TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
               Not(HasSubstr("references are computed")));
 }
 
+// Results that differ from the model are kept, and fail.
+TEST_F(GpuScript, ARecordingThatDiffersFailsAndIsKept) {
+  make_stand_ins();
+  const auto differs = shell("export RECORD_CODE=1; " + gpu_command("--only record"));
+  EXPECT_EQ(differs.code, 1) << differs.text;
+  EXPECT_THAT(differs.text, HasSubstr("ci/gpu.sh: failed: record\n"));
+  EXPECT_EQ(archived("recordings/sm_90-f16_f32_k8.csv.gz"), "rows\n");
+  const auto unknown = shell("export RECORD_CODE=4; " + gpu_command("--only record"));
+  EXPECT_EQ(unknown.code, 5) << unknown.text;
+  EXPECT_THAT(unknown.text, HasSubstr("has no model of sm_90"));
+  std::filesystem::remove(directory_ / "b/tests/gpu/record_mma");
+  EXPECT_EQ(gpu("--only record").code, 5);
+}
+
 TEST_F(GpuScript, NamesWhatIsMissing) {
   make_stand_ins();
   std::filesystem::remove(directory_ / "b/lib/plumbline/plumbline_cuda.so");
@@ -369,6 +391,14 @@ TEST_F(GpuScript, SpeedIsNotMeasuredWithoutAGpu) {
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.text, HasSubstr("no GPU: "));
   EXPECT_EQ(shell("'" PLUMBLINE_HARDWARE_SPEED "' --nonsense").code, 2);
+}
+
+TEST_F(GpuScript, NothingIsRecordedWithoutAGpu) {
+  const auto refused = shell("CUDA_VISIBLE_DEVICES=-1 '" PLUMBLINE_RECORD_MMA "' --out recorded");
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.text, HasSubstr("no GPU: "));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "recorded"));
+  EXPECT_EQ(shell("'" PLUMBLINE_RECORD_MMA "' --nonsense").code, 2);
 }
 #endif
 

@@ -22,16 +22,6 @@ using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
-constexpr MmaInstruction instructions[] = {
-    {MmaFormat::f16, MmaAccumulator::f32, 16},  {MmaFormat::f16, MmaAccumulator::f32, 8},
-    {MmaFormat::f16, MmaAccumulator::f16, 16},  {MmaFormat::f16, MmaAccumulator::f16, 8},
-    {MmaFormat::bf16, MmaAccumulator::f32, 16}, {MmaFormat::bf16, MmaAccumulator::f32, 8},
-    {MmaFormat::tf32, MmaAccumulator::f32, 8},  {MmaFormat::tf32, MmaAccumulator::f32, 4},
-    {MmaFormat::e4m3, MmaAccumulator::f32, 32}, {MmaFormat::e4m3, MmaAccumulator::f32, 16},
-    {MmaFormat::e4m3, MmaAccumulator::f16, 32}, {MmaFormat::e4m3, MmaAccumulator::f16, 16},
-    {MmaFormat::e5m2, MmaAccumulator::f32, 32}, {MmaFormat::e5m2, MmaAccumulator::f32, 16},
-    {MmaFormat::e5m2, MmaAccumulator::f16, 32}, {MmaFormat::e5m2, MmaAccumulator::f16, 16}};
-
 // Skips without a GPU, and on one that has no model.
 class HardwareMma : public ::testing::Test {
  protected:
@@ -155,7 +145,7 @@ std::string differences(Arch arch, const MmaInstruction& instruction, const Frag
 
 class EveryInstruction : public HardwareMma,
                          public ::testing::WithParamInterface<MmaInstruction> {};
-INSTANTIATE_TEST_SUITE_P(HardwareMma, EveryInstruction, ::testing::ValuesIn(instructions),
+INSTANTIATE_TEST_SUITE_P(HardwareMma, EveryInstruction, ::testing::ValuesIn(all_instructions),
                          [](const auto& instruction) { return name(instruction.param); });
 
 TEST_P(EveryInstruction, AMillionOfThemEqualTheModel) {
