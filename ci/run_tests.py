@@ -9,7 +9,8 @@ The presets leave out the label `gpu`: this runs it where there is an NVIDIA dev
 tests elsewhere. With PLUMBLINE_REQUIRE_GPU=1 they run in any case, and fail without a device.
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory.
 Where the build measured processor seconds, they are compared with ci/seconds.csv. The last lines
-are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long.
+are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or where a
+test was skipped for want of a GPU and lacks the label.
 """
 import argparse
 import glob
@@ -112,6 +113,12 @@ def describe_skipped(groups, file):
     return lines
 
 
+def needing_a_gpu(groups):
+    """Tests that tests/need_gpu.h skipped, by the words it says."""
+    return [name for reason, names in groups.items() if reason.startswith("no GPU: ")
+            for name in names]
+
+
 def write_skipped(groups, path):
     with path.open("w", encoding="utf-8") as file:
         for reason, names in sorted(groups.items()):
@@ -177,13 +184,19 @@ def main():
                            "--no-label-summary", "--output-junit", str(junit)])
 
     print()
+    unlabelled = []
     if junit.is_file():
         groups = skipped_tests(junit)
+        if without_gpu:
+            unlabelled = needing_a_gpu(groups)
         file = build / "skipped.txt"
         write_skipped(groups, file)
         print("\n".join(describe_skipped(groups, os.path.relpath(file, ROOT))))
     if gpu_tests:
         print(f"{gpu_tests} GPU tests not run: no NVIDIA device here; ci/gpu.sh runs them")
+    if unlabelled:
+        print(cut(f"{len(unlabelled)} tests need a GPU and lack the label gpu; remedy: add it to "
+                  f"{', '.join(unlabelled)}"))
     too_slow = False
     if (build / "seconds.log").is_file():
         try:
@@ -195,7 +208,7 @@ def main():
         print("\n".join(lines))
     print()
     print("\n".join(without_list_of_skipped(end)), flush=True)
-    return code or (1 if too_slow else 0)
+    return code or (1 if too_slow or unlabelled else 0)
 
 
 if __name__ == "__main__":

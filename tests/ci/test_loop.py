@@ -213,6 +213,15 @@ class RunTests(InFolder):
         self.assertIn("gpu_one (Failed)", said)
         self.assertIn("2 tests failed out of 6", said)
 
+    def test_a_test_that_needs_a_gpu_has_the_label(self):
+        words = "no GPU: "
+        self.assertIn(f'GTEST_SKIP() << "{words}"',
+                      (SOURCE / "tests/need_gpu.h").read_text(encoding="utf-8"))
+        self.project([("forgotten", f"echo 'a.cc:3: Skipped'; echo '{words}none'; exit 77",
+                       self.SKIPS)])
+        self.assertIn("1 tests need a GPU and lack the label gpu; remedy: add it to forgotten",
+                      self.run_tests(code=1))
+
     def test_a_label_that_the_preset_leaves_out_can_be_run(self):
         self.project(self.TESTS)
         said = self.run_tests("--label", "weekly")
