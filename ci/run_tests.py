@@ -195,8 +195,8 @@ def main():
     if gpu_tests:
         print(f"{gpu_tests} GPU tests not run: no NVIDIA device here; ci/gpu.sh runs them")
     if unlabelled:
-        print(cut(f"{len(unlabelled)} tests need a GPU and lack the label gpu; remedy: add it to "
-                  f"{', '.join(unlabelled)}"))
+        print("skipped for want of a GPU, but without the label gpu, which its CMakeLists.txt has "
+              f"to give:\n  {cut(', '.join(unlabelled))}")
     too_slow = False
     if (build / "seconds.log").is_file():
         try:

@@ -219,7 +219,7 @@ class RunTests(InFolder):
                       (SOURCE / "tests/need_gpu.h").read_text(encoding="utf-8"))
         self.project([("forgotten", f"echo 'a.cc:3: Skipped'; echo '{words}none'; exit 77",
                        self.SKIPS)])
-        self.assertIn("1 tests need a GPU and lack the label gpu; remedy: add it to forgotten",
+        self.assertIn("without the label gpu, which its CMakeLists.txt has to give:\n  forgotten\n",
                       self.run_tests(code=1))
 
     def test_a_label_that_the_preset_leaves_out_can_be_run(self):
@@ -422,6 +422,16 @@ class Weekly(InFolder):
         said = self.weekly("--only", "last", code=5)
         self.assertIn("three", said)
         self.assertNotIn("one\n", said)
+
+    def test_the_build_without_nvcc_hides_it_and_nothing_else(self):
+        for name in ("nvcc", "beside_nvcc"):
+            self.write(f"bin/{name}", "#!/bin/sh\necho this is $0\n").chmod(0o755)
+        self.items.write_text("hidden without_nvcc bash -c '! command -v nvcc && beside_nvcc'\n",
+                              encoding="utf-8")
+        said = self.run_it(CI / "weekly.sh", "--results", self.results, env={
+            "PLUMBLINE_WEEKLY_ITEMS": str(self.items),
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+        self.assertIn("beside_nvcc\n[1/1] hidden: passed", said)
 
     def test_the_committed_results_are_of_items_that_exist(self):
         committed = SOURCE / "baselines/weekly.csv"
