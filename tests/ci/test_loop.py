@@ -154,6 +154,70 @@ class Launcher(InFolder):
                       self.launch("test", "T", "--", "no-such-program", code=127))
 
 
+class MeasuredProject(InFolder):
+    """ci/cmake/Seconds.cmake in a project with a step of each kind and a test of each kind."""
+
+    LISTS = """\
+        cmake_minimum_required(VERSION 3.25)
+        project(measured LANGUAGES C)
+        include(ci/cmake/Seconds.cmake)
+        enable_testing()
+        include(GoogleTest)
+        add_subdirectory(sub)
+        """
+    SUB = """\
+        add_custom_command(OUTPUT made.c
+          COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_SOURCE_DIR}/program.c made.c
+          COMMAND ${CMAKE_COMMAND} -E touch made.c DEPENDS program.c)
+        add_executable(program made.c)
+        add_test(NAME by_target COMMAND program one)
+        add_test(NAME by_path COMMAND ${CMAKE_COMMAND} -E true)
+        if(PLUMBLINE_SECONDS_LAUNCHER)
+          set_target_properties(program PROPERTIES
+            CROSSCOMPILING_EMULATOR "${PLUMBLINE_SECONDS_LAUNCHER};gtest;--")
+        endif()
+        gtest_discover_tests(program NO_PRETTY_VALUES)
+        """
+    PROGRAM = """\
+        #include <stdio.h>
+        #include <string.h>
+        int main(int count, char** words) {
+          for (int i = 1; i < count; ++i) {
+            if (strcmp(words[i], "--gtest_list_tests") == 0) puts("Suite.\\n  Test");
+          }
+          return 0;
+        }
+        """
+
+    def build(self, option):
+        self.write("CMakeLists.txt", self.LISTS)
+        self.write("sub/CMakeLists.txt", self.SUB)
+        self.write("sub/program.c", self.PROGRAM)
+        for name in ("Seconds.cmake", "measure_seconds.c"):
+            self.write(f"ci/cmake/{name}", (CI / "cmake" / name).read_text(encoding="utf-8"))
+        self.run_it("cmake", "-G", "Ninja", "-S", ".", "-B", "build",
+                    f"-DPLUMBLINE_SECONDS={option}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        self.run_it("cmake", "--build", "build")
+        self.run_it("ctest", "--test-dir", "build")
+
+    def test_each_step_and_test_has_one_line_under_a_name_that_is_the_same_everywhere(self):
+        self.build("ON")
+        measured = seconds.read_log(self.folder / "build/seconds.log", self.folder / "build")
+        self.assertEqual(set(measured), {
+            ("build", "sub/made.c"), ("build", "sub/CMakeFiles/program.dir/made.c.o"),
+            ("build", "sub/program"), ("test", "Suite.Test"), ("test", "by_target"),
+            ("test", "by_path")})
+        # clang-tidy reads these.
+        commands = (self.folder / "build/compile_commands.json").read_text(encoding="utf-8")
+        self.assertNotIn("measure_seconds", commands)
+
+    def test_without_the_option_nothing_is_measured(self):
+        self.build("OFF")
+        self.assertFalse((self.folder / "build/seconds.log").exists())
+        self.assertNotIn("measure_seconds",
+                         (self.folder / "build/build.ninja").read_text(encoding="utf-8"))
+
+
 class RunTests(InFolder):
     """run_tests.py on a project of its own, by a copy of the scripts there."""
 
