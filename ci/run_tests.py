@@ -8,8 +8,8 @@
 The presets leave out the label `gpu`: this runs it where there is an NVIDIA device, and counts its
 tests elsewhere. With PLUMBLINE_REQUIRE_GPU=1 they run in any case, and fail without a device.
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory.
-Where the build measured processor seconds, they are compared with ci/seconds.csv. The last lines
-are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or where a
+Where the build measured processor seconds, those of a whole run are compared with ci/seconds.csv.
+The last lines are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or where a
 test was skipped for want of a GPU and lacks the label.
 """
 import argparse
@@ -198,7 +198,8 @@ def main():
         print("skipped for want of a GPU, but without the label gpu, which its CMakeLists.txt has "
               f"to give:\n  {cut(', '.join(unlabelled))}")
     too_slow = False
-    if (build / "seconds.log").is_file():
+    is_whole_run = not arguments.label and not arguments.options
+    if is_whole_run and (build / "seconds.log").is_file():
         try:
             lines, too_slow = seconds.report(seconds.measure(build),
                                              seconds.read_table(seconds.COMMITTED),

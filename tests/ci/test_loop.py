@@ -305,6 +305,7 @@ class RunTests(InFolder):
         said = self.run_tests(code=1)
         self.assertIn("test No.SuchTest: 99.0 s, not in the file", said)
         self.assertIn("100% tests passed", said.splitlines()[-3])
+        self.assertNotIn("processor seconds", self.run_tests("--", "-R", "fine"))
 
     def test_unknown_presets_and_missing_builds_are_refused(self):
         self.project([("fine", "true", "")])
