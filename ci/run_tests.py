@@ -7,10 +7,10 @@
 
 The presets leave out the label `gpu`: this runs it where there is an NVIDIA device, and counts its
 tests elsewhere. With PLUMBLINE_REQUIRE_GPU=1 they run in any case, and fail without a device.
-Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory.
-Where the build measured processor seconds, those of a whole run are compared with ci/seconds.csv.
-The last lines are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or where a
-test was skipped for want of a GPU and lacks the label.
+Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory. If
+the build measured processor seconds, those of a whole run are compared with ci/seconds.csv. The
+last lines are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or
+where a test was skipped for want of a GPU and lacks the label.
 """
 import argparse
 import glob
