@@ -1,42 +1,86 @@
 #!/usr/bin/env bash
-# What to run before a commit: format, include directions, lint, build, tests.
-#   ci/check.sh          about as long as a build and the tests
-#   ci/check.sh --full   adds clang-tidy over everything, all tests, the sanitizer presets and
-#                        coverage
+# What to run before a commit.
+#   ci/check.sh               minutes: format, include directions and lint of what differs from
+#                             HEAD; tests that start no program and take less than a second; all
+#                             tests of the touched folders. It says which tests it did not run
+#   ci/check.sh --since REF   the same, of what differs from REF
+#   ci/check.sh --list        the tests it would choose; checks, builds and runs nothing
+#   ci/check.sh --tests       format and lint as above; builds everything and runs what CI runs
+#   ci/check.sh --full        adds clang-tidy over everything, the tests that CI leaves out, the
+#                             sanitizer presets and coverage
+# Example: ci/check.sh --since origin/main
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-full=0
-case "${1:-}" in
-  --full) full=1 ;;
-  -h | --help) sed -n '2,5p' "$0" | cut -c3-; exit 0 ;;
-  "") ;;
-  *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
-esac
+mode=quick since=HEAD
+while (($#)); do
+  case "$1" in
+    --full) mode=full ;;
+    --tests) mode=tests ;;
+    --list) mode=list ;;
+    --since) [[ -n "${2:-}" ]] || { echo "ci/check.sh: --since needs a commit" >&2; exit 2; }
+      since="$2"; shift ;;
+    -h | --help) sed -n '2,/^# Example/p' "$0" | cut -c3-; exit 0 ;;
+    *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  esac
+  shift
+done
+git rev-parse --quiet --verify "$since^{commit}" >/dev/null ||
+  { echo "ci/check.sh: there is no commit $since; next: git log, or git fetch" >&2; exit 2; }
+# Changing one file of a unity build compiles eight.
+if [[ "$mode" =~ ^(quick|list)$ && -z "${PLUMBLINE_PRESET:-}" ]]; then preset=host; fi
+
 ci/setup.sh
+if [[ "$mode" == list ]]; then
+  cmake --preset "$preset" >/dev/null
+  exec python3 ci/choose_tests.py --preset "$preset" --since "$since" --list
+fi
 
-ci/format.sh --check --all
-python3 ci/check_sources.py
-cmake --preset "$preset" >/dev/null
-cmake --build --preset "$preset"
+# What differs from the commit and is still there, and what is new.
+changed() {
+  git diff --name-only --diff-filter=d "$since" -- "$@"
+  git ls-files --others --exclude-standard -- "$@"
+}
+# cmake's output is of use only where it fails.
+configure() {
+  local said
+  said="$(cmake "$@" 2>&1)" || { echo "$said" >&2; return 1; }
+}
+if [[ "$mode" == quick ]]; then
+  mapfile -t sources < <(changed '*.cc' '*.h' '*.hpp' '*.cu' '*.cuh')
+  ((${#sources[@]} == 0)) ||
+    phase "format of ${#sources[@]} files" ci/format.sh --check -- "${sources[@]}"
+else
+  phase "format" ci/format.sh --check --all
+fi
+phase "include directions and sizes" python3 ci/check_sources.py
+phase "configuring" configure --preset "$preset"
+[[ "$mode" == quick ]] || phase "building everything" cmake --build --preset "$preset"
 
-# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with
-# --full.
-if ((full)); then
+# clang-tidy 14 takes seconds a file: the files that differ, or all with --full.
+if [[ "$mode" == full ]]; then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
 else
-  mapfile -t lint < <(
-    git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
+  mapfile -t lint < <(changed 'harness/*.cc' 'kernels/cpu/*.cc')
 fi
 # It cannot read g++'s precompiled headers, so it reads the commands of a build without them, which
 # is configured and never built.
-if ((${#lint[@]} > 0)); then
-  cmake --preset host -B build/tidy -DPLUMBLINE_PRECOMPILED_HEADERS=OFF >/dev/null
-  printf '%s\n' "${lint[@]}" |
+lint() {
+  configure --preset host -B build/tidy -DPLUMBLINE_PRECOMPILED_HEADERS=OFF &&
+    printf '%s\n' "${lint[@]}" |
     xargs -P 2 -n 1 clang-tidy -p build/tidy --quiet --warnings-as-errors='*'
-fi
+}
+((${#lint[@]} == 0)) || phase "clang-tidy of ${#lint[@]} files" lint
 
-((full)) || exec ctest --preset "$preset"
-# Also those that the presets leave out.
-ctest --test-dir "build/$preset" --output-on-failure --parallel 2
-cmake --workflow --preset asan
-cmake --workflow --preset tsan
-ci/coverage.sh
+case "$mode" in
+  quick)
+    phase "tests" python3 ci/choose_tests.py --preset "$preset" --since "$since" ;;
+  tests) exec python3 ci/run_tests.py --preset "$preset" ;;
+  full)
+    python3 ci/run_tests.py --preset "$preset"
+    # Also what the presets leave out.
+    for label in weekly times wheel; do
+      python3 ci/run_tests.py --preset "$preset" --label "$label"
+    done
+    cmake --workflow --preset asan
+    cmake --workflow --preset tsan
+    ci/coverage.sh ;;
+esac

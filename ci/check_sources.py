@@ -252,14 +252,24 @@ def sources_built_twice(build, paths):
                         "compile it once, into a library that both link")
 
 
+def program_of(test):
+    """The path of a test's program: what its command starts with, behind ci/cmake/Seconds.cmake's
+    launcher (LAUNCHER FILE gtest -- PROGRAM…, LAUNCHER FILE test NAME -- PROGRAM…)."""
+    command = test["command"]
+    if pathlib.Path(command[0]).name == "measure_seconds":
+        command = command[command.index("--") + 1:]
+    return pathlib.Path(command[0])
+
+
 def missing_label(test, build):
     """The folder of tests/ that a test's program was built in, where it is no label of the test."""
-    program = pathlib.Path(test["command"][0])
+    program = program_of(test)
     if not program.is_relative_to(build / "tests"):
         return None
     folder = program.relative_to(build / "tests").parts[0]
+    label = "gpu_folder" if folder == "gpu" else folder  # `gpu`: the test needs a GPU
     labels = {entry["name"]: entry["value"] for entry in test["properties"]}.get("LABELS", [])
-    return None if folder in labels else folder
+    return None if label in labels else label
 
 
 def unreachable_tests(build):
@@ -289,7 +299,7 @@ def unreachable_tests(build):
         elif folder := missing_label(test, build):
             yield (pathlib.Path(test["name"]), 1,
                    f"CTest cannot find the test by its folder: it has no label {folder}")
-    run = {str(pathlib.Path(test["command"][0]).resolve()) for test in tests if test.get("command")}
+    run = {str(program_of(test).resolve()) for test in tests if test.get("command")}
     for name in sorted(programs):
         if str(pathlib.Path(name).resolve()) not in run:
             yield (pathlib.Path(name), 1, "a test program of which CTest runs no test: "

@@ -35,3 +35,28 @@ phase() {
   echo "==> $name: $((SECONDS - begin)) s$( ((code == 0)) || echo ", failed with exit code $code")"
   return "$code"
 }
+
+# Installs what the tests of a whole build need, and says what is missing here.
+set_up_for_tests() {
+  ci/setup.sh
+  ci/setup.sh --python ||
+    echo "$0: the Python packages are not there (see above): tests of Python kernels and of" \
+      "the Python package are left out or skipped" >&2
+  ci/setup.sh --page ||
+    echo "$0: node or npm is not there (see above): the page of \`plumbline report\` and" \
+      "its tests are left out" >&2
+  ci/setup.sh --browser ||
+    echo "$0: chromium is not there: tests of the page are left out" >&2
+  ci/setup.sh --providers ||
+    echo "$0: the sources of others' kernels are not there (see above): those kernels and" \
+      "their tests are left out" >&2
+  ci/docs.sh --setup ||
+    echo "$0: the site of docs/ is not built (see above): its test is skipped" >&2
+  # A night on a real Slurm is tested where continuous integration runs, and where Slurm is
+  # installed; what Prometheus reads and the container image likewise.
+  if [[ -n "${CI:-}" ]]; then
+    ci/setup.sh --slurm || echo "$0: Slurm is not there: its test is skipped" >&2
+    ci/setup.sh --promtool || echo "$0: promtool is not there: its test is skipped" >&2
+    ci/setup.sh --container || echo "$0: buildah is not there: its test is skipped" >&2
+  fi
+}

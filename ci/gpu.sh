@@ -183,6 +183,8 @@ if [[ -n "$pack" ]]; then
 fi
 ((build_first == 0)) || build_all
 read_programs
+# Tests that find no GPU fail (tests/need_gpu.h).
+export PLUMBLINE_REQUIRE_GPU=1
 export PLUMBLINE_LIBRARY_DIRECTORY="$build/lib/plumbline"
 check_programs
 identify_gpu

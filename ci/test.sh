@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs all tests of this machine's preset. The last lines are CTest's own.
+# Sets up, builds and runs the tests of this machine's preset. The last 30 lines tell the whole
+# result, and end with CTest's own.
 #   ci/test.sh            PLUMBLINE_PRESET=asan ci/test.sh for another preset
-#   ci/test.sh --all      also what takes long: the wheel, made by a compiler of its own and tested
-#                         in roots of other systems, and the tests of label `times`, whose
-#                         judged times need a quiet machine; 40 minutes more on two cores
+#   ci/test.sh --all      also ci/weekly.sh: sanitizers, coverage, the build without nvcc, the wheel
+#                         and what else is too slow for CI, hours on two cores
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 all=0
 case "${1:-}" in
@@ -12,28 +12,15 @@ case "${1:-}" in
   "") ;;
   *) echo "ci/test.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
 esac
-ci/setup.sh
-ci/setup.sh --python ||
-  echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of" \
-    "the Python package are left out or skipped" >&2
-ci/setup.sh --page ||
-  echo "ci/test.sh: node or npm is not there (see above): the page of \`plumbline report\` and" \
-    "its tests are left out" >&2
-ci/setup.sh --browser ||
-  echo "ci/test.sh: chromium is not there: tests of the page are left out" >&2
-ci/setup.sh --providers ||
-  echo "ci/test.sh: the sources of others' kernels are not there (see above): those kernels and" \
-    "their tests are left out" >&2
-ci/docs.sh --setup ||
-  echo "ci/test.sh: the site of docs/ is not built (see above): its test is skipped" >&2
-# A night on a real Slurm is tested where continuous integration runs, and where Slurm is installed;
-# what Prometheus reads and the container image likewise.
-if [[ -n "${CI:-}" ]]; then
-  ci/setup.sh --slurm || echo "ci/test.sh: Slurm is not there: its test is skipped" >&2
-  ci/setup.sh --promtool || echo "ci/test.sh: promtool is not there: its test is skipped" >&2
-  ci/setup.sh --container || echo "ci/test.sh: buildah is not there: its test is skipped" >&2
-fi
-((all)) || exec cmake --workflow --preset "$preset"
+set_up_for_tests
+# ci/seconds.py judges this run alone.
+rm -f "$build_directory/seconds.log"
 cmake --preset "$preset"
 cmake --build --preset "$preset"
-exec ctest --test-dir "build/$preset" --output-on-failure --parallel 2
+((all)) || exec python3 ci/run_tests.py --preset "$preset"
+code=0
+python3 ci/run_tests.py --preset "$preset" || code=$?
+weekly=0
+ci/weekly.sh || weekly=$?
+((code)) || code=$weekly
+exit "$code"

@@ -34,6 +34,8 @@ if(PLUMBLINE_GOLD)
   endif()
 endif()
 
+include(Seconds)
+
 add_library(plumbline_options INTERFACE)
 # x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine
 # (docs/judging-comparisons.md, "Against the past").
@@ -147,41 +149,103 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
-# What test sources are compiled with beyond plumbline_options. Half of the time of a build goes into
-# them, and few of them compute much: those are OPTIMIZED below.
+# What test sources are compiled with beyond plumbline_options. Half of the time of a build goes
+# into them, and few of them compute much: those are OPTIMIZED below.
 set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0;-g0")
 
-# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …): the
-# tests of a GoogleTest program, with these labels and that of the folder of tests/ where it is
-# made. TIMES names the tests that hold on a quiet machine alone, or take minutes of measuring: they
-# get the label `times`, which the presets leave out.
+# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …
+# WEEKLY Suite.Test … STARTS_PROGRAMS Suite.Test …): the tests of a GoogleTest program, with these
+# labels and that of the folder of tests/ where it is made. The presets leave out the tests of
+# TIMES, which hold on a quiet machine only, and those of WEEKLY, which are too slow for CI
+# (ci/weekly.sh runs both). STARTS_PROGRAMS names tests that are not quick for this reason, where
+# plumbline_starts_programs() cannot see it.
 function(plumbline_discover_tests NAME)
-  cmake_parse_arguments(ARG "OPTIMIZED" "" "LABELS;PROPERTIES;TIMES" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" "" "LABELS;PROPERTIES;TIMES;WEEKLY;STARTS_PROGRAMS" ${ARGN})
   if(NOT ARG_OPTIMIZED)
     target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PLUMBLINE_TEST_OPTIONS}>)
   endif()
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "" folder ${folder})
+  if(PLUMBLINE_SECONDS_LAUNCHER)
+    set_target_properties(${NAME} PROPERTIES
+      CROSSCOMPILING_EMULATOR "${PLUMBLINE_SECONDS_LAUNCHER};gtest;--")
+  endif()
   gtest_discover_tests(${NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES
     TIMEOUT ${PLUMBLINE_TEST_TIMEOUT} ${ARG_PROPERTIES})
-  # It takes a list of labels for many properties. CTest reads this after the names of the tests.
-  set(labels ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
-  set(commands "set_tests_properties(\${${NAME}_TESTS} PROPERTIES ")
-  string(APPEND commands "LABELS \"${ARG_LABELS};${folder}\")\n")
-  foreach(test IN LISTS ARG_TIMES)
-    string(APPEND commands
-      "set_tests_properties(${test} PROPERTIES LABELS \"${ARG_LABELS};${folder};times\")\n")
+  set_property(GLOBAL APPEND PROPERTY PLUMBLINE_TEST_PROGRAMS ${NAME})
+  set_target_properties(${NAME} PROPERTIES PLUMBLINE_FOLDER ${folder}
+    PLUMBLINE_LABELS "${ARG_LABELS}" PLUMBLINE_TIMES "${ARG_TIMES}"
+    PLUMBLINE_WEEKLY "${ARG_WEEKLY}" PLUMBLINE_STARTS_PROGRAMS "${ARG_STARTS_PROGRAMS}"
+    PLUMBLINE_LABEL_FILE ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
+  # CTest reads this after the names of the tests.
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
+    ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
+endfunction()
+
+# plumbline_starts_programs(NAME RESULT): a definition of the target NAME names a program, or a
+# folder of the build that has some; or the target links what calls the compiler of PTX.
+function(plumbline_starts_programs NAME RESULT)
+  set(${RESULT} NO PARENT_SCOPE)
+  get_target_property(libraries ${NAME} LINK_LIBRARIES)
+  if(libraries MATCHES "plumbline_(ptx|cudart)")
+    set(${RESULT} YES PARENT_SCOPE)
+  endif()
+  get_target_property(definitions ${NAME} COMPILE_DEFINITIONS)
+  foreach(definition IN LISTS definitions)
+    if(definition MATCHES "<TARGET_FILE:([^>]+)>")
+      get_target_property(type ${CMAKE_MATCH_1} TYPE)
+      if(type STREQUAL "EXECUTABLE")
+        set(${RESULT} YES PARENT_SCOPE)
+      endif()
+    elseif(definition MATCHES "=\"${PROJECT_BINARY_DIR}")
+      set(${RESULT} YES PARENT_SCOPE)
+    endif()
   endforeach()
-  file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT "${commands}")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+endfunction()
+
+# plumbline_label_tests(): writes the labels of all discovered tests, and test_programs.csv for
+# ci/choose_tests.py. The label `quick` has the tests of label `unit` that start no program and take
+# less than a second: ci/seconds.csv lists those that take longer.
+function(plumbline_label_tests)
+  set(seconds ${PROJECT_SOURCE_DIR}/ci/seconds.csv)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${seconds})
+  file(STRINGS ${seconds} slow_tests REGEX "^test,")
+  list(TRANSFORM slow_tests REPLACE "^test,([^,]+),.*" "\\1")
+  list(JOIN slow_tests "\n  " slow_tests)
+  set(slow_tests_file ${PROJECT_BINARY_DIR}/slow_tests.cmake)
+  file(CONFIGURE OUTPUT ${slow_tests_file} @ONLY CONTENT "set(slow_tests\n  ${slow_tests})\n")
+  get_property(programs GLOBAL PROPERTY PLUMBLINE_TEST_PROGRAMS)
+  list(SORT programs)
+  set(table "program,folder,quick,labels\n")
+  foreach(program IN LISTS programs)
+    foreach(property FOLDER LABELS TIMES WEEKLY STARTS_PROGRAMS LABEL_FILE)
+      get_target_property(${property} ${program} PLUMBLINE_${property})
+    endforeach()
+    set(quick NO)
+    if("unit" IN_LIST LABELS AND NOT "slow" IN_LIST LABELS)
+      plumbline_starts_programs(${program} starts_programs)
+      if(NOT starts_programs)
+        set(quick YES)
+      endif()
+    endif()
+    # The label `gpu` says that a test needs a GPU.
+    string(REGEX REPLACE "^gpu$" "gpu_folder" folder_label ${FOLDER})
+    list(APPEND LABELS ${folder_label})
+    list(JOIN LABELS " " words)
+    string(APPEND table "${program},${FOLDER},${quick},${words}\n")
+    configure_file(${PROJECT_SOURCE_DIR}/ci/cmake/test_labels.cmake.in ${LABEL_FILE} @ONLY)
+  endforeach()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_programs.csv @ONLY CONTENT "${table}")
 endfunction()
 
 # plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …
-# ALONE b.cc …): one GoogleTest program, its tests discovered at build time. OPTIMIZED: without
-# PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A unity build compiles the sources
-# of ALONE by themselves: they name helpers as other sources of the program do.
+# WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): one GoogleTest program, its tests discovered at build
+# time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A unity
+# build compiles the sources of ALONE by themselves: they name helpers as other sources of the
+# program do.
 function(plumbline_test NAME)
-  cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LIBRARIES;LABELS;TIMES;ALONE" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMIZED" ""
+    "SOURCES;LIBRARIES;LABELS;TIMES;WEEKLY;STARTS_PROGRAMS;ALONE" ${ARGN})
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock
@@ -210,7 +274,8 @@ function(plumbline_test NAME)
     file(RELATIVE_PATH program ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${NAME})
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
-  plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES})
+  plumbline_discover_tests(${NAME} ${optimized} LABELS ${ARG_LABELS} TIMES ${ARG_TIMES}
+    WEEKLY ${ARG_WEEKLY} STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
 endfunction()
 
 # Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) have

@@ -1,7 +1,7 @@
 // Times the CUDA kernels on the GPU at hand, beside what that GPU can do in the same run. It writes
 // a report in Markdown, and the figures as TOML (docs/gpu.md has the format). A measurement, not a
 // test: it fails where a kernel fails, however slow it is. Exit codes: 0 measured, 1 a kernel
-// failed, 2 usage, 4 no GPU.
+// failed, 2 usage, 4 no GPU (1 where PLUMBLINE_REQUIRE_GPU=1 asks for one).
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -16,6 +16,7 @@
 #include "tests/gpu/kernel_call.h"
 #include "tests/gpu/speed_report.h"
 #include "tests/gpu/speed_shapes.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 namespace {
@@ -137,7 +138,7 @@ int measure(const Options& options) {
   const Gpu gpu = find_gpu();
   if (!gpu.missing.empty()) {
     fmt::print(stderr, "hardware_speed: no GPU: {} (toolkit {})\n", gpu.missing, gpu.toolkit);
-    return exit_no_gpu;
+    return test::gpu_is_required() && !options.only_gpu ? exit_failure : exit_no_gpu;
   }
   if (options.only_gpu) {
     fmt::print("{}\n{}\n{}\n{}\n{}\n", gpu.name, gpu.arch, gpu.driver, gpu.toolkit, bus_id());

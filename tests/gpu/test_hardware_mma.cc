@@ -13,6 +13,7 @@
 
 #include "tests/emulator/corners.h"
 #include "tests/gpu/hardware_mma.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 namespace {
@@ -28,7 +29,7 @@ class HardwareMma : public ::testing::Test {
   void SetUp() override {
     static const Gpu gpu = find_gpu();
     if (!gpu.missing.empty())
-      GTEST_SKIP() << "no GPU: " << gpu.missing << " (toolkit " << gpu.toolkit << ")";
+      PLUMBLINE_SKIP_WITHOUT_GPU(gpu.missing + " (toolkit " + gpu.toolkit + ")");
     fmt::print("{} ({}), driver {}, toolkit {}\n", gpu.name, gpu.arch, gpu.driver, gpu.toolkit);
     const auto arch = emulator::parse_arch(gpu.arch);
     if (!arch) GTEST_SKIP() << "no model of " << gpu.arch;

@@ -10,6 +10,7 @@
 
 #include "tests/built_library.h"
 #include "tests/kernels/call.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 namespace {
@@ -30,7 +31,7 @@ class MemoryTable : public ::testing::Test {
     device_.memory_space = PLUMBLINE_CUDA;
     std::int32_t count = 0;
     if (const std::int32_t code = memory_->device_count(&count); count == 0)
-      GTEST_SKIP() << "no GPU: " << error(code).text;
+      PLUMBLINE_SKIP_WITHOUT_GPU(error(code).text);
     for (void** buffer : {&a_, &b_}) ASSERT_EQ(memory_->allocate(&device_, bytes, buffer), 0);
     ASSERT_EQ(memory_->create_stream(&device_, &stream_), 0);
   }

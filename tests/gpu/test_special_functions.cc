@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -14,6 +15,7 @@
 
 #include "tests/gpu/hardware_mma.h"
 #include "tests/gpu/special_sweep.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 
@@ -35,7 +37,7 @@ class SpecialFunctions : public ::testing::Test {
   void SetUp() override {
     static const Gpu gpu = find_gpu();
     if (!gpu.missing.empty())
-      GTEST_SKIP() << "no GPU: " << gpu.missing << " (toolkit " << gpu.toolkit << ")";
+      PLUMBLINE_SKIP_WITHOUT_GPU(gpu.missing + " (toolkit " + gpu.toolkit + ")");
     print(fmt::format("{} ({}), driver {}, toolkit {}\n", gpu.name, gpu.arch, gpu.driver,
                       gpu.toolkit));
     static GpuSpecialUnit unit(portion);

@@ -6,6 +6,7 @@
 
 #include "tests/built_library.h"
 #include "tests/kernels/exact.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 namespace {
@@ -43,7 +44,7 @@ class GpuFeatures : public ::testing::TestWithParam<std::tuple<const char*, DTyp
 
   void SetUp() override {
     const Answer answer = call("naive", small_problem(DType::f16), with());
-    if (answer.status != PLUMBLINE_OK) GTEST_SKIP() << answer.reason;
+    if (answer.status != PLUMBLINE_OK) PLUMBLINE_SKIP_WITHOUT_GPU(answer.reason);
   }
 };
 
@@ -142,7 +143,7 @@ TEST(GpuFeaturesElsewhere, AreRefusedWithTheReason) {
   Problem problem = small_problem(DType::bf16);
   problem.mask = Mask::custom;
   const Answer masked = call("naive", problem, with());
-  if (masked.reason.find("mask") == std::string::npos) GTEST_SKIP() << masked.reason;
+  if (masked.reason.find("mask") == std::string::npos) PLUMBLINE_SKIP_WITHOUT_GPU(masked.reason);
   for (const char* kernel :
        {"naive", "prefill_mma", "prefill_mma_acc16", "prefill_simt", "decode_mma", "decode_simt"}) {
     EXPECT_THAT(call(kernel, problem, with()).reason, HasSubstr("does not take masks of bits"));

@@ -8,6 +8,7 @@
 
 #include "tests/built_library.h"
 #include "tests/kernels/exact.h"
+#include "tests/need_gpu.h"
 
 namespace plumbline::testing {
 namespace {
@@ -52,7 +53,7 @@ class GpuKernels : public ::testing::TestWithParam<std::tuple<const char*, DType
     const plumbline_problem problem = abi_problem(Geometry(small_problem(DType::f16)));
     std::array<char, 200> reason{};
     if (provider.query(0, &problem, &device, reason.data(), reason.size()) != PLUMBLINE_OK)
-      GTEST_SKIP() << reason.data();
+      PLUMBLINE_SKIP_WITHOUT_GPU(reason.data());
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "harness/reference/reference_library.h"
 #include "tests/built_library.h"
+#include "tests/need_gpu.h"
 #include "tests/reference/filled_problem.h"
 #include "tests/reference/quad_attention.h"
 #include "tests/reference/quad_cases.h"
@@ -30,7 +31,7 @@ std::shared_ptr<const ReferenceLibrary> library() {
 }
 
 #define NEED_LIBRARY() \
-  if (library() == nullptr) GTEST_SKIP() << "no GPU"
+  if (library() == nullptr) PLUMBLINE_SKIP_WITHOUT_GPU("the library finds no device")
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::abs(b); }
 // NaN must not vanish in a maximum.

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Compares the processor seconds of build steps and tests with those in ci/seconds.csv.
+
+A build with PLUMBLINE_SECONDS (preset ci) writes seconds.log while it builds and tests;
+ci/cmake/measure_seconds.c has the format. This writes seconds.csv beside it, with every step and
+test. The committed file has those above 1 s. The label `quick` leaves these tests out.
+
+  ci/seconds.py --build build/ci            exit 1 where one takes more than 5 s, and more than
+                                            twice its committed figure
+  ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
+
+--accept keeps the figure of a step that the compiler cache answered, and of steps and tests that
+were not run and still exist. New steps are measured with a cold cache: CCACHE_RECACHE=1 ci/test.sh.
+"""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMMITTED = ROOT / "ci" / "seconds.csv"
+HEADER = ["kind", "name", "processor_seconds"]
+NOTICED = 5.0  # seconds: what takes less is never too slow
+FACTOR = 2.0  # two cores that others share: figures of equal runs differ by a third
+SMALLEST = 1.0  # seconds: what takes less is not in the committed file
+# Seconds, and a share of the committed figure: less, and the compiler cache answered.
+FROM_CACHE = 0.5, 0.2
+SHOWN = 6
+
+
+class SecondsError(Exception):
+    """What is wrong with a file, with its line and what to do."""
+
+
+def read_log(path, build):
+    """(kind, name) -> seconds, of the last run of each. Names of build steps are their outputs, as
+    seen from the build directory: the same in every clone."""
+    runs = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            kind, group, seconds, name = line.split("\t")
+            if kind not in ("build", "test"):
+                raise ValueError
+            seconds = float(seconds)
+        except ValueError:
+            raise SecondsError(f"{path}:{number}: not a line of measure_seconds: {line!r}; "
+                               "remedy: delete the file, then build and test again") from None
+        if kind == "build":
+            name = os.path.relpath(os.path.normpath(name), build)
+        before = runs.get((kind, name))
+        # A build step may have several commands, a test has one.
+        same_step = kind == "build" and before is not None and before[0] == group
+        runs[kind, name] = (group, seconds + (before[1] if same_step else 0.0))
+    return {key: seconds for key, (_, seconds) in runs.items()}
+
+
+def read_table(path):
+    """(kind, name) -> seconds of a file in the format of ci/seconds.csv."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    if not rows or rows[0] != HEADER:
+        raise SecondsError(f"{path}:1: the first line is not {','.join(HEADER)}")
+    figures = {}
+    for number, row in enumerate(rows[1:], 2):
+        try:
+            kind, name, seconds = row
+            figures[kind, name] = float(seconds)
+        except ValueError:
+            raise SecondsError(f"{path}:{number}: not {','.join(HEADER)}: "
+                               f"{','.join(row)}") from None
+    return figures
+
+
+def write_table(path, figures, header=HEADER):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for (kind, name), seconds in sorted(figures.items()):
+            writer.writerow([kind, name, f"{seconds:.1f}"])
+
+
+def too_slow(measured, committed):
+    """[(kind, name), seconds, figure or None]: over 5 s and over twice the figure, worst first."""
+    found = []
+    for key, seconds in measured.items():
+        figure = committed.get(key)
+        if seconds > NOTICED and seconds > FACTOR * (SMALLEST if figure is None else figure):
+            found.append((key, seconds, figure))
+    return sorted(found, key=lambda row: -row[1])
+
+
+def existing(build):
+    """A function that says whether a build still has a step or a test."""
+    ninja = build / "build.ninja"
+    outputs = set()
+    if ninja.is_file():
+        for line in ninja.read_text(encoding="utf-8").splitlines():
+            if line.startswith("build "):
+                outputs.update(os.path.relpath(os.path.normpath(build / word), build)
+                               for word in line[len("build "):].split(":")[0].split())
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"],
+                           capture_output=True, text=True, check=False).stdout
+    try:
+        tests = {test["name"] for test in json.loads(shown)["tests"]} or None
+    except (json.JSONDecodeError, KeyError):
+        tests = None
+
+    def exists(key):
+        kind, name = key
+        if kind == "build":
+            return name in outputs
+        return tests is None or name in tests  # None: not known, so none is dropped
+    return exists
+
+
+def accepted(measured, committed, exists):
+    """The figures to commit."""
+    figures = {key: seconds for key, seconds in committed.items()
+               if key not in measured and exists(key)}
+    for key, seconds in measured.items():
+        figure = committed.get(key, 0.0)
+        least, share = FROM_CACHE
+        if key[0] == "build" and seconds < least and seconds < share * figure:
+            seconds = figure
+        if seconds > SMALLEST:
+            figures[key] = seconds
+    return figures
+
+
+def report(measured, committed, build, name=COMMITTED.name):
+    """Lines that say what was measured, and what is too slow."""
+    def total(kind):
+        of_kind = [seconds for key, seconds in measured.items() if key[0] == kind]
+        return len(of_kind), sum(of_kind)
+    steps, step_seconds = total("build")
+    tests, test_seconds = total("test")
+    found = too_slow(measured, committed)
+    lines = [f"processor seconds: {step_seconds:.0f} in {steps} build steps, {test_seconds:.0f} in "
+             f"{tests} tests; {len(found) or 'none'} over {NOTICED:.0f} s and twice the figure in "
+             f"ci/{name}"]
+    for (kind, entry), seconds, figure in found[:SHOWN]:
+        was = "not in the file" if figure is None else f"was {figure:.1f} s"
+        lines.append(f"  {kind} {entry}: {seconds:.1f} s, {was}")
+    if len(found) > SHOWN:
+        lines.append(f"  and {len(found) - SHOWN} more: see {build}/seconds.csv")
+    if found:
+        lines.append(f"  remedy: make it faster, or `ci/seconds.py --build {build} --accept` and "
+                     "say in the commit why")
+    return lines, bool(found)
+
+
+def measure(build):
+    """Reads the log of a build, and writes all its figures to seconds.csv there."""
+    log = build / "seconds.log"
+    if not log.is_file():
+        raise SecondsError(f"{log} is missing: nothing was measured; remedy: configure with "
+                           "-DPLUMBLINE_SECONDS=ON (preset ci), build and test")
+    measured = read_log(log, build.resolve())
+    write_table(build / "seconds.csv", measured)
+    return measured
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory")
+    parser.add_argument("--accept", action="store_true", help="rewrite the committed file")
+    parser.add_argument("--committed", type=pathlib.Path, default=COMMITTED,
+                        help="the file to compare with (default: ci/seconds.csv)")
+    arguments = parser.parse_args()
+    try:
+        measured = measure(arguments.build)
+        committed = read_table(arguments.committed)
+    except (SecondsError, OSError) as error:
+        print(f"ci/seconds.py: {error}", file=sys.stderr)
+        return 2
+    if arguments.accept:
+        figures = accepted(measured, committed, existing(arguments.build.resolve()))
+        write_table(arguments.committed, figures)
+        print(f"{arguments.committed}: {len(figures)} figures, {len(committed)} before")
+        return 0
+    lines, failed = report(measured, committed, arguments.build, arguments.committed.name)
+    print("\n".join(lines))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# What is too slow for CI, one item after the other. An item that fails does not stop the others.
+#   ci/weekly.sh                  runs the items that have not passed for this commit yet
+#   ci/weekly.sh --only ITEM...   these items alone (--list names them)
+#   ci/weekly.sh --again          also what has passed for this commit
+#   ci/weekly.sh --check          runs nothing: says which items are open, which is also a result
+#                                 older than eight days
+#   ci/weekly.sh --results FILE   in place of baselines/weekly.csv: the last result of each item,
+#                                 rewritten after each
+# The output of each item is also in out/weekly/ITEM.log.
+# Exit codes: 0 every item passed, 1 some failed, 2 usage, 5 none failed and some are open.
+# Example: ci/weekly.sh --only tsan coverage
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
+
+# ITEM COMMAND: a function below, or what bash runs. A test gives a table of its own.
+items_file="${PLUMBLINE_WEEKLY_ITEMS:-}"
+items="asan      run_preset asan
+tsan      run_preset tsan
+host      without_nvcc run_preset host
+weekly    run_label weekly
+times     run_label times
+wheel     run_label wheel
+coverage  ci/coverage.sh"
+header=item,date,commit,result,processor_seconds,wall_seconds
+results=baselines/weekly.csv
+valid_days=8
+
+run_preset() {
+  cmake --preset "$1" && cmake --build --preset "$1" && python3 ci/run_tests.py --preset "$1"
+}
+run_label() {
+  cmake --preset "$preset" && cmake --build --preset "$preset" &&
+    python3 ci/run_tests.py --preset "$preset" --label "$1"
+}
+# Runs a command with a PATH that has no nvcc: beside nvcc lie other programs.
+without_nvcc() {
+  local folder folders kept=()
+  IFS=: read -ra folders <<<"$PATH"
+  for folder in "${folders[@]}"; do
+    if [[ -x "$folder/nvcc" ]]; then
+      local links="$source_directory/out/weekly/without_nvcc$folder"
+      rm -rf "$links" && mkdir -p "$links"
+      ln -s "$folder"/* "$links" && rm -f "$links"/nvcc*
+      folder="$links"
+    fi
+    kept+=("$folder")
+  done
+  (PATH="$(IFS=:; echo "${kept[*]}")"; hash -r; "$@")
+}
+
+usage() { echo "ci/weekly.sh: $* (see --help)" >&2; exit 2; }
+only=() again=0 check=0
+while (($#)); do
+  case "$1" in
+    --only)
+      shift
+      while (($#)) && [[ "$1" != -* ]]; do only+=("$1"); shift; done
+      ((${#only[@]})) || usage "--only needs an item" ;;
+    --again) again=1; shift ;;
+    --check) check=1; shift ;;
+    --list) only=(list); shift ;;
+    --results) [[ -n "${2:-}" ]] || usage "--results needs a file"
+      results="$(absolute "$2")"; shift 2 ;;
+    -h | --help) sed -n '2,/^# Example/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
+    *) usage "unknown option $1" ;;
+  esac
+done
+if [[ -n "$items_file" ]]; then
+  [[ -r "$items_file" ]] || usage "PLUMBLINE_WEEKLY_ITEMS names $items_file, which cannot be read"
+  items="$(<"$items_file")"
+fi
+names=()
+declare -A command_of
+while read -r name command; do
+  [[ -n "$name" ]] || continue
+  names+=("$name")
+  command_of[$name]="$command"
+done <<<"$items"
+if [[ "${only[*]}" == list ]]; then printf '%s\n' "${names[@]}"; exit 0; fi
+for name in "${only[@]}"; do
+  [[ -n "${command_of[$name]:-}" ]] || usage "there is no item $name; there are: ${names[*]}"
+done
+
+# ---- The results file ----
+
+declare -A result_of  # item -> its line
+if [[ -e "$results" ]]; then
+  { read -r line || true
+    [[ "$line" == "$header" ]] || usage "$results: the first line is not $header"
+    while IFS= read -r line; do
+      [[ "$line" =~ ^[a-z_]+,[0-9TZ:-]+,[^,]+,(passed|failed),[0-9]+,[0-9]+$ ]] ||
+        usage "$results: no line of $header: $line"
+      result_of["${line%%,*}"]="$line"
+    done
+  } <"$results"
+fi
+field() { cut -d, -f"$2" <<<"${result_of[$1]:-}"; }
+write_results() {
+  mkdir -p "$(dirname "$results")"
+  { echo "$header"
+    for name in "${names[@]}"; do
+      [[ -z "${result_of[$name]:-}" ]] || echo "${result_of[$name]}"
+    done
+  } >"$results.new"
+  mv "$results.new" "$results"
+}
+# state_of ITEM: passed, failed, or open and why.
+state_of() {
+  local then age
+  [[ -n "${result_of[$1]:-}" ]] || { echo "open: it never ran"; return; }
+  then="$(date -u -d "$(field "$1" 2)" +%s)" || { echo "open: its date cannot be read"; return; }
+  age=$((($(date -u +%s) - then) / 86400))
+  if [[ "$(field "$1" 4)" == failed ]]; then
+    echo "failed on $(field "$1" 2), commit $(field "$1" 3)"
+  elif ((age >= valid_days)); then
+    echo "open: its result is $age days old"
+  else
+    echo "passed on $(field "$1" 2), commit $(field "$1" 3), $(field "$1" 5) s of processor time"
+  fi
+}
+# The state of every item; the exit code of this script.
+conclude() {
+  local code=0 state
+  for name in "${names[@]}"; do
+    state="$(state_of "$name")"
+    echo "$name: $state"
+    case "$state" in
+      failed*) code=1 ;;
+      open*) ((code == 1)) || code=5 ;;
+    esac
+  done
+  ((code != 5)) || echo "ci/weekly.sh: some items are open; next: ci/weekly.sh" >&2
+  ((code != 1)) || echo "ci/weekly.sh: some items failed; their logs are out/weekly/ITEM.log" >&2
+  exit "$code"
+}
+((!check)) || conclude
+
+# ---- In this order ----
+
+# A result belongs to a commit; with changes, or without git, it belongs to none.
+commit="$(git rev-parse --short=12 HEAD 2>/dev/null)" || commit=unknown
+changes="$(git status --porcelain --untracked-files=no -- . ":!baselines/weekly.csv" 2>&1)" ||
+  changes="git does not say"
+[[ -z "$changes" ]] || commit+="-with-changes"
+((${#only[@]})) || only=("${names[@]}")
+logs=out/weekly
+mkdir -p "$logs"
+[[ -n "$items_file" ]] || set_up_for_tests
+number=0
+for name in "${only[@]}"; do
+  number=$((number + 1))
+  place="[$number/${#only[@]}] $name"
+  if ((!again)) && [[ -z "$changes" && "$(field "$name" 3)" == "$commit" ]] &&
+    [[ "$(state_of "$name")" == passed* ]]; then
+    echo "$place: has passed for $commit on $(field "$name" 2)"
+    continue
+  fi
+  begun="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  echo "$place: begins at $begun, log: $logs/$name.log"
+  code=0
+  TIMEFORMAT='%U %S %R'
+  { time (eval "${command_of[$name]}" 2>&1 | tee "$logs/$name.log"); } 2>"$logs/$name.time" ||
+    code=$?
+  read -r user system wall <<<"$(tail -n 1 "$logs/$name.time")"
+  processor="$(awk "BEGIN {printf \"%.0f\", $user + $system}")"
+  wall="$(awk "BEGIN {printf \"%.0f\", $wall}")"
+  rm -f "$logs/$name.time"
+  result=passed
+  ((code == 0)) || result=failed
+  result_of[$name]="$name,$begun,$commit,$result,$processor,$wall"
+  write_results
+  echo "$place: $result after $wall s, $processor s of processor time (exit code $code)"
+done
+echo
+conclude
