@@ -10,10 +10,11 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import time
-import tomllib
+
+import mutant_tables
+from mutant_tables import NotBuilt, Progress, Refused, chosen_of, replaced_once, said, table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests" / "compiled"
@@ -40,45 +41,21 @@ FIELDS = {"name": str, "bug": str, "provider": str, "instance": str, "file": str
 OPTIONAL = {"function": str}
 
 
-class Refused(Exception):
-    """The table, the sources or the command line are wrong: exit code 2."""
-
-
-class NotBuilt(Exception):
-    """CMake, a compiler or the run itself failed: the mutant was not judged."""
+def check(mutant, who):
+    """Refuses what the types of the fields do not say."""
+    if mutant["provider"] not in INSTANCES:
+        raise Refused(f"{who}: provider {mutant['provider']}: one of {', '.join(INSTANCES)}")
+    if not mutant["cases"]:
+        raise Refused(f"{who}: cases is empty")
+    try:
+        re.compile(mutant["pattern"])
+    except re.error as error:
+        raise Refused(f"{who}: pattern: {error}") from None
 
 
 def read_table(path):
     """The mutants of a table, each complete and of known fields."""
-    try:
-        table = tomllib.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise Refused(f"{path}: {error}") from None
-    if table.get("schema") != 1:
-        raise Refused(f"{path}: schema = 1 is expected")
-    mutants, names = table.get("mutant", []), set()
-    for number, mutant in enumerate(mutants, 1):
-        who = f"{path}: mutant {mutant.get('name', number)}"
-        for field, kind in FIELDS.items():
-            if not isinstance(mutant.get(field), kind):
-                raise Refused(f"{who}: {field} is missing or no {kind.__name__}")
-        for field in mutant.keys() - FIELDS.keys():
-            if not isinstance(mutant[field], OPTIONAL.get(field, ())):
-                raise Refused(f"{who}: {field} is unknown or of a wrong type")
-        if mutant["provider"] not in INSTANCES:
-            raise Refused(f"{who}: provider {mutant['provider']}: one of {', '.join(INSTANCES)}")
-        if mutant["name"] in names:
-            raise Refused(f"{who}: the name is there twice")
-        if not mutant["cases"]:
-            raise Refused(f"{who}: cases is empty")
-        try:
-            re.compile(mutant["pattern"])
-        except re.error as error:
-            raise Refused(f"{who}: pattern: {error}") from None
-        names.add(mutant["name"])
-    if not mutants:
-        raise Refused(f"{path}: no [[mutant]]")
-    return mutants
+    return mutant_tables.read_table(pathlib.Path(path), FIELDS, OPTIONAL, check)
 
 
 def region(text, mutant):
@@ -98,16 +75,9 @@ def region(text, mutant):
 def mutate(text, mutant):
     """The text with the mutant's one change."""
     begin, end = region(text, mutant)
-    pattern = re.compile(mutant["pattern"])
-    found = len(pattern.findall(text[begin:end]))
-    if found != 1:
-        where = f" in \"{mutant['function']}\"" if "function" in mutant else ""
-        raise Refused(f"mutant {mutant['name']}: the pattern matches {found} times{where} of "
-                      f"{mutant['file']}, and once is expected; remedy: see what this version of "
-                      "the source has there, and change the table")
-    changed = pattern.sub(mutant["replacement"], text[begin:end])
-    if changed == text[begin:end]:
-        raise Refused(f"mutant {mutant['name']}: the replacement changes nothing")
+    where = f" in \"{mutant['function']}\" of " if "function" in mutant else ""
+    changed = replaced_once(text[begin:end], mutant, re.compile(mutant["pattern"]),
+                            mutant["replacement"], where)
     return text[:begin] + changed + text[end:]
 
 
@@ -134,16 +104,6 @@ def mirror(source, to, texts):
             mirror(entry, place, parts)
         elif not place.exists() or place.read_text(encoding="utf-8") != parts[""]:
             place.write_text(parts[""], encoding="utf-8")  # only then is it compiled again
-
-
-def said(command, log, environment=None):
-    """Its exit code and standard output; both streams go to the log."""
-    with open(log, "a", encoding="utf-8") as file:
-        print("$", *command, file=file, flush=True)
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, text=True, check=False,
-                              env=environment)
-        file.write(done.stdout)
-    return done.returncode, done.stdout
 
 
 class Bench:
@@ -252,36 +212,6 @@ def unchanged(bench, provider, mutants):
                        f"with {code}): {what or 'no case ran of ' + ', '.join(lacking)}; see "
                        f"{bench.log}")
     return len(outcomes)
-
-
-def table(rows):
-    """Rows of text in columns; the last one as long as it is."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return "\n".join("  ".join([cell.ljust(width) for cell, width in zip(row, widths)] +
-                               [row[-1]]).rstrip() for row in rows)
-
-
-class Progress:
-    """A line on stderr before each step, with how long the rest may take."""
-
-    def __init__(self, steps):
-        self.steps, self.done, self.begin = steps, 0, time.monotonic()
-
-    def step(self, what):
-        spent = time.monotonic() - self.begin
-        rest = ""
-        if self.done:
-            minutes = spent / self.done * (self.steps - self.done) / 60
-            rest = f", about {minutes:.0f} min left"
-        self.done += 1
-        print(f"[{self.done}/{self.steps}] {what}{rest}", file=sys.stderr, flush=True)
-
-
-def chosen_of(mutants, only):
-    unknown = sorted(set(only) - {mutant["name"] for mutant in mutants})
-    if unknown:
-        raise Refused(f"--only: no mutant {', '.join(unknown)} (see --list)")
-    return [mutant for mutant in mutants if not only or mutant["name"] in only]
 
 
 def arguments(given):
