@@ -9,8 +9,9 @@ case "${1:-}" in
   --full) full=1 ;;
   -h | --help) sed -n '2,5p' "$0" | cut -c3-; exit 0 ;;
   "") ;;
-  *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  *) refuse "unknown option $1" ;;
 esac
+refuse_surplus "${@:2}"
 ci/setup.sh
 
 ci/format.sh --check --all
@@ -22,9 +23,11 @@ cmake --build --preset "$preset"
 # --full.
 if ((full)); then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
+  wait "$!"
 else
   mapfile -t lint < <(
     git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
+  wait "$!"
 fi
 # It cannot read g++'s precompiled headers, so it reads the commands of a build without them, which
 # is configured and never built.

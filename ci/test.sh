@@ -10,8 +10,9 @@ case "${1:-}" in
   --all) all=1 ;;
   -h | --help) sed -n '2,6p' "$0" | cut -c3-; exit 0 ;;
   "") ;;
-  *) echo "ci/test.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  *) refuse "unknown option $1" ;;
 esac
+refuse_surplus "${@:2}"
 ci/setup.sh
 ci/setup.sh --python ||
   echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of" \
