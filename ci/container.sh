@@ -95,7 +95,8 @@ if [[ -n "$wheel" ]]; then
   "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
     --target "$scratch/site" --python-version 3.11 --only-binary=:all: \
     --platform manylinux_2_28_x86_64 --implementation cp "${python_packages[@]}" ||
-    end_with 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
+    end_with 3 "pip could not install $wheel;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
   mkdir -p "$scratch/tree/opt/plumbline"
   mv "$scratch/site" "$scratch/tree/opt/plumbline/site"
   mkdir -p "$scratch/tree/usr/local/bin"
