@@ -100,7 +100,8 @@ def torch_without_values():
         "meta": (lambda: torch.ones(1, 4, 2, 8, device="meta"),
                  'a meta tensor has a shape and no values to judge.* such as "cpu"'),
         "fake": (fake, "the values of this FakeTensor cannot be read: "),
-        "sparse": (lambda: torch.ones(4, 8).to_sparse(), r"layout torch.sparse_coo .*to_dense\(\)"),
+        "sparse": (lambda: torch.ones(4, 8).to_sparse(),
+                   r"a tensor of layout torch.sparse_coo .*to_dense\(\)"),
         "nested": (lambda: torch.nested.nested_tensor(rows, layout=torch.jagged),
                    r"a nested tensor is not accepted; pass its values\(\) with cu_seqlens"),
     }

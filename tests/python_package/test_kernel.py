@@ -75,7 +75,7 @@ def test_a_field_of_a_spec(word, meant):
 @pytest.mark.parametrize("arguments, meant", [
     ({"dtypes": ("float16",)}, "fp16"), ({"dtypes": "torch.bfloat16"}, "bf16"),
     ({"masks": ("causal_topleft",)}, "causal_top_left"), ({"layouts": ("bhsd",)}, "padded_bhsd"),
-    ({"framework": "pytorch"}, "torch"), ({"devices": "gpu"}, None)])
+    ({"framework": "pytorch"}, "torch"), ({"devices": "gpu"}, "cuda"), ({"masks": ("xyz",)}, None)])
 def test_a_word_that_is_near_another(arguments, meant):
     said = refused(lambda: plumbline.kernel(name="a", **arguments)(lambda case: case), ValueError)
     assert " is not one of " in said

@@ -52,9 +52,9 @@ class Unsupported(Exception):
     user understands."""
 
 
-# What NumPy and PyTorch call our dtypes, and other spellings.
+# What NumPy and PyTorch call our dtypes, and other words for what is meant.
 _SPELLINGS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16",
-              "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+              "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "gpu": "cuda"}
 
 
 def _meant(word: str, allowed: Iterable[str]) -> str:
