@@ -18,14 +18,12 @@
 #   PLUMBLINE_OUT          folder of junit.xml, summary.md, failures/ (default: out/plumbline)
 #   PLUMBLINE_TOKEN        may write comments; without it there is none
 # Exit codes are those of `plumbline run`, of a night those of `plumbline night close`.
-set -euo pipefail
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+source "$source_directory/ci/options.sh"
 caller_directory="$PWD"
 # Where the command lies if this installs it; the steps of a job share it.
 venv="${RUNNER_TEMP:-${TMPDIR:-/tmp}}/plumbline-venv"
 
-# fail CODE words…
-fail() { echo "ci/action.sh: ${*:2}" >&2; exit "$1"; }
 warn() {
   if [[ "${GITHUB_ACTIONS:-}" == true ]]; then
     echo "::warning title=plumbline::$1"
@@ -42,9 +40,9 @@ install_packages() {
   python3 -c 'import venv, ensurepip' 2>/dev/null || wanted+=(python3-venv)
   ((${#wanted[@]})) || return 0
   command -v apt-get >/dev/null ||
-    fail 3 "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them"
+    end_with 3 "${wanted[*]} missing, and there is no apt-get here; remedy: an image that has them"
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || fail 3 "${wanted[*]} missing; remedy: install them as root"
+    command -v sudo >/dev/null || end_with 3 "${wanted[*]} missing; remedy: install them as root"
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -qq
@@ -55,10 +53,11 @@ install_packages() {
 install_wheel() {
   local wheel="$1"
   [[ -f "$wheel" ]] ||
-    fail 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
+    end_with 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" ||
-    fail 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
+    end_with 3 "pip could not install $wheel;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
 }
 
 # The plumbline of a step before, of the wheel or of the PATH; "" where there is none.
@@ -76,14 +75,15 @@ install() {
   if [[ -n "${PLUMBLINE_WHEEL:-}" ]]; then
     mapfile -t matches < <(compgen -G "$PLUMBLINE_WHEEL" || true)
     ((${#matches[@]} <= 1)) ||
-      fail 2 "wheel: $PLUMBLINE_WHEEL matches ${#matches[@]} files; remedy: name one of them"
+      end_with 2 "wheel: $PLUMBLINE_WHEEL matches ${#matches[@]} files; remedy: name one of them"
     install_wheel "${matches[0]:-$PLUMBLINE_WHEEL}"
   elif [[ -z "$(installed_program)" ]]; then
     [[ -x "$source_directory/ci/wheel.sh" ]] ||
-      fail 2 "no wheel is named, no plumbline is on the PATH, and $source_directory has no" \
+      end_with 2 "no wheel is named, no plumbline is on the PATH, and $source_directory has no" \
         "ci/wheel.sh to build one; remedy: name a wheel"
     "$source_directory/ci/wheel.sh"
     mapfile -t matches < <(ls -t "$source_directory"/dist/plumbline_attention-*.whl)
+    wait "$!"
     install_wheel "${matches[0]}"
   fi
   echo "$(installed_program): $("$(installed_program)" --version)"
@@ -111,16 +111,13 @@ read_inputs() {
   local words word
   read -r -d '' -a words <<<"${PLUMBLINE_SUITES:-}" || true
   for word in "${words[@]}"; do suites+=("$(suite_file "$word")"); done
-  ((${#suites[@]})) || fail 2 "no suite is named; remedy: suites: cases/smoke.toml"
+  ((${#suites[@]})) || end_with 2 "no suite is named; remedy: suites: cases/smoke.toml"
   read -r -d '' -a words <<<"${PLUMBLINE_PROVIDERS:-}" || true
   for word in "${words[@]}"; do options+=(--provider "$(provider_argument "$word")"); done
   read -r -d '' -a words <<<"${PLUMBLINE_KERNELS:-}" || true
   for word in "${words[@]}"; do options+=(--kernel "$word"); done
-  # Quoted as for a shell and split like a shell's words, but nothing in them is executed.
-  mapfile -t -d '' words < <(python3 -c '
-import os, shlex
-print(*shlex.split(os.environ.get("PLUMBLINE_OPTIONS", "")), sep="\0", end="\0")')
-  [[ "${words[*]}" == "" ]] || options+=("${words[@]}")
+  split_words PLUMBLINE_OPTIONS "${PLUMBLINE_OPTIONS:-}"
+  options+=("${words[@]}")
 }
 
 # A run that changes no history: of a request, or where none is kept.
@@ -146,7 +143,7 @@ run_night() {
         warn "$history is missing: this night begins a new history, and finds no regression"
         first=(--first-night) ;;
       no) ;;
-      *) fail 2 "PLUMBLINE_FIRST_NIGHT is $PLUMBLINE_FIRST_NIGHT; remedy: auto, yes or no" ;;
+      *) end_with 2 "PLUMBLINE_FIRST_NIGHT is $PLUMBLINE_FIRST_NIGHT; remedy: auto, yes or no" ;;
     esac
   fi
   local suite arguments=()
@@ -167,7 +164,8 @@ publish() {
 
 run() {
   plumbline="$(installed_program)"
-  [[ -n "$plumbline" ]] || fail 3 "there is no plumbline; remedy: run ci/action.sh install first"
+  [[ -n "$plumbline" ]] ||
+    end_with 3 "there is no plumbline; remedy: run ci/action.sh install first"
   read_inputs
   out="$(absolute "${PLUMBLINE_OUT:-out/plumbline}")"
   history="${PLUMBLINE_HISTORY:+$(absolute "$PLUMBLINE_HISTORY")}"
@@ -186,8 +184,8 @@ run() {
 }
 
 case "${1:-}" in
-  install) install ;;
-  run) run ;;
+  install) refuse_surplus "${@:2}"; install ;;
+  run) refuse_surplus "${@:2}"; run ;;
   -h | --help) sed -n '2,/^# Exit codes/p' "${BASH_SOURCE[0]}" | cut -c3- ;;
-  *) fail 2 "unknown step ${1:-}: install or run (see --help)" ;;
+  *) refuse "unknown step ${1:-}: install or run" ;;
 esac

@@ -16,10 +16,10 @@ while (($#)); do
     --full) mode=full ;;
     --tests) mode=tests ;;
     --list) mode=list ;;
-    --since) [[ -n "${2:-}" ]] || { echo "ci/check.sh: --since needs a commit" >&2; exit 2; }
+    --since) require_value "a commit" "$@"
       since="$2"; shift ;;
     -h | --help) sed -n '2,/^# Example/p' "$0" | cut -c3-; exit 0 ;;
-    *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    *) refuse "unknown option $1" ;;
   esac
   shift
 done
@@ -58,8 +58,10 @@ phase "configuring" configure --preset "$preset"
 # clang-tidy 14 takes seconds a file: the files that differ, or all with --full.
 if [[ "$mode" == full ]]; then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
+  wait "$!"
 else
   mapfile -t lint < <(changed 'harness/*.cc' 'kernels/cpu/*.cc')
+  wait "$!"
 fi
 # It cannot read g++'s precompiled headers, so it reads the commands of a build without them, which
 # is configured and never built.

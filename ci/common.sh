@@ -1,5 +1,5 @@
 # Sourced by the scripts of this folder: the source directory, the preset and where its build lies.
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 caller_directory="$PWD"
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$source_directory"

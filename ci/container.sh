@@ -10,37 +10,36 @@
 #   --root TAR     keep the Debian root in this file, and use it where it exists
 # Needs root, or a user with subordinate ids (/etc/subuid), and ci/setup.sh --container. As in:
 #   podman run --rm --userns=keep-id --user "$(id -u)" -v "$PWD:/data" plumbline run mine.toml
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 caller_directory="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
-# fail CODE words…
-fail() { echo "ci/container.sh: ${*:2}" >&2; exit "$1"; }
 
 wheel="" prefix="" out="$PWD/out/plumbline.oci.tar" root=""
 while (($#)); do
   case "$1" in
-    --wheel) wheel="$(absolute "${2:?--wheel needs a file}")"; shift 2 ;;
-    --prefix) prefix="$(absolute "${2:?--prefix needs a folder}")"; shift 2 ;;
-    --out) out="$(absolute "${2:?--out needs a file}")"; shift 2 ;;
-    --root) root="$(absolute "${2:?--root needs a file}")"; shift 2 ;;
+    --wheel | --prefix | --out | --root) require_value "a path" "$@" ;;&
+    --wheel) wheel="$(absolute "$2")"; shift 2 ;;
+    --prefix) prefix="$(absolute "$2")"; shift 2 ;;
+    --out) out="$(absolute "$2")"; shift 2 ;;
+    --root) root="$(absolute "$2")"; shift 2 ;;
     -h | --help) sed -n '2,/^#   podman/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    *) fail 2 "unknown option $1 (see --help)" ;;
+    *) refuse "unknown option $1" ;;
   esac
 done
 if [[ -z "$wheel$prefix" ]]; then
   wheel="$(find dist -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null |
     sort -n | tail -n 1 | cut -d' ' -f2-)"
-  [[ -n "$wheel" ]] || fail 2 "there is no wheel in dist/; remedy: run ci/wheel.sh, or name one"
+  [[ -n "$wheel" ]] || end_with 2 "there is no wheel in dist/; remedy: run ci/wheel.sh, or name one"
   wheel="$(realpath "$wheel")"
 fi
-[[ -z "$wheel" || -f "$wheel" ]] || fail 2 "--wheel: $wheel is no file; remedy: run ci/wheel.sh"
+[[ -z "$wheel" || -f "$wheel" ]] || end_with 2 "--wheel: $wheel is no file; remedy: run ci/wheel.sh"
 [[ -z "$prefix" || -x "$prefix/bin/plumbline" ]] ||
-  fail 2 "--prefix: there is no $prefix/bin/plumbline;" \
+  end_with 2 "--prefix: there is no $prefix/bin/plumbline;" \
     "remedy: cmake --install BUILD --strip --prefix $prefix"
 for program in mmdebstrap buildah; do
   command -v "$program" >/dev/null ||
-    fail 3 "$program is not installed; remedy: ci/setup.sh --container"
+    end_with 3 "$program is not installed; remedy: ci/setup.sh --container"
 done
 version="$(sed -n 's/^project(plumbline VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)"
 commit="${PLUMBLINE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}"
@@ -61,13 +60,14 @@ if [[ -n "$wheel" ]]; then
 else
   mapfile -t libraries < <(find "$prefix/bin" "$prefix/lib" -type f \
     \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
-    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u)
+    sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u || true)
   # By their real names: that of BLAS is an alternative, which no package owns.
   mapfile -t owners < <(for library in "${libraries[@]}"; do
     file="$(realpath "$library")"
     dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null ||
       echo "ci/container.sh: warning: no package owns $file" >&2
   done | cut -d: -f1 | sort -u)
+  wait "$!"
   packages+=("${owners[@]}")
 fi
 [[ -n "$root" ]] || root="$scratch/root.tar"
@@ -82,7 +82,7 @@ if [[ ! -s "$root" ]]; then
     --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --customize-hook='rm -rf "$1"/var/cache/* "$1"/var/log/* "$1"/usr/share/info' \
     bookworm "$scratch/new.tar" >"$scratch/mmdebstrap.txt" 2>&1 ||
-    fail 3 "mmdebstrap made no Debian root: $(tail -n 2 "$scratch/mmdebstrap.txt")"
+    end_with 3 "mmdebstrap made no Debian root: $(tail -n 2 "$scratch/mmdebstrap.txt")"
   mv "$scratch/new.tar" "$root"
 fi
 
@@ -95,7 +95,8 @@ if [[ -n "$wheel" ]]; then
   "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
     --target "$scratch/site" --python-version 3.11 --only-binary=:all: \
     --platform manylinux_2_28_x86_64 --implementation cp "${python_packages[@]}" ||
-    fail 3 "pip could not install $wheel; remedy: a network, or an index of yours (PIP_INDEX_URL)"
+    end_with 3 "pip could not install $wheel;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
   mkdir -p "$scratch/tree/opt/plumbline"
   mv "$scratch/site" "$scratch/tree/opt/plumbline/site"
   mkdir -p "$scratch/tree/usr/local/bin"

@@ -3,6 +3,7 @@
 # of the lines of harness/ or of kernels/attention (the CUDA kernels, as the emulator runs them).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
+refuse_surplus "$@"
 ci/setup.sh
 find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 cmake --workflow --preset coverage

@@ -8,7 +8,7 @@
 # Links to pages, places and files that are not there fail the build (mkdocs build --strict);
 # `ctest -R docs.site` checks the HTML. The navigation is in mkdocs.yml. Exit code 3: pip could not
 # install ci/docs_requirements.txt.
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 caller_directory="$PWD"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out="$PWD/out/site"
@@ -29,23 +29,26 @@ setup() {
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
     --requirement "$requirements" || {
-    echo "ci/docs.sh: pip could not install $requirements;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2
-    exit 3
+    end_with 3 "pip could not install $requirements;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
   }
   cp "$requirements" "$installed"
 }
 
 case "${1:-}" in
+  --out) require_value "a folder" "$@"; refuse_surplus "${@:3}" ;;
+  *) refuse_surplus "${@:2}" ;;
+esac
+case "${1:-}" in
   "") ;;
-  --out) out="$(cd "$caller_directory" && realpath -m -- "${2:?--out needs a folder}")" ;;
+  --out) out="$(cd "$caller_directory" && realpath -m -- "$2")" ;;
   --setup) setup; exit 0 ;;
   --check)
     missing="$(what_is_missing)"
     [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/docs.sh --setup"; exit 1; }
     exit 0 ;;
   -h | --help) sed -n '2,/^# install/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-  *) echo "ci/docs.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  *) refuse "unknown option $1" ;;
 esac
 setup
 pages="$(mktemp -d)"

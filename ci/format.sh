@@ -2,7 +2,7 @@
 # Formats C++ and CUDA sources by clang-format: those given, or else those changed since the commit.
 #   ci/format.sh [--check] [FILE…]   --check changes nothing, exit 1 where a file would change
 #   ci/format.sh [--check] --all     every source of the repository
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 check=0 all=0 files=()
 while (($#)); do
   case "$1" in
@@ -10,24 +10,23 @@ while (($#)); do
     --all) all=1 ;;
     -h | --help) sed -n '2,4p' "$0" | cut -c3-; exit 0 ;;
     --) shift; files+=("$@"); break ;;
-    -*) echo "ci/format.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    -*) refuse "unknown option $1" ;;
     *) files+=("$1") ;;
   esac
   shift
 done
-if ((all && ${#files[@]})); then
-  echo "ci/format.sh: name files or --all, not both" >&2
-  exit 2
-fi
+((!all || ${#files[@]} == 0)) || refuse "name files or --all, not both"
 
 sources=('*.cc' '*.h' '*.hpp' '*.cu' '*.cuh')
 if ((${#files[@]} == 0)); then
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   if ((all)); then
     mapfile -t -d '' files < <(git ls-files -z -- "${sources[@]}")
+    wait "$!"
   else
-    mapfile -t -d '' files < <(git diff -z --name-only --diff-filter=d HEAD -- "${sources[@]}"
+    mapfile -t -d '' files < <(git diff -z --name-only --diff-filter=d HEAD -- "${sources[@]}" &&
                                git ls-files -z --others --exclude-standard -- "${sources[@]}")
+    wait "$!"
   fi
 fi
 ((${#files[@]})) || exit 0

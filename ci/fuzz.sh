@@ -9,7 +9,8 @@
 # than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input
 # to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what
 # reached new code.
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
+self="$(realpath -- "$0")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 usage() { sed -n '2,11p' "$0" | cut -c3-; }
 
@@ -20,18 +21,19 @@ while (($#)); do
     --list) awk '!/^#/ && !seen[$1]++ { print $1 }' tests/fuzz/seeds.txt; exit 0 ;;
     --seconds)
       [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] ||
-        { echo "ci/fuzz.sh: --seconds takes a whole number above 0" >&2; exit 2; }
+        refuse "--seconds needs a whole number above 0"
       seconds="$2"; shift ;;
-    -*) echo "ci/fuzz.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    -*) refuse "unknown option $1" ;;
     *) targets+=("$1") ;;
   esac
   shift
 done
-mapfile -t known < <("$0" --list)
+mapfile -t known < <("$self" --list)
+wait "$!"
 ((${#targets[@]})) || targets=("${known[@]}")
 for target in "${targets[@]}"; do
   [[ " ${known[*]} " == *" $target "* ]] ||
-    { echo "ci/fuzz.sh: no target $target; there are ${known[*]}" >&2; exit 2; }
+    refuse "no target $target; there are ${known[*]}"
 done
 
 ci/setup.sh --fuzz

@@ -30,9 +30,6 @@ out="$source_directory/out/gpu" build="$source_directory/build/dev" pack="" hist
 quick=0 build_first=1 again=0 deadline=560 architectures=() only=()
 # A bundle is a build and a checkout at once.
 [[ -e "$source_directory/bundle.txt" ]] && build_first=0 build="$source_directory"
-# end_with CODE words…: the words are the last line that it prints.
-end_with() { echo "ci/gpu.sh: ${*:2}" >&2; exit "$1"; }
-usage() { end_with 2 "$* (see --help)"; }
 help() {
   local line
   while IFS= read -r line && [[ "$line" == \#* ]]; do
@@ -41,39 +38,39 @@ help() {
 }
 while (($#)); do
   case "$1" in
-    --out | --build | --pack | --history) [[ -n "${2:-}" ]] || usage "$1 needs a path" ;;&
+    --out | --build | --pack | --history) [[ -n "${2:-}" ]] || refuse "$1 needs a path" ;;&
     --out) out="$(absolute "$2")"; shift 2 ;;
     --build) build="$(absolute "$2")"; shift 2 ;;
     --pack) pack="$(absolute "$2")"; shift 2 ;;
     --history) history="$(absolute "$2")"; shift 2 ;;
     --arch)
-      [[ "${2:-}" =~ ^[0-9]+[af]?$ ]] || usage "--arch needs an architecture such as 90a"
+      [[ "${2:-}" =~ ^[0-9]+[af]?$ ]] || refuse "--arch needs an architecture such as 90a"
       architectures+=("$2")
       shift 2 ;;
     --deadline)
-      [[ "${2:-}" =~ ^[0-9]+$ ]] || usage "--deadline needs seconds"
+      [[ "${2:-}" =~ ^[0-9]+$ ]] || refuse "--deadline needs seconds"
       deadline=$((10#$2))
       shift 2 ;;
     --only)
       shift
       while (($#)) && [[ "$1" != -* ]]; do only+=("$1"); shift; done
-      ((${#only[@]})) || usage "--only needs steps: ${step_keys[*]}" ;;
+      ((${#only[@]})) || refuse "--only needs steps: ${step_keys[*]}" ;;
     --again) again=1; shift ;;
     --quick) quick=1; shift ;;
     --no-build) build_first=0; shift ;;
     -h | --help) help; exit 0 ;;
-    *) usage "unknown option $1" ;;
+    *) refuse "unknown option $1" ;;
   esac
 done
 [[ "${only[*]}" != list ]] || { list_steps; exit 0; }
 for key in "${only[@]}"; do
-  [[ -n "${heading[$key]:-}" ]] || usage "there is no step $key; there are ${step_keys[*]}"
+  [[ -n "${heading[$key]:-}" ]] || refuse "there is no step $key; there are ${step_keys[*]}"
 done
 [[ -z "$pack" || -e "$source_directory/ci/gpu/pack.sh" ]] ||
-  usage "--pack needs a checkout: this is a bundle"
-((${#architectures[@]} == 0)) || [[ -n "$pack" ]] || usage "--arch goes with --pack"
+  refuse "--pack needs a checkout: this is a bundle"
+((${#architectures[@]} == 0)) || [[ -n "$pack" ]] || refuse "--arch goes with --pack"
 ((deadline == 0 || deadline > reserve)) ||
-  usage "--deadline $deadline: $reserve s of it are kept for writing the results"
+  refuse "--deadline $deadline: $reserve s of it are kept for writing the results"
 
 # ---- What it runs ----
 

@@ -32,20 +32,23 @@ history="" out=out/nightly night="" first_night=0 commit="$caller_commit"
 suites=() invariances=() reports=()
 while (($#)); do
   case "$1" in
-    --history) history="$(absolute "${2:?--history needs a file}")"; shift 2 ;;
+    --history | --suite | --invariances) require_value "a file" "$@" ;;&
+    --out | --reports) require_value "a folder" "$@" ;;&
+    --commit | --night) require_value "a name" "$@" ;;&
+    --history) history="$(absolute "$2")"; shift 2 ;;
     --first-night) first_night=1; shift ;;
-    --commit) commit="${2:?--commit needs a commit}"; shift 2 ;;
-    --out) out="$(absolute "${2:?--out needs a directory}")"; shift 2 ;;
-    --reports) reports=(--reports "$(absolute "${2:?--reports needs a directory}")"); shift 2 ;;
-    --suite) suites+=("$(absolute "${2:?--suite needs a file}")"); shift 2 ;;
-    --invariances) invariances+=("$(absolute "${2:?--invariances needs a file}")"); shift 2 ;;
-    --night) night="${2:?--night needs an id}"; shift 2 ;;
+    --commit) commit="$2"; shift 2 ;;
+    --out) out="$(absolute "$2")"; shift 2 ;;
+    --reports) reports=(--reports "$(absolute "$2")"); shift 2 ;;
+    --suite) suites+=("$(absolute "$2")"); shift 2 ;;
+    --invariances) invariances+=("$(absolute "$2")"); shift 2 ;;
+    --night) night="$2"; shift 2 ;;
     --) shift; break ;;
     -h | --help) sed -n '2,/^# Example/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    *) echo "ci/nightly.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    *) refuse "unknown option $1" ;;
   esac
 done
-[[ -n "$history" ]] || { echo "ci/nightly.sh: --history FILE is needed (see --help)" >&2; exit 2; }
+[[ -n "$history" ]] || refuse "--history FILE is needed"
 if ((first_night)) && [[ -e "$history" ]]; then
   echo "ci/nightly.sh: $history exists: this is not the first night;" \
     "remedy: leave --first-night out, or name another file" >&2

@@ -6,8 +6,14 @@
 # was measured is history. Where FILE exists already (out of a cache), the artifact still counts.
 # Exit 0 also where there is none: ci/nightly.sh says so, and stops. Reads GITHUB_REPOSITORY,
 # GITHUB_REF_NAME and, through gh, GH_TOKEN.
-set -euo pipefail
-file="$(realpath -m -- "${1:?ci/restore_history.sh needs a file (see its first lines)}")"
+source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
+case "${1:-}" in
+  -h | --help) sed -n '2,/^# GITHUB_REF_NAME/p' "$0" | cut -c3-; exit 0 ;;
+  "") refuse "FILE is needed" ;;
+  -*) refuse "unknown option $1" ;;
+esac
+refuse_surplus "${@:2}"
+file="$(realpath -m -- "$1")"
 : "${GITHUB_REPOSITORY:?is set by GitHub Actions}"
 branch="${GITHUB_REF_NAME:-main}"
 

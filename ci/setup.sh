@@ -117,7 +117,10 @@ for line in open(sys.argv[1], encoding="utf-8"):
 END
 }
 requirements=()
-((python + numpy)) && mapfile -t requirements < <(missing_requirements)
+if ((python + numpy)); then
+  mapfile -t requirements < <(missing_requirements)
+  wait "$!"
+fi
 
 sources="$(dirname "$ci")/.providers"
 if ((check)); then

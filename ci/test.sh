@@ -10,8 +10,9 @@ case "${1:-}" in
   --all) all=1 ;;
   -h | --help) sed -n '2,6p' "$0" | cut -c3-; exit 0 ;;
   "") ;;
-  *) echo "ci/test.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  *) refuse "unknown option $1" ;;
 esac
+refuse_surplus "${@:2}"
 set_up_for_tests
 # ci/seconds.py judges this run alone.
 rm -f "$build_directory/seconds.log"

@@ -38,6 +38,7 @@ run_tests() {
 }
 
 missing="$(what_is_missing)"
+refuse_surplus "${@:2}"
 case "${1:-}" in
   "") setup; run_tests ;;
   --setup) setup ;;
@@ -50,5 +51,5 @@ case "${1:-}" in
     }
     run_tests ;;
   -h | --help) sed -n '2,8p' "${BASH_SOURCE[0]}" | cut -c3- ;;
-  *) echo "ci/thirdparty.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+  *) refuse "unknown option $1" ;;
 esac

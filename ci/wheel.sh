@@ -10,10 +10,8 @@ folder="$source_directory/dist"
 while (($#)); do
   case "$1" in
     -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
-    -o | --output)
-      [[ -n "${2:-}" ]] || { echo "ci/wheel.sh: $1 needs a folder" >&2; exit 2; }
-      folder="$(absolute "$2")"; shift ;;
-    *) echo "ci/wheel.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    -o | --output) require_value "a folder" "$@"; folder="$(absolute "$2")"; shift ;;
+    *) refuse "unknown option $1" ;;
   esac
   shift
 done

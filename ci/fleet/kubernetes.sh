@@ -5,16 +5,33 @@
 #   Exit codes: the night's, as the container of the last Job ended: 0, 1 a confirmed regression,
 #   5 unconfirmed or ambiguous; 3 where a step failed.
 # Example: ci/fleet/kubernetes.sh 2027-01-31 my-cluster.yaml -- --namespace numerics
-set -euo pipefail
-[[ "${1:-}" == -h || "${1:-}" == --help || -z "${1:-}" ]] &&
-  { sed -n '2,/^# Example/p' "$0" | cut -c3-; [[ -n "${1:-}" ]] && exit 0; exit 2; }
+source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
+file="$(dirname "${BASH_SOURCE[0]}")/kubernetes.yaml"
+case "${1:-}" in
+  -h | --help) sed -n '2,/^# Example/p' "$0" | cut -c3-; exit 0 ;;
+  "" | --) refuse "NIGHT is needed: the name of the night" ;;
+  -*) refuse "unknown option $1: those of kubectl stand behind --" ;;
+esac
 night="$1"
 shift
-file="$(dirname "${BASH_SOURCE[0]}")/kubernetes.yaml"
-if (($#)) && [[ "$1" != -- ]]; then file="$1"; shift; fi
-(($# == 0)) || shift
-options=("$@")
-kubectl() { command kubectl "${options[@]}" "$@"; }
+case "${1:---}" in
+  --) ;;
+  -*) refuse "unknown option $1: those of kubectl stand behind --" ;;
+  *) file="$1"; shift ;;
+esac
+[[ "${1:---}" == -- ]] || refuse_surplus "$1"
+[[ -f "$file" ]] ||
+  end_with 2 "$file is no file; remedy: name a copy of ci/fleet/kubernetes.yaml, or leave it out"
+options=("${@:2}")
+command -v kubectl >/dev/null ||
+  end_with 3 "there is no kubectl on the PATH;" \
+    "remedy: install it and let it know your cluster (kubectl config get-contexts)"
+kubectl() {
+  command kubectl "${options[@]}" "$@" ||
+    end_with 3 "kubectl ${*:1:2} failed, for the reason above;" \
+      "remedy: see that the cluster answers (kubectl ${options[*]:+${options[*]} }cluster-info)" \
+      "and that $file fits it; Jobs that have started go on: kubectl get jobs"
+}
 
 kubectl delete job --ignore-not-found plumbline-shards plumbline-merge plumbline-confirm \
   plumbline-settle
@@ -22,12 +39,16 @@ kubectl create configmap plumbline-night --from-literal=NIGHTS=/nights \
   --from-literal="NIGHT=$night" --dry-run=client --output yaml | kubectl apply --filename -
 kubectl apply --filename "$file"
 
-# Until the Job is complete or has failed.
+# Until the Job is complete or has failed. A cluster that does not answer is asked six times.
 ends() {
-  local job="$1" state
+  local job="$1" state unanswered=0
   while true; do
-    state="$(kubectl get job "$job" --output \
-      'jsonpath={.status.conditions[?(@.status=="True")].type}')"
+    if state="$(kubectl get job "$job" --output \
+      'jsonpath={.status.conditions[?(@.status=="True")].type}')"; then
+      unanswered=0
+    else
+      ((++unanswered < 6)) || exit 3
+    fi
     [[ "$state" == *Complete* ]] && return 0
     [[ "$state" == *Failed* ]] && return 1
     sleep "${PLUMBLINE_FLEET_POLL:-10}"
@@ -37,7 +58,7 @@ start() { kubectl patch job "$1" --patch '{"spec": {"suspend": false}}'; }
 
 for job in plumbline-shards plumbline-merge plumbline-confirm; do
   [[ "$job" == plumbline-shards ]] || start "$job"
-  ends "$job" || { echo "ci/fleet/kubernetes.sh: $job failed: kubectl logs job/$job" >&2; exit 3; }
+  ends "$job" || end_with 3 "$job failed; remedy: kubectl logs job/$job says why"
 done
 start plumbline-settle
 ends plumbline-settle || true

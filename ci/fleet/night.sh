@@ -17,27 +17,35 @@
 # found; `settle` ends with the night's: 0, 1 a confirmed regression, 5 unconfirmed or ambiguous.
 # Everything else (2, 3, 4) is that of plumbline, and the night stops.
 # Example: ci/fleet/night.sh --directory night-1 --history history.db shard 3 20 cases/nightly.toml
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
 
 directory="" history="" night="" plumbline=plumbline first_night=0
 while (($#)); do
   case "$1" in
-    --directory) directory="${2:?--directory needs a directory}"; shift 2 ;;
-    --history) history="${2:?--history needs a file}"; shift 2 ;;
+    --directory) require_value "a folder" "$@"; directory="$2"; shift 2 ;;
+    --history) require_value "a file" "$@"; history="$2"; shift 2 ;;
     --first-night) first_night=1; shift ;;
-    --night) night="${2:?--night needs a name}"; shift 2 ;;
-    --plumbline) plumbline="${2:?--plumbline needs a file}"; shift 2 ;;
+    --night) require_value "a name" "$@"; night="$2"; shift 2 ;;
+    --plumbline) require_value "a file" "$@"; plumbline="$2"; shift 2 ;;
     -h | --help) sed -n '2,/^# Example/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    -*) echo "ci/fleet/night.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    -*) refuse "unknown option $1" ;;
     *) break ;;
   esac
 done
 step="${1:-}"
-if [[ -z "$directory" || -z "$history" || -z "$step" ]]; then
-  echo "ci/fleet/night.sh: --directory, --history and a step are needed (see --help)" >&2
-  exit 2
-fi
+[[ -n "$directory" && -n "$history" && -n "$step" ]] ||
+  refuse "--directory, --history and a step are needed"
 shift
+is_count() { [[ "${1:-}" =~ ^[1-9][0-9]*$ ]]; }
+case "$step" in
+  shard)
+    { is_count "${1:-}" && is_count "${2:-}" && (($1 <= $2)); } ||
+      refuse "shard needs I N, with I from 1 to N"
+    [[ "${3:---}" != -- ]] || refuse "shard needs a suite" ;;
+  wait) is_count "${1:-}" || refuse "wait needs N, the number of shards"; refuse_surplus "${@:2}" ;;
+  merge | confirm | settle) refuse_surplus "$@" ;;
+  *) refuse "unknown step $step" ;;
+esac
 night="${night:-$(basename "$(realpath -m "$directory")")}"
 mkdir -p "$directory"
 if ((!first_night)) && [[ ! -s "$history" ]]; then
@@ -68,7 +76,7 @@ goes_on() {
 
 case "$step" in
   shard)
-    shard="${1:?shard needs I}" shards="${2:?shard needs N}"
+    shard="$1" shards="$2"
     shift 2
     suites=()
     while (($#)) && [[ "$1" != -- ]]; do suites+=("$1"); shift; done
@@ -84,7 +92,7 @@ case "$step" in
     trap 'rm -rf "$work"' EXIT
     ;;
   wait)
-    shards="${1:?wait needs N}"
+    shards="$1"
     while true; do
       there=0
       for ((i = 1; i <= shards; ++i)); do
@@ -108,7 +116,7 @@ case "$step" in
     ;;
   confirm)
     fetch_history
-    goes_on confirm "$directory/open.json" --db "$work/confirm.db" --past "$work/history.db" "$@"
+    goes_on confirm "$directory/open.json" --db "$work/confirm.db" --past "$work/history.db"
     hand_over "$work/confirm.db" "$directory/confirm.db"
     ;;
   settle)
@@ -119,5 +127,4 @@ case "$step" in
     echo "$found" >"$directory/settled"
     exit "$found"
     ;;
-  *) echo "ci/fleet/night.sh: unknown step $step (see --help)" >&2; exit 2 ;;
 esac

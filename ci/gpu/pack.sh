@@ -65,7 +65,7 @@ fill_bundle() {
   find "$bundle" -type f \( -perm -u+x -o -name '*.so*' \) \
     -exec sh -c 'strip --strip-unneeded "$@" 2>/dev/null' sh {} + || true
   (cd "$source_directory" && cp -r --parents ci/gpu.sh ci/gpu/results.sh ci/gpu/steps.sh \
-    ci/common.sh cases baselines docs/gpu.md LICENSE "$bundle")
+    ci/common.sh ci/options.sh cases baselines docs/gpu.md LICENSE "$bundle")
   rm -rf "$bundle/baselines/gpu"
   changed="$(git -C "$source_directory" status --porcelain --untracked-files=no || true)"
   echo "${PLUMBLINE_COMMIT:-unknown}${changed:+ with changes}" >"$bundle/commit"

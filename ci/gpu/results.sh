@@ -190,10 +190,10 @@ descendants() {
 # seconds.
 stop_job() {
   local all end=$((SECONDS + patience))
-  mapfile -t all < <(descendants "$1")
+  mapfile -t all < <(descendants "$1" || true)
   kill -TERM -- "-$1" 2>/dev/null || true
   while kill -0 "$1" 2>/dev/null && ((SECONDS < end)); do sleep 0.1; done
-  mapfile -t -O "${#all[@]}" all < <(descendants "$1")
+  mapfile -t -O "${#all[@]}" all < <(descendants "$1" || true)
   kill -KILL -- "-$1" 2>/dev/null || true
   kill -KILL "${all[@]}" 2>/dev/null || true
 }

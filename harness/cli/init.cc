@@ -33,6 +33,7 @@ constexpr const char* configure =
     "cmake -S . -B build -Dplumbline_DIR=\"$(plumbline --cmake-dir)\"";
 constexpr std::array languages{
     Language{"python", "mine.py", {"plumbline list", "plumbline run", "plumbline show latest"}},
+    Language{"torch", "mine.py", {"plumbline list", "plumbline run", "plumbline show latest"}},
     Language{"cpp", "build/mine.so", {configure, "cmake --build build", "plumbline run"}},
     Language{"c", "build/mine.so", {configure, "cmake --build build", "plumbline run"}},
 };
@@ -40,6 +41,7 @@ constexpr std::array languages{
 struct InitOptions {
   fs::path folder = ".";
   std::string language = "python", format = "text";
+  bool torch = false;
 };
 
 struct Template {
@@ -91,7 +93,8 @@ Errors in_the_way(const std::vector<Template>& files, const fs::path& folder) {
 }
 
 int init(const InitOptions& options) {
-  const Language& language = *std::ranges::find(languages, options.language, &Language::name);
+  const Language& language =
+      *std::ranges::find(languages, options.torch ? "torch" : options.language, &Language::name);
   const auto files = templates_of(language);
   if (!files) return report_errors(files.error(), exit_infrastructure);
   if (const Errors errors = in_the_way(*files, options.folder); !errors.empty())
@@ -128,14 +131,19 @@ void add_init(Command app, int& exit_code) {
       .capture_default_str();
   std::vector<std::string> names;
   for (const Language& language : languages) names.emplace_back(language.name);
-  command.add_option("--provider", options->language, "Language of the kernel")
+  command
+      .add_option("--provider", options->language,
+                  "Language of the kernel; torch: in Python, on tensors of PyTorch")
       .one_of(names)
       .capture_default_str();
+  command.add_flag("--torch", options->torch, "The same as --provider torch")
+      .excludes("--provider");
   add_format(command, options->format, {"text", "json"});
   command.footer(
       "Writes nothing where one of its files is there already (exit 2). Prints the three commands "
       "that lead to a verdict.\n"
-      "Examples:\n  plumbline init mine\n  plumbline init mine --provider cpp");
+      "Examples:\n  plumbline init mine\n  plumbline init --torch mine\n  plumbline init mine "
+      "--provider cpp");
   command.callback([options, &exit_code] { exit_code = init(*options); });
 }
 

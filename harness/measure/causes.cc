@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "harness/measure/error_shape.h"
 #include "harness/measure/looser_rung.h"
@@ -91,7 +94,33 @@ constexpr std::array<std::string (*)(const FailingOutput&), 9> fits{
     &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,     &truncation,
     &narrowed,        &narrowed_lse,     &wrong_factor, &likeliest_change};
 
+// In units of sigma; NaN differs from everything but NaN.
+double distance(double a, double b, double sigma) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double steps = std::abs(a - b) / sigma;
+  return std::isnan(steps) ? std::numeric_limits<double>::infinity() : steps;
+}
+
 }  // namespace
+
+std::string cause_of_change(const Reference& reference, std::span<const double> first,
+                            std::span<const double> second) {
+  double error = 0, change = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double sigma = reference.sigma[i];
+    error = std::max(error, distance(first[i], reference.o[i], sigma));
+    change = std::max(change, distance(first[i], second[i], sigma));
+  }
+  if (change == 0 || 2 * change < error) return "";
+  const std::string size =
+      std::isinf(change)
+          ? "where the one is finite, the other is not"
+          : fmt::format("by up to {:.3g} sigma, and the error is {:.3g} sigma", change, error);
+  return fmt::format(
+      "the kernel is not deterministic: two calls with the same inputs differ {}. It has a race, "
+      "reads memory that was never written, or draws random numbers (dropout)",
+      size);
+}
 
 std::vector<std::string> causes_of_faults(const Faults& faults) {
   struct Kind {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct FirstCause {
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
 };
 FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget);
+
+// Goes before every other cause of a kernel that is not deterministic: a fit to one of its answers
+// explains nothing. "" unless a second call with the same inputs changes the output by at least
+// half of its largest error. `first` and `second`: the outputs at the reference's rows, [R, D].
+std::string cause_of_change(const Reference& reference, std::span<const double> first,
+                            std::span<const double> second);
 
 // What the counts of faults say, one sentence a kind.
 std::vector<std::string> causes_of_faults(const Faults& faults);

@@ -322,6 +322,13 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   }
   outcome.repeat_checked = true;
   outcome.repeat_equal = output_digest(worker.arena(), request) == outcome.output_digest;
+  const bool has_failed = !outcome.location.description.empty();
+  if (outcome.repeat_equal || !has_failed || options_.causes == nullptr) return;
+  const OutputView second{worker.arena().data(static_cast<std::size_t>(request.out)), nullptr, 0};
+  const auto& reference = *measurement.reference;
+  std::string cause =
+      cause_of_change(reference, measurement.rows, rows_of(*state.geometry, second, reference));
+  if (!cause.empty()) outcome.cause = std::move(cause);
 }
 
 std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec,

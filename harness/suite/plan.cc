@@ -264,6 +264,18 @@ std::string missing_kernel_remedy(std::string_view pattern,
   }
   const std::string meant = meant_kernel(pattern, kernels);
   if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));
+  // A file of kernels that has another name than the suite expects.
+  std::vector<OfferedKernel> own;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(own), [](const auto& k) {
+    const std::string name = provider_of(k.name);
+    return name != "cpu" && name != "emulated" && name != "cuda";
+  });
+  if (!own.empty()) {
+    return fmt::format(
+        "{}no provider called \"{}\" is loaded; there are {}. To run those, add --kernel '{}/*'; "
+        "--provider loads another",
+        meant, provider, names(own), provider_of(own.back().name));
+  }
   std::vector<std::string> providers;
   for (const OfferedKernel& kernel : kernels) {
     if (const std::string globs = provider_of(kernel.name) + "/*";

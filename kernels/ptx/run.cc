@@ -212,7 +212,8 @@ std::string Allocations::describe(std::uint64_t address) const {
       return fmt::format("at byte {} of an allocation of {}", address - before->first, bytes);
     }
   }
-  if (next == ends_.end()) return fmt::format("at {:#x}, where nothing is allocated", address);
+  if (next == ends_.end())
+    return fmt::format("at {:#x}, where nothing is allocated", address & address_bits);
   return fmt::format("{} bytes before an allocation of {}", next->first - address,
                      next->second - next->first);
 }

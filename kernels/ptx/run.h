@@ -14,7 +14,8 @@
 
 namespace plumbline::ptx {
 
-// The memory that launches may touch.
+// The memory that launches may touch. An address may have a tag (address_bits): a pointer with a
+// tag reaches what was added under that tag alone.
 class Allocations {
  public:
   void add(const void* begin, std::size_t bytes);

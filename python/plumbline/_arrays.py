@@ -42,11 +42,23 @@ def _of_numpy(array: numpy.ndarray) -> Contents:
 def _of_torch(tensor: Any) -> Contents:
     import torch
 
-    tensor = tensor.detach().cpu()
+    if tensor.device.type == "meta":
+        raise TypeError("a meta tensor has a shape and no values to judge; make the tensor, or run "
+                        'the kernel, on a real device such as "cpu"')
+    if tensor.is_nested:
+        raise TypeError("a nested tensor is not accepted; pass its values() with cu_seqlens")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"a tensor of layout {tensor.layout} is not accepted; pass its to_dense()")
     dtype = _named(str(tensor.dtype).rpartition(".")[2])
-    # NumPy has no name for bf16 and fp8.
-    flat = tensor.contiguous().reshape(-1).view(torch.uint8)
-    return dtype, tuple(tensor.shape), flat.numpy()
+    try:
+        tensor = tensor.detach().cpu()
+        # NumPy has no name for bf16 and fp8.
+        flat = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+    except (RuntimeError, NotImplementedError) as error:
+        # Such as a FakeTensor, which torch.compile and torch.export trace with.
+        raise TypeError(f"the values of this {type(tensor).__name__} cannot be read: "
+                        f"{str(error).splitlines()[0]}") from None
+    return dtype, tuple(tensor.shape), flat
 
 
 class _DLTensor(ctypes.Structure):  # dlpack.h

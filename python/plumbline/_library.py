@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import sys
 from typing import Any, Mapping, Tuple
 
 from . import _machine
@@ -13,7 +14,11 @@ from . import _machine
 NATIVE = pathlib.Path(__file__).parent / "_native"
 """Where an installed package has the command, the workers, the providers and the suites."""
 
-_INTERFACE = 1
+_INTERFACE = 2
+
+
+class SpecOfOtherDtype(ValueError):
+    """The spec is a rung of the ladder, but not for inputs of this dtype."""
 
 
 class _Tensor(ctypes.Structure):
@@ -82,7 +87,14 @@ def _ask(function: Any, *dumps: _Dump) -> dict:
         _library().plumbline_check_free(answer)
     if status == 0:
         return json.loads(text)
-    raise ValueError(text) if status == 1 else RuntimeError(f"plumbline: internal error: {text}")
+    if status == 3:
+        raise SpecOfOtherDtype(text)
+    if status != 1:
+        raise RuntimeError(f"plumbline: internal error: {text}")
+    if "state layout = " in text and "pytest" in sys.modules:
+        text += ("\n  remedy for all tests of a project: layout in [tool.plumbline] of "
+                 "pyproject.toml, which the fixture attention_judge reads (docs/pytest.md)")
+    raise ValueError(text)
 
 
 def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:

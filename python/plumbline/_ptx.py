@@ -13,12 +13,17 @@ SCHEDULES = {"in_order": 0, "reversed": 1, "random": 2}
 LANES = {"lockstep": 0, "independent": 1}
 SEPARATE_PRODUCTS = 1
 
-_INTERFACE = 1
+_INTERFACE = 2
 _ERROR_BYTES = 1 << 16
 _Size = ctypes.POINTER(ctypes.c_size_t)
 
 Extent = Tuple[int, int]
 """Where an allocation begins, and its bytes."""
+
+
+def tagged(address: int, tag: int) -> int:
+    """A pointer that reaches only what was allocated under the same tag (plumbline_ptx.h)."""
+    return address | tag << 48
 
 
 class _Launch(ctypes.Structure):

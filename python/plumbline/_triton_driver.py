@@ -79,15 +79,28 @@ class Driver(DriverBase):
 
     def know(self, tensors: Iterable[Any]) -> None:
         for tensor in tensors:
-            _extent(tensor)
+            _storage(tensor)
             self.known.append(tensor)
 
-    def allocations(self, pairs: Iterable[Pair]) -> Optional[List[_ptx.Extent]]:
-        """What a launch with these arguments may touch; None: it is not checked."""
+    def fenced(self, pairs: Sequence[Pair]) -> Tuple[List[Pair], Optional[List[_ptx.Extent]]]:
+        """The arguments as the launch gets them, and what it may touch; None: it is not checked.
+
+        The pointer of a tensor has a tag of its own, under which it reaches the view that was
+        passed and nothing else. No tag have tensors that lie in known memory, and addresses that
+        kernels load: those reach all memory of the launch."""
         if not self.bounds:
-            return None
-        tensors = [value for kind, value in pairs if hasattr(value, "data_ptr")]
-        return [_extent(tensor) for tensor in tensors + self.known]
+            return list(pairs), None
+        known = [_storage(tensor) for tensor in self.known]
+        arguments, extents = [], list(known)
+        for tag, (kind, value) in enumerate(pairs, 1):
+            if hasattr(value, "data_ptr"):
+                extents.append(_storage(value))
+                begin, size = _view(value)
+                if size and not any(_overlap((begin, size), other) for other in known):
+                    extents.append((_ptx.tagged(begin, tag), size))
+                    value = _ptx.tagged(value.data_ptr(), tag)
+            arguments.append((kind, value))
+        return arguments, extents
 
     # What Triton asks of a driver.
     @classmethod
@@ -210,12 +223,13 @@ class Launcher:
                 self._kernel = _loaded(ptx, self._metadata.name, flags)
             blocks = grid[0] * grid[1] * grid[2]
             pairs += self._scratch(blocks, len(self._kernel.parameters) - len(pairs))
+            fenced, allocations = driver.fenced(pairs)
             self._kernel.launch(grid=grid, block=(_WARP * self._metadata.num_warps, 1, 1),
-                                parameters=self._packed(pairs), shared=self._metadata.shared,
-                                allocations=driver.allocations(pairs), **driver.how)
+                                parameters=self._packed(fenced), shared=self._metadata.shared,
+                                allocations=allocations, **driver.how)
         except _ptx.Error as error:
             raise EmulationError(f"{self._metadata.name} on emulated {driver.arch}: {error}"
-                                 ) from None
+                                 + _word_on_views(str(error), pairs)) from None
 
     def _scratch(self, blocks: int, count: int) -> List[Pair]:
         """Memory that Triton's compiler asks for behind the kernel's own arguments: global scratch
@@ -286,15 +300,46 @@ def _require_host_memory(tensor: Any) -> None:
                              "\n  remedy: give the kernel tensors of the CPU (.cpu())")
 
 
-def _extent(tensor: Any) -> _ptx.Extent:
-    """Where the memory of a tensor begins, and its bytes."""
+def _overlap(a: _ptx.Extent, b: _ptx.Extent) -> bool:
+    return a[0] < sum(b) and b[0] < sum(a)
+
+
+def _word_on_views(error: str, pairs: Sequence[Pair]) -> str:
+    """A remedy where a kernel may have meant the tensor that an argument is a view of."""
+    tensors = [value for _, value in pairs if hasattr(value, "data_ptr")]
+    if "out of bounds" not in error or all(_view(one) == _storage(one) for one in tensors):
+        return ""
+    return ("\n  remedy: an argument is a view of a larger tensor; if the kernel may touch all of "
+            "that, call know(TENSOR) of the emulation")
+
+
+def _view(tensor: Any) -> _ptx.Extent:
+    """Where the elements of a tensor begin, and the bytes from the first to the last."""
     _require_host_memory(tensor)
     base = getattr(tensor, "base", None)
     if hasattr(base, "data_ptr"):  # triton.reinterpret
-        return _extent(base)
+        return _view(base)
+    if not (hasattr(tensor, "stride") and hasattr(tensor, "element_size")):
+        return _storage(tensor)
+    if 0 in tensor.shape:
+        return tensor.data_ptr(), 0
+    size = tensor.element_size()
+    steps = [size * (extent - 1) * step for extent, step in zip(tensor.shape, tensor.stride())]
+    before = sum(step for step in steps if step < 0)
+    return tensor.data_ptr() + before, sum(map(abs, steps)) + size
+
+
+def _storage(tensor: Any) -> _ptx.Extent:
+    """Where the memory of a tensor begins, and its bytes: all that views of it share."""
+    _require_host_memory(tensor)
+    base = getattr(tensor, "base", None)
+    if hasattr(base, "data_ptr"):  # triton.reinterpret
+        return _storage(base)
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
+    if hasattr(tensor, "element_size"):  # Array
+        return _view(tensor)
     if hasattr(tensor, "nbytes"):
         return tensor.data_ptr(), tensor.nbytes
     raise EmulationError(f"an argument of type {type(tensor).__name__} does not say how much "

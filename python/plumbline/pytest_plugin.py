@@ -4,6 +4,8 @@ docs/pytest.md is its page. pytest finds it by the entry point of the installed 
 """
 from __future__ import annotations
 
+import collections
+import dataclasses
 import difflib
 import functools
 import hashlib
@@ -12,15 +14,16 @@ import pathlib
 import re
 import shlex
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import pytest
 
 import plumbline
 
-from . import _suite_cases
+from . import _library, _suite_cases
 
 _CASES_OF = "plumbline_suite"
+_NOT_APPLIED = "plumbline_default_not_applied"
 
 # The project's defaults: their keys in [tool.plumbline], with "plumbline_" before them in pytest's
 # own configuration.
@@ -222,8 +225,8 @@ class AttentionJudge:
     """check, diff, assert_attention and assert_merge of plumbline with the project's defaults,
     which arguments of the call go before; what fails an assertion is dumped."""
 
-    def __init__(self, settings: Settings, dumps: Optional[Dumps], nodeid: str) -> None:
-        self._settings, self._dumps, self._nodeid = settings, dumps, nodeid
+    def __init__(self, settings: Settings, dumps: Optional[Dumps], item: Any) -> None:
+        self._settings, self._dumps, self._item = settings, dumps, item
 
     def _question(self, stated: Mapping[str, Any], *keys: str) -> Dict[str, Any]:
         """None is not stated, as in `check`."""
@@ -234,26 +237,49 @@ class AttentionJudge:
                 defaults = {key: defaults[key] for key in defaults if key not in instead}
         return {**defaults, **stated}
 
+    def _judged(self, judge: Callable[..., plumbline.Report], arrays: Tuple,
+                asked: Dict[str, Any], question: Mapping[str, Any]) -> plumbline.Report:
+        """The report. A spec that is the project's default, and no rung for the dtype of these
+        arrays, is taken out of `asked`; the report says so, and so does pytest at the end."""
+        __tracebackhide__ = True
+        defaults = [key for key in ("spec", "spec_a", "spec_b")
+                    if key in asked and question.get(key) is None]
+        try:
+            return judge(*arrays, **asked)
+        except _library.SpecOfOtherDtype as error:
+            if not defaults:
+                raise
+            line = str(error).splitlines()[0]
+            reason = line[line.find('spec "'):]  # behind the name of the call
+        for key in defaults:
+            del asked[key]
+        note = f"the default of {self._settings.sources['spec']} is not applied: {reason}"
+        report = judge(*arrays, **asked)
+        self._item.user_properties.append((_NOT_APPLIED, note))
+        return dataclasses.replace(report, text=f"{report.text.rstrip()}\n{note}\n")
+
     def check(self, out: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
         """As plumbline.check. Nothing is dumped."""
-        return plumbline.check(out, q, k, v, **self._question(question, "layout", "spec", "causal",
-                                                              "lse_base"))
+        __tracebackhide__ = True
+        asked = self._question(question, "layout", "spec", "causal", "lse_base")
+        return self._judged(plumbline.check, (out, q, k, v), asked, question)
 
     def diff(self, a: Any, b: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
         """As plumbline.diff; `spec` of the project is that of both sides. Nothing is dumped."""
+        __tracebackhide__ = True
         asked = self._question(question, "layout", "causal", "lse_base")
         if "spec" in self._settings.values:
             for side in ("spec_a", "spec_b"):
                 asked.setdefault(side, self._settings.values["spec"])
-        return plumbline.diff(a, b, q, k, v, **asked)
+        return self._judged(plumbline.diff, (a, b, q, k, v), asked, question)
 
     def assert_attention(self, out: Any, q: Any, k: Any, v: Any, *, msg: Any = None,
                          **question: Any) -> None:
         """As plumbline.assert_attention."""
         __tracebackhide__ = True
         asked = self._question(question, "layout", "spec", "causal", "lse_base")
-        self._assert(plumbline.check(out, q, k, v, **asked), msg,
-                     {**asked, "out": out, "q": q, "k": k, "v": v})
+        report = self._judged(plumbline.check, (out, q, k, v), asked, question)
+        self._assert(report, msg, {**asked, "out": out, "q": q, "k": k, "v": v})
 
     def assert_merge(self, out: Any, partial_out: Any, partial_lse: Any, *, msg: Any = None,
                      **question: Any) -> None:
@@ -274,8 +300,8 @@ class AttentionJudge:
         for key in question.keys() & stated.keys():
             raise TypeError(f"assert_case() takes {key} from the suite ({case.id}): leave it out, "
                             "or call assert_attention")
-        self._assert(plumbline.check(out, q, k, v, **asked), msg,
-                     {**asked, "out": out, "q": q, "k": k, "v": v})
+        report = self._judged(plumbline.check, (out, q, k, v), asked, {**question, **stated})
+        self._assert(report, msg, {**asked, "out": out, "q": q, "k": k, "v": v})
 
     def _assert(self, report: plumbline.Report, msg: Any, judged: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
@@ -285,7 +311,7 @@ class AttentionJudge:
             if self._dumps is None:
                 raise
             dump = plumbline._dump(judged, {}, keep_base="partial_lse" in judged)
-            kept = self._dumps.keep(self._nodeid, *dump)
+            kept = self._dumps.keep(self._item.nodeid, *dump)
             text = str(failure).rstrip("\n")
         else:
             return
@@ -306,6 +332,16 @@ class _Plugin:
         judged = "attention_judge" in getattr(item, "fixturenames", ())
         if self.dumps is not None and judged and report.when == "call" and report.passed:
             self.dumps.forget_this_run(item.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Once a note, wherever its tests ran: properties of a test come back from workers."""
+        notes = collections.Counter(
+            value for reports in terminalreporter.stats.values() for report in reports
+            if getattr(report, "when", "") == "call"
+            for name, value in report.user_properties if name == _NOT_APPLIED)
+        for note, calls in sorted(notes.items()):
+            terminalreporter.write_line(f"plumbline: {note} ({calls} calls)" if calls > 1 else
+                                        f"plumbline: {note}")
 
     def pytest_report_header(self) -> str:
         return f"plumbline {plumbline.__version__}: {self.settings}; {self.dumps_words}"
@@ -352,7 +388,7 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
     plugin = request.config.pluginmanager.get_plugin("plumbline_session")
     if plugin.dumps is not None:
         plugin.dumps.forget_earlier_runs(request.node.nodeid)
-    return AttentionJudge(plugin.settings, plugin.dumps, request.node.nodeid)
+    return AttentionJudge(plugin.settings, plugin.dumps, request.node)
 
 
 @pytest.fixture

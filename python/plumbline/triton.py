@@ -11,9 +11,9 @@ sm_86, sm_89, sm_90 and sm_100 mean sm_80's instructions with the arithmetic of 
 their number of multiprocessors and their shared memory: what runs there of a kernel that has no
 wgmma, tcgen05 or TMA. Of the parts that Triton brings, NVIDIA's assembler is not run.
 
-What the emulator finds is raised as EmulationError: an access outside of the tensors' memory, by
-the line of the kernel's source; a barrier that threads do not reach together; an instruction that
-is not known. docs/emulator.md says what it models.
+What the emulator finds is raised as EmulationError: an access outside of the tensor that a pointer
+was passed as, by the line of the kernel's source; a barrier that threads do not reach together; an
+instruction that is not known. docs/emulator.md says what it models.
 """
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ class Emulation:
         return self._driver.arch
 
     def know(self, *tensors: Any) -> None:
-        """Memory that kernels may touch though no argument lies in it, as where a kernel loads
-        addresses. The tensors are kept until the emulation ends."""
+        """Memory that kernels may touch though no argument has it: that of addresses which a kernel
+        loads, or all of a tensor where an argument is a view of it. The tensors are kept until the
+        emulation ends."""
         self._driver.know(tensors)
 
     def stop(self) -> None:
@@ -72,8 +73,9 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
         "random", drawn from `seed`. A correct kernel gives the same bits under each.
     lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that
         CUDA promises.
-    bounds: whether loads and stores must stay within the memory of the tensors that a launch gets:
-        of a PyTorch tensor its whole storage, of others `nbytes` from data_ptr() on.
+    bounds: whether a pointer must stay within the tensor that it was passed as: from the first
+        element to the last of a PyTorch tensor or an Array, which may be a view, and `nbytes` from
+        data_ptr() on of others. Two tensors of one storage have a fence each.
 
     Arguments of kernels are tensors in host memory: PyTorch's, or any object with data_ptr(), dtype
     and nbytes (Array makes one of a NumPy array). Autotuned kernels take the first of their
@@ -106,6 +108,9 @@ class Array:
         self.dtype = array.dtype.name
         self.shape = array.shape
         self.nbytes = array.nbytes
+
+    def element_size(self) -> int:
+        return self.array.itemsize
 
     def data_ptr(self) -> int:
         return self.array.ctypes.data

@@ -22,6 +22,21 @@ constexpr Style plain{};
 struct NoProblem {
   std::string text;
 };
+struct SpecOfOtherDtype : NoProblem {};
+
+// Throws where the stated spec is a rung for some dtypes, and not for the dump's.
+void require_rung_of_dtype(const Dump& dump) {
+  if (dump.spec.empty()) return;
+  auto found = find_rung(dump.spec, dump.problem());
+  if (found) return;
+  for (Error& error : found.error())
+    error.file = dump.name, error.message = printable(std::move(error.message));
+  for (const DType dtype : {DType::f32, DType::bf16, DType::e4m3}) {
+    Problem other;
+    other.dtype = dtype;
+    if (find_rung(dump.spec, other)) throw SpecOfOtherDtype{{to_string(found.error())}};
+  }
+}
 
 template <class T>
 T value_or_throw(Result<T> result) {
@@ -46,8 +61,10 @@ Dump dump_of(const plumbline_check_dump& stated) {
                             static_cast<const std::byte*>(tensor.data),
                             tensor.bytes};
   }
-  return value_or_throw(
+  Dump dump = value_or_throw(
       make_dump(stated.name, tensors, Json::parse(stated.attributes).get<Attributes>()));
+  require_rung_of_dtype(dump);
+  return dump;
 }
 
 std::string answer_json(Answer answer, const std::string& sentence, double percent,
@@ -83,6 +100,9 @@ plumbline_check_status answered(char** answer, const Question& question) {
   try {
     *answer = allocated(question());
     return *answer == nullptr ? PLUMBLINE_CHECK_INTERNAL : PLUMBLINE_CHECK_OK;
+  } catch (const SpecOfOtherDtype& other) {
+    *answer = allocated(other.text);
+    return PLUMBLINE_CHECK_SPEC_OF_OTHER_DTYPE;
   } catch (const NoProblem& none) {
     *answer = allocated(none.text);
     return PLUMBLINE_CHECK_NO_PROBLEM;

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_CHECK_INTERFACE 1
+#define PLUMBLINE_CHECK_INTERFACE 2
 
 /* A tensor in host memory, contiguous, row major. Nothing is owned by the library, which only
  * reads, and only during the call. */
@@ -37,7 +37,10 @@ typedef struct plumbline_check_dump {
 typedef enum plumbline_check_status {
   PLUMBLINE_CHECK_OK = 0,
   PLUMBLINE_CHECK_NO_PROBLEM = 1, /* the arrays make no attention problem: the text says why */
-  PLUMBLINE_CHECK_INTERNAL = 2    /* out of memory, or a fault of plumbline's */
+  PLUMBLINE_CHECK_INTERNAL = 2,   /* out of memory, or a fault of plumbline's */
+  /* The spec is a rung of the ladder, but not for inputs of this dtype, as the first line of the
+   * text says. Up to interface 1 this was NO_PROBLEM. */
+  PLUMBLINE_CHECK_SPEC_OF_OTHER_DTYPE = 3
 } plumbline_check_status;
 
 /* "0.1.0"; lives as long as the library. */

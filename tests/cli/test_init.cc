@@ -28,7 +28,9 @@ class Init : public test::CommandTest {
     ASSERT_EQ(begun.code, 0) << begun.text;
     write("next.sh", next_commands(begun.text));
     const auto done = shell("CMAKE_GENERATOR='" GENERATOR "' sh next.sh");
-    if (done.text.find("no usable numpy") != std::string::npos) GTEST_SKIP() << done.text;
+    if (done.text.find("no usable numpy") != std::string::npos ||
+        done.text.find("No module named 'torch'") != std::string::npos)
+      GTEST_SKIP() << done.text;
     EXPECT_EQ(done.code, 0) << done.text;
     EXPECT_THAT(done.text, AllOf(HasSubstr("settings of plumbline.toml: --provider "),
                                  HasSubstr("suite start"), HasSubstr(verdict)));
@@ -39,6 +41,50 @@ TEST_F(Init, PythonLeadsToAVerdict) {
   follow("'my kernels'", "no failure in 14 cases");
   EXPECT_THAT(read("my kernels/out/summary.md"), HasSubstr("start"));
 }
+TEST_F(Init, TorchLeadsToAVerdict) {
+  follow("--torch 'my kernels'", "no failure in 14 cases");
+  EXPECT_THAT(read("my kernels/out/summary.md"), HasSubstr("start"));
+}
+TEST_F(Init, TorchIsAKindOfProvider) {
+  ASSERT_EQ(plumbline("init flag --torch").code, 0);
+  ASSERT_EQ(plumbline("init word --provider torch").code, 0);
+  EXPECT_EQ(shell("diff -r flag word").text, "");
+  const auto both = plumbline("init both --torch --provider cpp");
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.text, AllOf(HasSubstr("--torch"), HasSubstr("--provider")));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "both"));
+}
+
+// The option that plants an error, by which the pages show a failure.
+TEST_F(Init, AnErrorCanBePlantedInAKernelInPython) {
+  for (const std::string how : {"", "--torch"}) {
+    const std::string folder = "start" + how;
+    ASSERT_EQ(plumbline("init " + folder + " " + how).code, 0);
+    const auto run = shell("cd " + folder + " && '" + program().string() +
+                           "' run --provider mine.py:off_by_one --match '*s40-d64/mask=causal*'");
+    if (run.text.find("no usable numpy") != std::string::npos ||
+        run.text.find("No module named 'torch'") != std::string::npos)
+      continue;
+    EXPECT_EQ(run.code, 1) << run.text;
+    EXPECT_THAT(run.text, HasSubstr("each query saw one key more behind its last"));
+  }
+}
+
+// Where one's own kernel goes.
+TEST_F(Init, CommentsSayWhereAKernelGoes) {
+  for (const std::string language : {"python", "torch"}) {
+    ASSERT_EQ(plumbline("init " + language + " --provider " + language).code, 0);
+    const std::string kernel = read(language + "/mine.py");
+    EXPECT_THAT(kernel,
+                AllOf(HasSubstr("# 1. State what your kernel takes"), HasSubstr("    # 2. Prepare"),
+                      HasSubstr("    # 3. Call your kernel in run()")));
+  }
+  ASSERT_EQ(plumbline("init c --provider c").code, 0);
+  EXPECT_THAT(read("c/mine.c"), HasSubstr("replace `attend_row`"));
+  ASSERT_EQ(plumbline("init cpp --provider cpp").code, 0);
+  EXPECT_THAT(read("cpp/mine.cc"), HasSubstr("replace `two_pass`"));
+}
+
 TEST_F(Init, CppLeadsToAVerdict) { follow("new/mine --provider cpp", "no failure in 28 cases"); }
 TEST_F(Init, CLeadsToAVerdict) { follow(". --provider c", "no failure in 14 cases"); }
 

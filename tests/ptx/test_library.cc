@@ -78,12 +78,10 @@ struct Data {
   Data() { std::iota(in.begin(), in.end(), 1.0F); }
 };
 
-std::string launch(const Kernel& kernel, Data& data, const Allocations* allocations = nullptr,
-                   const char* arch = "sm_90") {
+std::string launch(const Kernel& kernel, const float* in, float* out,
+                   const Allocations* allocations, const char* arch = "sm_90") {
   std::vector<std::byte> packed(plumbline_ptx_parameter_bytes(kernel.get()));
   const float factor = 3;
-  const float* const in = data.in.data();
-  float* const out = data.out.data();
   const std::array<const void*, 3> values{&in, &factor, &out};
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::size_t offset = 0, bytes = 0;
@@ -101,6 +99,11 @@ std::string launch(const Kernel& kernel, Data& data, const Allocations* allocati
   const int failed = plumbline_ptx_launch(kernel.get(), &options, error.data(), error.size());
   EXPECT_EQ(failed != 0, error[0] != '\0');
   return error.data();
+}
+
+std::string launch(const Kernel& kernel, Data& data, const Allocations* allocations = nullptr,
+                   const char* arch = "sm_90") {
+  return launch(kernel, data.in.data(), data.out.data(), allocations, arch);
 }
 
 std::uint32_t count_in(const Data& data) {
@@ -146,6 +149,28 @@ TEST_F(PtxLibrary, AllocationsAreWhatALaunchMayTouch) {
   EXPECT_THAT(launch(loaded.kernel, data, &allocations), HasSubstr("out of bounds"));
   plumbline_ptx_allocations_clear(allocations.get());
   EXPECT_THAT(launch(loaded.kernel, data, &allocations), HasSubstr("out of bounds"));
+}
+
+// `in` and `out` are neighbours in one piece of memory, each with a fence of its own.
+TEST_F(PtxLibrary, APointerWithATagReachesWhatWasAddedUnderIt) {
+  const Loaded loaded = load(text, "scale");
+  ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
+  const auto tagged = [](const void* pointer, std::uint64_t tag) {
+    return reinterpret_cast<float*>(reinterpret_cast<std::uint64_t>(pointer) | tag << 48);
+  };
+  Data data;
+  float* const in = tagged(data.in.data(), 1);
+  float* const out = tagged(data.out.data(), 0xffff);
+  const Allocations allocations(plumbline_ptx_allocations_new(), plumbline_ptx_allocations_free);
+  plumbline_ptx_allocations_add(allocations.get(), in, 256);
+  plumbline_ptx_allocations_add(allocations.get(), out, 260);
+  EXPECT_EQ(launch(loaded.kernel, in, out, &allocations), "");
+  EXPECT_EQ(data.out[63], 192.0F);
+  // The same memory, under the tag of another pointer or under none.
+  EXPECT_THAT(launch(loaded.kernel, tagged(data.in.data(), 2), out, &allocations),
+              HasSubstr("out of bounds"));
+  EXPECT_THAT(launch(loaded.kernel, data.in.data(), out, &allocations), HasSubstr("out of bounds"));
+  EXPECT_EQ(launch(loaded.kernel, in, out, nullptr), "") << "without a check tags do not matter";
 }
 
 TEST_F(PtxLibrary, ErrorsAreTextsAndFitTheBuffer) {

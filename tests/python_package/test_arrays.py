@@ -85,6 +85,39 @@ def test_torch_on_a_gpu():
             == text_of("bf16", lambda array: array))
 
 
+def torch_without_values():
+    """name -> a maker of a tensor whose values cannot be read, and what is said of it."""
+    torch = pytest.importorskip("torch")
+
+    def fake():
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            return torch.ones(1, 4, 2, 8)
+
+    rows = [torch.ones(2, 8), torch.ones(3, 8)]
+    return {
+        "meta": (lambda: torch.ones(1, 4, 2, 8, device="meta"),
+                 'a meta tensor has a shape and no values to judge.* such as "cpu"'),
+        "fake": (fake, "the values of this FakeTensor cannot be read: "),
+        "sparse": (lambda: torch.ones(4, 8).to_sparse(),
+                   r"a tensor of layout torch.sparse_coo .*to_dense\(\)"),
+        "nested": (lambda: torch.nested.nested_tensor(rows, layout=torch.jagged),
+                   r"a nested tensor is not accepted; pass its values\(\) with cu_seqlens"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["meta", "fake", "sparse", "nested"])
+@pytest.mark.parametrize("which", ["out", "k"])
+def test_tensors_without_values_are_named(kind, which):
+    make, said = torch_without_values()[kind]
+    q, k, v = random_inputs("fp32")
+    out, _ = attention(q, k, v)
+    arrays = {"out": out, "q": q, "k": k, "v": v, which: make()}
+    with pytest.raises(TypeError, match=f"^{which}: {said}"):
+        plumbline.assert_attention(**arrays, layout="bshd")
+
+
 def test_objects_with_dlpack_or_array_only():
     class OnlyDLPack:
         def __init__(self, array):

@@ -72,6 +72,79 @@ def test_merge(attention_judge):
     assert header in ran.stdout
 
 
+FP32 = """
+def single(*arrays):
+    return [array.astype(np.float32) for array in arrays]
+
+def test_passes(attention_judge):
+    fp32 = random_inputs("fp32")
+    assert attention_judge.check(attention(*fp32, "top_left")[0], *fp32)
+    attention_judge.assert_attention(attention(*fp32, "top_left")[0], *fp32)
+
+def test_diff(attention_judge):
+    fp32 = random_inputs("fp32")
+    out = attention(*fp32, "top_left")[0]
+    assert attention_judge.diff(out, out, *fp32)
+
+def test_argument(attention_judge):
+    for stated in ({"spec": "FlashAttention-2"}, {"spec": "FA2"}):
+        with pytest.raises(ValueError, match="is no rung of the ladder for fp32"):
+            attention_judge.check(*single(good, q, k, v), **stated)
+    with pytest.raises(ValueError, match="is no rung of the ladder for fp32"):
+        attention_judge.diff(*single(good, good, q, k, v), spec_b="FlashAttention-2")
+
+def test_half_has_the_default(attention_judge):
+    assert "FlashAttention-2" in attention_judge.check(good, q, k, v).sentence
+
+def test_fails(attention_judge):
+    attention_judge.assert_attention(*single(wrong, q, k, v))
+"""
+NOTE = ('the default of pyproject.toml is not applied: spec "FlashAttention-2" is no rung of the '
+        "ladder for fp32 inputs")
+
+
+@pytest.mark.parametrize("spread", [[], ["-n", "2"]])
+def test_a_default_spec_that_the_dtype_has_no_rung_for(suite_of_tests, plumbline_program, spread):
+    if spread:
+        pytest.importorskip("xdist")
+    ran = suite_of_tests({"pyproject.toml": PYPROJECT, "test_mine.py": BEGIN + FP32}, *spread)
+    assert counts(ran.stdout) == {"passed": 4, "failed": 1}, ran.stdout
+    assert f"E       {NOTE}\n" in ran.stdout
+    # Two calls of the first test, one of the second and of the last.
+    assert f"\nplumbline: {NOTE} (4 calls)\n" in ran.stdout
+    [dump] = named_dumps(ran.stdout, suite_of_tests.project)
+    again = plumbline_program("check", dump)
+    assert again.returncode == 1 and "is no rung" not in again.stdout, again.stdout
+
+
+def test_a_default_spec_that_does_not_exist(suite_of_tests):
+    wrong = PYPROJECT.replace("FlashAttention-2", "FlashAtention-2")
+    ran = suite_of_tests({"pyproject.toml": wrong, "test_mine.py": BEGIN + """
+def test_a(attention_judge):
+    attention_judge.assert_attention(good, q, k, v)
+"""})
+    assert counts(ran.stdout) == {"failed": 1}
+    assert 'spec "FlashAtention-2" is no rung of the ladder for fp16' in ran.stdout
+
+
+def test_an_ambiguous_layout_names_the_default(suite_of_tests):
+    ran = suite_of_tests({"test_mine.py": BEGIN + """
+import plumbline
+
+def square(*arrays):
+    return [array[:, :4] for array in arrays]
+
+def test_fixture(attention_judge):
+    attention_judge.assert_attention(*square(good, q, k, v))
+
+def test_function():
+    plumbline.assert_attention(*square(good, q, k, v))
+"""})
+    assert counts(ran.stdout) == {"failed": 2}
+    remedy = "remedy for all tests of a project: layout in [tool.plumbline] of pyproject.toml"
+    assert ran.stdout.count(f"E         {remedy}, which the fixture attention_judge reads") == 2
+
+
 def test_ini_options_go_before_the_table(suite_of_tests):
     tests = BEGIN + """
 def test_both(attention_judge):

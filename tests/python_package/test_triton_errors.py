@@ -44,6 +44,44 @@ def test_a_load_out_of_bounds_is_named_by_the_line_of_the_source():
     assert "global memory: out of bounds, 4 bytes at byte 500 of an allocation of 500" in text
 
 
+# Where the three tensors are one storage, the load lies within the third or the first.
+@pytest.mark.parametrize("drawn", ["at once", "one by one"])
+@pytest.mark.parametrize("distance", [8192 + 5000, 8192, -32])
+def test_a_load_that_lands_in_another_tensor(drawn, distance):
+    torch = pytest.importorskip("torch")
+    _, k, _ = (torch.randn(3, 1, 2, 64, 64) if drawn == "at once" else
+               [torch.randn(1, 2, 64, 64) for _ in range(3)])
+    out = torch.empty(32)
+    with emulate(), pytest.raises(EmulationError) as raised:
+        kernels.behind[(1,)](k, out, distance, N=32)
+    text = str(raised.value)
+    assert f"({SOURCE.name}:{line_of('# behind x')}): global memory: out of bounds" in text
+    where = "before an allocation of 32768" if distance < 0 else (
+        f"at byte {4 * distance} of an allocation of 32768")
+    assert where in text
+    assert ("remedy: an argument is a view of a larger tensor" in text) == (drawn == "at once")
+
+
+def test_each_argument_of_one_storage_has_a_fence():
+    torch = pytest.importorskip("torch")
+    x, y, out = torch.randn(3, 128)
+    with emulate():
+        kernels.add[(1,)](x, y, out, 128, BLOCK=128)
+        with pytest.raises(EmulationError, match="out of bounds, 4 bytes at byte 512 of an alloc"):
+            kernels.add[(2,)](x, y, out, 129, BLOCK=128)
+    assert torch.equal(out, x + y)
+
+
+def test_strided_views_end_at_their_last_element():
+    torch = pytest.importorskip("torch")
+    x, out = torch.randn(32, 3), torch.empty(32)
+    with emulate():
+        kernels.behind[(1,)](x[:, 1], out, 62, N=32)
+        assert torch.equal(out, x.flatten()[63:95])
+        with pytest.raises(EmulationError, match="at byte 376 of an allocation of 376"):
+            kernels.behind[(1,)](x[:, 1], out, 63, N=32)
+
+
 def test_memory_that_no_argument_has():
     x, out = np.ones((2, 32), np.float32)
     addresses = np.array([x.ctypes.data], np.int64)

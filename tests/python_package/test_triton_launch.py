@@ -33,12 +33,23 @@ def test_tensors_of_pytorch_pass_as_they_are():
     assert torch.equal(out, x + y)
 
 
-def test_a_view_may_be_read_beyond_its_end_within_its_storage():
+def test_a_view_may_be_read_beyond_its_end_where_its_storage_is_known():
     torch = pytest.importorskip("torch")
     x, y, out = torch.randn(128), torch.randn(100), torch.zeros(100)
-    with emulate():
+    with emulate() as emulation:
+        emulation.know(x)
         kernels.add_without_mask[(1,)](x[:100], y, out, 100, BLOCK=128)
     assert torch.equal(out, x[:100] + y)
+
+
+def test_views_that_share_memory_share_it_in_the_kernel(random):
+    x = random.standard_normal((2, 32), dtype=np.float32)
+    expected = x[0] + x[0][::-1]
+    with emulate():  # the same memory as input and output, backwards, and with a step
+        kernels.add[(1,)](Array(x[0]), Array(x[0].copy()[::-1].copy()), Array(x[0]), 32, BLOCK=32)
+        kernels.behind[(1,)](Array(x.T[:, 0][::-1]), Array(x[1]), -31, N=32)
+    assert np.array_equal(x[0], expected)
+    assert np.array_equal(x[1], expected)
 
 
 def test_scalars_tuples_and_none():

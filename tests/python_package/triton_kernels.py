@@ -19,6 +19,12 @@ def add_without_mask(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def behind(x, out, distance, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + distance + i))  # behind x
+
+
+@triton.jit
 def scalars(out, a, b, c, d, pair, nothing):
     value = a * 0.5 + b + c
     if d:

@@ -4,6 +4,8 @@
 //   sample_cpp/two_pass   m = max_j S[j];  P[j] = exp(S[j] - m);  out = sum_j P[j] v[j] / sum_j P[j]
 //   sample_cpp/online     one pass over the keys; both sums are rescaled whenever m grows
 // The option reverse=1 visits the keys from the last to the first: the same sums, another order.
+// Start from here: replace `two_pass` by your kernel, let `refusal` accept what it takes, and state
+// in `describe` what it rounds.
 #include <cmath>
 #include <limits>
 #include <vector>

@@ -18,9 +18,12 @@ shapes, and _plumbline_worker/case.py what a case offers.
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import functools
+import inspect
 import math
 import re
-from typing import Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 # The words of plumbline_dtype, by their numbers.
 DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")
@@ -49,9 +52,31 @@ class Unsupported(Exception):
     user understands."""
 
 
+# What NumPy and PyTorch call our dtypes, and other words for what is meant.
+_SPELLINGS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16",
+              "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "gpu": "cuda"}
+
+
+def _meant(word: str, allowed: Iterable[str]) -> str:
+    """"did you mean dtypes? ", or "" where nothing is near."""
+    allowed = list(allowed)
+    spelled = _SPELLINGS.get(word)
+    near = [spelled] if spelled in allowed else difflib.get_close_matches(word, allowed, 1, 0.5)
+    return f"did you mean {near[0]}? " if near else ""
+
+
 def _one_of(what: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise ValueError(f"{what}: {value!r} is not one of {', '.join(allowed)}")
+        word = str(value).replace("torch.", "")
+        raise ValueError(f"{what}: {value!r} is not one of {', '.join(allowed)}"
+                         + f"; {_meant(word, allowed)}".rstrip("; "))
+
+
+def _require_known(function: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{function} has no argument {name!r}; {_meant(name, known)}"
+                            f"The arguments are {', '.join(known)}")
 
 
 def _accumulator(what: str, value: object) -> None:
@@ -128,6 +153,17 @@ class Spec:
             raise ValueError(f"{name}: {value!r} is neither True nor False")
 
 
+def _with_known_fields(init: Callable) -> Callable:
+    @functools.wraps(init)
+    def checked(self: Spec, *values: Any, **fields: Any) -> None:
+        _require_known("Spec()", fields, [field.name for field in dataclasses.fields(self)])
+        init(self, *values, **fields)
+    return checked
+
+
+setattr(Spec, "__init__", _with_known_fields(Spec.__init__))
+
+
 @dataclasses.dataclass(frozen=True)
 class Kernel:
     """One declared kernel. `spec` is a Spec, or a function of the case that gives one."""
@@ -194,7 +230,20 @@ def _default_devices(framework: str) -> tuple:
     return ("cpu",) if framework == "numpy" else DEVICE_KINDS
 
 
-def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16", "bf16"),
+def _require_one_parameter(function: Callable, where: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of something built in
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise TypeError(f"{where} has the parameters {signature}; a kernel is called with one "
+                        "argument, the case, and takes case.q, case.k and case.v from it") from None
+
+
+def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None,
+           dtypes: Sequence[str] = ("fp32", "fp16", "bf16"),
            kv_dtypes: Optional[Sequence[str]] = None, out_dtypes: Optional[Sequence[str]] = None,
            layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"),
            masks: Sequence[str] = ("none",), framework: str = "numpy",
@@ -203,8 +252,8 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none",
            lse: bool = False, window: bool = False, softcap: bool = False, alibi: bool = False,
            sinks: bool = False, token_scales: bool = False,
-           question: str = "attention") -> Callable:
-    """Declares the function below as a kernel.
+           question: str = "attention", **unknown: Any) -> Callable:
+    """Declares the function below as a kernel: @kernel(name=…, …), or @kernel for the defaults.
     What is not declared is refused, with the reason, before it is called.
 
     name            default: the function's
@@ -232,8 +281,12 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     question        "merge": merges states of parts, and gets nothing else. case.partial_out is the
                     parts' O, case.partial_lse their LSE of base case.merge_lse_base
     """
+    if unknown:
+        _require_known("@kernel", unknown, list(inspect.signature(kernel).parameters)[1:-1])
+
     def declare(function: Callable) -> Callable:
         kernel_name = name if name is not None else getattr(function, "__name__", "")
+        _require_one_parameter(function, f"kernel {kernel_name!r}")
         declared.append(Kernel(
             name=kernel_name, function=function, dtypes=_words(dtypes),
             kv_dtypes=None if kv_dtypes is None else _words(kv_dtypes),
@@ -246,4 +299,9 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
             softcap=softcap,
             alibi=alibi, sinks=sinks, token_scales=token_scales, question=question))
         return function
-    return declare
+    if function is None:
+        return declare
+    if not callable(function):
+        raise TypeError(f"@kernel takes no positional argument such as {function!r}: write "
+                        f"@kernel(name={function!r})")
+    return declare(function)

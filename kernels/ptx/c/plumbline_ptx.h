@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_PTX_INTERFACE 1
+#define PLUMBLINE_PTX_INTERFACE 2
 
 /* PLUMBLINE_PTX_INTERFACE of the library. */
 int32_t plumbline_ptx_interface(void);
@@ -56,14 +56,19 @@ int32_t plumbline_ptx_parameter(const plumbline_ptx_kernel* kernel, size_t index
 /* Of a block, as the text declares it; dynamic shared memory comes on top. */
 size_t plumbline_ptx_static_shared_bytes(const plumbline_ptx_kernel* kernel);
 
-/* The memory that launches may touch, beside the module's variables and shared memory. */
+/* The memory that launches may touch, beside the module's variables and shared memory.
+ *
+ * The upper 16 bits of an address of global memory are a tag, 0 in addresses of the process
+ * (interface 2). Memory that is added at an address with a tag is that of the lower 48 bits, for
+ * pointers with the same tag. So a host gives each argument of a launch a fence of its own: it adds
+ * the argument's memory at ADDRESS | TAG << 48 and passes that number as the pointer. */
 typedef struct plumbline_ptx_allocations plumbline_ptx_allocations;
 
 /* NULL only without memory. plumbline_ptx_allocations_free takes NULL. */
 plumbline_ptx_allocations* plumbline_ptx_allocations_new(void);
 void plumbline_ptx_allocations_free(plumbline_ptx_allocations* allocations);
-/* Allocations must not overlap, and none of 0 bytes is added. What begins where one that is there
- * begins takes its place. */
+/* Allocations of one tag must not overlap, and none of 0 bytes is added. What begins where one that
+ * is there begins takes its place. */
 void plumbline_ptx_allocations_add(plumbline_ptx_allocations* allocations, const void* begin,
                                    size_t bytes);
 /* What was added there; nothing where nothing was. */

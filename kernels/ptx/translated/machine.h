@@ -18,7 +18,11 @@ enum class Redux : std::uint8_t { add, min_u32, max_u32, min_s32, max_s32, and_,
 
 inline constexpr std::uint64_t no_detail = ~std::uint64_t{0};
 
-// Bytes of memory that a thread may touch: [begin, end).
+// The bits of a global address that are the process's address. Those above are a tag: a pointer
+// keeps it through arithmetic, and it reaches only memory that was added under the same tag.
+inline constexpr std::uint64_t address_bits = (std::uint64_t{1} << 48) - 1;
+
+// Bytes of memory that a thread may touch: [begin, end), with their tag.
 struct Range {
   std::uint64_t begin = 1, end = 0;
 };

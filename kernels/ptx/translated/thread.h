@@ -63,14 +63,15 @@ AI u64 in_local(const Thread& t, u64 offset, const std::byte* local, std::size_t
     t.machine->fail("local memory: out of bounds at byte", at, where);
   return reinterpret_cast<u64>(local) + at;
 }
-// The same of N bytes of global memory. `site` remembers the allocation that this instruction met.
+// The same of N bytes of global memory; the tag goes. `site` remembers the allocation that this
+// instruction met.
 template <unsigned N>
 AI u64 global(const Thread& t, Range& site, u64 address, Where where = Where::current()) {
   if (__builtin_expect(address % N != 0, 0))
-    t.machine->fail("global memory: misaligned at address", address, where);
+    t.machine->fail("global memory: misaligned at address", address & address_bits, where);
   if (t.checked && __builtin_expect(address < site.begin || address + N > site.end, 0))
     site = t.machine->allocation(t, address, N, where);
-  return address;
+  return address & address_bits;
 }
 // Of an address without a space: shared memory, this thread's local memory, or global memory.
 template <unsigned N>

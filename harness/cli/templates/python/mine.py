@@ -1,18 +1,23 @@
+# A kernel that passes `plumbline run` as it stands. Put your own into it at the comments 1, 2 and
+# 3; docs/plug-in-your-kernel.md says what a case offers.
 import numpy as np
 from plumbline_provider import Spec, kernel
 
 
-def version():
+def version():                                     # stored with every run
     return f"numpy {np.__version__}"
 
 
+# 1. State what your kernel takes: plumbline asks it nothing else. `spec` is what it rounds, and may
+#    not be looser than baselines/contracts.toml. Another name also goes into that file.
 @kernel(name="softmax", dtypes=("fp32", "fp16", "bf16"),
         masks=("none", "causal_top_left", "causal_bottom_right"),
         layouts=("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"), lse=True,
         spec=Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma"),
         padding_policy="untouched", promises={"run_to_run": "bitwise"})
 def softmax(case):
-    # Prepare, not timed: the valid rows of each sample, whatever the layout.
+    # 2. Prepare, which is not timed: bring case.q, case.k and case.v into the form that your kernel
+    #    reads. Here: the valid rows of each sample, whatever the layout.
     samples = []
     for b in range(case.batch):
         # [rows, heads_q, d], [keys, heads_kv, d]
@@ -23,7 +28,8 @@ def softmax(case):
             visible[:, 1:] |= visible[:, :-1].copy()
         samples.append((case.query_rows(b), q, k, v, visible[:, None, :]))
 
-    def run():                                     # timed
+    # 3. Call your kernel in run(), which is timed, and return its output.
+    def run():
         out, lse = case.new_out(), case.new_lse()  # filled with NaN
         scale = np.float32(case.scale)
         for rows, q, k, v, visible in samples:

@@ -1,0 +1,30 @@
+# Sourced by the scripts of this folder: how they read options and refuse those they cannot use.
+# Changes no directory and prints nothing; ci/common.sh sources it, too.
+set -euo pipefail
+
+# The running script as messages name it, such as ci/fleet/slurm.sh.
+script_name="$(realpath -- "${BASH_SOURCE[-1]}")"
+script_name="ci/${script_name#"$(realpath -- "$(dirname "${BASH_SOURCE[0]}")")/"}"
+
+# end_with CODE words…: the words are the last line of the script.
+end_with() { echo "$script_name: ${*:2}" >&2; exit "$1"; }
+refuse() { end_with 2 "$* (see --help)"; }
+refuse_surplus() { (($# == 0)) || refuse "unexpected argument $1"; }
+
+# require_value WHAT OPTION [VALUE…]: `--out` at the end of a command line, or before "", has none.
+require_value() { [[ -n "${3:-}" ]] || refuse "$2 needs $1"; }
+
+# split_words NAME TEXT: fills the array `words` with the words of TEXT, quoted as for a shell.
+# Nothing in TEXT is expanded or executed. NAME is the option that a message blames.
+split_words() {
+  local quoted
+  quoted="$(python3 -c '
+import shlex, sys
+try:
+    print(shlex.join(shlex.split(sys.argv[1])))
+except ValueError as error:
+    sys.exit(str(error).lower())' "$2" 2>&1)" ||
+    end_with 2 "$1 cannot be split into words: ${quoted:-python3 failed}: $2" $'\n'" " \
+      "remedy: close every quote, and write \\\\ for a backslash at the end"
+  eval "words=($quoted)"
+}
