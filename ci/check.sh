@@ -46,6 +46,7 @@ configure() {
 }
 if [[ "$mode" == quick ]]; then
   mapfile -t sources < <(changed '*.cc' '*.h' '*.hpp' '*.cu' '*.cuh')
+  wait "$!"
   ((${#sources[@]} == 0)) ||
     phase "format of ${#sources[@]} files" ci/format.sh --check -- "${sources[@]}"
 else
