@@ -2,6 +2,7 @@
 """run_installed.py refuses what a newcomer cannot type, and notices each difference to a page."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,28 @@ class Pages(unittest.TestCase):
     def test_packages_of_debian_are_those_that_pages_name(self):
         self.assertEqual(run_installed.debian_packages(PAGES), ["cmake", "g++", "git", "make"])
 
+    def test_figures_of_readme_are_those_of_their_pages(self):
+        def text(*parts):
+            return " ".join(SOURCE.joinpath(*parts).read_text(encoding="utf-8").split())
+
+        rows = {row[0]: row[1:] for row in re.findall(
+            r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|",
+            (SOURCE / "docs" / "audit.md").read_text(encoding="utf-8"), re.MULTILINE)}
+
+        def total(rule, pattern):
+            return sum(int(re.search(pattern, cell)[1]) for cell in rows[rule])
+
+        readme = text("README.md")
+        caught, planted, flagged = r"^(\d+)", r"/(\d+)", r"\((\d+)\)"
+        self.assertEqual(total("plumbline", flagged), 0)
+        self.assertIn(
+            f"It catches {total('plumbline', caught)} of {total('plumbline', planted)} in fp16, "
+            "bf16 and fp32 and flags no correct kernel; `allclose` at 1e-3 catches "
+            f"{total('allclose 1e-3', caught)} and flags {total('allclose 1e-3', flagged)}", readme)
+        same, foreign = (int(re.search(pattern, text("docs", "gpu.md"))[1]) for pattern in (
+            r"(\d+) of \1 cases of cases/pr.toml", r"(\d+) of \1 cases of FlashAttention-2"))
+        self.assertIn(f"On an H200, {same + foreign} of {same + foreign} cases", readme)
+
 
 class Run(unittest.TestCase):
     """Small pages, run by the program."""
@@ -66,8 +89,8 @@ class Run(unittest.TestCase):
 
     def test_commands_files_and_cd_work(self):
         code, said = self.run_page(
-            "`a.txt`:", "```", "one two", "```", "```console", "$ mkdir b && cd b", "$ cat ../a.txt",
-            "one …", "$ false; echo \"exit code $?\"", "exit code 1",
+            "`a.txt`:", "```", "one two", "```", "```console", "$ mkdir b && cd b",
+            "$ cat ../a.txt", "one …", "$ false; echo \"exit code $?\"", "exit code 1",
             "$ echo exit code 3; exit 3", "exit code 3", "```")
         self.assertEqual(code, 0, said)
         self.assertIn("4 commands run, 0 failed", said)
@@ -80,8 +103,8 @@ class Run(unittest.TestCase):
     def test_other_output_and_other_exit_codes_are_failures(self):
         self.assert_refused("shows the line\ntwo", "```console", "$ echo one", "two", "```")
         self.assert_refused("shows the line\none", "```console", "$ echo one two", "one", "```")
-        self.assert_refused("shows the line\ntwo", "```console", "$ echo two; echo one", "one", "two",
-                            "```")
+        self.assert_refused("shows the line\ntwo", "```console", "$ echo two; echo one", "one",
+                            "two", "```")
         self.assert_refused("exit code 1 instead of 0", "```sh", "false", "```")
         self.assert_refused("exit code 0 instead of 1", "<!-- commands: exit 1 -->", "```sh",
                             "true", "```")

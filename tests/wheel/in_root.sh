@@ -23,7 +23,8 @@ for package in plumbline_attention plumbline_attention_harness; do
   file="$(newest "$package")"
   [[ -z "$file" ]] || files+=("$file")
 done
-((${#files[@]})) || { echo "SKIPPED: there is no wheel in $wheels (wheel.make was skipped)"; exit 77; }
+((${#files[@]})) ||
+  { echo "SKIPPED: there is no wheel in $wheels (wheel.make was skipped)"; exit 77; }
 
 cd "$here/../.."
 names() { python3 tests/docs/run_installed.py --debian-packages "$@"; }

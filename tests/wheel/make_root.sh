@@ -34,6 +34,7 @@ if [[ ! -e "$root/complete" || "$(<"$root/complete")" != "${more[*]}" ]]; then
   echo 'user:x:1000:1000::/home/user:/bin/bash' >>"$root/etc/passwd"
   echo 'user:x:1000:' >>"$root/etc/group"
   [[ -e "$root/usr/bin/awk" ]] || ln -s gawk "$root/usr/bin/awk"
+  [[ -e "$root/usr/bin/sh" || -e "$root/bin/sh" ]] || ln -s bash "$root/bin/sh"
   chown 1000:1000 "$root/home/user"
   chmod 1777 "$root/tmp"
   echo "${more[*]}" >"$root/complete"
