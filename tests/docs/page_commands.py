@@ -8,14 +8,13 @@ a line that ends in `name`: is that file. An HTML comment before a block marks i
     <!-- commands: long -->          parsed (bash -n) and listed, not run; the same holds for gpu,
                                      root, nvcc, python (needs .venv), providers (.providers)
     <!-- commands: install -->       what the reader installs; see run_installed.py
-    <!-- commands: night -->         run by tests/page, on the night of README's picture
     <!-- commands: exit 1 -->        the exit code of a block whose lines do not show one
     <!-- commands: needs a.py -->    a file of the reader's, made by tests/docs/fixtures.py
 
 A mark that ends in "page" (<!-- commands: long page -->) applies to the rest of the page."""
 import re
 
-NOT_RUN = ("long", "gpu", "root", "nvcc", "python", "providers", "night")
+NOT_RUN = ("long", "gpu", "root", "nvcc", "python", "providers")
 MARK = re.compile(r"^<!-- commands: (.*?) -->$")
 NAMED_FILE = re.compile(r"`([A-Za-z0-9_./-]+)`:$")
 ANYTHING = "…"

@@ -10,9 +10,9 @@ by an empty folder meanwhile. Each exit code and each line of output that the pa
 compared; "…" stands for any text.
 
 A page may not use what only the tests have. So these are errors: marks other than long, root, gpu,
-night, install and exit (page_commands.py), and a fenced block that is neither run nor a file. A
-block marked `install` has lines `apt-get install ...` and `pip install ...`. Its packages must be
-there; with --pip, those of pip are installed into VENV first."""
+install and exit (page_commands.py), and a fenced block that is neither run nor a file. A block
+marked `install` has lines `apt-get install ...` and `pip install ...`. Its packages must be there;
+with --pip, those of pip are installed into VENV first."""
 import argparse
 import os
 import pathlib
@@ -25,7 +25,7 @@ import tempfile
 from page_commands import NOT_RUN, missing_line, read_page
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-MARKS = ("long", "root", "gpu", "night", "install", "exit")
+MARKS = ("long", "root", "gpu", "install", "exit")
 # Mounts an empty folder over the checkout, except for the paths that follow the command.
 HIDE = """set -e
 source=$1 held=$2 folder=$3 command=$4; shift 4
