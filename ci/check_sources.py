@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The folders of harness/ from bottom to top: the table of README.md that says so.
+# The table of CONTRIBUTING.md with the folders of harness/ from bottom to top.
 FOLDER_TABLE = "| folder of harness/ | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
@@ -37,6 +37,7 @@ NO_LINE_LIMIT = [
     re.compile(r"baselines/gpu/"),  # figures as ci/gpu.sh wrote them
 ]
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
+README_WORDS = 900  # as `wc -w` counts them
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
 
 # Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not.
@@ -86,10 +87,11 @@ COMPILED_TWICE = [
 
 
 def folders_in_order():
-    """The folders of harness/ as README.md lists them: each includes itself and those above it."""
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    """The folders of harness/ in the order of CONTRIBUTING.md: each includes itself and those
+    above it."""
+    lines = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
     if FOLDER_TABLE not in lines:
-        sys.exit(f'README.md has no table "{FOLDER_TABLE}", which orders the folders of harness/')
+        sys.exit(f'CONTRIBUTING.md lacks the table "{FOLDER_TABLE}", which orders harness/')
     folders = []
     for line in lines[lines.index(FOLDER_TABLE) + 2:]:
         match = re.match(r"\| `(\w+)/` \|", line)
@@ -118,9 +120,9 @@ def include_error(path, target):
             own, other = parts[1], target.split("/")[1]
             if own not in ORDER or other not in ORDER:
                 unknown = own if own not in ORDER else other
-                return f"README.md's table of folders lacks harness/{unknown}"
+                return f"CONTRIBUTING.md's table of folders lacks harness/{unknown}"
             if ORDER.index(other) > ORDER.index(own):
-                return f"harness/{other} is above harness/{own} (README.md, table of folders)"
+                return f"harness/{other} is not above harness/{own} in CONTRIBUTING.md's table"
     return None
 
 
@@ -177,6 +179,14 @@ def check_prose(path):
         if not code and len(text) > limit:
             errors.append((number, f"{len(text)} columns, more than {limit}"))
     return errors
+
+
+def check_readme():
+    """README.md is short enough to be read, and is the only page with a limit."""
+    words = len((ROOT / "README.md").read_text(encoding="utf-8").split())
+    if words > README_WORDS:
+        yield (pathlib.Path("README.md"), 1,
+               f"{words} words, more than {README_WORDS}: move details to docs/")
 
 
 def types_seen_by_the_linker(path):
@@ -326,6 +336,7 @@ def main():
             errors += [(path, line, error) for line, error in check_prose(path)]
         elif path.suffix in TEXT or path.name == "CMakeLists.txt":
             errors += [(path, line, error) for line, error in check_text(path)]
+    errors += check_readme()
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     if build:
         errors += unbuilt_sources(build.resolve(), paths)

@@ -95,7 +95,7 @@ class Job:
             made.mkdir()
         self.path = f"{program_folder}:/usr/local/bin:/usr/bin:/bin" if program_folder else (
             "/usr/local/bin:/usr/bin:/bin")
-        self.said = ""
+        self.said, self.variables = "", {}
 
     def execute(self, command, where, environment):
         """Exit code of one command; GitHub's own line for a step with shell: bash."""
@@ -109,7 +109,7 @@ class Job:
             shell, cwd=where,
             env={"PATH": self.path, "HOME": str(self.home), "OMP_NUM_THREADS": "1", "CI": "true",
                  "PIP_CERT": "/etc/ssl/certs/ca-certificates.crt",
-                 **environment},
+                 **self.variables, **environment},
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             check=False)
         self.said += done.stdout

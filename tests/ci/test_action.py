@@ -179,12 +179,20 @@ def test_the_template_uses_words_of_gitlab_only():
         assert name == "PLUMBLINE_SOURCE" or f"#   {name} " in documented
 
 
-def test_the_page_names_inputs_that_there_are():
-    page = (jobs.SOURCE / "docs" / "start" / "ci.md").read_text(encoding="utf-8")
-    github, gitlab = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S))
+@pytest.fixture
+def page():
+    return (jobs.SOURCE / "docs" / "start" / "ci.md").read_text(encoding="utf-8")
+
+
+def yaml_blocks(page):
+    return re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)
+
+
+def test_the_page_names_inputs_that_there_are(page):
+    github, gitlab = map(yaml.safe_load, yaml_blocks(page))
     action = yaml.safe_load((jobs.SOURCE / "action.yml").read_text(encoding="utf-8"))
     step = github["jobs"]["attention"]["steps"][-1]
-    assert step["uses"].startswith("OWNER/plumbline@")
+    assert step["uses"] == "OWNER/plumbline@COMMIT"
     assert set(step["with"]) <= set(action["inputs"])
     table = set(re.findall(r"^\| `([\w-]+)` \|", page, re.M))
     assert table == set(action["inputs"])
@@ -192,7 +200,49 @@ def test_the_page_names_inputs_that_there_are():
     assert gitlab["include"] == [{"local": "plumbline/ci/gitlab.yml"}]
     assert gitlab["attention"]["extends"] in template
     ours = {name for name in gitlab["attention"]["variables"] if name.startswith("PLUMBLINE_")}
-    assert len(ours) == 4 and ours <= set(template[".plumbline"]["variables"])
+    assert len(ours) == 2 and ours <= set(template[".plumbline"]["variables"])
+
+
+def test_the_page_leaves_open_only_what_it_marks(page):
+    """A placeholder is a word in capitals."""
+    open_lines = []
+    for block in yaml_blocks(page):
+        for line in block.splitlines():
+            is_open = re.search(r"\b[A-Z]{2,}\b|<[\w ]+>|\.\.\.|…", line.split("  # ")[0])
+            assert bool(is_open) == ("# <- fill in" in line), line
+            open_lines += [line.strip()] if is_open else []
+    assert len(open_lines) == 1 and open_lines[0].startswith("- uses: OWNER/plumbline@COMMIT ")
+
+
+@pytest.mark.parametrize("event", ["schedule", "pull_request"])
+def test_the_workflow_of_the_page_runs_as_pasted(job, hub, program_folder, page, event):
+    """In a repository with what the page's first command makes, and nothing else."""
+    assert "plumbline init start && cd start" in page
+    (job.work / "suites" / "mine.toml").unlink()
+    subprocess.run([program_folder / "plumbline", "init", job.work], check=True,
+                   stdout=subprocess.DEVNULL)
+    workflow = yaml.safe_load(yaml_blocks(page)[0])
+    assert event in workflow[True], "PyYAML reads the key `on` as true"
+    steps = workflow["jobs"]["attention"]["steps"]
+    assert [step["uses"] for step in steps] == ["actions/checkout@v4", "OWNER/plumbline@COMMIT"]
+    inputs = {name: str(value).replace("${{ github.token }}", jobs.TOKEN)
+              for name, value in steps[1]["with"].items()}
+    job.variables = {"PLUMBLINE_PYTHON": sys.executable}
+    code, _, _ = jobs.github(job, event, inputs, hub)
+    assert code == 0, job.said
+    assert "mine/softmax     14" in job.said
+    assert len(hub.ours()) == (event == "pull_request")
+
+
+def test_the_gitlab_job_of_the_page_runs_as_pasted(job, lab, program_folder, page):
+    (job.work / "suites" / "mine.toml").unlink()
+    subprocess.run([program_folder / "plumbline", "init", job.work], check=True,
+                   stdout=subprocess.DEVNULL)
+    variables = yaml.safe_load(yaml_blocks(page)[1])["attention"]["variables"]
+    job.variables = {"PLUMBLINE_PYTHON": sys.executable}
+    given = {**variables, "PLUMBLINE_TOKEN": jobs.TOKEN, "CI_PIPELINE_SOURCE": "schedule"}
+    assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 0, job.said
+    assert "mine/softmax     14" in job.said
 
 
 def test_the_development_container_calls_what_there_is():

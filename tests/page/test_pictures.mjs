@@ -1,5 +1,5 @@
-// The pictures that README.md opens with, drawn again from the night of make_night.py: those in
-// docs/images have to show the same, and to be small.
+// The pictures of README.md and docs/report.md, drawn again from the night of make_night.py. Those
+// in docs/images have to show the same, and to be small.
 //   PAGE_NIGHT=FOLDER PAGE_SHOTS=FOLDER CHROMIUM=… node --test test_pictures.mjs
 // To write them (pngquant is a package of Debian):
 //   … PAGE_PICTURES=docs/images node --test test_pictures.mjs
@@ -77,10 +77,13 @@ for (const name of names)
     assert.ok(share < 0.1, `${(100 * share).toFixed(1)} % of its pixels are others`);
   });
 
-test("README.md shows both, and they are small", () => {
-  const readme = readFileSync(new URL("README.md", root), "utf8");
-  for (const name of names)
-    assert.match(readme, new RegExp(`!\\[[^\\]]{40,}\\]\\(docs/images/${name}\\)`), "with a text");
+test("README.md and docs/report.md show one each, and they are small", () => {
+  const shown = { "README.md": "docs/images/night.png", "docs/report.md": "images/mutant.png" };
+  assert.deepEqual(Object.values(shown).map((file) => file.replace(/.*\//, "")).sort(),
+    [...names].sort());
+  for (const [page, file] of Object.entries(shown))
+    assert.match(readFileSync(new URL(page, root), "utf8"),
+      new RegExp(`!\\[[^\\]]{40,}\\]\\(${file}\\)`), "with a text");
   const bytes = names.reduce((sum, name) => sum + statSync(join(images, name)).size, 0);
   assert.ok(bytes < most_bytes, `${bytes} bytes`);
 });

@@ -1,4 +1,5 @@
-"""Pages about the Python package, executed from an empty directory exactly as written.
+"""Pages about the Python package, executed from an empty directory exactly as written. README and
+docs/start are executed by tests/docs.
 
 A ```python or ```toml block is the file that the text before it names last in backquotes; in
 ```console blocks a line "$ command" is run, and the lines behind it must stand in its output, in
@@ -35,8 +36,7 @@ def run(command, directory, site):
 
 
 @pytest.mark.parametrize("name, commands_of_it, needs", [
-    ("is-it-rounding.md", 6, "torch"), ("start/outputs-differ.md", 3, "ml_dtypes"),
-    ("start/pytest.md", 1, "numpy"), ("pytest.md", 6, "torch xdist"),
+    ("is-it-rounding.md", 6, "torch"), ("pytest.md", 6, "torch xdist"),
     ("emulator.md", 1, "torch triton")])
 def test_the_page_does_what_it_says(tmp_path, tmp_path_factory, name, commands_of_it, needs):
     for module in needs.split():

@@ -1,33 +1,53 @@
 #!/usr/bin/env bash
-# The wheel in a root of another system, as somebody new would use it: no compiler, not root, from
-# "/".
-#   in_root.sh SUITE WHEELS FOLDER   SUITE: bullseye, bookworm, trixie or sid (Debian 11, 12, 13)
-# Takes the newest wheel of the folder WHEELS, and the root that make_root.sh makes in FOLDER.
-# Prints what Python and glibc it has, the processor time of the installation, and what was run.
+# The wheels in a root of another system, used by a newcomer: not root, from "/".
+#   in_root.sh SUITE WHEELS FOLDER [--tools]   SUITE: bullseye, bookworm, trixie or sid
+# Takes the newest wheel of each package in the folder WHEELS, and the root that make_root.sh makes
+# in FOLDER. Without --tools the root has no compiler, and the pages are those of README and
+# docs/start that need nothing from Debian. With --tools it has what all of these pages tell the
+# reader to install, and all of them are run. Prints the versions of Python and glibc, the processor
+# time of the installation, and each command.
 # Exit code 77 where a root cannot be made or entered here, with the reason.
 set -euo pipefail
-suite="$1"
+suite="$1" wheels="$2" roots="$3" tools="${4:-}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 install_limit=30  # seconds of processor time
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
+newest() {
+  find "$wheels" -name "$1-*.whl" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 |
+    cut -d' ' -f2-
+}
 
-wheel="$(find "$2" -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n |
-  tail -n 1 | cut -d' ' -f2-)"
-[[ -n "$wheel" ]] || { echo "SKIPPED: there is no wheel in $2 (wheel.make was skipped)"; exit 77; }
+files=()
+for package in plumbline_attention plumbline_attention_harness; do
+  file="$(newest "$package")"
+  [[ -z "$file" ]] || files+=("$file")
+done
+((${#files[@]})) ||
+  { echo "SKIPPED: there is no wheel in $wheels (wheel.make was skipped)"; exit 77; }
+
+cd "$here/../.."
+names() { python3 tests/docs/run_installed.py --debian-packages "$@"; }
+all=(README.md docs/start/*.md) pages=() packages=()
+if [[ "$tools" == --tools ]]; then
+  pages=("${all[@]}")
+  mapfile -t packages < <(names "${all[@]}")
+  ((${#packages[@]})) || fail "no page names a package of Debian"
+else
+  for page in "${all[@]}"; do [[ -n "$(names "$page")" ]] || pages+=("$page"); done
+fi
 code=0
-said="$("$here/make_root.sh" "$suite" "$3")" || code=$?
+said="$("$here/make_root.sh" "$suite" "$roots" "${packages[@]}")" || code=$?
 ((code == 0)) || { echo "$said"; exit "$code"; }
 root="$(tail -n 1 <<<"$said")"
 rm -rf "$root/home/user/"* "$root/tmp/"*
-cp "$wheel" "$here"/{first_use.sh,first_use.py} "$root/tmp/"
-python3 - "$here/../docs" "$root/tmp" <<'END'
-import pathlib, sys
-sys.path.insert(0, sys.argv[1])
-import fixtures
-for name in ("mine.py", "mine.toml"):
-    (pathlib.Path(sys.argv[2]) / name).write_text(fixtures.file_of_page(name), encoding="utf-8")
-END
+around="$root/tmp/plumbline"
+mkdir -p "$around"/{docs,tests/{docs,wheel},wheels}
+cp README.md "$around"
+cp -r docs/start "$around/docs"
+cp tests/docs/{run_installed,page_commands}.py "$around/tests/docs"
+cp tests/wheel/first_use.sh "$around/tests/wheel"
+cp "${files[@]}" "$around/wheels"
 chmod -R a+rX "$root/tmp"
 
 # Runs a command there as user 1000.
@@ -39,5 +59,7 @@ enter() {
       PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 "$@"' \
     enter "$root" "$@"
 }
-enter bash -c '! command -v cc g++ gcc cmake' || fail "there is a compiler in the root"
-enter bash /tmp/first_use.sh "/tmp/$(basename "$wheel")" "$install_limit"
+[[ "$tools" == --tools ]] || enter bash -c '! command -v cc g++ gcc cmake' ||
+  fail "there is a compiler in the root"
+enter bash /tmp/plumbline/tests/wheel/first_use.sh "$install_limit" /tmp/plumbline/wheels \
+  "${pages[@]}"

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # Makes a root of a Debian that has Python, SQLite's shell and no compiler, for tests that enter it.
-#   make_root.sh SUITE FOLDER    FOLDER/SUITE, kept for the next call; its path is the last line
+#   make_root.sh SUITE FOLDER [PACKAGE...]
+# The root is FOLDER/SUITE, or FOLDER/SUITE-with with these packages. It is kept for the next call;
+# its path is the last line.
 # Exit code 77 where a root cannot be made or entered here, with the reason.
 set -euo pipefail
 suite="$1" root="$(realpath -m "$2")/$1"
+more=("${@:3}")
+((${#more[@]} == 0)) || root+=-with
 skip() { echo "SKIPPED: $1"; exit 77; }
 
 ((EUID == 0)) || skip "a root cannot be entered: this is not root"
@@ -13,7 +17,7 @@ command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed (ci/setup.
 mkdir -p "$(dirname "$root")"
 exec 9>"$root.lock"
 flock 9
-if [[ ! -e "$root/complete" ]]; then
+if [[ ! -e "$root/complete" || "$(<"$root/complete")" != "${more[*]}" ]]; then
   rm -rf "$root"
   # Unpacked, not configured: no package's scripts, which would need more than is there.
   # libstdc++6 is for NumPy, whose wheel takes it from the system; plumbline has its own. A mirror's
@@ -21,7 +25,7 @@ if [[ ! -e "$root/complete" ]]; then
   said="$(mmdebstrap --variant=extract --mode=root --aptopt='APT::Sandbox::User "root"' \
     --aptopt='Acquire::Check-Valid-Until "false"' \
     --include=bash,coreutils,grep,sed,gawk,findutils,libc-bin,libstdc++6 \
-    --include=python3,python3-venv,sqlite3 \
+    --include=python3,python3-venv,sqlite3 "${more[@]/#/--include=}" \
     "$suite" "$root" http://deb.debian.org/debian 2>&1)" ||
     skip "mmdebstrap makes no root of $suite here (no network?): $(tail -n 2 <<<"$said")"
   # What the packages' scripts would have done, as far as this needs it.
@@ -30,9 +34,10 @@ if [[ ! -e "$root/complete" ]]; then
   echo 'user:x:1000:1000::/home/user:/bin/bash' >>"$root/etc/passwd"
   echo 'user:x:1000:' >>"$root/etc/group"
   [[ -e "$root/usr/bin/awk" ]] || ln -s gawk "$root/usr/bin/awk"
+  [[ -e "$root/usr/bin/sh" || -e "$root/bin/sh" ]] || ln -s bash "$root/bin/sh"
   chown 1000:1000 "$root/home/user"
   chmod 1777 "$root/tmp"
-  touch "$root/complete"
+  echo "${more[*]}" >"$root/complete"
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 echo "$root"
