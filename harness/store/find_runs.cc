@@ -71,7 +71,7 @@ Result<RunSelection> find_latest_night(SQLite::Database& db, const fs::path& pat
 }
 
 Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
-                                const std::string& text) {
+                                  const std::string& text) {
   const auto found = texts_of(
       db,
       "SELECT DISTINCT night_id FROM run WHERE substr(night_id, 1, length(?1)) = ?1 AND ?1 <> '' "

@@ -35,9 +35,9 @@ constexpr std::chrono::milliseconds longest_wait{500}, wait_step{2};
 struct Work {
   std::string name;
   std::function<double(std::int64_t calls)> run;
-  std::vector<double>* times_ns;          // per call, an entry for each repetition
-  std::int64_t calls = 0;                 // of one repetition
-  std::vector<double>* cpu_ns = nullptr;  // likewise, processor time of the process
+  std::vector<double>* times_ns;           // per call, an entry for each repetition
+  std::int64_t calls = 0;                  // of one repetition
+  std::vector<double>* cpu_ns = nullptr;   // likewise, processor time of the process
   std::function<void()> before = nullptr;  // each repetition, untimed
 };
 
