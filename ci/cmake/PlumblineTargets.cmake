@@ -5,8 +5,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Asserts stay on: RelWithDebInfo would define NDEBUG.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1" CACHE STRING "" FORCE)
-set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1" CACHE STRING "" FORCE)
+set(PLUMBLINE_DEBUG_INFO -g1 CACHE STRING "Debug information of RelWithDebInfo, such as -g1 or -g0")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
@@ -151,7 +152,7 @@ endif()
 
 # What test sources are compiled with beyond plumbline_options. Half of the time of a build goes
 # into them, and few of them compute much: those are OPTIMIZED below.
-set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0;-g0")
+set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0")
 
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …
 # WEEKLY Suite.Test … STARTS_PROGRAMS Suite.Test …): the tests of a GoogleTest program, with these
