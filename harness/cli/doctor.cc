@@ -84,7 +84,7 @@ Finding provider(const std::string& what, const std::string& named, bool needed)
 struct Python {
   Finding finding;
   bool serves = false;  // kernels: numpy is there
-  std::string interpreter;
+  std::string interpreter = {};
 };
 
 Python no_python(const std::string& why) { return {{"Python", false, false, why}}; }
