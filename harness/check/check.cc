@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/base/percent.h"
 #include "harness/check/examine.h"
 #include "harness/measure/causes.h"
 #include "harness/outcome/statistics_table.h"
@@ -205,7 +206,7 @@ class Checker {
   static std::string percent_text(const RungTrial& trial) {
     const double percent = trial.percent_of_limit();
     if (!std::isfinite(percent)) return "not a number";
-    return fmt::format("{:.{}f} % of the limit", percent, percent < 9.95 ? 1 : 0);
+    return percent_of_limit_text(percent, percent < 9.95 ? 1 : 0) + " of the limit";
   }
 
   void find_bug(Examination& judged) {

@@ -198,8 +198,12 @@ class DumpMaker {
       return add(
           fmt::format("q {}, k {} fit {} and {}", shape_text(shapes_.q), shape_text(shapes_.k),
                       plumbline::name(candidates[0]), plumbline::name(candidates[1])),
-          fmt::format("state layout = {} or {}", plumbline::name(candidates[0]),
-                      plumbline::name(candidates[1])));
+          fmt::format("state layout = {} or {}{}", plumbline::name(candidates[0]),
+                      plumbline::name(candidates[1]),
+                      candidates[0] == Layout::padded_bshd
+                          ? ": PyTorch's scaled_dot_product_attention takes padded_bhsd, "
+                            "FlashAttention padded_bshd"
+                          : ""));
     }
     const std::size_t chosen = misfits[0].empty() ? 0 : misfits[1].empty() ? 1 : 0;
     if (!misfits[chosen].empty()) return report_misfits(candidates, misfits);

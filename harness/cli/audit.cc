@@ -249,7 +249,7 @@ int run(AuditOptions& options) {
     options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
   auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (!providers) return report_errors(providers.error());
   if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty())
     return report_errors(unknown, exit_usage);
   const auto kernels = offered_kernels(*providers);

@@ -65,6 +65,39 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
   return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
 }
 
+// The first example of a command in its --help or in that of the commands above it; "" where there
+// is none.
+std::string first_example(const CLI::App& command) {
+  const std::string start = full_name(command) + " ";
+  for (const CLI::App* of = &command; of != nullptr; of = of->get_parent()) {
+    const std::string footer = of->get_footer();
+    for (const std::string_view line : split(footer, '\n')) {
+      const std::string_view text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+      if (text.starts_with(start)) return std::string(text.substr(0, text.find("  #")));
+    }
+  }
+  return "";
+}
+
+// A required argument that was not given, in the words of its help.
+std::optional<Error> missing_argument(const CLI::App& command) {
+  const auto required = command.get_options([](const CLI::Option* option) {
+    return option->get_required() &&
+           option->count() < static_cast<std::size_t>(option->get_items_expected_min());
+  });
+  if (required.empty()) return std::nullopt;
+  const CLI::Option& option = *required.front();
+  const std::string name =
+      option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
+  const std::string example = first_example(command);
+  return Error{
+      "", 0,
+      fmt::format("{}: {} is missing: {}", full_name(command), name, option.get_description()),
+      fmt::format("{}`{} --help` says what it takes",
+                  example.empty() ? "" : fmt::format("for example `{}`; ", example),
+                  full_name(command))};
+}
+
 Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen_command(app);
   Errors errors;
@@ -79,6 +112,9 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   if (!errors.empty()) return errors;
   const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
   if (lacks_command) return {{"", 0, fmt::format("{}: name a command", full_name(command)), help}};
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (auto missing = missing_argument(command)) return {std::move(*missing)};
+  }
   return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
            fmt::format("`{} --help` says what it takes", full_name(command))}};
 }

@@ -30,6 +30,7 @@ void add_baseline(Command app, int& exit_code);
 void add_support(Command app, int& exit_code);
 void add_resources(Command app, int& exit_code);
 void add_query(Command app, int& exit_code);
+void add_datasette_metadata(Command app, int& exit_code);
 void add_doctor(Command app, int& exit_code);
 void add_completion(Command app, int& exit_code);
 void add_manual(Command app, int& exit_code);

@@ -11,6 +11,7 @@
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/judge/judge.h"
+#include "harness/report/format.h"
 #include "harness/report/json_value.h"
 #include "harness/run/open_cases.h"
 #include "harness/run/runner.h"
@@ -251,8 +252,9 @@ int confirm(const ConfirmOptions& options) {
     print_json(as_json(batches));
   } else {
     print(batches);
-    fmt::print("{} cases asked, {} not; plumbline merge {} {} --judge concludes\n", asked, left_out,
-               options.past.string(), options.database.path.string());
+    fmt::print("{} asked, {} not; plumbline merge {} {} --judge concludes\n",
+               plural(static_cast<std::size_t>(asked), "case"), left_out, options.past.string(),
+               options.database.path.string());
   }
   return left_out > 0 ? exit_ambiguous : exit_fine;
 }

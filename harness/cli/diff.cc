@@ -132,7 +132,7 @@ int diff_kernels(DiffOptions& options) {
   if (!reference) return report_errors(reference.error(), exit_usage);
   options.measure.reference_library = std::move(*reference);
   auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (!providers) return report_errors(providers.error());
   auto suites = options.cases.read(*providers);
   if (!suites) return report_errors(suites.error(), exit_usage);
   if (auto known = are_known(options, offered_kernels(*providers)); !known)
@@ -184,7 +184,7 @@ void add_diff(Command app, int& exit_code) {
   auto options = std::make_shared<DiffOptions>();
   command.add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")
       .required();
-  command.add_option("b", options->b, "The other one").required();
+  command.add_option("b", options->b, "The other dump or kernel").required();
   command
       .add_option(
           "suites", options->cases.suites,

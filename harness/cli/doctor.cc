@@ -5,10 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstdio>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "harness/cli/commands.h"
@@ -17,6 +16,7 @@
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/cli/settings.h"
+#include "harness/cli/subprocess.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/bundled_providers.h"
 #include "harness/provider/client/default_providers.h"
@@ -80,75 +80,170 @@ Finding provider(const std::string& what, const std::string& named, bool needed)
           found ? kernels_of(found->front().hello) : error_text(found.error(), 0)};
 }
 
-// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said
-// of each.
-std::vector<Finding> providers(const ProviderOptions& options) {
-  const auto loaded = options.libraries();
-  std::vector<std::function<Finding()>> questions;
-  questions.reserve(loaded.size());
-  for (const auto& named : loaded)
-    questions.emplace_back([named] { return provider("provider", named, true); });
-  for (const BundledProvider& bundled : bundled_providers(library_directory())) {
-    if (std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end()) continue;
-    questions.emplace_back([bundled] {
-      Finding finding = provider("bundled", bundled.path.string(), false);
-      // a package, as its version says, or a device
-      const bool lacks = finding.detail.find(" absent") != std::string::npos ||
-                         finding.detail.find(" (no device: ") != std::string::npos;
-      finding.good = finding.good && !lacks;
-      finding.detail = fmt::format("--provider {}{}: {}", bundled.name,
-                                   finding.good ? "" : " cannot be used", finding.detail);
-      return finding;
-    });
+// The interpreter of Python kernels, and the packages without which none runs.
+struct Python {
+  Finding finding;
+  bool serves = false;  // kernels: numpy is there
+  std::string interpreter = {};
+};
+
+Python no_python(const std::string& why) { return {{"Python", false, false, why}}; }
+
+Python python() {
+  const auto worker = find_python_worker();
+  if (!worker) return no_python(error_text(worker.error(), 0));
+  if (!std::filesystem::exists(worker->parent_path() / "plumbline_python_support.so")) {
+    return no_python(fmt::format(
+        "{} is there, plumbline_python_support.so is not beside it\n  remedy: {}", worker->string(),
+        is_in_checkout() ? "run ci/quickstart.sh (target programs)"
+                         : "install plumbline again, all of it"));
   }
-  // Importing a framework takes seconds of a processor: as many at once as there are.
-  std::vector<Finding> findings(questions.size());
+  const auto interpreter = find_python();
+  if (!interpreter) return no_python(error_text(interpreter.error(), 0));
+  const std::string program =
+      "import sys, importlib\nprint(sys.version.split()[0], end='')\n"
+      "for name in ('numpy', 'ml_dtypes'):\n"
+      "    try:\n        print(',', name, importlib.import_module(name).__version__, end='')\n"
+      "    except Exception:\n        print(',', name, 'absent', end='')\n";
+  const auto said =
+      output_of(shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1");
+  if (!said || !said->is_well) {
+    return no_python(
+        fmt::format("{} cannot be used: {}\n  remedy: set PLUMBLINE_PYTHON to a "
+                    "Python interpreter of 3.9 or later",
+                    interpreter->string(),
+                    !said                ? "no process starts"
+                    : said->text.empty() ? "it ended with an error"
+                                         : said->text));
+  }
+  const std::string detail = fmt::format("{}: {}", interpreter->string(), said->text);
+  const bool is_whole = said->text.find(" absent") == std::string::npos;
+  if (is_whole) return {{"Python", true, false, detail}, true, interpreter->string()};
+  const std::string checkout = is_in_checkout() ? "; here `ci/setup.sh --numpy` does it" : "";
+  return {
+      {"Python", false, false,
+       fmt::format("{}\n  remedy: {} -m pip install numpy ml_dtypes, or set PLUMBLINE_PYTHON to "
+                   "an interpreter that has them{}",
+                   detail, interpreter->string(), checkout)},
+      said->text.find("numpy absent") == std::string::npos,
+      interpreter->string()};
+}
+
+// Named by its file, or one that comes with plumbline by its name.
+bool is_python_file(const std::string& provider) {
+  const std::string word = split_provider(provider).first;
+  const auto bundled = find_bundled_provider(word, library_directory());
+  return (bundled ? bundled->string() : word).ends_with(".py");
+}
+
+// One of those that come with plumbline and are not loaded by a run.
+struct Bundled {
+  std::string name;
+  Finding finding;
+  std::string lack;  // why it cannot be used; "" where it can
+};
+
+Bundled bundled(const BundledProvider& asked, const std::string& interpreter) {
+  MeasureOptions measure;
+  measure.providers = {asked.path.string()};
+  const auto found = discover(measure);
+  Bundled result{asked.name, {"bundled", false, false, ""}, ""};
+  if (!found) {
+    result.lack = error_text(found.error(), 0);
+    return result;
+  }
+  const Hello& hello = found->front().hello;
+  const std::string what = kernels_of(hello);
+  if (hello.kernels.empty()) {
+    // "torch is not installed for /usr/bin/python3"
+    const std::size_t package = hello.version.find(" is not installed for ");
+    result.lack = hello.version;
+    if (package != std::string::npos && !interpreter.empty()) {
+      result.lack += fmt::format("\n  remedy: {} -m pip install {}", interpreter,
+                                 hello.version.substr(0, package));
+    }
+  } else if (what.find(" absent") != std::string::npos ||
+             what.find(" (no device: ") != std::string::npos) {
+    result.lack = what;
+  } else {
+    result.finding.good = true;
+    result.finding.detail = fmt::format("--provider {}: {}", asked.name, what);
+  }
+  return result;
+}
+
+// Those that lack the same are one line.
+std::vector<Finding> grouped(const std::vector<Bundled>& all) {
+  std::vector<Finding> findings;
+  std::vector<std::pair<std::string, std::vector<std::string>>> lacks;
+  for (const Bundled& one : all) {
+    if (one.lack.empty()) {
+      findings.push_back(one.finding);
+      continue;
+    }
+    auto at = std::find_if(lacks.begin(), lacks.end(),
+                           [&](const auto& lack) { return lack.first == one.lack; });
+    if (at == lacks.end()) at = lacks.insert(at, {one.lack, {}});
+    at->second.push_back(one.name);
+  }
+  for (const auto& [lack, names] : lacks) {
+    findings.push_back(
+        {"bundled", false, false,
+         fmt::format("--provider {} cannot be used: {}", fmt::join(names, ", "), lack)});
+  }
+  return findings;
+}
+
+// Runs all of them, as many at once as there are processors: importing a framework takes seconds.
+void ask_all(const std::vector<std::function<void()>>& questions) {
   std::atomic<std::size_t> next = 0;
   const auto ask = [&] {
-    for (std::size_t i = next++; i < questions.size(); i = next++) findings[i] = questions[i]();
+    for (std::size_t i = next++; i < questions.size(); i = next++) questions[i]();
   };
   std::vector<std::thread> others;
   for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(ask);
   ask();
   for (auto& other : others) other.join();
-  return findings;
 }
 
-// The interpreter of Python kernels, and the packages without which none runs.
-Finding python() {
-  const auto worker = find_python_worker();
-  if (!worker) return {"Python", false, false, error_text(worker.error(), 0)};
-  if (!std::filesystem::exists(worker->parent_path() / "plumbline_python_support.so")) {
-    return {"Python", false, false,
-            fmt::format("{} is there, plumbline_python_support.so is not beside it\n  remedy: run "
-                        "ci/quickstart.sh (target programs)",
-                        worker->string())};
+// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said
+// of each, unless `quick`.
+std::vector<Finding> providers(const ProviderOptions& options, const Python& python, bool quick) {
+  const auto loaded = options.libraries();
+  const std::string needs_python = "cannot be used without Python (above)";
+  std::vector<std::function<void()>> questions;
+  std::vector<Finding> findings(loaded.size());
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    if (is_python_file(loaded[i]) && !python.serves) {
+      findings[i] = {"provider", false, true, loaded[i] + " " + needs_python};
+    } else {
+      questions.emplace_back([&, i] { findings[i] = provider("provider", loaded[i], true); });
+    }
   }
-  const auto interpreter = find_python();
-  if (!interpreter) return {"Python", false, false, error_text(interpreter.error(), 0)};
-  const std::string program =
-      "import sys, importlib\nprint(sys.version.split()[0], end='')\nfor name in ('numpy', "
-      "'ml_dtypes'):\n"
-      "    print(',', name, importlib.import_module(name).__version__, end='')\n";
-  const std::string command =
-      shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1";
-  std::string said;
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr)
-    return {"Python", false, false, fmt::format("{} cannot be started", interpreter->string())};
-  std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    said.append(buffer.data(), n);
-  if (::pclose(pipe) == 0)
-    return {"Python", true, false, fmt::format("{}: {}", interpreter->string(), said)};
-  while (said.ends_with('\n')) said.pop_back();
-  const auto last = said.rfind('\n');
-  return {
-      "Python", false, false,
-      fmt::format("{} cannot serve kernels: {}\n  remedy: run ci/setup.sh --numpy, or set "
-                  "PLUMBLINE_PYTHON to an interpreter with "
-                  "numpy and ml_dtypes",
-                  interpreter->string(), last == std::string::npos ? said : said.substr(last + 1))};
+  std::vector<BundledProvider> rest = bundled_providers(library_directory());
+  std::erase_if(rest, [&](const BundledProvider& bundled) {
+    return std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end();
+  });
+  std::vector<Bundled> answers(rest.size());
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    answers[i].name = rest[i].name;
+    if (quick) continue;
+    if (is_python_file(rest[i].path.string()) && !python.serves) {
+      answers[i].lack = "Python (above) serves no kernel";
+    } else {
+      questions.emplace_back([&, i] { answers[i] = bundled(rest[i], python.interpreter); });
+    }
+  }
+  ask_all(questions);
+  if (quick && !rest.empty()) {
+    std::vector<std::string> names;
+    for (const BundledProvider& one : rest) names.push_back(one.name);
+    findings.push_back(
+        {"bundled", false, false, fmt::format("not asked (--quick): {}", fmt::join(names, ", "))});
+    return findings;
+  }
+  for (Finding& finding : grouped(answers)) findings.push_back(std::move(finding));
+  return findings;
 }
 
 Finding database(const DatabaseOption& option) {
@@ -177,10 +272,12 @@ Finding reference() {
 }
 
 int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option,
-           const std::string& format) {
-  std::vector<Finding> findings{processor(), settings(), reviewed_text(provider_options)};
-  for (auto& finding : providers(provider_options)) findings.push_back(std::move(finding));
-  findings.push_back(python());
+           const std::string& format, bool quick) {
+  const Python python_here = python();
+  std::vector<Finding> findings{processor(), settings(), reviewed_text(provider_options),
+                                python_here.finding};
+  for (auto& finding : providers(provider_options, python_here, quick))
+    findings.push_back(std::move(finding));
   findings.push_back(database(database_option));
   findings.push_back(gpu());
   findings.push_back(reference());
@@ -215,12 +312,18 @@ void add_doctor(Command app, int& exit_code) {
   auto provider_options = std::make_shared<ProviderOptions>();
   auto database_option = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");
+  auto quick = std::make_shared<bool>(false);
   provider_options->add_to(command);
   database_option->add_to(command);
   add_format(command, *format, {"text", "json"});
-  command.footer("Example:\n  plumbline doctor --provider ./libmine.so");
-  command.callback(
-      [=, &exit_code] { exit_code = doctor(*provider_options, *database_option, *format); });
+  command.add_flag("--quick", *quick,
+                   "Leave out the bundled providers that a run does not load: importing their "
+                   "frameworks takes seconds each");
+  command.footer(
+      "Examples:\n  plumbline doctor --quick\n  plumbline doctor --provider ./libmine.so");
+  command.callback([=, &exit_code] {
+    exit_code = doctor(*provider_options, *database_option, *format, *quick);
+  });
 }
 
 }  // namespace plumbline::cli

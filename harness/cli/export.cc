@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <cstdio>
-
 #include "harness/base/json.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
+#include "harness/cli/subprocess.h"
 #include "harness/provider/client/launch.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
@@ -25,14 +23,9 @@ struct ExportOptions {
 
 // Of a program that prints one line of JSON; what it says on stderr goes where ours goes.
 Result<nlohmann::json> json_of(const std::string& command) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return fail("no process can be started", "see `ulimit -u`");
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    text.append(buffer.data(), n);
-  ::pclose(pipe);
-  auto answer = parse_json_if_valid(text);
+  const auto said = output_of(command);
+  if (!said) return fail("no process can be started", "see `ulimit -u`");
+  auto answer = parse_json_if_valid(said->text);
   if (!answer.is_object())
     return fail(fmt::format("{} gave no answer", command), "see what it wrote above");
   return answer;
@@ -102,7 +95,7 @@ void add_export(Command app, int& exit_code) {
   const Command command = app.add_subcommand(
       "export", "Write outcomes as Parquet, for DuckDB, Spark, ClickHouse or pandas");
   auto options = std::make_shared<ExportOptions>();
-  command.add_option("--parquet", options->parquet, "The rows of v_history (baselines/README.md)")
+  command.add_option("--parquet", options->parquet, "The rows of the view v_history")
       .type_name("FILE")
       .required();
   command
@@ -124,8 +117,8 @@ void add_export(Command app, int& exit_code) {
       .excludes("--run");
   add_format(command, options->format, {"text", "json"}, "What goes to stdout");
   command.footer(
-      "Needs Python with pyarrow: .venv of ci/setup.sh --python, or PLUMBLINE_PYTHON. A file that "
-      "is there is replaced as a whole, or not at all.\n"
+      "Needs Python with pyarrow (pip install pyarrow; PLUMBLINE_PYTHON names another Python). A "
+      "file that is there is replaced as a whole, or not at all.\n"
       "Examples:\n  plumbline export --db history.db --night latest-night --parquet night.parquet\n"
       "  plumbline export --db history.db --since 2027-01 --parquet 2027.parquet\n"
       "  duckdb -c \"SELECT kernel, count(*) FROM 'night.parquet' GROUP BY 1\"");

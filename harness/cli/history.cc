@@ -58,7 +58,8 @@ std::string sql_of_rows(const std::string& case_id, const std::string& options,
   return fmt::format(
       "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
       "time_ns END AS time_ns, CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, "
-      "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite "
+      "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite, "
+      "gate_finding "
       "FROM v_history WHERE case_id = {} AND provider_options = {} AND machine_class = {} ORDER BY "
       "run_order DESC, timed DESC, suite LIMIT {}",
       sql_literal(case_id), sql_literal(options), sql_literal(machine), most_points);
@@ -67,6 +68,10 @@ std::string sql_of_rows(const std::string& case_id, const std::string& options,
 std::optional<double> number_of(const std::optional<std::string>& cell) {
   if (!cell) return std::nullopt;
   return std::strtod(cell->c_str(), nullptr);
+}
+
+std::optional<double> positive(std::optional<double> value) {
+  return value && *value > 0 ? value : std::nullopt;
 }
 
 HistoryPoint point_of(const std::vector<std::optional<std::string>>& row) {
@@ -78,7 +83,8 @@ HistoryPoint point_of(const std::vector<std::optional<std::string>>& row) {
           .rms = number_of(row[4]),
           .percent_of_limit = row[4] ? number_of(row[5]) : std::nullopt,
           .time_ns = number_of(row[6]),
-          .time_ratio = number_of(row[7])};
+          .time_ratio = number_of(row[7]),
+          .is_set_aside = row[17].value_or("") == "set aside"};
 }
 
 // Where the time changed its level, by all of its values.
@@ -128,8 +134,9 @@ CaseHistory history_of(const Store::Table& table) {
     }
   }
   find_changes(history);
-  history.level = number_of(newest[13]);
-  history.limit = number_of(newest[14]);
+  // 0 is stored where no night came before it.
+  history.level = positive(number_of(newest[13]));
+  history.limit = positive(number_of(newest[14]));
   if (!history.level) find_level(history);
   return history;
 }

@@ -168,7 +168,7 @@ int list(ListOptions& options) {
   MeasureOptions measure;
   measure.providers = options.providers.libraries();
   auto providers = discover(measure);
-  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (!providers) return report_errors(providers.error());
   if (options.kernels) {
     options.format == "json" ? print_json(kernels_as_json(*providers)) : print_kernels(*providers);
     return exit_fine;

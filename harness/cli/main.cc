@@ -4,6 +4,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/outputs.h"
 #include "harness/cli/places.h"
 #include "harness/cli/session.h"
 #include "harness/cli/settings.h"
@@ -64,6 +65,7 @@ int run(int argc, char** argv) {
   plumbline::cli::add_support(app, exit_code);
   plumbline::cli::add_resources(app, exit_code);
   plumbline::cli::add_query(app, exit_code);
+  plumbline::cli::add_datasette_metadata(app, exit_code);
   plumbline::cli::add_doctor(app, exit_code);
   plumbline::cli::add_completion(app, exit_code);
   plumbline::cli::add_manual(app, exit_code);
@@ -85,6 +87,7 @@ int run(int argc, char** argv) {
         error.path1().c_str(), error.code().message().c_str());
     return plumbline::exit_infrastructure;
   } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0) return plumbline::exit_infrastructure;  // main says what was lost
     plumbline::cli::envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
     std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
     return plumbline::exit_infrastructure;
@@ -99,5 +102,5 @@ int main(int argc, char** argv) {
   answer.read_arguments(argc, argv);
   const int code = run(argc, argv);
   if (answer.is_asked_for()) std::fputs(answer.text(code).c_str(), stdout);
-  return code;
+  return plumbline::cli::finish_stdout(code);
 }

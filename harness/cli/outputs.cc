@@ -4,7 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
+
+#include "harness/judge/exit_code.h"
 
 namespace plumbline::cli {
 namespace {
@@ -64,6 +69,17 @@ Result<void> write_text(const fs::path& path, const std::string& text) {
   if (!in_place) fs::remove(part, ignored);
   return fail(Error{path.string(), 0, "cannot be written",
                     "check the folder, its permission and the free space"});
+}
+
+int finish_stdout(int code) {
+  const bool lost_before = std::ferror(stdout) != 0;
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !lost_before) return code;
+  fmt::print(stderr,
+             "stdout: {}: the output is incomplete\n"
+             "  remedy: free space where it goes, or send it elsewhere, and run the command again\n",
+             errno != 0 ? std::strerror(errno) : "a write failed");
+  return exit_infrastructure;
 }
 
 }  // namespace plumbline::cli

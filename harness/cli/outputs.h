@@ -1,4 +1,4 @@
-// Places that a run will write to, looked at before anything is measured.
+// Places that a run will write to, looked at before anything is measured, and stdout.
 #pragma once
 
 #include <filesystem>
@@ -23,5 +23,10 @@ Errors unusable_outputs(const std::vector<Output>& outputs);
 // first, so that what is there stays whole until it is replaced. What is no file (/dev/stdout) is
 // written to as it is.
 Result<void> write_text(const std::filesystem::path& path, const std::string& text);
+
+// The last thing that a program does: flushes stdout and answers `code`, or exit_infrastructure
+// where a part of the output was lost, on a full disk or behind a closed pipe, which it says on
+// stderr.
+int finish_stdout(int code);
 
 }  // namespace plumbline::cli

@@ -183,7 +183,8 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
       "WITH wanted AS MATERIALIZED (SELECT value ->> 0 AS place, value ->> 1 AS run_id, value ->> "
       "2 AS suite, value ->> 3 AS case_id FROM json_each({})) "
       "SELECT w.place, o.run_id, o.verdict, CASE WHEN o.status = 'ok' THEN o.percent_of_limit END, "
-      "o.rms, o.time_ratio, o.gate_level, o.gate_limit FROM wanted AS w "
+      "o.rms, o.time_ratio, o.gate_level, o.gate_limit, o.gate_finding = 'set aside' "
+      "FROM wanted AS w "
       "CROSS JOIN attention_case AS c ON c.case_id = w.case_id "
       "CROSS JOIN outcome AS t ON t.case_key = c.case_key AND t.run_id = w.run_id AND t.suite = "
       "w.suite "
@@ -198,7 +199,7 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     histories[count_of(row, 0)].push_back(
         {text_of(row, 1), verdict ? std::string(in_words(*verdict)) : text_of(row, 2),
          verdict && is_bad(*verdict), number_of(row, 3), number_of(row, 4), number_of(row, 5),
-         number_of(row, 6), number_of(row, 7)});
+         number_of(row, 6), number_of(row, 7), count_of(row, 8) != 0});
   }
   return histories;
 }

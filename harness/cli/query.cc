@@ -95,7 +95,7 @@ int query(const QueryOptions& options) {
 
 void add_query(Command app, int& exit_code) {
   const Command command =
-      app.add_subcommand("query", "Read-only SQL over the database's views (baselines/README.md)");
+      app.add_subcommand("query", "Read-only SQL over the views of a database of runs");
   auto options = std::make_shared<QueryOptions>();
   command.add_option("sql", options->sql, "One SELECT, or the name of an example query");
   command.add_flag("--list", options->list, "List the example queries");

@@ -12,10 +12,12 @@
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/judge/judge.h"
+#include "harness/measure/causes.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/field_text.h"
+#include "harness/report/format.h"
 #include "harness/report/json_value.h"
 
 namespace plumbline::cli {
@@ -28,9 +30,14 @@ struct ReduceOptions {
   bool quiet = false;
 };
 
-// How a case fails: a smaller one that fails otherwise is another failure. The statistics of error
-// stand for one another.
-std::string failure_of(const Judgement& judgement) {
+// How a case fails: a smaller one that fails otherwise is another failure.
+struct Failure {
+  std::string kind;   // "" where it does not fail
+  std::string cause;  // the sentence of its cause; "" where none is known or looked for
+};
+
+// The statistics of error stand for one another.
+std::string kind_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
   std::string kind(name(judgement.verdict));
   if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
@@ -41,18 +48,19 @@ std::string failure_of(const Judgement& judgement) {
 
 // `from` is the case that was asked about, whose problem was reduced.
 std::string as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
-                    const std::string& failure, bool stopped) {
+                    const Failure& failure, bool stopped) {
   Case smallest = from;
   smallest.problem = reduced.problem;
   Json steps = Json::array();
   for (const ReduceStep& step : reduced.steps) steps.push_back(step.what);
   return json_text({{"case", options.case_id},
                     {"reduced", case_id(smallest)},
-                    {"failure", failure},
+                    {"failure", failure.kind},
+                    {"cause", failure.cause},
                     {"tried", reduced.tried},
                     {"steps", std::move(steps)},
                     {"stopped", stopped},
-                    {"suite", group_text(smallest, "reduced", failure)},
+                    {"suite", group_text(smallest, "reduced", failure.kind)},
                     {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(),
                                               case_id(smallest))}});
 }
@@ -62,24 +70,42 @@ class Judged {
  public:
   Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers,
          const ReviewedText& text, const PlannedCase& planned)
-      : planned_(planned), text_(text), measurer_(options.measure, providers, text.contracts) {}
+      : planned_(planned),
+        text_(text),
+        without_cause_(options.measure, providers, text.contracts),
+        with_cause_(looking_for_causes(options.measure), providers, text.contracts) {}
 
-  std::string failure(const Problem& problem) {
+  Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
+
+  // A cause takes seconds to find, so that it is looked for only where the kind is the same.
+  bool fails_as(const Failure& first, const Problem& problem) {
+    if (measured(problem, without_cause_).kind != first.kind) return false;
+    if (first.cause.empty()) return true;
+    return is_same_cause(measured(problem, with_cause_).cause, first.cause);
+  }
+
+ private:
+  static MeasureOptions looking_for_causes(MeasureOptions options) {
+    options.causes = std::make_shared<CauseBudget>(std::chrono::hours(1));
+    return options;
+  }
+
+  Failure measured(const Problem& problem, Measurer& measurer) {
     PlannedCase planned = planned_;
     planned.c.problem = problem;
     planned.case_id = case_id(planned.c);
-    std::string failure;
-    measurer_.measure({&planned}, [&](const Measurement& m) {
-      failure = failure_of(
+    Failure failure;
+    measurer.measure({&planned}, [&](const Measurement& m) {
+      failure.kind = kind_of(
           judge({.outcome = &m.outcome, .contracts = &text_.contracts, .support = &text_.support}));
+      failure.cause = m.outcome.cause;
     });
     return failure;
   }
 
- private:
   const PlannedCase planned_;
   const ReviewedText& text_;
-  Measurer measurer_;
+  Measurer without_cause_, with_cause_;
 };
 
 int run(ReduceOptions& options) {
@@ -87,14 +113,14 @@ int run(ReduceOptions& options) {
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
   auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (!providers) return report_errors(providers.error());
   auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
   if (!planned) return report_errors(planned.error(), exit_usage);
   Case& c = planned->c;
 
   Judged judged(options, *providers, *text, *planned);
-  const std::string failure = judged.failure(c.problem);
-  if (failure.empty()) {
+  Failure failure = judged.failure(c.problem);
+  if (failure.kind.empty()) {
     return report_errors(
         {{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
           "name a case that `plumbline run` fails, with the same --provider options"}},
@@ -105,10 +131,11 @@ int run(ReduceOptions& options) {
   int tried = 0;
   const auto fails = [&](const Problem& problem) {
     if (!options.quiet && terminal) fmt::print(stderr, "\r[{} problems tried]", ++tried);
-    return judged.failure(problem) == failure;
+    return judged.fails_as(failure, problem);
   };
   const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
+  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // its own numbers
 
   if (options.format == "json") {
     print_json(as_json(options, reduced, c, failure, stop_requested));
@@ -116,10 +143,13 @@ int run(ReduceOptions& options) {
   }
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
   c.problem = reduced.problem;
-  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n",
-             reduced.steps.empty() ? "" : "\n", reduced.tried, reduced.steps.size(),
+  fmt::print("{}{} tried, {} kept{}\n\n{}{}\nreproduce: {} --case '{}'\n",
+             reduced.steps.empty() ? "" : "\n",
+             plural(static_cast<std::size_t>(reduced.tried), "problem"),
+             plural(reduced.steps.size(), "step"),
              stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
-             group_text(c, "reduced", failure), options.providers.command_line(), case_id(c));
+             failure.cause.empty() ? "" : fmt::format("cause: {}\n\n", failure.cause),
+             group_text(c, "reduced", failure.kind), options.providers.command_line(), case_id(c));
   return exit_fine;
 }
 
@@ -139,7 +169,7 @@ void add_reduce(Command app, int& exit_code) {
   command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
   command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
-      "case fails in the same way.\n"
+      "case fails in the same way: with the same cause, where one is named.\n"
       "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
       "it. Exit 4: the case does not fail.\n"
       "Example:\n"

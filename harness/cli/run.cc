@@ -329,7 +329,7 @@ int run(RunOptions& options) {
   options.measure.reference_library = std::move(*reference);
   options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
   auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (!providers) return report_errors(providers.error());
   auto plan = make_plan(options, *providers);
   if (!plan) return report_errors(plan.error(), exit_usage);
   const bool is_anything_planned = plan->size() > 0;

@@ -107,6 +107,10 @@ int report_errors(const Errors& errors, int code) {
   return code;
 }
 
+int report_errors(const ProviderErrors& errors) {
+  return report_errors(Errors(errors), errors.are_of_options ? exit_usage : exit_infrastructure);
+}
+
 std::vector<std::string> bundled_suites() {
   std::vector<std::string> names;
   for (const char* pattern : {"cases/*.toml", "cases/*/*.toml"}) {

@@ -30,6 +30,9 @@ std::atomic<bool>& stop_on_signals();
 // Prints errors to stderr, or puts them into the envelope of --format json, and returns the exit
 // code.
 int report_errors(const Errors& errors, int code);
+// Of discover(): wrong options are wrong usage.
+int report_errors(const ProviderErrors& errors);
+int report_errors(const ProviderErrors& errors, int code) = delete;
 
 // The suite files that a word names: the file itself or the files of a glob, from here or else from
 // home_directory() ("cases/smoke.toml" is found from any folder).

@@ -396,8 +396,9 @@ class Locator {
       if (++count <= 8) wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", index);
     }
     if (count == 0 || count == parts.size()) return "";
-    return fmt::format("{}s {}{} of {} are wrong, the others right", what, wrong,
-                       count > 8 ? ", …" : "", parts.size());
+    const bool is_one = count == 1;
+    return fmt::format("{}{} {}{} of {} {} wrong, the others right", what, is_one ? "" : "s", wrong,
+                       count > 8 ? ", …" : "", parts.size(), is_one ? "is" : "are");
   }
   Location parting(const Location& otherwise) const {
     const auto& rows = in_.reference->selection.rows;

@@ -56,13 +56,14 @@ WorkerOptions worker_options(const MeasureOptions& options, const std::string& p
           options.timeout.value_or(least_time_limit)};
 }
 
-Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
+tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options) {
   std::vector<ProviderInfo> providers;
-  Errors errors;
+  ProviderErrors errors;
   for (const std::string& library : options.providers) {
     auto worker = Worker::create(worker_options(options, library));
     auto hello = worker ? (*worker)->hello() : tl::unexpected(worker.error());
     if (!hello) {
+      errors.are_of_options = errors.are_of_options && worker && (*worker)->refused_options();
       errors.insert(errors.end(), hello.error().begin(), hello.error().end());
       continue;
     }

@@ -49,8 +49,13 @@ std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& 
                                      int timed_repetitions);
 // Options of a provider's worker.
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider);
-// Starts each provider once to ask its name and kernels.
-Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options);
+// What is wrong with providers.
+struct ProviderErrors : Errors {
+  ProviderErrors() = default;
+  bool are_of_options = true;  // each provider could be loaded, but not with the options behind it
+};
+// Starts each provider once to ask its name and kernels, and whether it takes its options.
+tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options);
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
 // The CUDA devices that loaded providers name as theirs (where none does and there is a driver,
 // "cuda:0" to "cuda:7" may be there), and the providers that have no kernel because they lack a

@@ -49,6 +49,47 @@ std::string shown(std::string text) {
   return printable(std::move(text));
 }
 
+// A file of another kind that is taken for a safetensors file.
+struct OtherFormat {
+  std::string what;    // "a torch.save file"
+  std::string remedy;  // how to make a safetensors file of it
+};
+
+// By its first bytes, and for text by its name.
+std::optional<OtherFormat> other_format(const std::string& name,
+                                        const std::vector<std::byte>& contents) {
+  const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
+  const std::string_view head = bytes.substr(0, 512);
+  const auto from = [&](std::string_view save, std::string_view load) {
+    return fmt::format("write it as safetensors: {}({}, \"dump.safetensors\")", save,
+                       fmt::format(fmt::runtime(load), fmt::format("\"{}\"", printable(name))));
+  };
+  const std::string torch = from("safetensors.torch.save_file", "torch.load({})");
+  const bool is_pickle = head.size() > 1 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+  if (head.starts_with("PK\x03\x04")) {
+    if (head.find(".npy") != std::string_view::npos) {
+      return OtherFormat{"a NumPy archive (.npz)",
+                         from("safetensors.numpy.save_file", "dict(numpy.load({}))")};
+    }
+    const bool is_torch = head.find("data.pkl") != std::string_view::npos;
+    return OtherFormat{is_torch ? "a torch.save file" : "a zip archive", torch};
+  }
+  if (is_pickle) return OtherFormat{"a pickle, such as torch.save writes", torch};
+  if (head.starts_with("\x93NUMPY")) {
+    return OtherFormat{"a NumPy array (.npy)",
+                       "a dump has q, k, v and out: safetensors.numpy.save_file({\"q\": q, \"k\": "
+                       "k, \"v\": v, \"out\": out}, \"dump.safetensors\")"};
+  }
+  if (head.starts_with("\x89HDF"))
+    return OtherFormat{"an HDF5 file", "write its arrays with safetensors.numpy.save_file"};
+  if (name.ends_with(".toml")) {
+    return OtherFormat{"a TOML file",
+                       "a suite is run by `plumbline run`; a dump is a safetensors file "
+                       "(docs/dump-format.md)"};
+  }
+  return std::nullopt;
+}
+
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 constexpr std::uint64_t header_limit = 100'000'000;  // that of the safetensors library
 constexpr std::size_t rank_limit = 16, tensor_limit = 10'000, depth_limit = 4;
@@ -233,8 +274,12 @@ Result<SafetensorsFile> parse_safetensors(const std::string& name,
                                           std::vector<std::byte> contents) {
   SafetensorsFile file;
   file.contents = std::move(contents);
-  if (auto done = HeaderReader(name, file).read(); !done) return tl::unexpected(done.error());
-  return file;
+  const auto done = HeaderReader(name, file).read();
+  if (done) return file;
+  const auto other = other_format(name, file.contents);
+  if (!other) return tl::unexpected(done.error());
+  return fail(
+      Error{name, 0, fmt::format("this is {}, no safetensors file", other->what), other->remedy});
 }
 
 Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path) {

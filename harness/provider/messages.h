@@ -35,6 +35,8 @@ struct HelloReply {
   std::uint64_t id = 0;
   std::string error;  // not empty: the provider cannot be used
   std::string remedy;
+  // `error` is what is wrong with the options; may be absent: it is something else
+  bool options_refused = false;
   int protocol = protocol_version;
   std::uint32_t abi = 0;
   std::string provider;

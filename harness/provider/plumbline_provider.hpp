@@ -259,8 +259,10 @@ struct Library {
   // plumbline_feature bits: what refusal() knows of beyond the first release.
   static std::uint64_t features() { return 0; }
   // The text behind the library's name, "" if there is none; from now on it holds. What is wrong
-  // with it is what every query then answers.
-  static std::string set_options(std::string_view) { return ""; }
+  // with it is what every query then answers, and plumbline asks one before the first case.
+  static std::string set_options(std::string_view text) {
+    return text.empty() ? "" : "unknown option '" + std::string(text) + "' (it takes none)";
+  }
 };
 
 // The functions of plumbline_provider for the class of an author.

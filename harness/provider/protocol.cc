@@ -64,6 +64,7 @@ void visit_hello(Reply& r, Visit visit) {
   visit("devices", r.devices, may_be_absent);
   visit("no_device", r.no_device, may_be_absent);
   visit("kernel_devices", r.kernel_devices, may_be_absent);
+  visit("options_refused", r.options_refused, may_be_absent);
 }
 
 template <class Request, class Visit>

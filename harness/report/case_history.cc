@@ -53,9 +53,11 @@ std::string time_now(const CaseHistory& history, const HistoryPoint& newest) {
   std::string text;
   if (newest.time_ns) text += duration(*newest.time_ns);
   if (newest.time_ratio) text += ", ratio " + number(*newest.time_ratio);
-  if (history.level) text += "; level " + number(*history.level);
-  if (history.limit) text += ", limit " + number(*history.limit);
-  return text;
+  if (newest.is_set_aside) text += " (set aside)";
+  const auto or_none = [](const std::optional<double>& value) {
+    return value ? number(*value) : std::string("-");
+  };
+  return text + "; level " + or_none(history.level) + ", limit " + or_none(history.limit);
 }
 
 // "  ^" under the points at which the time changed and "x" under those that failed.
@@ -153,18 +155,24 @@ std::string render_history(const CaseHistory& history, std::size_t rows, const S
     text += fmt::format("  with the provider options {}\n", history.provider_options);
   text += sparklines(history, style);
   std::vector<std::vector<std::string>> table;
+  bool any_set_aside = false;
   for (std::size_t i = history.points.size(); i > 0 && table.size() < rows; --i) {
     const HistoryPoint& point = history.points[i - 1];
+    const bool is_set_aside = point.time_ratio && point.is_set_aside;
+    any_set_aside = any_set_aside || is_set_aside;
     table.push_back({minute_of(point.started_at), point.run_id.substr(0, 8),
                      std::string(in_words(point.verdict)), point.rms ? number(*point.rms) : "",
                      point.percent_of_limit ? percent(*point.percent_of_limit) : "",
                      point.time_ns ? duration(*point.time_ns) : "",
-                     point.time_ratio ? number(*point.time_ratio) : "",
+                     point.time_ratio ? number(*point.time_ratio) + (is_set_aside ? " ~" : "") : "",
                      point.commit.substr(0, commit_digits)});
   }
   return text +
          render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"},
-                      table, style);
+                      table, style) +
+         (any_set_aside ? "~ set aside: the night or the case was disturbed, and its time is not "
+                          "judged\n"
+                        : "");
 }
 
 }  // namespace plumbline

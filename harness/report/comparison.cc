@@ -118,8 +118,8 @@ std::string render_comparison(const RunComparison& comparison, const Style& styl
   const auto count = [&](auto&& is) { return cases_that(comparison, is).size(); };
   std::string text = verdict_section(comparison, style) + time_section(comparison, style) +
                      error_section(comparison, style);
-  text += wrapped(fmt::format("{} cases in both, {} with equal bits; {} only in {}, {} only in {}",
-                              comparison.cases.size(),
+  text += wrapped(fmt::format("{} in both, {} with equal bits; {} only in {}, {} only in {}",
+                              plural(comparison.cases.size(), "case"),
                               count([](const auto& c) { return c.bits_equal(); }),
                               comparison.only_before, comparison.before, comparison.only_after,
                               comparison.after),

@@ -65,9 +65,8 @@ std::string histogram(const ErrorPicture& picture, double rms, std::int64_t colu
   }
   std::string text = labelled(
       "errors",
-      fmt::format("e / sigma of {} elements, by the root of how many; {} as the declared roundings "
-                  "lead to",
-                  elements, style.unicode ? "·" : "'"),
+      fmt::format("e / sigma of {}, by the root of how many; {} as the declared roundings lead to",
+                  plural(elements, "element"), style.unicode ? "·" : "'"),
       style);
   for (int line = 0; line < lines; ++line)
     text += drawn(histogram_line(picture, expected, most, line, style.unicode));

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/percent.h"
+
 namespace plumbline {
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
@@ -19,9 +21,7 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-std::string percent(double value) {
-  return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value);
-}
+std::string percent(double value) { return percent_of_limit_text(value); }
 
 std::string duration(double time_ns) {
   if (time_ns < 1e3) return fmt::format("{:.4g} ns", time_ns);

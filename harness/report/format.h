@@ -14,8 +14,8 @@ namespace plumbline {
 
 std::string number(double value);                   // four digits: "0.1234", "1.23e-05", "nan"
 std::string shell_quoted(const std::string& text);  // one word of a shell, in single quotes
-std::string percent(double value);  // "62 %"; above 9999 "> 9999 %", so that a column stays narrow
-std::string duration(double time_ns);                          // "1.276 ms"
+std::string percent(double value);                  // "62 %", "1800x" (harness/base/percent.h)
+std::string duration(double time_ns);               // "1.276 ms"
 std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"
 std::string at(const ElementId& element);                      // "sample 0 head 1 row 2 column 3"
 

@@ -75,9 +75,9 @@ std::string chance(const NightSummary& summary) {
                   summary.expected_false_alerts);
   if (summary.second_pairs > 0) {
     text += fmt::format(
-        "; of {} cases measured twice in the last 30 nights, {} ({:.2g} %) would have been asked "
+        "; of {} measured twice in the last 30 nights, {} ({:.2g} %) would have been asked "
         "about for nothing",
-        summary.second_pairs, summary.second_alarms,
+        plural(static_cast<std::size_t>(summary.second_pairs), "case"), summary.second_alarms,
         100.0 * summary.second_alarms / summary.second_pairs);
   }
   return text;

@@ -41,6 +41,7 @@ struct PagePoint {
   std::string run_id, verdict;
   bool is_bad = false;  // failed, or stood open
   std::optional<double> percent, rms, ratio, level, limit;
+  bool is_set_aside = false;  // its time, which is not judged: the night or the case was disturbed
 };
 
 // Another run, night or commit that the subject is compared with.

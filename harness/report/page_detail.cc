@@ -152,9 +152,9 @@ Json history_json(const PageInput& input, std::size_t row) {
   const auto found = input.history.find(row);
   const std::vector<PagePoint> none;
   const std::vector<PagePoint>& points = found == input.history.end() ? none : found->second;
-  Json history = {{"night", Json::array()},  {"percent", Json::array()}, {"rms", Json::array()},
-                  {"ratio", Json::array()},  {"level", Json::array()},   {"limit", Json::array()},
-                  {"verdict", Json::array()}};
+  Json history = {{"night", Json::array()},   {"percent", Json::array()},  {"rms", Json::array()},
+                  {"ratio", Json::array()},   {"level", Json::array()},    {"limit", Json::array()},
+                  {"verdict", Json::array()}, {"set_aside", Json::array()}};
   std::vector<PagePoint> kept;
   for (const PagePoint& point : points) {
     const std::ptrdiff_t night = place_of_night(input, point.run_id);
@@ -167,6 +167,7 @@ Json history_json(const PageInput& input, std::size_t row) {
     history["level"].push_back(rounded(point.level));
     history["limit"].push_back(rounded(point.limit));
     history["verdict"].push_back(point.verdict);
+    history["set_aside"].push_back(point.is_set_aside);
   }
   history["changes"] = changes_json(kept);
   return history;

@@ -15,20 +15,20 @@ constexpr std::size_t gap = 2;           // blanks between columns
 constexpr std::size_t least_width = 12;  // a column of text is not broken below this
 using Lines = std::vector<std::string>;  // of one cell
 
-// "62 %", "1.276 ms", "-3e-05", "nan" and "" are numbers; "12-34" and "3 of 4" are not.
+// "62 %", "1800x", "1.276 ms", "-3e-05", "nan" and "" are numbers; "12-34" and "3 of 4" are not.
 bool is_number(const std::string& cell) {
   if (cell.empty()) return true;
-  const std::size_t start = cell.starts_with("> ") ? 2 : 0;
   double value = 0;
-  const auto [end, error] = std::from_chars(cell.data() + start, cell.data() + cell.size(), value);
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   const std::string unit(end, static_cast<std::size_t>(cell.data() + cell.size() - end));
-  return error == std::errc() && (unit.empty() || (unit.size() <= 4 && unit[0] == ' ' &&
-                                                   unit.find(' ', 1) == std::string::npos));
+  return error == std::errc() &&
+         (unit.empty() || unit == "x" ||
+          (unit.size() <= 4 && unit[0] == ' ' && unit.find(' ', 1) == std::string::npos));
 }
 
-// Pieces of at most `width`, broken behind the last '/' or blank that fits, else in the middle of a
+// Pieces of at most `width`, broken behind the last of `breaks` that fits, else in the middle of a
 // word.
-Lines broken(const std::string& cell, std::size_t width) {
+Lines broken(const std::string& cell, std::size_t width, std::string_view breaks) {
   Lines lines;
   std::string rest = cell;
   while (display_width(rest) > width) {
@@ -39,7 +39,7 @@ Lines broken(const std::string& cell, std::size_t width) {
         ++next;
       if (++columns > width) break;
       end = next;
-      if (rest[end - 1] == '/' || rest[end - 1] == ' ') good_end = end;
+      if (breaks.find(rest[end - 1]) != std::string_view::npos) good_end = end;
     }
     const std::size_t cut = good_end > 0 ? good_end : end;
     lines.push_back(rest.substr(0, cut));
@@ -82,7 +82,10 @@ class TableText {
     std::vector<Lines> parts;
     std::size_t height = 1;
     for (std::size_t c = 0; c < shown_; ++c) {
-      parts.push_back(right_[c] && !is_header ? Lines{cells[c]} : broken(cells[c], widths_[c]));
+      // headers of queries are names of columns: last_good_commit
+      parts.push_back(right_[c] && !is_header
+                          ? Lines{cells[c]}
+                          : broken(cells[c], widths_[c], is_header ? "/ _" : "/ "));
       height = std::max(height, parts.back().size());
     }
     for (std::size_t line = 0; line < height; ++line) {

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <set>
 #include <type_traits>
 
@@ -65,12 +67,15 @@ class Shrinker {
   }
   void size(std::string_view what, const std::vector<std::int64_t Problem::*>& members) {
     const std::int64_t now = from_.*members.front();
-    std::vector<std::int64_t> smaller{1};
+    const bool of_keys =
+        std::find(members.begin(), members.end(), &Problem::seq_kv) != members.end();
+    const std::int64_t least = of_keys ? 2 : 1;
+    std::vector<std::int64_t> smaller{least};
     for (std::int64_t divisor = 16; divisor > 1; divisor /= 2) smaller.push_back(now / divisor);
     smaller.push_back(now - now / 4);
     smaller.push_back(now - 1);
     for (const std::int64_t to : smaller) {
-      if (to < 1 || to >= now) continue;
+      if (to < least || to >= now) continue;
       Problem problem = from_;
       for (const auto member : members) problem.*member = to;
       add(fmt::format("{} {} -> {}", what, now, to), problem);
@@ -124,6 +129,26 @@ Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>
     }
   }
   return reduced;
+}
+
+bool is_same_cause(std::string_view a, std::string_view b) {
+  const auto without_numbers = [](std::string_view text) {
+    std::string kept;
+    for (const char c : text) {
+      const bool of_number = std::isdigit(static_cast<unsigned char>(c)) != 0;
+      // "0.07" and "3, 5" are one number each: lists grow and shrink, too.
+      if (of_number) {
+        while (!kept.empty() &&
+               std::string_view("., #").find(kept.back()) != std::string_view::npos)
+          kept.pop_back();
+        kept += " #";
+      } else {
+        kept += c;
+      }
+    }
+    return kept;
+  };
+  return without_numbers(a) == without_numbers(b);
 }
 
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/problem/problem.h"
@@ -22,7 +23,8 @@ struct Reduced {
 
 // The next smaller problems, boldest first: features at their default (lengths full, no window, no
 // mask, padded layout, plain laws), one sample, one head, one row, half the keys, half the head
-// dimension, …; only valid ones, each differing from `problem`.
+// dimension, …; only valid ones, each differing from `problem`. Two keys are the fewest: with one,
+// every weight is 1, and most errors look alike.
 std::vector<ReduceStep> smaller_problems(const Problem& problem);
 
 // `fails` says whether a problem still fails as the first one did; `problem` itself does. Greedy:
@@ -30,5 +32,9 @@ std::vector<ReduceStep> smaller_problems(const Problem& problem);
 // steps above. `stop` (checked between problems) ends it early.
 Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
                const std::function<bool()>& stop);
+
+// Whether two sentences of cause (harness/measure/causes.h) say the same up to their numbers, which
+// change with the sizes: "heads 3, 5 of 8 are wrong" and "heads 1, 3 of 4 are wrong".
+bool is_same_cause(std::string_view a, std::string_view b);
 
 }  // namespace plumbline

@@ -56,7 +56,8 @@ Error query_error(sqlite3* handle, int code) {
                             SQLite::Exception(handle, code));
   }
   return {"", 0, fmt::format("the query failed: {}", sqlite3_errmsg(handle)),
-          "baselines/README.md describes the views and their columns"};
+          "`plumbline query --list` has examples; SELECT name, sql FROM sqlite_schema WHERE type = "
+          "'view' has every view with its columns"};
 }
 
 // The first statement of `sql`, which is cut off; null at the end or where only comments are left.

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -53,14 +54,26 @@ std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKern
 }
 
 // Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a
-// group each.
+// group each, unless the filter's globs drop the case for each kernel that the pattern matches.
 class KernelChoice {
  public:
   explicit KernelChoice(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
   Errors errors;
+  bool left_out = false;  // the filter dropped a case that would be an error
 
-  std::vector<OfferedKernel> of(const SuiteCase& c) {
+  // False where the globs of the filter drop the case for a kernel.
+  using Selects = std::function<bool(const OfferedKernel&)>;
+
+  std::vector<OfferedKernel> of(const SuiteCase& c, const Selects& selects) {
     std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern, c.device);
+    const std::vector<OfferedKernel> all_found = found;
+    const auto report = [&](const SuiteCase& of, std::string message, std::string remedy) {
+      if (all_found.empty() || std::any_of(all_found.begin(), all_found.end(), selects)) {
+        add_error(of, std::move(message), std::move(remedy));
+      } else {
+        left_out = true;
+      }
+    };
     if (found.empty()) {
       report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern),
              missing_kernel_remedy(c.kernel_pattern, kernels_));
@@ -98,7 +111,7 @@ class KernelChoice {
   }
 
  private:
-  void report(const SuiteCase& c, std::string message, std::string remedy) {
+  void add_error(const SuiteCase& c, std::string message, std::string remedy) {
     // A pattern of --kernel stands in no file.
     const std::string file = c.kernel_line > 0 ? c.file : "";
     if (!reported_.insert({file, c.kernel_line, c.kernel_pattern}).second) return;
@@ -163,6 +176,11 @@ class Expectations {
   std::vector<std::pair<const FailureRule*, bool>> used_;
   std::map<std::pair<std::string, std::string>, ExpectedFailure> of_case_;  // by suite and case id
 };
+
+// What the filter's globs are compared with.
+std::vector<std::string> names_of_case(const PlannedCase& p) {
+  return {p.suite + "/" + p.group + "/" + p.case_id, p.case_id};
+}
 
 // What of the suites cannot be asked here.
 class Absence {
@@ -315,13 +333,17 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
   for (const Suite& suite : suites) {
     for (const SuiteCase& c : suite.cases) {
       if (absence.takes(c)) continue;
-      const std::vector<OfferedKernel> found = choice.of(c);
+      const auto selects = [&](const OfferedKernel& kernel) {
+        const PlannedCase p = planned(c, kernel);
+        return !selects_tier(filter, p.tier) || selects_name(filter, names_of_case(p));
+      };
+      const std::vector<OfferedKernel> found = choice.of(c, selects);
       if (!suite.redirected) expectations.see(c, found);
       for (const OfferedKernel& kernel : found) {
         PlannedCase p = planned(c, kernel);
         expectations.add(p);
         if (!seen.insert({p.suite, p.case_id}).second || !selects_tier(filter, p.tier)) continue;
-        if (!selects_name(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
+        if (!selects_name(filter, names_of_case(p))) {
           plan.partial = true;
         } else {
           plan.cases.push_back(std::move(p));
@@ -330,7 +352,16 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
     }
     for (const SuiteDiff& d : suite.diffs) {
       if (absence.takes(d)) continue;
-      const auto a = choice.of(d.a), b = choice.of(d.b);
+      // A side is asked for with its own kernel and the pattern of the other.
+      const auto selects = [&](const SuiteCase& side, const SuiteCase& other) {
+        return [&](const OfferedKernel& kernel) {
+          return !selects_tier(filter, d.tier) ||
+                 selects_name(filter,
+                              {d.suite + "/" + d.name, planned(side, kernel).case_id,
+                               case_id({other.kernel_pattern, other.device, other.problem})});
+        };
+      };
+      const auto a = choice.of(d.a, selects(d.a, d.b)), b = choice.of(d.b, selects(d.b, d.a));
       if (!suite.redirected) expectations.see(d.a, a), expectations.see(d.b, b);
       if (a.empty() || b.empty()) continue;
       PlannedDiff p{d.suite,
@@ -351,6 +382,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
   }
   if (choice.errors.empty()) expectations.add_errors(choice.errors);
   if (!choice.errors.empty()) return tl::unexpected(choice.errors);
+  plan.partial = plan.partial || choice.left_out;
   expectations.hand_to(plan);
   plan.absent = std::move(absence.list);
   return plan;

@@ -91,7 +91,7 @@ struct Surroundings {
 // Cases are absent where their provider lacks what it needs, and those on cuda:N also where that
 // device is not here, and where the provider that they name is not loaded. Kernels that say that
 // they take another kind of device are left out of a pattern's; where that leaves none, it is an
-// error.
+// error, unless the filter's globs drop the case for each of them.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
                        const CaseFilter& filter, const Surroundings& here = {});
 

@@ -10,6 +10,7 @@
 // "splits=N", behind a comma or alone, asks for N KV splits: only varies_split takes it.
 //
 // Mutants declare what the correct kernel would: their bug is never declared.
+#include <array>
 #include <limits>
 #include <span>
 #include <string>
@@ -23,7 +24,28 @@
 namespace plumbline::mutants {
 namespace {
 
-int splits_asked = 0;  // "splits=3"; 0 = the kernel chooses
+// What the options say.
+struct Settings {
+  Mode mode = Mode::input;
+  int splits_asked = 0;  // 0 = the kernel chooses
+};
+Settings settings;
+
+// What is wrong with the text, or "".
+std::string read(std::string_view text, Settings& into) {
+  using Rule = provider::Option<Settings>;
+  static constexpr std::array known{
+      Rule{"mode", "tf32 or e4m3",
+           [](Settings& s, std::string_view t) {
+             return provider::set_choice(s.mode, t, {{"tf32", Mode::tf32}, {"e4m3", Mode::e4m3}});
+           }},
+      Rule{"splits", "0 (the kernel chooses) or more",
+           [](Settings& s, std::string_view t) {
+             return provider::set_number(s.splits_asked, t, 0, std::numeric_limits<int>::max());
+           }},
+  };
+  return provider::read_options(text, known, into, "of the mutants");
+}
 
 std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_device& device) {
   const std::string got = provider::dtype_name(problem.dtype_q);
@@ -105,6 +127,10 @@ struct Mutants : provider::Library {
   static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
   static std::span<const Kernel> kernels() { return changes; }
 
+  static std::string set_options(std::string_view text) {
+    settings = {};
+    return read(text, settings);
+  }
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
     if (mode != Mode::input && is_of_input_mode(kernel.change))
@@ -114,7 +140,7 @@ struct Mutants : provider::Library {
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
                       const plumbline_tensors&, const plumbline_device&, std::uint64_t& workspace) {
     workspace = workspace_bytes(problem);
-    return {kernel, problem, splits_asked};
+    return {kernel, problem, settings.splits_asked};
   }
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
     const cpu::DefaultRounding default_rounding;
@@ -136,18 +162,15 @@ struct Mutants : provider::Library {
 const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
   using namespace plumbline;
   using mutants::Mode;
-  std::string_view text = options == nullptr ? "" : options;
-  constexpr std::string_view splits = "splits=";
-  if (const std::size_t at = text.rfind(splits); at != std::string_view::npos) {
-    if (!provider::set_number(mutants::splits_asked, text.substr(at + splits.size()), 0,
-                              std::numeric_limits<int>::max()))
-      return nullptr;
-    text = text.substr(0, at == 0 ? 0 : at - 1);
+  mutants::Settings asked;
+  mutants::read(options == nullptr ? "" : options, asked);
+  switch (asked.mode) {
+    case Mode::tf32:
+      return provider::serve<mutants::Mutants<Mode::tf32>>(abi_version, options);
+    case Mode::e4m3:
+      return provider::serve<mutants::Mutants<Mode::e4m3>>(abi_version, options);
+    case Mode::input:
+      break;
   }
-  if (text.empty()) return provider::serve<mutants::Mutants<Mode::input>>(abi_version, options);
-  if (text == "mode=tf32")
-    return provider::serve<mutants::Mutants<Mode::tf32>>(abi_version, options);
-  if (text == "mode=e4m3")
-    return provider::serve<mutants::Mutants<Mode::e4m3>>(abi_version, options);
-  return nullptr;
+  return provider::serve<mutants::Mutants<Mode::input>>(abi_version, options);
 }

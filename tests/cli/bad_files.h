@@ -131,6 +131,7 @@ inline void write_dumps(const std::filesystem::path& to) {
   const auto four = all("F32", "[1,4,2,8]", 256);
   const std::string bshd = "\"layout\":\"padded_bshd\"";
   put("good", dump(four, bshd));
+  put("four_by_four", dump(all("F32", "[1,4,4,8]", 512)));  // fits two layouts
   put("truncated", dump(four, bshd).substr(0, 700));
   put("huge_header", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
   put("no_q", dump({four.begin() + 1, four.end()}, bshd));

@@ -43,6 +43,14 @@ TEST_F(Installed, RunsBundledSuitesAndProvidersFromAnEmptyFolder) {
   }
 }
 
+TEST_F(Installed, HasThePtxCommandOfTheDocumentation) {
+  write("empty.ptx", ".version 8.0\n.target sm_80\n.address_size 64\n");
+  const auto census =
+      shell("'" + (directory_ / "prefix/bin/plumbline-ptx").string() + "' census empty.ptx");
+  EXPECT_EQ(census.code, 0) << census.text;
+  EXPECT_THAT(census.text, HasSubstr("translated"));
+}
+
 TEST_F(Installed, RunsPythonKernels) {
   const std::string kernel =
       "import numpy as np\nfrom plumbline_provider import kernel\n\n"
@@ -61,14 +69,26 @@ TEST_F(Installed, RunsPythonKernels) {
   EXPECT_THAT(run.text, HasSubstr("fail  mine/ones"));
 }
 
+TEST_F(Installed, RemediesOfDoctorNeedNoCheckout) {
+  std::filesystem::create_directories(directory_ / "empty");
+  write("empty/bare", "#!/bin/sh\nexec python3 -S \"$@\"\n");
+  const auto doctor =
+      shell("cd empty && chmod +x bare && PLUMBLINE_PYTHON=\"$PWD/bare\" '" +
+            (directory_ / "prefix/bin/plumbline").string() + "' doctor --quick --db none.db");
+  EXPECT_EQ(doctor.code, 0) << doctor.text;
+  EXPECT_THAT(doctor.text, HasSubstr("bare -m pip install numpy ml_dtypes"));
+  EXPECT_THAT(doctor.text, Not(HasSubstr("ci/")));
+}
+
 TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
   const auto doctor = installed("doctor --db none.db");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   for (const char* what : {"provider    cpu", "provider    emulated", "--provider mutants: mutants",
-                           "--provider mma_mutants: mma_mutants", "--provider torch", "Python",
+                           "--provider mma_mutants: mma_mutants", "Python",
                            "database", "contracts"}) {
     EXPECT_THAT(doctor.text, HasSubstr(what));
   }
+  EXPECT_THAT(doctor.text, testing::ContainsRegex("--provider [^:]*torch"));
   EXPECT_THAT(doctor.text, Not(HasSubstr("MISSING")));
 }
 

@@ -45,6 +45,23 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
   }
 }
 
+// The example of docs/start: one key is left out, and the smallest case still says so.
+TEST_F(ReduceCommand, KeepsTheSentenceOfTheCause) {
+  const std::string id = "cpu/flash/bf16/b1-h4x1-s1x300-d64",
+                    provider = " --provider '" + cpu_provider("drop_last_key=1") + "'";
+  const std::string sentence = "each sample's last key were not seen";
+  ASSERT_THAT(plumbline("run --case " + id + provider).text, HasSubstr(sentence));
+  const auto reduced = plumbline("reduce -q " + id + provider);
+  ASSERT_EQ(reduced.code, 0) << reduced.text;
+  EXPECT_THAT(reduced.text, HasSubstr("cause: would be explained if " + sentence));
+  EXPECT_GE(number_of(reduced.text, "seq_kv"), 2) << reduced.text;
+  EXPECT_LE(number_of(reduced.text, "seq_kv"), 64) << reduced.text;
+  const std::size_t line = reduced.text.find("reproduce: ") + 11;
+  const auto again = shell(reduced.text.substr(line, reduced.text.find('\n', line) - line));
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.text, HasSubstr(sentence));
+}
+
 // Ten known bugs of different classes, from one large case. (Bugs of the splits' merge need the 257
 // keys from which on there are two.)
 TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {

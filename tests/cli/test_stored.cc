@@ -126,6 +126,41 @@ TEST_F(Stored, ListAndDoctor) {
   EXPECT_TRUE(nlohmann::json::accept(plumbline("doctor --format json").text));
 }
 
+// Without numpy no Python provider can be used: that is one cause, with one remedy.
+TEST_F(Stored, DoctorNamesACauseOnce) {
+  write("bare", "#!/bin/sh\nexec python3 -S \"$@\"\n");
+  const auto doctor = shell("chmod +x bare && PLUMBLINE_PYTHON=\"$PWD/bare\" '" +
+                            program().string() + "' doctor");
+  EXPECT_EQ(doctor.code, 0) << doctor.text;
+  const auto count = [&](const std::string& words) {
+    std::size_t found = 0;
+    for (auto at = doctor.text.find(words); at != std::string::npos;
+         at = doctor.text.find(words, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("numpy absent"), 1U) << doctor.text;
+  EXPECT_EQ(count("/bare -m pip install numpy ml_dtypes"), 1U) << doctor.text;
+  EXPECT_EQ(count("cannot be used: Python (above) serves no kernel"), 1U) << doctor.text;
+  EXPECT_EQ(count("usable numpy"), 0U) << doctor.text;
+}
+
+TEST_F(Stored, DoctorIsQuickWhereAsked) {
+  const auto quick = plumbline("doctor --quick");
+  EXPECT_EQ(quick.code, 0) << quick.text;
+  EXPECT_THAT(quick.text, HasSubstr("bundled     not asked (--quick): "));
+  EXPECT_THAT(quick.text, HasSubstr("torch"));
+  EXPECT_EQ(quick.text.find("--provider torch"), std::string::npos) << quick.text;
+}
+
+TEST_F(Stored, PrintsTheMetadataOfDatasette) {
+  const auto printed = plumbline("datasette-metadata plumbline.db");
+  EXPECT_EQ(printed.code, 0) << printed.text;
+  const auto metadata = nlohmann::json::parse(printed.text);
+  EXPECT_TRUE(metadata["databases"]["plumbline"]["queries"].contains("failing-since"));
+  EXPECT_TRUE(metadata["databases"]["plumbline"]["tables"].contains("v_latest"));
+}
+
 TEST_F(Stored, AMissingDatabaseIsSaid) {
   for (const char* command :
        {"show --db no/where.db", "history x --db no/where.db", "compare --db no/where.db"}) {

@@ -113,6 +113,7 @@ TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
                               "support suggest",
                               "resources",
                               "query",
+                              "datasette-metadata",
                               "doctor",
                               "init",
                               "completion",

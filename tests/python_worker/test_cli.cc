@@ -39,6 +39,28 @@ TEST_F(PythonCommand, ACorrectKernelPassesSmoke) {
       << "it takes every mask, layout and dtype of the suite";
 }
 
+// The line at the head of cases/nightly.toml.
+TEST_F(PythonCommand, NightlyWithoutEmulatedDevicesIsAPlan) {
+  const std::string all = "list " + suite("nightly.toml") +
+                          " --count --kernel 'behaved/*' --provider '" + provider("behaved.py") +
+                          "'";
+  const auto refused = plumbline(all);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.text, HasSubstr("no kernel that matches \"behaved/*\" runs on emulated:"));
+  const auto listed = plumbline(all + " --exclude '*/device=emulated:*'");
+  EXPECT_EQ(listed.code, 0) << listed.text;
+  EXPECT_GT(std::stoi(listed.text), 1000) << listed.text;
+}
+
+TEST_F(PythonCommand, AnOptionThatTheFileDoesNotDeclareEndsTheRun) {
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
+                             provider("behaved.py") + ":scael=1.01'");
+  EXPECT_EQ(run.code, 2) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("behaved.py: unknown option 'scael' (known: scale, more)"));
+  EXPECT_THAT(run.text, HasSubstr("did you mean scale?"));
+  EXPECT_EQ(plumbline("list --kernels --provider '" + provider("misbehaved.py") + ":x'").code, 2);
+}
+
 TEST_F(PythonCommand, WithoutLseTheOutputsAreJudged) {
   const auto run = plumbline("run --case behaved/zeros/bf16/b2-h4x2-s17x100-d64 -q --provider '" +
                              provider("behaved.py") + "'");

@@ -176,10 +176,10 @@ TEST_F(PythonTest, WhatASpecLeavesOpenIsTheStrictDefault) {
 }
 
 TEST_F(PythonTest, OptionsAndDeviceReachTheKernel) {
-  auto worker = python_worker("behaved.py:scale=1.5,more:colons.py:too");
+  auto worker = python_worker("behaved.py:scale=1.5,more=colons.py:too");
   PlacedCase c(*worker, mean_problem());
   EXPECT_THAT(c.run("behaved/where_am_i").description.launched,
-              HasSubstr("options 'scale=1.5,more:colons.py:too', on cpu"));
+              HasSubstr("options 'scale=1.5,more=colons.py:too', on cpu"));
 }
 
 TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {

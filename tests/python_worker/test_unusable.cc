@@ -111,8 +111,9 @@ TEST_F(Scratch, AnInterpreterThatIsNotThere) {
 TEST_F(Scratch, AnInterpreterWithoutNumpy) {
   const Variable python("PLUMBLINE_PYTHON",
                         program("bare", "#!/bin/sh\nexec '" + interpreter() + "' -S \"$@\"\n"));
-  EXPECT_THAT(hello_error(provider_path("behaved.py")),
-              AllOf(HasSubstr("has no usable numpy"), HasSubstr("ci/setup.sh --python")));
+  EXPECT_THAT(
+      hello_error(provider_path("behaved.py")),
+      AllOf(HasSubstr("has no usable numpy"), HasSubstr(" -m pip install numpy ml_dtypes")));
 }
 
 TEST_F(Scratch, AnInterpreterThatIsNone) {

@@ -67,6 +67,21 @@ TEST(CaseHistory, SaysLevelLimitAndChangesIn80Columns) {
   }
 }
 
+TEST(CaseHistory, WithoutAPastThereIsNoLevel) {
+  CaseHistory history = slower();
+  history.level = history.limit = std::nullopt;
+  EXPECT_THAT(render_history(history, 3, {false, 80, true}), HasSubstr("level -, limit -"));
+}
+
+TEST(CaseHistory, ATimeThatWasSetAsideIsMarked) {
+  CaseHistory history = slower();
+  EXPECT_THAT(render_history(history, 3, {false, 80, true}), Not(HasSubstr("set aside")));
+  history.points.back().is_set_aside = true;
+  const std::string text = render_history(history, 3, {false, 80, true});
+  EXPECT_THAT(text, AllOf(HasSubstr("ratio 4.8 (set aside)"), HasSubstr("4.8 ~"),
+                          HasSubstr("~ set aside: the night or the case was disturbed")));
+}
+
 TEST(CaseHistory, AnUntimedCaseHasNoTimes) {
   CaseHistory history = slower();
   for (auto& point : history.points) point.time_ratio = point.time_ns = std::nullopt;

@@ -17,7 +17,12 @@ TEST(Format, Numbers) {
   EXPECT_EQ(number(std::nan("")), "nan");
   EXPECT_EQ(percent(62.4), "62 %");
   EXPECT_EQ(percent(9999), "9999 %");
-  EXPECT_EQ(percent(1e300), "> 9999 %");
+  EXPECT_EQ(percent(180'000), "1800x") << "as the page has it (format.ts)";
+  EXPECT_EQ(percent(7007298), "70100x");
+  EXPECT_EQ(percent(99'940'000), "999000x");
+  EXPECT_EQ(percent(99'950'000), "1.0e6x");
+  EXPECT_EQ(percent(1e300), "1.0e298x");
+  EXPECT_EQ(percent(INFINITY), "infx");
   EXPECT_EQ(percent(std::nan("")), "nan %");
   EXPECT_EQ(plural(1, "case"), "1 case");
   EXPECT_EQ(plural(0, "case"), "0 cases");

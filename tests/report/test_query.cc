@@ -21,6 +21,16 @@ TEST(RenderQuery, Text) {
   EXPECT_EQ(render_query(table, Style{false, 0}),
             "case    rms\n------  ---\na, \"b\"  0.5\n          1\n");
 }
+TEST(RenderQuery, HeadersAreBrokenBehindTheirUnderscores) {
+  const std::string text(30, 'x');
+  const Store::Table wide{{"case_id", "last_good_commit", "first_bad_commit"},
+                          {{text, "0123456789abcdef", "fedcba9876543210"}},
+                          {{Cell::text, Cell::text, Cell::text}}};
+  const std::string shown = render_query(wide, Style{false, 44});
+  EXPECT_NE(shown.find("last_good_"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("  commit"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("com\n"), std::string::npos) << shown;
+}
 TEST(RenderQuery, Csv) {
   EXPECT_EQ(render_query_csv(table), "case,rms\r\n\"a, \"\"b\"\"\",0.5\r\n,1\r\n");
 }

@@ -32,11 +32,12 @@ Problem large() {
 
 bool never_stop() { return false; }
 
-TEST(Reduce, WhateverFails_OneRowAndOneKeyAreLeft) {
+TEST(Reduce, WhateverFails_OneRowAndTwoKeysAreLeft) {
   const Reduced reduced = reduce(
       large(), [](const Problem&) { return true; }, never_stop);
   Problem least;
-  least.seq_q = least.seq_kv = least.head_dim_qk = least.head_dim_vo = 1;
+  least.seq_q = least.head_dim_qk = least.head_dim_vo = 1;
+  least.seq_kv = 2;
   least.fill = Fill::zeros;
   least.lse = false;
   EXPECT_EQ(reduced.problem, canonical(least));
@@ -78,6 +79,28 @@ TEST(Reduce, NothingSmallerFails_TheProblemStays) {
   EXPECT_EQ(reduced.problem, canonical(large()));
   EXPECT_TRUE(reduced.steps.empty());
   EXPECT_EQ(reduced.tried, static_cast<int>(smaller_problems(large()).size()));
+}
+
+// With one key every weight is 1, and most errors look alike.
+TEST(Reduce, NeverGoesBelowTwoKeys) {
+  for (const ReduceStep& step : smaller_problems(large())) EXPECT_GE(step.problem.seq_kv, 2);
+  Problem two = large();
+  two.seq_q = two.seq_kv = 2;
+  for (const ReduceStep& step : smaller_problems(two))
+    EXPECT_EQ(step.problem.seq_kv, 2) << step.what;
+}
+
+TEST(Reduce, CausesThatDifferInNumbersAloneAreTheSame) {
+  EXPECT_TRUE(is_same_cause("", ""));
+  EXPECT_TRUE(is_same_cause("the softmax scale is 0.07 % too large: the denominator",
+                            "the softmax scale is 5 % too large: the denominator"));
+  EXPECT_TRUE(is_same_cause("heads 3, 5, 7 of 8 are wrong", "heads 1 of 2 are wrong"));
+  EXPECT_FALSE(
+      is_same_cause("the softmax scale is 5 % too large", "the softmax scale is 5 % too small"));
+  EXPECT_FALSE(is_same_cause("would be explained if each sample's last key were not seen",
+                             "would be explained if each key's weight is multiplied by V of the "
+                             "next key"));
+  EXPECT_FALSE(is_same_cause("heads 3 of 8 are wrong", ""));
 }
 
 TEST(Reduce, StopsWhenAsked) {

@@ -101,9 +101,16 @@ static const char* kernel_name(uint32_t kernel) {
   return "naive";
 }
 
+/* It takes no options. plumbline asks one query before the first case, and shows what is wrong. */
+static int has_options;
+
 static plumbline_status query(uint32_t kernel, const plumbline_problem* p,
                               const plumbline_device* device, char* reason, size_t reason_bytes) {
   (void)kernel;
+  if (has_options) {
+    snprintf(reason, reason_bytes, "unknown option (it takes none)");
+    return PLUMBLINE_ERROR;
+  }
   const char* why_not = NULL;
   if (device->memory_space != PLUMBLINE_HOST) why_not = "only the CPU is supported";
   if (p->layout != PLUMBLINE_PADDED_BSHD && p->layout != PLUMBLINE_PADDED_BHSD)
@@ -191,6 +198,6 @@ static const plumbline_provider provider = {
 };
 
 const plumbline_provider* plumbline_get_provider(uint32_t abi_version, const char* options) {
-  (void)options;
+  has_options = options[0] != '\0';
   return abi_version == PLUMBLINE_ABI_VERSION ? &provider : NULL;
 }

@@ -114,6 +114,27 @@ TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
   EXPECT_EQ(kernels_on("*/flash", "emulated:sm_90").size(), 3U);
 }
 
+// The command line at the head of cases/nightly.toml: a kernel of the CPU, and --exclude of what is
+// on emulated devices.
+TEST(Plan, WhatTheFilterDropsIsNoErrorOfItsDevice) {
+  const std::vector<OfferedKernel> offered{{"mine/fast", "none", {"cpu"}}};
+  std::vector<Suite> suites{two_groups()};
+  suites[0].cases.front().device = "emulated:sm_90";
+  use_kernels(suites, {"mine/*"});
+  const auto all = make_plan(suites, offered, {});
+  ASSERT_FALSE(all);
+  EXPECT_THAT(to_string(all.error()),
+              testing::HasSubstr("no kernel that matches \"mine/*\" runs on emulated:sm_90"));
+  CaseFilter filter;
+  filter.exclude = {"*/device=emulated:*"};
+  const auto rest = make_plan(suites, offered, filter);
+  ASSERT_TRUE(rest) << to_string(rest.error());
+  EXPECT_EQ(rest->cases.size(), suites[0].cases.size() - 1);
+  EXPECT_TRUE(rest->partial);
+  filter.exclude = {"*/device=cuda:*"};
+  EXPECT_FALSE(make_plan(suites, offered, filter)) << "what is not dropped remains an error";
+}
+
 TEST(Plan, FiltersByTierAndGlob) {
   CaseFilter smoke;
   smoke.tier = Tier::smoke;

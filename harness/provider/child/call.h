@@ -14,6 +14,7 @@ namespace plumbline {
 struct Stop {
   Status status;
   std::string reason;
+  std::string remedy = {};  // what to do about it; "" where the reason says it
 };
 
 using ReasonedCall = std::function<plumbline_status(char* reason, std::size_t reason_bytes)>;

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,21 @@ namespace plumbline {
 
 namespace {
 
+// What to do about an error of dlopen, by the words of glibc.
+std::string loading_remedy(const std::string& problem) {
+  const auto says = [&](const char* words) { return problem.find(words) != std::string::npos; };
+  const std::string build =
+      "build one from C or C++: c++ -std=c++17 -shared -fPIC -I \"$(plumbline --include-dir)\" "
+      "mine.cc -o libmine.so; a Python file is loaded by its name, mine.py";
+  if (says("invalid ELF header") || says("file too short") || says("wrong ELF class") ||
+      says("cannot dynamically load executable"))
+    return "this is no shared library of this machine; " + build;
+  if (says("undefined symbol")) return "link the library with what defines this symbol";
+  if (says("cannot open shared object file"))
+    return "install the library that is named, or put its folder into LD_LIBRARY_PATH";
+  return "";
+}
+
 plumbline_get_provider_function entry_point(const std::string& path) {
   void* library = nullptr;
   std::string problem;
@@ -25,11 +41,18 @@ plumbline_get_provider_function entry_point(const std::string& path) {
     if (library == nullptr) problem = dlerror();
     return PLUMBLINE_OK;
   });
-  if (library == nullptr)
-    throw Stop{Status::error, fmt::format("cannot load provider: {}", problem)};
+  if (library == nullptr) {
+    throw Stop{Status::error, fmt::format("cannot load provider: {}", problem),
+               loading_remedy(problem)};
+  }
   void* symbol = dlsym(library, "plumbline_get_provider");
-  if (symbol == nullptr)
-    throw Stop{Status::error, fmt::format("{} does not export plumbline_get_provider", path)};
+  if (symbol == nullptr) {
+    throw Stop{Status::error, fmt::format("{} does not export plumbline_get_provider", path),
+               fmt::format("define it as plumbline_provider.h declares it: extern \"C\", and "
+                           "PLUMBLINE_EXPORT for default visibility; `nm -D {}` lists what is "
+                           "exported",
+                           path)};
+  }
   return reinterpret_cast<plumbline_get_provider_function>(symbol);
 }
 
@@ -39,17 +62,21 @@ constexpr std::size_t required_memory_bytes = offsetof(plumbline_device_memory, 
 
 constexpr std::uint32_t most_kernels = 65536;
 
+constexpr const char* rebuild_remedy = "build it again with this plumbline's plumbline_provider.h";
+
 // Versions first: in another version the fields behind them may mean something else.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
     throw Stop{Status::error,
                fmt::format("{} was built for ABI version {}, this plumbline speaks version {}",
-                           path, p.abi_version, PLUMBLINE_ABI_VERSION)};
+                           path, p.abi_version, PLUMBLINE_ABI_VERSION),
+               rebuild_remedy};
   }
   if (p.struct_size < required_bytes) {
     throw Stop{Status::error,
                fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path,
-                           p.struct_size, required_bytes)};
+                           p.struct_size, required_bytes),
+               rebuild_remedy};
   }
 }
 
@@ -128,19 +155,65 @@ void check_names(const std::string& path, const ProviderLibrary& library) {
   }
 }
 
+const plumbline_provider* table_of(plumbline_get_provider_function get_provider,
+                                   const std::string& options) {
+  const plumbline_provider* table = nullptr;
+  call_provider("loading", [&](char*, std::size_t) {
+    table = get_provider(PLUMBLINE_ABI_VERSION, options.c_str());
+    return PLUMBLINE_OK;
+  });
+  return table;
+}
+
+// A problem that most kernels take.
+plumbline_problem plain_problem(std::uint32_t question) {
+  plumbline_problem problem{};
+  problem.struct_size = sizeof problem;
+  problem.dtype_q = problem.dtype_kv = problem.dtype_out = PLUMBLINE_F32;
+  problem.batch = problem.heads_q = problem.heads_kv = 1;
+  problem.seq_q = problem.total_q = 1;
+  problem.seq_kv = problem.total_kv = 16;
+  problem.head_dim_qk = question == PLUMBLINE_MERGE ? 1 : 64;
+  problem.head_dim_vo = 64;
+  problem.window_left = problem.window_right = -1;
+  problem.scale = 0.125;
+  problem.question = question;
+  return problem;
+}
+
+// What a query answers with PLUMBLINE_ERROR: a provider says there what is wrong with its options.
+void refuse_wrong_options(const ProviderLibrary& library, const std::string& options) {
+  if (options.empty() || library.kernels.empty()) return;
+  const bool is_merge = library.questions.front() == "merge";
+  const plumbline_problem problem = plain_problem(is_merge ? PLUMBLINE_MERGE : PLUMBLINE_ATTENTION);
+  const plumbline_device device{sizeof device, PLUMBLINE_HOST, 0, 0, "x86-64-v3"};
+  std::array<char, 1024> reason{};
+  plumbline_status status = PLUMBLINE_OK;
+  call_provider("loading", [&](char*, std::size_t) {
+    status = library.provider->query(0, &problem, &device, reason.data(), reason.size());
+    return PLUMBLINE_OK;
+  });
+  if (status == PLUMBLINE_ERROR) throw WrongOptions{text_of(reason.data())};
+}
+
 }  // namespace
 
 ProviderLibrary load_provider(const std::string& path, const std::string& options) {
   const auto get_provider = entry_point(path);
   ProviderLibrary library;
-  call_provider("loading", [&](char*, std::size_t) {
-    library.provider = get_provider(PLUMBLINE_ABI_VERSION, options.c_str());
-    return PLUMBLINE_OK;
-  });
+  library.provider = table_of(get_provider, options);
   if (library.provider == nullptr) {
-    throw Stop{Status::error, fmt::format("{} cannot serve ABI version {} with options \"{}\" "
-                                          "(plumbline_get_provider returned null)",
-                                          path, PLUMBLINE_ABI_VERSION, options)};
+    if (!options.empty() && table_of(get_provider, "") != nullptr) {
+      throw WrongOptions{fmt::format(
+          "the provider does not take the options \"{}\" (plumbline_get_provider returned null)",
+          options)};
+    }
+    throw Stop{Status::error,
+               fmt::format("{} cannot serve ABI version {} with options \"{}\" "
+                           "(plumbline_get_provider returned null)",
+                           path, PLUMBLINE_ABI_VERSION, options),
+               "return the table of the provider's functions: null means that it was built for "
+               "another ABI version"};
   }
   const plumbline_provider& p = *library.provider;
   check_version(path, p);
@@ -154,6 +227,7 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     return PLUMBLINE_OK;
   });
   check_names(path, library);
+  refuse_wrong_options(library, options);
   if (p.struct_size >= offsetof(plumbline_provider, features) + sizeof p.features)
     library.features = p.features;
   if ((library.features & PLUMBLINE_FEATURE_EMULATED) != 0) {

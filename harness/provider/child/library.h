@@ -23,9 +23,15 @@ struct ProviderLibrary {
   std::string no_device;             // why its memory functions reach no device; "" else
 };
 
-// Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct
-// size (both numbers named), fields missing. The library is never unloaded: providers leave threads
-// and handlers behind.
+// The library takes no such options.
+struct WrongOptions {
+  std::string reason;
+};
+
+// Throws Stop with what is wrong and what to do: library not found, symbol missing, wrong ABI
+// version or struct size (both numbers named), fields missing. Throws WrongOptions where a query of
+// a plain problem answers with PLUMBLINE_ERROR while there are options. The library is never
+// unloaded: providers leave threads and handlers behind.
 ProviderLibrary load_provider(const std::string& path, const std::string& options);
 
 }  // namespace plumbline

@@ -112,8 +112,13 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   limit_memory(request.memory_limit_bytes);
   try {
     library = load_provider(request.provider, request.options);
+  } catch (const WrongOptions& wrong) {
+    reply.error = wrong.reason;
+    reply.options_refused = true;
+    return reply;
   } catch (const Stop& stop) {
     reply.error = stop.reason;
+    reply.remedy = stop.remedy;
     return reply;
   }
   reply.abi = library.provider->abi_version;

@@ -15,6 +15,7 @@ struct FailureReason {
   Status status = Status::error;
   std::string reason;
   std::string remedy;
+  bool is_of_options = false;  // the provider takes no such options
 };
 
 // What a crash message says ("SIGSEGV in run: write 4096 bytes behind out"), or nothing if the line

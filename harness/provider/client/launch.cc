@@ -78,6 +78,11 @@ std::optional<fs::path> on_path(const std::string& program) {
 
 }  // namespace
 
+bool is_in_checkout() {
+  return !is_there(program_folder().parent_path() / "share" / "plumbline" / "baselines") &&
+         is_there(fs::path(PLUMBLINE_SOURCE_DIRECTORY) / "ci" / "setup.sh");
+}
+
 Result<fs::path> find_python() {
   if (const std::string named = environment("PLUMBLINE_PYTHON"); !named.empty()) {
     if (const auto python = on_path(named)) return *python;
@@ -95,7 +100,9 @@ Result<fs::path> find_python() {
   return fail(
       fmt::format("no Python interpreter: neither .venv/bin/python in {} nor python3 on the PATH",
                   homes.front().string()),
-      "run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with numpy");
+      fmt::format("install Python 3.9 or later with numpy and ml_dtypes{}, or set PLUMBLINE_PYTHON "
+                  "to an interpreter with them",
+                  is_in_checkout() ? " (ci/setup.sh --numpy)" : ""));
 }
 
 Result<fs::path> find_python_worker() {
@@ -111,7 +118,9 @@ Result<fs::path> find_python_worker() {
     return *found;
   }
   return fail(fmt::format("{}: the worker for Python providers is not there", beside.string()),
-              "run ci/quickstart.sh, which builds it with plumbline (target programs)");
+              is_in_checkout()
+                  ? "run ci/quickstart.sh, which builds it with plumbline (target programs)"
+                  : "install plumbline again, all of it");
 }
 
 namespace {

@@ -16,6 +16,9 @@ namespace plumbline {
 Result<std::filesystem::path> find_python();
 Result<std::filesystem::path> find_python_worker();
 
+// Whether this program runs in the source tree that it was built from, whose ci/ has scripts.
+bool is_in_checkout();
+
 struct Launch {
   std::vector<std::string> command;  // program and arguments
   std::string provider;              // path where the file exists, else as the user wrote it

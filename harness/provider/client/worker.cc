@@ -37,6 +37,7 @@ class ProcessWorker final : public Worker {
       : options_(std::move(options)), launch_(std::move(launch)), arena_(std::move(arena)) {}
 
   Result<Hello> hello() override;
+  bool refused_options() const override { return refused_options_; }
   Arena& arena() override { return arena_; }
   RunReply run(const RunRequest& request) override;
   std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }
@@ -56,12 +57,14 @@ class ProcessWorker final : public Worker {
   Answer<Reply> ask(const Request& request, std::chrono::milliseconds timeout);
   Answer<RunReply> to_reply(protocol::RunReply&& wire) const;
   void drop_process();
+  Error options_error(const FailureReason& failure) const;
 
   WorkerOptions options_;
   Launch launch_;
   Arena arena_;
   std::unique_ptr<WorkerProcess> process_;
   Hello hello_;
+  bool refused_options_ = false;
   std::uint64_t last_id_ = 0;
   std::string last_log_;
 };
@@ -121,7 +124,8 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   if (!reply) return tl::unexpected(std::move(reply.error()));
   if (!reply->error.empty()) {
     drop_process();
-    return tl::unexpected(FailureReason{Status::error, reply->error, reply->remedy});
+    return tl::unexpected(
+        FailureReason{Status::error, reply->error, reply->remedy, reply->options_refused});
   }
   if (reply->protocol != protocol::protocol_version || reply->abi != PLUMBLINE_ABI_VERSION) {
     drop_process();
@@ -156,9 +160,19 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   return {};
 }
 
+Error ProcessWorker::options_error(const FailureReason& failure) const {
+  const std::string remedy =
+      failure.remedy.empty()
+          ? fmt::format("correct what stands behind the colon of --provider {}", options_.provider)
+          : failure.remedy;
+  return {split_provider(options_.provider).first, 0, failure.reason, remedy};
+}
+
 Result<Hello> ProcessWorker::hello() {
   if (auto started = ensure_started(); !started) {
     const FailureReason& failure = started.error();
+    refused_options_ = failure.is_of_options;
+    if (refused_options_) return fail(options_error(failure));
     return fail(failure.status == Status::error
                     ? failure.reason
                     : fmt::format("provider {}: {}: {}", options_.provider, name(failure.status),

@@ -149,6 +149,5 @@ struct MmaMutants : provider::Library {
 }  // namespace plumbline::mutants
 
 const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
-  if (options != nullptr && *options != 0) return nullptr;
   return plumbline::provider::serve<plumbline::mutants::MmaMutants>(abi_version, options);
 }

@@ -11,7 +11,9 @@ import importlib.metadata
 
 import numpy as np
 
-from plumbline_provider import Spec, Unsupported
+from plumbline_provider import Spec, Unsupported, options
+
+options("raw")
 
 PADDED = ("padded_bshd", "padded_bhsd")
 ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")

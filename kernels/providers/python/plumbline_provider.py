@@ -220,6 +220,18 @@ class Kernel:
 
 # every Kernel of the process, in order; the worker empties it before it loads a provider
 declared: list = []
+# the options that the provider takes; the worker empties it likewise
+known_options: list = []
+
+
+def options(*names: str) -> None:
+    """Declares the options that this file takes behind its name, which kernels read from
+    case.options: `options("raw", "seed")` for `--provider mine.py:raw,seed=3`. A name that is not
+    declared ends the run before its first case."""
+    for option in names:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", option):
+            raise ValueError(f"option {option!r}: a name has letters, digits, '_', '.' and '-'")
+    known_options.extend(option for option in names if option not in known_options)
 
 
 def _words(value: Union[str, Sequence[str]]) -> tuple:

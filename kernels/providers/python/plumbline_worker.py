@@ -60,10 +60,13 @@ class Worker:
         self._memory = process.MemoryLimit(request["memory_limit_bytes"])
         try:
             self._provider = provider_file.load(request["provider"])
+            provider_file.check_options(request["provider"], request["options"])
         except provider_file.Lacking as lacking:
             return {"provider": lacking.provider, "version": str(lacking)}
         except provider_file.Unusable as unusable:
             return {"error": str(unusable), "remedy": unusable.remedy}
+        except provider_file.WrongOptions as wrong:
+            return {"error": str(wrong), "remedy": wrong.remedy, "options_refused": True}
         self._memory.rebase()
         self._execution = execution.Execution(self._provider, request["options"], self._support,
                                               self._memory, self._channel.arena)
@@ -103,8 +106,8 @@ def what_is_missing() -> Optional[Dict[str, str]]:
     except ImportError as error:
         unset = " and unset PLUMBLINE_PYTHON" if os.environ.get("PLUMBLINE_PYTHON") else ""
         return {"error": f"{sys.executable} has no usable numpy: {error}",
-                "remedy": f"run ci/setup.sh --numpy (ci/setup.sh --python for the frameworks, "
-                f"too){unset}, or set PLUMBLINE_PYTHON to an interpreter that has it"}
+                "remedy": f"{sys.executable} -m pip install numpy ml_dtypes{unset}, or set "
+                "PLUMBLINE_PYTHON to an interpreter that has them"}
     if not os.path.exists(support.LIBRARY):
         return {
             "error": f"{os.path.basename(support.LIBRARY)} is not beside plumbline_worker.py in "

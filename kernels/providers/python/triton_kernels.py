@@ -23,9 +23,11 @@ import types
 import torch
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline_provider import Spec, Unsupported, kernel, options
 
 PROVIDER = "triton"
+OPTIONS = {"arch": str, "schedule": str, "seed": int}  # arguments of emulate
+options(*OPTIONS)
 VLLM, SGLANG = "vllm 0.33.0", "sglang 0.5.23"
 ACCUMULATOR = "fp32/toward_zero/24/8"  # of sm_80; those of sm_90 and sm_100 lose less
 ONLINE = Spec(p_dtype="input", qk_accumulator=ACCUMULATOR, pv_accumulator=ACCUMULATOR)
@@ -41,16 +43,8 @@ def version() -> str:
 
 def options_of(case) -> dict:
     """"arch=sm_90,schedule=random,seed=3" as arguments of emulate."""
-    known = {"arch": str, "schedule": str, "seed": int}
-    found = {}
-    for option in case.options.split(","):
-        if option in ("", "raw"):
-            continue
-        name, _, value = option.partition("=")
-        if name not in known:
-            raise ValueError(f"no option {name!r}: {', '.join(known)}")
-        found[name] = known[name](value)
-    return found
+    given = (option.partition("=") for option in case.options.split(","))
+    return {name: OPTIONS[name](value) for name, _, value in given if name in OPTIONS}
 
 
 def emulated(case):

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "kernels/ptx/compile.h"
@@ -165,9 +167,7 @@ int compile_all(const std::vector<std::string>& paths, const std::string& folder
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{"Compiled kernels on the emulator: what of their PTX translates to C++."};
   app.footer(
       "Examples:\n  plumbline-ptx census kernel.ptx\n"
@@ -216,5 +216,21 @@ int main(int argc, char** argv) {
     return 0;
   }
   fmt::print(stderr, "plumbline-ptx: {}\n", said.error());
+  return file_is_wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = file_is_wrong;
+  try {
+    code = run(argc, argv);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) fmt::print(stderr, "plumbline-ptx: {}\n", error.what());
+  }
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr,
+             "plumbline-ptx: stdout cannot be written: the output is incomplete\n"
+             "  remedy: free space where it goes, or send it elsewhere\n");
   return file_is_wrong;
 }

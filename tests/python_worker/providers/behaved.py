@@ -6,7 +6,9 @@ import time
 import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
 import numpy as np
 
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline_provider import Spec, Unsupported, kernel, options
+
+options("scale", "more")
 
 ALL_LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
 ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")

@@ -4,7 +4,8 @@ import type { Decision, Detail, Night } from "./data.ts";
 import { plain_table } from "./data_table.ts";
 import { short } from "./dom.ts";
 import { figure } from "./figure.ts";
-import { change, commit, number, of_limit, percent, words } from "./format.ts";
+import { change, commit, night_date, night_title, number, of_limit, percent, words }
+  from "./format.ts";
 
 export interface HistoryInput {
   case_id: string;
@@ -24,6 +25,7 @@ interface Point {
   level: number | null;
   limit: number | null;
   floor: number | null; // as far below the level as the limit is above it
+  set_aside: boolean; // the time: the night or the case was disturbed
   verdict: string;
   kind: "fine" | "failure" | "open";
 }
@@ -49,6 +51,7 @@ function points_of({ history }: HistoryInput): Point[] {
       level,
       limit,
       floor: level !== null && limit !== null ? 2 * level - limit : null,
+      set_aside: history.set_aside[i] ?? false,
       verdict: history.verdict[i] ?? "",
       kind: kind_of(history.verdict[i] ?? ""),
     };
@@ -58,11 +61,12 @@ function points_of({ history }: HistoryInput): Point[] {
 function said(input: HistoryInput, point: Point): string {
   const night = input.nights[point.night];
   const lines = [
-    night?.name ?? "",
+    night ? night_title(night) : "",
     `${words(point.verdict)}: ${of_limit(point.percent)}, ` +
       `rms ${number(point.rms)} sigma`,
   ];
-  if (point.ratio !== null) lines.push(`time ${number(point.ratio)} of the sentinel's`);
+  if (point.ratio !== null)
+    lines.push(`time ${number(point.ratio)} of the sentinel's${point.set_aside ? ", set aside" : ""}`);
   if (night?.commit) lines.push(`commit ${commit(night.commit)}`);
   if (night?.suspect) lines.push("the night is suspect");
   return lines.join("\n");
@@ -78,7 +82,7 @@ function night_axis(nights: readonly Night[], width: number, from: number) {
     label: null,
     domain: [from - 0.7, nights.length - 0.3],
     ticks,
-    tickFormat: (night: number) => short(nights[night]?.name ?? "", 12),
+    tickFormat: (night: number) => nights[night] ? short(night_date(nights[night]), 12) : "",
   };
 }
 
@@ -92,7 +96,7 @@ function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
     Plot.rect(suspect, { x1: ({ place }) => place - 0.5, x2: ({ place }) => place + 0.5,
                          fill: "var(--hatch)", fillOpacity: 0.55,
                          title: ({ night }) =>
-                           `${night.name} is suspect: ${short(night.why, 200)}` }),
+                           `${night_title(night)} is suspect: ${short(night.why, 200)}` }),
     chosen >= from ? Plot.ruleX([chosen], { stroke: "var(--muted)", strokeWidth: 6,
                                             strokeOpacity: 0.35 }) : null,
     input.since_night >= from
@@ -118,7 +122,7 @@ function commit_marks(nights: readonly Night[], width: number, from: number): Pl
     return true;
   });
   const title = ({ commit, place }: { commit: string; place: number }) =>
-    `${nights[place].name}: commit ${short(commit, 60)}`;
+    `${night_title(nights[place])}: commit ${short(commit, 60)}`;
   return [
     Plot.text(changes, { x: "place", text: () => "|", frameAnchor: "top", dy: -2, fontSize: 8,
                          title }),
@@ -211,6 +215,8 @@ function time_panel(input: HistoryInput, points: readonly Point[], width: number
                            stroke: "var(--surface)" }),
       Plot.lineY(timed, { x: "night", y: "ratio", stroke: "var(--blue)", strokeOpacity: 0.6 }),
       ...dots(input, timed, ({ ratio }) => ratio),
+      Plot.text(timed.filter(({ set_aside }) => set_aside),
+                { x: "night", y: "ratio", text: () => "~", dy: -9, fontWeight: "bold" }),
     ],
   });
 }
@@ -230,6 +236,7 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
     has_commits(nights) ? "Ticks on top are changes of the commit." : "No commit recorded.",
     timed.length > 0 && "Times are ratios to the sentinel's, a fixed piece of work timed in turn " +
       "with the kernel.",
+    timed.some(({ set_aside }) => set_aside) && "A time below a ~ was set aside: it is not judged.",
     timed.some(({ limit }) => limit !== null) && "The band about the level of the time is noise: " +
       "from its upper edge on, dashed, the case is slower.",
   ];
@@ -260,12 +267,12 @@ export function history_figure(input: HistoryInput, width: number): HTMLElement 
         const night = input.nights[point.night];
         const decided = input.decisions.filter((decision) => decision.night === point.night);
         return [
-          `${night?.name ?? ""}${night?.suspect ? " (suspect)" : ""}`,
+          `${night ? night_date(night) : ""}${night?.suspect ? " (suspect)" : ""}`,
           ...(with_commits ? [commit(night?.commit ?? "")] : []),
           words(point.verdict),
           percent(point.percent),
           number(point.rms),
-          number(point.ratio),
+          `${number(point.ratio)}${point.set_aside ? " (set aside)" : ""}`,
           number(point.level),
           number(point.limit),
           change(point.ratio !== null && point.level ? point.ratio / point.level - 1 : null),

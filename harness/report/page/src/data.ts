@@ -130,6 +130,7 @@ export interface Detail {
     ratio: (number | null)[]; // time over the sentinel's
     level: (number | null)[];
     limit: (number | null)[];
+    set_aside: boolean[]; // the time is not judged: the night or the case was disturbed
     verdict: string[];
     changes: number[]; // places in `night` at which the level of the time changes
   };

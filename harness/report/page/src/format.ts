@@ -1,5 +1,5 @@
 // Numbers, times and names as people read them, in the words of the terminal's reports.
-import type { Outlook, State } from "./data.ts";
+import type { Night, Outlook, State } from "./data.ts";
 import { h } from "./dom.ts";
 
 export const none = "\u2013"; // where nothing was measured
@@ -81,6 +81,26 @@ export function share(value: number): string {
 export function time(text: string): string {
   const found = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)/.exec(text);
   return found ? `${found[1]} ${found[2]} UTC` : text;
+}
+
+// A run that belongs to no night is called by the head of its id.
+export function is_run({ name, run_ids }: Night): boolean {
+  return run_ids.some((id) => id.startsWith(name));
+}
+
+// "night 2027-01-30.2", "run 1a2b3c4d of 2027-01-30".
+export function night_title(night: Night): string {
+  return is_run(night) ? `run ${night.name} of ${night_date(night)}` : `night ${night.name}`;
+}
+
+// "2027-01-30.2"; of a run its date.
+export function night_date(night: Night): string {
+  return is_run(night) ? night.started_at.slice(0, 10) : night.name;
+}
+
+// Without the year: "01-30.2".
+export function night_day(night: Night): string {
+  return night_date(night).replace(/^\d{4}-(\d\d-\d\d)/, "$1");
 }
 
 export function commit(text: string): string {

@@ -2,7 +2,7 @@
 // measured.
 import type { Night } from "./data.ts";
 import { h, short } from "./dom.ts";
-import { commit, count, sign, time } from "./format.ts";
+import { commit, count, is_run, night_date, night_day, night_title, sign, time } from "./format.ts";
 import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 
@@ -21,7 +21,8 @@ export function night_in_words(night: Night): string {
   ];
   const end = night.exit_code === null ? "; unfinished" : "";
   const suspect = night.suspect ? `; suspect: ${night.why || "its times were set aside"}` : "";
-  return `${night.name}: ${parts.join(", ")}${end}${suspect}`;
+  const name = is_run(night) ? night_title(night) : night.name;
+  return `${name}: ${parts.join(", ")}${end}${suspect}`;
 }
 
 function bar(night: Night): HTMLElement {
@@ -34,8 +35,8 @@ function bar(night: Night): HTMLElement {
 }
 
 // As plumbline takes it: a night by its name, a run by the first digits of its id.
-function name_of({ name, run_ids }: Night): string {
-  return run_ids.some((id) => id.startsWith(name)) ? name : `night:${name}`;
+function name_of(night: Night): string {
+  return is_run(night) ? night.name : `night:${night.name}`;
 }
 
 function about(page: Page, night: Night): HTMLElement {
@@ -50,14 +51,12 @@ function about(page: Page, night: Night): HTMLElement {
       h("li", null, `${kind} by ${who}, ${time(at)}: ${short(detail, 300)}`))));
 }
 
-const widest_bar = 49, room_of_date = 40; // pixels, as style.css has them
+const widest_bar = 49, room_of_letter = 8; // pixels, as style.css has them
 const legend = `A bar is a night, its height the share of the cases: ${sign("failure")} failing, ` +
   `${sign("open")} open, hatched: not measured; ~ suspect times`;
 
-// "01-30" of "2027-01-30"; any other name cut to as much.
-function date_of(name: string): string {
-  return /^\d{4}-\d\d-\d\d$/.test(name) ? name.slice(5) : name.slice(0, 6);
-}
+// "01-30", "01-30.2": what parts two nights of one day stays.
+const label_of = (night: Night) => short(night_day(night), 10);
 
 export function night_strip(page: Page): HTMLElement {
   const { nights } = page.model.report;
@@ -66,6 +65,7 @@ export function night_strip(page: Page): HTMLElement {
   if (nights.length === 0)
     return h("p", { class: "small-print" }, "No night is known before this run.");
   // The date of every so-many-th night, the newest among them, as the room under the bars allows.
+  const room_of_date = room_of_letter * Math.max(...nights.map((night) => label_of(night).length));
   const step = Math.ceil(room_of_date / Math.min(widest_bar, full_width() / nights.length));
   const buttons = nights.map((night, place) => {
     const outlook = outlook_of_night(night);
@@ -86,7 +86,7 @@ export function night_strip(page: Page): HTMLElement {
       onblur: () => say(legend),
     }, h("span", { class: `night-mark text-${outlook}`, "aria-hidden": "true" }, mark), bar(night),
       h("span", { class: "night-date", "aria-hidden": "true" },
-        (nights.length - 1 - place) % step === 0 ? date_of(night.name) : ""));
+        (nights.length - 1 - place) % step === 0 ? label_of(night) : ""));
   });
   const strip = h("div", { class: "strip", role: "group", "aria-label": "Nights, oldest first" },
     buttons);
@@ -94,7 +94,7 @@ export function night_strip(page: Page): HTMLElement {
   const current = buttons[chosen >= 0 ? chosen : buttons.length - 1];
   roving(strip, [buttons], current);
   requestAnimationFrame(() => (strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2));
-  const [first, last] = [nights[0].name, nights[nights.length - 1].name];
+  const [first, last] = [nights[0], nights[nights.length - 1]].map(night_date);
   return h("div", null,
     h("div", { class: "title-line" },
       h("h2", null, first === last ? `Night ${first}` : `Nights ${first} to ${last}`), said),

@@ -162,9 +162,10 @@ function time_of(detail: Detail): HTMLElement | null {
   return section("Time", facts([
     ["A call", `${duration(time.ns)} (median; MAD ${duration(time.mad_ns)})`],
     [["Over the ", defined("sentinel's", "sentinel")], number(time.ratio)],
-    ["Level of the nights before", number(time.level)],
-    ["Slower from", number(time.limit)],
-    ["From the level", change(time.change)],
+    // 0: no night before it
+    ["Level of the nights before", number(time.level || null)],
+    ["Slower from", number(time.limit || null)],
+    ["From the level", change(time.level ? time.change : null)],
     ["Found", time.finding || "not judged yet: too few nights"],
     ["Asked again", time.confirmation === "" ? "" : `${time.confirmation} by fresh processes` +
       (time.fresh.length > 0 ? `: ${time.fresh.map(number).join(", ")}` : "")],

@@ -5,7 +5,8 @@ import { data_table } from "./data_table.ts";
 import type { Night } from "./data.ts";
 import { empty, h, short, type Child } from "./dom.ts";
 import { figure } from "./figure.ts";
-import { commit, mark, plural, shell_quoted, time, change } from "./format.ts";
+import { change, commit, is_run, mark, night_date, night_title, plural, shell_quoted, time }
+  from "./format.ts";
 import { night_in_words, night_strip, outlook_of_night } from "./night_strip.ts";
 import { full_width, type Page } from "./page.ts";
 import { case_link, group_state, section, since_text, size_text, title_of_group } from "./parts.ts";
@@ -51,7 +52,8 @@ function counts_drawing(nights: readonly Night[], chosen: string, width: number)
     height: 220,
     marginLeft: 52,
     x: { label: null, domain: [-0.7, nights.length - 0.3], ticks,
-         tickFormat: (place: number) => short(nights[place]?.name ?? "", 12) },
+         tickFormat: (place: number) =>
+           nights[place] ? short(night_date(nights[place]), 12) : "" },
     y: { label: "\u2191 cases that fail or are open", grid: true, ticks: 5, nice: true,
          domain: [0, Math.max(4, ...nights.map(({ failures, open }) => failures + open))] },
     marks: [
@@ -78,7 +80,8 @@ function nights_table(nights: readonly Night[]): HTMLElement {
     noun: "night",
     rows: [...nights].reverse(),
     columns: [
-      { name: "name", title: "night", key: (night) => night.name },
+      { name: "name", title: "night",
+        key: (night) => (is_run(night) ? night_title(night) : night.name) },
       { name: "outlook", title: "state", key: outlook_of_night, show: (night) =>
           mark(outlook_of_night(night), night.exit_code === null ? "unfinished"
             : `exit code ${night.exit_code}`) },

@@ -1,6 +1,6 @@
 // Pieces that several panels are made of.
 import { breakable, clipped, h, short, type Child } from "./dom.ts";
-import { commit, plural } from "./format.ts";
+import { commit, night_title, plural } from "./format.ts";
 import type { Group } from "./data.ts";
 import type { Model } from "./model.ts";
 import type { Page } from "./page.ts";
@@ -46,13 +46,14 @@ export function range_text(model: Model, group: Group): string {
   if (to !== "") return `at ${to}, without a past`;
   if (from !== "") return `since after ${from}`;
   const night = model.report.nights[group.since_night];
-  return night === undefined ? "since when is not known" : `since night ${night.name}`;
+  return night === undefined ? "since when is not known" : `since ${night_title(night)}`;
 }
 
 export function since_text(model: Model, group: Group): string {
   const range = range_text(model, group);
   const night = model.report.nights[group.since_night];
-  return night === undefined || range.includes("night ") ? range : `${range} (night ${night.name})`;
+  const title = night === undefined ? "" : night_title(night);
+  return title === "" || range.includes(title) ? range : `${range} (${title})`;
 }
 
 // "new": this night is the first with it; "still": one before it was; "": not known.

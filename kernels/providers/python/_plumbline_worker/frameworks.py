@@ -32,7 +32,7 @@ def _import(module: str, what_for: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        remedy = f"ci/setup.sh --python, or {sys.executable} -m pip install {module}"
+        remedy = f"{sys.executable} -m pip install {module}"
         raise Stop("unsupported",
                    f"not measured: {what_for} needs {module}, which cannot be imported: {error}; "
                    f"{remedy}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import difflib
 import hashlib
 import os
 import re
@@ -29,6 +30,14 @@ class Unusable(Exception):
     """The provider cannot be used; `remedy` says what to do about it."""
 
     def __init__(self, error: str, remedy: str = "") -> None:
+        super().__init__(error)
+        self.remedy = remedy
+
+
+class WrongOptions(Exception):
+    """The provider takes no such options; `remedy` says what to do about it."""
+
+    def __init__(self, error: str, remedy: str) -> None:
         super().__init__(error)
         self.remedy = remedy
 
@@ -141,6 +150,7 @@ def load(path: str) -> Provider:
         raise Unusable(f"{path} cannot be read: {error.strerror}",
                        "check the path behind --provider") from None
     plumbline_provider.declared.clear()
+    plumbline_provider.known_options.clear()
     module = _execute(path, _compile(path, source))
     name = str(getattr(module, "PROVIDER", os.path.splitext(os.path.basename(path))[0]))
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
@@ -148,3 +158,18 @@ def load(path: str) -> Provider:
                        f"'+' and '-'", "set PROVIDER in the file")
     version = _version(path, module)
     return Provider(path, name, version, _build_id(path, source, version), _kernels(path))
+
+
+def check_options(path: str, text: str) -> None:
+    """Raises WrongOptions for an option that the file does not declare."""
+    known = plumbline_provider.known_options
+    unknown = [item for item in text.split(",") if item.partition("=")[0] not in known]
+    if not text or not unknown:
+        return
+    name = unknown[0].partition("=")[0]
+    takes = f"known: {', '.join(known)}" if known else "it takes none"
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise WrongOptions(f"unknown option {name!r} ({takes})",
+                       f"{meant}a file declares its options with plumbline_provider.options: "
+                       f"options({name!r}) in {os.path.basename(path)}")

@@ -1,0 +1,21 @@
+// Runs a command and keeps what it says.
+#include "harness/cli/subprocess.h"
+
+#include <array>
+#include <cstdio>
+
+namespace plumbline::cli {
+
+std::optional<Said> output_of(const std::string& command) {
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return std::nullopt;
+  Said said;
+  std::array<char, 4096> buffer{};
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    said.text.append(buffer.data(), n);
+  said.is_well = ::pclose(pipe) == 0;
+  while (said.text.ends_with('\n')) said.text.pop_back();
+  return said;
+}
+
+}  // namespace plumbline::cli
