@@ -77,7 +77,7 @@ int finish_stdout(int code) {
   if (std::fflush(stdout) == 0 && !lost_before) return code;
   fmt::print(stderr,
              "stdout: {}: the output is incomplete\n"
-             "  remedy: free space where it goes, or send it elsewhere, and run the command again\n",
+             "  remedy: free space there or send it elsewhere, and run the command again\n",
              errno != 0 ? std::strerror(errno) : "a write failed");
   return exit_infrastructure;
 }

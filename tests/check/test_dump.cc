@@ -106,8 +106,9 @@ TEST(Dump, EqualShapesOfPaddedLayoutsHaveToBeTold) {
   const DumpTensors tensors = run_emulated(problem, {});
   const auto dump = make_dump("dump", tensors.view(), {});
   ASSERT_FALSE(dump);
-  EXPECT_THAT(to_string(dump.error()), HasSubstr("state layout = padded_bshd or padded_bhsd: PyTorch's "
-                        "scaled_dot_product_attention takes padded_bhsd"));
+  EXPECT_THAT(to_string(dump.error()),
+              HasSubstr("state layout = padded_bshd or padded_bhsd: "
+                        "PyTorch's scaled_dot_product_attention takes padded_bhsd"));
   EXPECT_EQ(
       read(tensors, {{"layout", "padded_bhsd"}, {"lse_layout", "heads_last"}}).problem().layout,
       Layout::padded_bhsd);

@@ -228,9 +228,9 @@ TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
 }
 
 TEST_F(RunCommand, HelpHasExamples) {
-  for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline",
-                              "support", "support suggest", "resources", "query", "datasette-metadata",
-                              "doctor"}) {
+  for (const char* command :
+       {"list", "run", "judge", "show", "compare", "history", "baseline", "support",
+        "support suggest", "resources", "query", "datasette-metadata", "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, HasSubstr("Example")) << command;
