@@ -56,8 +56,8 @@ std::vector<Row> read_table(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> tables() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           test::source_directory / "tests" / "cli" / "bad_inputs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_directory / "tests" /
+                                                               "cli" / "bad_inputs")) {
     if (entry.path().extension() == ".tsv") paths.push_back(entry.path());
   }
   return paths;
@@ -75,8 +75,8 @@ class BadInputTables : public test::CommandTest,
 
   test::CommandResult in_shell(const std::string& command) const {
     return shell("export SOURCE='" + test::source_directory.string() + "' BUILD='" +
-                 test::build_directory.string() + "' PATH='" +
-                 program().parent_path().string() + "':\"$PATH\"; " + command);
+                 test::build_directory.string() + "' PATH='" + program().parent_path().string() +
+                 "':\"$PATH\"; " + command);
   }
 };
 

@@ -83,9 +83,9 @@ TEST_F(Installed, RemediesOfDoctorNeedNoCheckout) {
 TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
   const auto doctor = installed("doctor --db none.db");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
-  for (const char* what : {"provider    cpu", "provider    emulated", "--provider mutants: mutants",
-                           "--provider mma_mutants: mma_mutants", "Python",
-                           "database", "contracts"}) {
+  for (const char* what :
+       {"provider    cpu", "provider    emulated", "--provider mutants: mutants",
+        "--provider mma_mutants: mma_mutants", "Python", "database", "contracts"}) {
     EXPECT_THAT(doctor.text, HasSubstr(what));
   }
   EXPECT_THAT(doctor.text, testing::ContainsRegex("--provider [^:]*torch"));

@@ -129,8 +129,8 @@ TEST_F(Stored, ListAndDoctor) {
 // Without numpy no Python provider can be used: that is one cause, with one remedy.
 TEST_F(Stored, DoctorNamesACauseOnce) {
   write("bare", "#!/bin/sh\nexec python3 -S \"$@\"\n");
-  const auto doctor = shell("chmod +x bare && PLUMBLINE_PYTHON=\"$PWD/bare\" '" +
-                            program().string() + "' doctor");
+  const auto doctor =
+      shell("chmod +x bare && PLUMBLINE_PYTHON=\"$PWD/bare\" '" + program().string() + "' doctor");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   const auto count = [&](const std::string& words) {
     std::size_t found = 0;
