@@ -97,7 +97,7 @@ paths=()
 for which in "${wheels[@]}"; do
   case "$which" in
     judge) make_wheel judge "$source_directory" 4000000 ;;
-    harness) make_wheel harness "$source_directory/python/harness" 13000000 ;;
+    harness) make_wheel harness "$source_directory/python/harness" 11000000 ;;
   esac
 done
 echo "all in $SECONDS s"
