@@ -93,8 +93,8 @@ fi
 
 container="$(b from scratch)"
 b add --quiet "$container" "$root" / >/dev/null
-# The wheels of plumbline bring their libraries. pip of this machine unpacks it into a folder: the image
-# needs no pip.
+# The wheels of plumbline bring their libraries. pip of this machine unpacks them into a folder: the
+# image needs no pip.
 if [[ -n "$wheel" ]]; then
   python3 -m venv "$scratch/venv"
   "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \

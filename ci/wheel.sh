@@ -86,8 +86,8 @@ make_wheel() {
   wheel="$(basename "$repaired"/*.whl)"
   mv "$repaired/$wheel" "$folder/$wheel"
   bytes="$(stat -c %s "$folder/$wheel")"
-  awk -v bytes="$bytes" -v limit="$limit" -v seconds="$((SECONDS - begin))" \
-    'BEGIN {printf "  %.1f MB of at most %.0f MB, made in %d s\n", bytes / 1e6, limit / 1e6, seconds}'
+  awk -v bytes="$bytes" -v limit="$limit" -v seconds="$((SECONDS - begin))" 'BEGIN {
+    printf "  %.1f MB of at most %.0f MB, made in %d s\n", bytes / 1e6, limit / 1e6, seconds}'
   ((bytes <= limit)) || fail "$folder/$wheel has $bytes bytes; remedy: find what grew, or raise" \
     "the limit in ci/wheel.sh"
   paths+=("$folder/$wheel")

@@ -14,8 +14,8 @@ from . import _machine
 NATIVE = pathlib.Path(__file__).parent / "_native"
 """Where the libraries are and, with plumbline-attention-harness, programs and suites."""
 
-HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel plumbline_attention_harness "
-                  "that ci/wheel.sh makes")
+HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
+                  "plumbline_attention_harness that ci/wheel.sh makes")
 """How to get what runs kernels; harness/cli/harness_package.h says the same."""
 
 _INTERFACE = 2

@@ -93,8 +93,8 @@ def command() -> str:
     if found is None:
         what = (f"PLUMBLINE={stated} is no program" if stated else
                 "the command plumbline is neither in the installed package nor on the PATH")
-        raise Unusable(f"{what}, and suites need it\n  remedy: {HARNESS_REMEDY}, or set PLUMBLINE to "
-                       "the program of a build (build/bin/plumbline)")
+        raise Unusable(f"{what}, and suites need it\n  remedy: {HARNESS_REMEDY}, or set PLUMBLINE "
+                       "to the program of a build (build/bin/plumbline)")
     return found
 
 

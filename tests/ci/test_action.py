@@ -246,7 +246,8 @@ def test_a_wheel_is_installed(tmp_path, hub):
         pytest.skip("there is no wheel in dist/ (ci/wheel.sh)")
     job = jobs.Job(tmp_path, None)
     (job.work / "mine.toml").write_text(SUITE, encoding="utf-8")
-    inputs = {**INPUTS, "suites": "mine.toml", "wheel": str(wheels[-1].parent / "plumbline_attention-*.whl")}
+    pattern = str(wheels[-1].parent / "plumbline_attention-*.whl")
+    inputs = {**INPUTS, "suites": "mine.toml", "wheel": pattern}
     assert jobs.github(job, "schedule", inputs, hub)[0] == 0, job.said
     assert f"{job.temporary}/plumbline-venv/bin/plumbline: plumbline 0." in job.said
 

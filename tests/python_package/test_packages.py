@@ -1,4 +1,4 @@
-"""The files of plumbline-attention and of plumbline-attention-harness, as their wheels take them."""
+"""The files of plumbline-attention and plumbline-attention-harness, as their wheels take them."""
 import os
 import pathlib
 import subprocess
