@@ -10,12 +10,13 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 def install(project, site, build):
-    """Builds in a folder of its own below the tests' build, and with the options of the presets:
-    ccache then has what the tests' own build has compiled. nvcc compiles our kernels for ten
-    minutes, and the tests' own build has done so."""
+    """Builds beside the tests' own build folder, as deep as that and with the options of its preset:
+    ccache then has what the tests' own build has compiled. Without CUDA: nvcc compiles our kernels
+    for ten minutes, and the tests' own build has done so."""
     for module in ("pip", "scikit_build_core"):
         pytest.importorskip(module)
-    folder = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent / "python" / build
+    tested = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent
+    folder = tested.parent / f"{tested.name}-{build}"
     environment = {**os.environ, "PYTHONPATH": "", "PIP_NO_INDEX": "1",
                    "PIP_DISABLE_PIP_VERSION_CHECK": "1", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation",
