@@ -22,7 +22,6 @@ while (($#)); do
   esac
   shift
 done
-fail() { echo "ci/wheel.sh: $*" >&2; exit 1; }
 
 ci/setup.sh --wheel
 [[ "${wheels[*]}" == judge ]] || ci/setup.sh --page ||
@@ -71,7 +70,7 @@ make_wheel() {
     --config-settings=cmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=8 \
     "$project" 2>&1 | tee "$log" | show_phases; then
     grep -E "error|Error|FAILED" "$log" | head -n 20 >&2
-    fail "the build failed; all of its output is in $log"
+    end_with 1 "the build failed; all of its output is in $log"
   fi
   phase=$SECONDS
   PATH="$PLUMBLINE_WHEEL_PREFIX/venv/bin:$PATH" LD_LIBRARY_PATH="$PLUMBLINE_WHEEL_PREFIX/lib" \
@@ -79,7 +78,7 @@ make_wheel() {
     --disable-isa-ext-check --wheel-dir "$repaired" "$raw"/*.whl \
     >"$work/$which/auditwheel.txt" 2>&1 || {
     cat "$work/$which/auditwheel.txt" >&2
-    fail "the wheel needs more of a system than manylinux_2_28 has"
+    end_with 1 "the wheel needs more of a system than manylinux_2_28 has"
   }
   echo "  repaired in $((SECONDS - phase)) s: its shared libraries are in it"
   mkdir -p "$folder"
@@ -88,8 +87,8 @@ make_wheel() {
   bytes="$(stat -c %s "$folder/$wheel")"
   awk -v bytes="$bytes" -v limit="$limit" -v seconds="$((SECONDS - begin))" 'BEGIN {
     printf "  %.1f MB of at most %.0f MB, made in %d s\n", bytes / 1e6, limit / 1e6, seconds}'
-  ((bytes <= limit)) || fail "$folder/$wheel has $bytes bytes; remedy: find what grew, or raise" \
-    "the limit in ci/wheel.sh"
+  ((bytes <= limit)) ||
+    end_with 1 "$folder/$wheel has $bytes bytes; remedy: find what grew, or raise the limit here"
   paths+=("$folder/$wheel")
 }
 

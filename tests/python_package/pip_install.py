@@ -10,9 +10,9 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 def install(project, site, build):
-    """Builds beside the tests' own build folder, as deep as that and with the options of its preset:
-    ccache then has what the tests' own build has compiled. Without CUDA: nvcc compiles our kernels
-    for ten minutes, and the tests' own build has done so."""
+    """Builds beside the tests' own build folder, as deep as that and with the options of its
+    preset: ccache then has what the tests' own build has compiled. Without CUDA: nvcc compiles our
+    kernels for ten minutes, and the tests' own build has done so."""
     for module in ("pip", "scikit_build_core"):
         pytest.importorskip(module)
     tested = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent
