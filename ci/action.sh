@@ -6,8 +6,9 @@
 # summary becomes one comment, which later runs replace. Anywhere else it is a night (ci/nightly.sh)
 # and extends the history. The inputs come from the environment; lists are separated by blanks or
 # line breaks, and relative paths are meant from the folder in which this is called:
-#   PLUMBLINE_WHEEL        wheel to install: a file, or a pattern that one file matches. Empty: the
-#                          plumbline on the PATH, else one built from this checkout (ci/wheel.sh)
+#   PLUMBLINE_WHEEL        wheel plumbline_attention-….whl to install: a file, or a pattern that one
+#                          file matches. plumbline_attention_harness-….whl lies beside it. Empty:
+#                          the plumbline on the PATH, else wheels of this checkout (ci/wheel.sh)
 #   PLUMBLINE_SUITES       suites; one that is no file here is plumbline's own (cases/smoke.toml)
 #   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], one a line or separated by blanks
 #   PLUMBLINE_KERNELS      globs of kernels; empty: those that the suites name
@@ -50,12 +51,15 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null
 }
 
+# install_wheel JUDGE: with the harness, whose wheel lies beside it.
 install_wheel() {
-  local wheel="$1"
+  local wheel="$1" harness
   [[ -f "$wheel" ]] ||
     end_with 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
+  source "$source_directory/ci/wheel/pair.sh"
+  harness="$(harness_beside "$wheel")" || end_with 2 "wheel: $harness"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" ||
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" "$harness" ||
     end_with 3 "pip could not install $wheel;" \
       "remedy: a network, or an index of yours (PIP_INDEX_URL)"
 }

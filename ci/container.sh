@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds a container image of plumbline (OCI), from a Debian 12 root by mmdebstrap and a wheel, with
-# buildah. The entry point is `plumbline`, the user has no rights of root.
+# Builds a container image of plumbline (OCI), from a Debian 12 root by mmdebstrap and both wheels,
+# with buildah. The entry point is `plumbline`, the user has no rights of root.
 #   ci/container.sh [--wheel FILE] [--out FILE] [--root TAR]
-#   --wheel FILE   what ci/wheel.sh wrote (default: the newest in dist/)
+#   --wheel FILE   plumbline_attention-….whl of ci/wheel.sh (default: the newest in dist/);
+#                  plumbline_attention_harness-….whl lies beside it
 #   --prefix DIR   instead of a wheel: what `cmake --install BUILD --strip --prefix DIR` wrote. The
 #                  image then gets the Debian packages that hold its libraries
 #   --out FILE     OCI archive (default: out/plumbline.oci.tar). podman load -i FILE,
@@ -34,6 +35,10 @@ if [[ -z "$wheel$prefix" ]]; then
   wheel="$(realpath "$wheel")"
 fi
 [[ -z "$wheel" || -f "$wheel" ]] || end_with 2 "--wheel: $wheel is no file; remedy: run ci/wheel.sh"
+if [[ -n "$wheel" ]]; then
+  source ci/wheel/pair.sh
+  harness="$(harness_beside "$wheel")" || end_with 2 "--wheel: $harness"
+fi
 [[ -z "$prefix" || -x "$prefix/bin/plumbline" ]] ||
   end_with 2 "--prefix: there is no $prefix/bin/plumbline;" \
     "remedy: cmake --install BUILD --strip --prefix $prefix"
@@ -56,7 +61,7 @@ trap 'b rm --all >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
 packages=(python3 ca-certificates libstdc++6)  # the last for NumPy, whose wheel lacks it
 python_packages=()
 if [[ -n "$wheel" ]]; then
-  python_packages=("$wheel")
+  python_packages=("$wheel" "$harness")
 else
   mapfile -t libraries < <(find "$prefix/bin" "$prefix/lib" -type f \
     \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
@@ -88,8 +93,8 @@ fi
 
 container="$(b from scratch)"
 b add --quiet "$container" "$root" / >/dev/null
-# A wheel of plumbline brings its libraries. pip of this machine unpacks it into a folder: the image
-# needs no pip.
+# The wheels of plumbline bring their libraries. pip of this machine unpacks them into a folder: the
+# image needs no pip.
 if [[ -n "$wheel" ]]; then
   python3 -m venv "$scratch/venv"
   "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \

@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
-# Makes the wheel: plumbline_attention-VERSION-py3-none-manylinux_2_28_x86_64.whl, with the command,
-# the workers, all providers that need no GPU, the suites, the contracts, the page and the Python
-# package; for Python 3.9 and newer on x86-64 Linux with glibc 2.28 or newer and AVX2.
-#   ci/wheel.sh [-o FOLDER]    into FOLDER (default: dist); the path of the wheel is the last line
-# The first time it builds the libraries that the wheel links (ci/wheel/dependencies.sh, four
-# minutes on two cores); build/wheel keeps them.
+# Makes two wheels, NAME-VERSION-py3-none-manylinux_2_28_x86_64.whl:
+#   plumbline_attention           the judge: `plumbline check`, `plumbline diff` of two dumps, the
+#                                 Python package and the pytest plugin
+#   plumbline_attention_harness   the rest: the whole program, its workers, plumbline-ptx, all
+#                                 providers that need no GPU, the suites, the contracts and the page
+# No file is in both, and the second requires the first. They are for Python 3.9 and newer on x86-64
+# Linux with glibc 2.28 or newer and AVX2.
+#   ci/wheel.sh [--judge] [-o FOLDER]
+#     --judge             only the first
+#     -o, --output FOLDER into FOLDER (default: dist); the last lines are the paths of the wheels
+# The first time it builds the libraries that the wheels link (ci/wheel/dependencies.sh, four
+# minutes on two cores) and keeps them in ${XDG_CACHE_HOME:-~/.cache}/plumbline/wheel.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
-folder="$source_directory/dist"
+folder="$source_directory/dist" wheels=(judge harness)
 while (($#)); do
   case "$1" in
-    -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,13p' "$0" | cut -c3-; exit 0 ;;
+    --judge) wheels=(judge) ;;
     -o | --output) require_value "a folder" "$@"; folder="$(absolute "$2")"; shift ;;
     *) refuse "unknown option $1" ;;
   esac
@@ -17,55 +24,80 @@ while (($#)); do
 done
 
 ci/setup.sh --wheel
-ci/setup.sh --page ||
+[[ "${wheels[*]}" == judge ]] || ci/setup.sh --page ||
   echo "ci/wheel.sh: no node or npm (see above): the wheel has no page for \`plumbline report\`" >&2
 
 work="$source_directory/build/wheel" tools="$source_directory/ci/wheel"
-venv="$work/venv"
-wanted="$(sha256sum "$tools/requirements.txt")"
-if [[ ! -e "$venv/complete" || "$(<"$venv/complete")" != "$wanted" ]]; then
-  echo "installing into ${venv#"$source_directory/"}: ziglang, scikit-build-core, auditwheel"
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check \
-    --requirement "$tools/requirements.txt"
-  echo "$wanted" >"$venv/complete"
-fi
-
-PLUMBLINE_ZIG="$("$venv/bin/python" -c \
-  'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')"
-export PLUMBLINE_ZIG PLUMBLINE_WHEEL_PREFIX="$work/prefix"
-export CC="$tools/zig-cc" CXX="$tools/zig-c++" AR="$tools/zig-ar" RANLIB="$tools/zig-ranlib"
-export ZIG_GLOBAL_CACHE_DIR="$work/zig" ZIG_LOCAL_CACHE_DIR="$work/zig"
+source "$tools/environment.sh"
+"$tools/dependencies.sh"
+use_wheel_tools "$(wheel_cache_folder)"
+export ZIG_LOCAL_CACHE_DIR="$work/zig"
 # ccache takes a script for a compiler of no kind it knows, and its content for its version.
 CCACHE_COMPILERCHECK="string:$(cat "$tools/zig.sh" "$tools/requirements.txt" | sha256sum)"
 export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK
-"$tools/dependencies.sh" "$PLUMBLINE_WHEEL_PREFIX"
 
-echo "building the wheel"
-rm -rf "$work/raw"
-# The build folder stays, so that the next wheel compiles what has changed.
-"$venv/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-  --wheel-dir "$work/raw" --config-settings=build-dir="$work/build" \
-  --config-settings=cmake.args="-DCMAKE_TOOLCHAIN_FILE=$tools/toolchain.cmake" \
-  --config-settings=cmake.define.PLUMBLINE_PRECOMPILED_HEADERS=OFF \
-  "$source_directory" >"$work/log.txt" 2>&1 || {
-  grep -E "error|Error|FAILED" "$work/log.txt" | head -n 20 >&2
-  echo "ci/wheel.sh: the build failed; all of what it said is in $work/log.txt" >&2
-  exit 1
+# Turns the lines of a build into phases with their times: compiled steps every five seconds, then
+# what follows the last step.
+show_phases() {
+  local line phase="configure" begin=$SECONDS next=0 last=""
+  while IFS= read -r line; do
+    [[ "$line" =~ ^\ *\[([0-9]+)/([0-9]+)\]\ (.*) ]] || continue
+    if [[ "$phase" == configure ]]; then
+      echo "  configured in $((SECONDS - begin)) s"
+      phase="compile" begin=$SECONDS
+    fi
+    last="compiled and linked: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    ((SECONDS < next)) || { echo "  $last, $((SECONDS - begin)) s"; next=$((SECONDS + 5)); }
+  done
+  [[ -z "$last" ]] || echo "  $last in $((SECONDS - begin)) s"
 }
-rm -rf "$work/repaired"
-PATH="$venv/bin:$PATH" LD_LIBRARY_PATH="$PLUMBLINE_WHEEL_PREFIX/lib" \
-  "$venv/bin/auditwheel" repair --plat manylinux_2_28_x86_64 --disable-isa-ext-check \
-  --wheel-dir "$work/repaired" "$work"/raw/*.whl >"$work/auditwheel.txt" 2>&1 || {
-  cat "$work/auditwheel.txt" >&2
-  echo "ci/wheel.sh: the wheel needs more of a system than manylinux_2_28 has" >&2
-  exit 1
+
+# make_wheel WHICH FOLDER_OF_ITS_PYPROJECT LIMIT_IN_BYTES
+make_wheel() {
+  local which="$1" project="$2" limit="$3" begin=$SECONDS phase=$SECONDS wheel bytes
+  local raw="$work/$which/raw" repaired="$work/$which/repaired" log="$work/$which/log.txt"
+  echo "wheel of the $which"
+  rm -rf "$raw" "$repaired"
+  mkdir -p "$work/$which"
+  # One build folder for both, which stays: a wheel compiles what is new or has changed.
+  if ! "$PLUMBLINE_WHEEL_PYTHON" -m pip wheel --verbose --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir "$raw" \
+    --config-settings=build-dir="$work/build" \
+    --config-settings=cmake.args="-DCMAKE_TOOLCHAIN_FILE=$tools/toolchain.cmake" \
+    --config-settings=cmake.define.PLUMBLINE_PRECOMPILED_HEADERS=OFF \
+    --config-settings=cmake.define.PLUMBLINE_DEBUG_INFO=-g0 \
+    --config-settings=cmake.define.CMAKE_UNITY_BUILD=ON \
+    --config-settings=cmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=8 \
+    "$project" 2>&1 | tee "$log" | show_phases; then
+    grep -E "error|Error|FAILED" "$log" | head -n 20 >&2
+    end_with 1 "the build failed; all of its output is in $log"
+  fi
+  phase=$SECONDS
+  PATH="$PLUMBLINE_WHEEL_PREFIX/venv/bin:$PATH" LD_LIBRARY_PATH="$PLUMBLINE_WHEEL_PREFIX/lib" \
+    "$PLUMBLINE_WHEEL_PYTHON" -m auditwheel repair --plat manylinux_2_28_x86_64 \
+    --disable-isa-ext-check --wheel-dir "$repaired" "$raw"/*.whl \
+    >"$work/$which/auditwheel.txt" 2>&1 || {
+    cat "$work/$which/auditwheel.txt" >&2
+    end_with 1 "the wheel needs more of a system than manylinux_2_28 has"
+  }
+  echo "  repaired in $((SECONDS - phase)) s: its shared libraries are in it"
+  mkdir -p "$folder"
+  wheel="$(basename "$repaired"/*.whl)"
+  mv "$repaired/$wheel" "$folder/$wheel"
+  bytes="$(stat -c %s "$folder/$wheel")"
+  awk -v bytes="$bytes" -v limit="$limit" -v seconds="$((SECONDS - begin))" 'BEGIN {
+    printf "  %.1f MB of at most %.0f MB, made in %d s\n", bytes / 1e6, limit / 1e6, seconds}'
+  ((bytes <= limit)) ||
+    end_with 1 "$folder/$wheel has $bytes bytes; remedy: find what grew, or raise the limit here"
+  paths+=("$folder/$wheel")
 }
-mkdir -p "$folder"
-wheel="$(basename "$work"/repaired/*.whl)"
-mv "$work/repaired/$wheel" "$folder/$wheel"
-bytes="$(stat -c %s "$folder/$wheel")"
-((bytes <= 15000000)) || { echo "ci/wheel.sh: $bytes bytes, and 15 MB are allowed" >&2; exit 1; }
-awk -v bytes="$bytes" 'BEGIN {printf "%.1f MB\n", bytes / 1e6}'
-echo "$folder/$wheel"
+
+paths=()
+for which in "${wheels[@]}"; do
+  case "$which" in
+    judge) make_wheel judge "$source_directory" 4000000 ;;
+    harness) make_wheel harness "$source_directory/python/harness" 11000000 ;;
+  esac
+done
+echo "all in $SECONDS s"
+printf '%s\n' "${paths[@]}"

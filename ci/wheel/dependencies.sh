@@ -1,34 +1,74 @@
 #!/usr/bin/env bash
-# Builds what the wheel links from Debian's source packages, into a prefix:
-#   ci/wheel/dependencies.sh PREFIX      (called by ci/wheel.sh, which sets the compiler)
-# OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash, LZ4, zstd's decompressor and Google
-# Benchmark are static libraries there; SLEEF is Debian's shared library, which needs no newer glibc
-# than 2.17; the headers of header-only libraries come from Debian's packages. Does nothing where
-# PREFIX is complete.
+# Builds what both wheels are made with, into a cache outside the checkout:
+#   ci/wheel/dependencies.sh           (called by ci/wheel.sh)
+#   ci/wheel/dependencies.sh --path    prints the folder and builds nothing
+# The folder is ${XDG_CACHE_HOME:-~/.cache}/plumbline/wheel/HASH. HASH covers the files that decide
+# its content, so every checkout with the same files shares it. It is built under another name and
+# renamed when it is complete. It holds:
+#   venv       clang (PyPI's ziglang), scikit-build-core and auditwheel
+#   zig        clang's C and C++ libraries
+#   include, lib   static libraries of OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash, LZ4,
+#              zstd's decompressor and Google Benchmark, from Debian's source packages; SLEEF is
+#              Debian's shared library, which needs no newer glibc than 2.17; the headers of
+#              header-only libraries come from Debian's packages
 set -euo pipefail
-prefix="$(realpath -m -- "$1")"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+source "$here/environment.sh"
+case "${1:-}" in
+  --path) wheel_cache_folder; exit 0 ;;
+  "") ;;
+  *) echo "ci/wheel/dependencies.sh: unknown option $1; remedy: none, or --path" >&2; exit 2 ;;
+esac
+final="$(wheel_cache_folder)"
+if [[ -d "$final" ]]; then
+  echo "wheel dependencies: cached in $final"
+  exit 0
+fi
+mkdir -p "$(dirname "$final")"
+prefix="$(mktemp -d "$final.new.XXXXXX")"
+trap 'rm -rf "$prefix"' EXIT
 sources="$prefix/sources" log="$prefix/log"
-stamp="$prefix/complete"
-wanted="$(cat "$here"/{dependencies.sh,zig.sh,cpu_model.c} | sha256sum)"
-[[ ! -e "$stamp" || "$(<"$stamp")" != "$wanted" ]] || exit 0
-rm -rf "$prefix"
 mkdir -p "$prefix"/{include,lib/pkgconfig,lib/cmake} "$sources" "$log"
+use_wheel_tools "$prefix"
+export ZIG_LOCAL_CACHE_DIR="$sources/zig"
 
 fail() { echo "ci/wheel/dependencies.sh: $*" >&2; exit 1; }
 
-# Runs a step quietly; its output is shown where it fails.
+# Runs a step quietly and prints its time; its output is shown where it fails.
+steps_done=0
 step() {
-  local name="$1"; shift
-  echo "wheel dependencies: $name"
+  local name="$1" begin=$SECONDS; shift
+  ((++steps_done))
+  printf 'wheel dependencies %2d of %d: %s ... ' "$steps_done" "$steps_wanted" "$name"
   ("$@") >"$log/$name.txt" 2>&1 &  # `set -e` does not hold on the left of a `||`
-  wait $! && return
+  if wait $!; then
+    echo "$((SECONDS - begin)) s"
+    return
+  fi
+  echo "failed"
   tail -n 30 "$log/$name.txt" >&2
-  [[ "$name" != sources ]] || {
-    echo "ci/wheel/dependencies.sh: Debian's source packages cannot be had from deb.debian.org" >&2
-    exit 3
-  }
+  case "$name" in
+    tools) echo "ci/wheel/dependencies.sh: pip cannot install ci/wheel/requirements.txt;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2; exit 3 ;;
+    sources) echo "ci/wheel/dependencies.sh: deb.debian.org does not give Debian's source" \
+      "packages; remedy: a network" >&2; exit 3 ;;
+  esac
   fail "$name failed: $*"
+}
+
+make_tools() {
+  python3 -m venv "$prefix/venv"
+  "$prefix/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --requirement "$here/requirements.txt"
+}
+
+# clang compiles its C++ library when it first links. A program and a shared library need different
+# objects of it.
+make_cxx_library() {
+  cd "$sources"
+  echo 'int main() { return 0; }' >empty.cc
+  "$CXX" -O2 empty.cc -o empty
+  "$CXX" -O2 -fPIC -shared empty.cc -o empty.so
 }
 
 # Source packages need no root: apt keeps its lists in a folder of ours.
@@ -61,8 +101,9 @@ with_cmake() {
 }
 
 pkgconfig() {  # pkgconfig NAME LIBS
+  # The folder is renamed: paths are relative to the file's own.
   printf 'Name: %s\nDescription: of the wheel\nVersion: 0\nCflags: -I%s\nLibs: %s\n' \
-    "$1" "$prefix/include" "$2" >"$prefix/lib/pkgconfig/$1.pc"
+    "$1" '${pcfiledir}/../../include' "$2" >"$prefix/lib/pkgconfig/$1.pc"
 }
 
 # Of OpenBLAS only the products of matrices are called, in one thread. Its kernels are those for
@@ -136,6 +177,10 @@ take_from_debian() {
   ln -sf libsleef.so.3 "$prefix/lib/libsleef.so"
 }
 
+# The steps below, by their lines.
+steps_wanted="$(grep -c '^step ' "${BASH_SOURCE[0]}")"
+step tools make_tools
+step cxx_library make_cxx_library
 step sources fetch_sources
 step headers take_from_debian
 step cpu_model build_cpu_model
@@ -152,10 +197,14 @@ step sqlitecpp with_cmake sqlitecpp -DSQLITECPP_INTERNAL_SQLITE=OFF -DSQLITECPP_
   -DSQLITECPP_BUILD_TESTS=OFF -DSQLITE_ENABLE_COLUMN_METADATA=ON
 step benchmark with_cmake benchmark -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_ENABLE_LTO=OFF \
   -DBENCHMARK_ENABLE_WERROR=OFF -DGIT_VERSION=1.7.1 -DCMAKE_CXX_FLAGS=-Wno-c2y-extensions
-pkgconfig openblas "-L$prefix/lib -lopenblas -lm"
-pkgconfig sleef "-L$prefix/lib -lsleef"
-pkgconfig libxxhash "-L$prefix/lib -lxxhash"
-pkgconfig liblz4 "-L$prefix/lib -llz4"
-pkgconfig libzstd "-L$prefix/lib -lzstd"
+pkgconfig openblas '-L${pcfiledir}/.. -lopenblas -lm'
+pkgconfig sleef '-L${pcfiledir}/.. -lsleef'
+pkgconfig libxxhash '-L${pcfiledir}/.. -lxxhash'
+pkgconfig liblz4 '-L${pcfiledir}/.. -llz4'
+pkgconfig libzstd '-L${pcfiledir}/.. -lzstd'
 pkgconfig cpp-httplib ""
-echo "$wanted" >"$stamp"
+rm -rf "$sources"
+chmod 755 "$prefix"
+# Somebody else may have finished first: theirs is the same.
+mv -T "$prefix" "$final" 2>/dev/null || [[ -d "$final" ]] || fail "cannot rename $prefix to $final"
+echo "wheel dependencies: built in $SECONDS s, cached in $final"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The compiler of the wheel: clang of PyPI's ziglang, for x86-64 Linux with glibc 2.28 or newer,
 # with the C++ library linked in. Called as zig-cc, zig-c++, zig-ar or zig-ranlib, which are links
-# to this file; $PLUMBLINE_ZIG is the program.
+# to this file; the program is that of the virtual environment in $PLUMBLINE_WHEEL_PREFIX.
 set -euo pipefail
+zig=("$PLUMBLINE_WHEEL_PREFIX"/venv/lib/python3*/site-packages/ziglang/zig)
 tool="${0##*/zig-}"
 case "$tool" in
-  ar | ranlib) exec "$PLUMBLINE_ZIG" "$tool" "$@" ;;
+  ar | ranlib) exec "${zig[0]}" "$tool" "$@" ;;
 esac
 arguments=()
 for argument in "$@"; do
@@ -16,4 +17,4 @@ for argument in "$@"; do
   esac
   arguments+=("$argument")
 done
-exec "$PLUMBLINE_ZIG" "$tool" -target x86_64-linux-gnu.2.28 "${arguments[@]}"
+exec "${zig[0]}" "$tool" -target x86_64-linux-gnu.2.28 "${arguments[@]}"

@@ -50,8 +50,26 @@ std::string full_name(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
 }
 
+// The app of a CommandLine, with what CLI11 does not keep.
+struct Program : CLI::App {
+  using CLI::App::App;
+  std::set<const CLI::Option*> global, set_by_setting;
+  std::function<Result<void>(Command)> before_callbacks;
+  std::string remedy_of_unknown_words;
+};
+const Program& program_of(const CLI::App& app) {
+  const CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? static_cast<const Program&>(app) : program_of(*parent);
+}
+Program& program_of(CLI::App& app) {
+  CLI::App* const parent = app.get_parent();
+  return parent == nullptr ? static_cast<Program&>(app) : program_of(*parent);
+}
+
 Error unknown_word(const CLI::App& command, const std::string& word) {
-  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  if (const std::string& other = program_of(command).remedy_of_unknown_words; !other.empty())
+    help += "; for other commands and options: " + other;
   if (word.starts_with("-")) {
     const std::string option = word.substr(0, word.find('='));
     return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option),
@@ -117,21 +135,6 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   }
   return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
            fmt::format("`{} --help` says what it takes", full_name(command))}};
-}
-
-// The app of a CommandLine, with what CLI11 does not keep.
-struct Program : CLI::App {
-  using CLI::App::App;
-  std::set<const CLI::Option*> global, set_by_setting;
-  std::function<Result<void>(Command)> before_callbacks;
-};
-const Program& program_of(const CLI::App& app) {
-  const CLI::App* const parent = app.get_parent();
-  return parent == nullptr ? static_cast<const Program&>(app) : program_of(*parent);
-}
-Program& program_of(CLI::App& app) {
-  CLI::App* const parent = app.get_parent();
-  return parent == nullptr ? static_cast<Program&>(app) : program_of(*parent);
 }
 
 // Thrown through CLI11, which knows only errors of its own.
@@ -309,6 +312,9 @@ void CommandLine::add_global(const std::function<void(Command)>& add) const {
 }
 void CommandLine::before_callbacks(const std::function<Result<void>(Command)>& function) const {
   program_of(*app_).before_callbacks = function;
+}
+void CommandLine::remedy_of_unknown_words(const std::string& remedy) const {
+  program_of(*app_).remedy_of_unknown_words = remedy;
 }
 
 Result<std::string> CommandLine::parse(int argc, const char* const* argv) const {

@@ -1,35 +1,30 @@
-// plumbline diff: two kernels on the problems of suites, or two dumps.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+// plumbline diff: two dumps, or what two kernels answer on the problems of suites.
+#include "harness/cli/diff.h"
 
 #include <algorithm>
-#include <set>
 
-#include "harness/check/diff_measured.h"
-#include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
-#include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
-#include "harness/cli/progress.h"
-#include "harness/cli/session.h"
-#include "harness/contract/reviewed_text.h"
-#include "harness/judge/judge.h"
-#include "harness/measure/measurer.h"
-#include "harness/problem/inputs.h"
+#include "harness/cli/harness_package.h"
+#include "harness/judge/exit_code.h"
+#include "harness/measure/providers.h"
 #include "harness/report/diff_text.h"
 
 namespace plumbline::cli {
 namespace {
 
+bool is_file_name(const std::string& name) { return name.ends_with(".safetensors"); }
+
 struct DiffOptions {
-  std::string a, b;
-  CaseOptions cases;
-  ProviderOptions providers;
-  MeasureOptions measure;
-  ReferenceOption reference;
+  DiffQuestion question;
   AttributeOptions attributes;  // of both dumps
-  std::string format = "text";
-  bool quiet = false;
+  std::shared_ptr<KernelDiff> kernels;
+
+  bool are_dumps() const { return is_file_name(question.a) && is_file_name(question.b); }
+  // The suites of a project's plumbline.toml are for kernels.
+  void forget_suites_of_dumps() {
+    if (are_dumps()) question.suites.clear();
+  }
 };
 
 int exit_code_of(Answer answer) {
@@ -44,123 +39,25 @@ constexpr std::array diff_formats{
                                       return json_of_diffs(reports, overall_answer(reports));
                                     }}};
 
-int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
-  const Answer answer = overall_answer(reports);
-  write_as(diff_formats, options.format, reports);
-  return compared(reports) == 0 ? exit_nothing : exit_code_of(answer);
-}
-
 int diff_dumps(const DiffOptions& options) {
+  const DiffQuestion& question = options.question;
   const Attributes stated = options.attributes.stated();
-  auto a = read_dump(options.a, stated), b = read_dump(options.b, stated);
+  auto a = read_dump(question.a, stated), b = read_dump(question.b, stated);
   Errors errors;
   if (!a) errors = a.error();
   if (!b) errors.insert(errors.end(), b.error().begin(), b.error().end());
   if (!errors.empty()) return report_errors(errors, exit_usage);
   CheckOptions check;
-  check.reference_cost_limit = options.measure.reference_cost_limit;
+  check.reference_cost_limit = question.reference_cost_limit;
   auto report = diff(*a, *b, check);
   if (!report) return report_errors(report.error(), exit_usage);
-  return finish({std::move(*report)}, options);
+  return write_diffs({std::move(*report)}, question);
 }
 
-// The problems of all groups, once each, with the device they are asked on.
-std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOptions& options) {
-  std::set<std::pair<std::string, std::string>> seen;  // device, problem
-  std::vector<SuiteCase> chosen;
-  for (const Suite& suite : suites) {
-    for (const SuiteCase& c : suite.cases) {
-      const std::string id = problem_id(c.problem);
-      if (!selects_tier(options.cases.filter, c.tier) ||
-          !selects_name(options.cases.filter, {c.suite + "/" + c.group + "/" + id, id}))
-        continue;
-      if (seen.insert({c.device, id}).second) chosen.push_back(c);
-    }
-  }
-  return chosen;
-}
-
-MeasuredSide side(Measurement measurement, const ReviewedText& text) {
-  const Case c = measurement.outcome.c;
-  const RoundingSpec spec =
-      text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
-  const Judgement judgement =
-      judge({.outcome = &measurement.outcome, .contracts = &text.contracts});
-  const Answer answer = answer_of(measurement.outcome, judgement);
-  const std::string spec_name = describe(spec, c.problem);
-  return {c.kernel,  spec_name == "strict" ? "the strict spec" : spec_name,
-          spec,      std::move(measurement),
-          judgement, answer,
-          ""};
-}
-
-DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text,
-                           const DiffOptions& options) {
-  PlannedCase a = planned(problem, {options.a}), b = planned(problem, {options.b});
-  a.timed = b.timed = false;
-  std::vector<MeasuredSide> sides;
-  measurer.measure({&a, &b}, [&](Measurement measurement) {
-    sides.push_back(side(std::move(measurement), text));
-  });
-  const Geometry& geometry = *sides.front().measurement.geometry;
-  std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
-  const auto ran = [](const MeasuredSide& s) { return s.measurement.outcome.status == Status::ok; };
-  if (std::all_of(sides.begin(), sides.end(), ran))
-    fill_inputs(geometry, q.data(), k.data(), v.data());
-  return diff_measured(problem_id(problem.problem), sides[0], sides[1],
-                       {q.data(), k.data(), v.data()});
-}
-
-Result<void> are_known(const DiffOptions& options, const std::vector<OfferedKernel>& kernels) {
-  Errors errors;
-  for (const std::string& kernel : {options.a, options.b}) {
-    if (std::any_of(kernels.begin(), kernels.end(),
-                    [&](const OfferedKernel& k) { return k.name == kernel; }))
-      continue;
-    errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel),
-                      missing_kernel_remedy(kernel, kernels)});
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return {};
-}
-
-int diff_kernels(DiffOptions& options) {
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
-  options.measure.providers = options.providers.libraries();
-  auto reference = options.reference.open();
-  if (!reference) return report_errors(reference.error(), exit_usage);
-  options.measure.reference_library = std::move(*reference);
-  auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error());
-  auto suites = options.cases.read(*providers);
-  if (!suites) return report_errors(suites.error(), exit_usage);
-  if (auto known = are_known(options, offered_kernels(*providers)); !known)
-    return report_errors(known.error(), exit_usage);
-  const auto chosen = problems(*suites, options);
-  if (chosen.empty())
-    return report_errors(
-        {{"", 0, "the filters leave no problem", "see `plumbline list` for what there is"}},
-        exit_nothing);
-
-  Measurer measurer(options.measure, *providers, text->contracts);
-  std::vector<DiffReport> reports;
-  {
-    Progress progress(chosen.size(), options.quiet);
-    for (const SuiteCase& problem : chosen) {
-      reports.push_back(diff_kernels_on(problem, measurer, *text, options));
-      progress.step();
-    }
-  }
-  return finish(reports, options);
-}
-
-bool is_file_name(const std::string& name) { return name.ends_with(".safetensors"); }
-
-int run_diff(DiffOptions& options) {
-  const bool dumps = is_file_name(options.a) && is_file_name(options.b);
-  if (dumps && options.cases.suites.empty()) return diff_dumps(options);
-  if (is_file_name(options.a) || is_file_name(options.b) || options.cases.suites.empty()) {
+int run_diff(const DiffOptions& options) {
+  const DiffQuestion& question = options.question;
+  if (options.are_dumps() && question.suites.empty()) return diff_dumps(options);
+  if (is_file_name(question.a) || is_file_name(question.b) || question.suites.empty()) {
     return report_errors({{"", 0, "name two dumps (.safetensors), or two kernels and suite files",
                            "for example plumbline diff a.safetensors b.safetensors, or plumbline "
                            "diff cpu/flash cpu/split_kv cases/smoke.toml"}},
@@ -172,37 +69,40 @@ int run_diff(DiffOptions& options) {
           "a suite's problems state it all"}},
         exit_usage);
   }
-  return diff_kernels(options);
+  if (options.kernels == nullptr)
+    return report_errors(
+        {{"", 0, "plumbline diff: two kernels cannot be run here", harness_package_remedy}},
+        exit_usage);
+  return options.kernels->run(question);
 }
 
 }  // namespace
 
-void add_diff(Command app, int& exit_code) {
+int write_diffs(const std::vector<DiffReport>& reports, const DiffQuestion& question) {
+  write_as(diff_formats, question.format, reports);
+  return compared(reports) == 0 ? exit_nothing : exit_code_of(overall_answer(reports));
+}
+
+void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels) {
   const Command command = app.add_subcommand(
       "diff",
       "Compare two dumps, or two kernels on the problems of suites: is the difference rounding?");
   auto options = std::make_shared<DiffOptions>();
-  command.add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")
+  DiffQuestion& question = options->question;
+  question.reference_cost_limit = MeasureOptions().reference_cost_limit;
+  options->kernels = std::move(kernels);
+  command.add_option("a", question.a, "A dump (.safetensors) or a kernel (provider/name)")
       .required();
-  command.add_option("b", options->b, "The other dump or kernel").required();
+  command.add_option("b", question.b, "The other dump or kernel").required();
   command
       .add_option(
-          "suites", options->cases.suites,
+          "suites", question.suites,
           "Suite files (TOML), for two kernels: the problems of all their groups, once each")
       .type_name("SUITE.toml");
-  command
-      .add_option("--case", options->cases.filter.match,
-                  "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
-      .type_name("GLOB");
-  command.add_option("--tier", options->cases.tier,
-                     "Only problems of this tier and lower ones: smoke, pr, nightly, full");
-  options->providers.add_to(command);
-  add_timeout(command, options->measure);
+  if (options->kernels != nullptr) options->kernels->add_options_to(command);
   options->attributes.add_to(command, "What both dumps leave unstated");
-  add_reference_cost(command, options->measure.reference_cost_limit);
-  options->reference.add_to(command);
-  add_format(command, options->format, diff_formats);
-  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  add_reference_cost(command, question.reference_cost_limit);
+  add_format(command, question.format, diff_formats);
   command.footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"
@@ -212,7 +112,10 @@ void add_diff(Command app, int& exit_code) {
       "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains "
       "the difference), 1 BUG (it says which\n"
       "of the two is wrong), 5 UNDECIDED, 4 nothing compared, 2 the two do not ask the same.");
-  command.callback([options, &exit_code] { exit_code = run_diff(*options); });
+  command.callback([command, options, &exit_code] {
+    if (!command.is_typed("suites")) options->forget_suites_of_dumps();
+    exit_code = run_diff(*options);
+  });
 }
 
 }  // namespace plumbline::cli

@@ -10,7 +10,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/session.h"
+#include "harness/cli/terminal.h"
 
 namespace plumbline::cli {
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <glob.h>
-#include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -57,18 +56,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// --color, as it was given.
-std::string& colour_wanted() {
-  static std::string of_this_process = "auto";
-  return of_this_process;
-}
-
-// Columns of the terminal at `descriptor`; 0 where it is none.
-int terminal_width(int descriptor) {
-  winsize size{};
-  return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 // Files that a pattern names as a shell would expand it: `*` and `?`.
 std::vector<std::string> files_of(const std::filesystem::path& pattern) {
   std::vector<std::string> files;
@@ -98,13 +85,6 @@ std::atomic<bool>& stop_on_signals() {
   std::signal(SIGINT, request);
   std::signal(SIGTERM, request);
   return requested;
-}
-
-int report_errors(const Errors& errors, int code) {
-  envelope().add(errors);
-  if (!envelope().is_asked_for())
-    fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
-  return code;
 }
 
 int report_errors(const ProviderErrors& errors) {
@@ -140,55 +120,6 @@ Result<std::vector<std::string>> suite_files(const std::string& word) {
                     near ? fmt::format("did you mean {}?", *near)
                          : "check the path; suites that come with plumbline are found as "
                            "cases/smoke.toml from any folder"});
-}
-
-namespace {
-
-// Block elements where somebody can be expected to see them.
-bool is_unicode() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    std::string locale = environment(name);
-    if (locale.empty()) continue;
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos ||
-           ::isatty(STDOUT_FILENO) != 0;
-  }
-  return ::isatty(STDOUT_FILENO) != 0;
-}
-
-}  // namespace
-
-void ColourOption::add_to(Command program) {
-  program
-      .add_option("--color", when,
-                  "Colours: auto is on a terminal, and as NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR "
-                  "say")
-      .one_of({"auto", "always", "never"})
-      .capture_default_str();
-}
-
-void ColourOption::use() const { colour_wanted() = when; }
-
-namespace {
-
-bool is_coloured(bool terminal) {
-  if (colour_wanted() != "auto") return colour_wanted() == "always";
-  if (!environment("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
-  for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
-    const std::string value = environment(force);
-    if (!value.empty() && value != "0") return true;
-  }
-  return terminal && environment("TERM") != "dumb";
-}
-
-}  // namespace
-
-Style output_style() {
-  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-  Style style{is_coloured(terminal), 120, is_unicode()};
-  if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
-  return style;
 }
 
 void ProviderOptions::add_to(Command command) {
@@ -327,14 +258,6 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
         "--kernel 'emulated/*'");
   }
   return read_suites;
-}
-
-void add_reference_cost(Command command, double& limit) {
-  command
-      .add_option("--reference-cost", limit,
-                  "Multiply-adds of the reference beyond which it samples rows")
-      .capture_default_str()
-      .check(from_to(1, 1e18));
 }
 
 void add_row_seed(Command command, std::int64_t& seed) {

@@ -11,6 +11,7 @@
 
 #include "harness/cli/command_line.h"
 #include "harness/cli/places.h"
+#include "harness/cli/terminal.h"
 #include "harness/measure/providers.h"
 #include "harness/reference/reference_library.h"
 #include "harness/report/report.h"
@@ -27,9 +28,6 @@ namespace plumbline::cli {
 // Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
 std::atomic<bool>& stop_on_signals();
 
-// Prints errors to stderr, or puts them into the envelope of --format json, and returns the exit
-// code.
-int report_errors(const Errors& errors, int code);
 // Of discover(): wrong options are wrong usage.
 int report_errors(const ProviderErrors& errors);
 int report_errors(const ProviderErrors& errors, int code) = delete;
@@ -40,17 +38,6 @@ Result<std::vector<std::string>> suite_files(const std::string& word);
 
 // The suites that come with plumbline, as they are named from any folder: "cases/smoke.toml".
 std::vector<std::string> bundled_suites();
-
-// --color, which every command takes. Without it: NO_COLOR, CLICOLOR_FORCE or FORCE_COLOR, and
-// then whether stdout is a terminal that is not dumb.
-struct ColourOption {
-  std::string when = "auto";
-  void add_to(Command program);
-  void use() const;  // from here on
-};
-
-// Whether to colour, and how wide: a terminal's width, else 120.
-Style output_style();
 
 // Options of commands that load providers and reviewed text.
 struct ProviderOptions {
@@ -91,9 +78,6 @@ void add_timeout(Command command, MeasureOptions& measure);
 void add_row_seed(Command command, std::int64_t& seed);
 // The date of today in UTC, as 20260131: the row seed of a night.
 std::int64_t row_seed_of_today();
-
-// --reference-cost: the multiply-adds beyond which the reference samples rows.
-void add_reference_cost(Command command, double& limit);
 
 // --reference: where the fp64 reference is computed.
 struct ReferenceOption {

@@ -26,7 +26,7 @@ struct Setting {
   std::string_view key, option;
   Kind kind = Kind::text;
   bool is_list = false;
-  const char* variable = nullptr;          // of the environment_text; entries of a list behind ';'
+  const char* variable = nullptr;          // of the environment; entries of a list behind ';'
   std::array<const char*, 3> unless = {};  // options that make it meaningless
 };
 constexpr std::array settings{

@@ -12,7 +12,11 @@ from typing import Any, Mapping, Tuple
 from . import _machine
 
 NATIVE = pathlib.Path(__file__).parent / "_native"
-"""Where an installed package has the command, the workers, the providers and the suites."""
+"""Where the libraries are and, with plumbline-attention-harness, programs and suites."""
+
+HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
+                  "plumbline_attention_harness that ci/wheel.sh makes")
+"""How to get what runs kernels; harness/cli/harness_package.h says the same."""
 
 _INTERFACE = 2
 
@@ -44,8 +48,8 @@ def _library() -> ctypes.CDLL:
         library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"plumbline's library cannot be loaded: {error}\n  remedy: pip install "
-                          "the wheel that ci/wheel.sh makes, or set PLUMBLINE_CHECK_LIBRARY"
-                          ) from None
+                          "plumbline-attention, or the wheel that `ci/wheel.sh --judge` makes, or "
+                          "set PLUMBLINE_CHECK_LIBRARY") from None
     library.plumbline_check_version.restype = ctypes.c_char_p
     answer = ctypes.POINTER(ctypes.c_void_p)
     library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]

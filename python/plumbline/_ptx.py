@@ -7,7 +7,7 @@ import os
 from typing import Iterable, List, Optional, Tuple
 
 from . import _machine
-from ._library import NATIVE
+from ._library import HARNESS_REMEDY, NATIVE
 
 SCHEDULES = {"in_order": 0, "reversed": 1, "random": 2}
 LANES = {"lockstep": 0, "independent": 1}
@@ -44,8 +44,7 @@ def library() -> ctypes.CDLL:
         loaded = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"plumbline's library of compiled kernels cannot be loaded: {error}\n  "
-                          "remedy: pip install the wheel that ci/wheel.sh makes, or set "
-                          "PLUMBLINE_PTX_LIBRARY") from None
+                          f"remedy: {HARNESS_REMEDY}, or set PLUMBLINE_PTX_LIBRARY") from None
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     signatures = {
         "load": (pointer, [text, size, text, text, ctypes.c_uint32, text, size]),

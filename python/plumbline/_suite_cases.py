@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 import numpy
 
 import plumbline
+from ._library import HARNESS_REMEDY
 
 # The bundled kernel whose runs write the inputs: the one that takes all features of a problem and
 # all dtypes (baselines/support.toml).
@@ -92,8 +93,8 @@ def command() -> str:
     if found is None:
         what = (f"PLUMBLINE={stated} is no program" if stated else
                 "the command plumbline is neither in the installed package nor on the PATH")
-        raise Unusable(f"{what}, and suites need it\n  remedy: pip install the wheel, which holds "
-                       "it, or set PLUMBLINE to the program of a build (build/bin/plumbline)")
+        raise Unusable(f"{what}, and suites need it\n  remedy: {HARNESS_REMEDY}, or set PLUMBLINE "
+                       "to the program of a build (build/bin/plumbline)")
     return found
 
 

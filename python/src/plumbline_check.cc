@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "harness/check/diff.h"
+#include "harness/cli/judge_program.h"
 #include "harness/report/check_text.h"
 #include "harness/report/diff_text.h"
 
@@ -129,3 +131,9 @@ plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
 }
 
 void plumbline_check_free(char* answer) { std::free(answer); }
+
+int32_t plumbline_check_command(int32_t argc, const char* const* argv) {
+  const int code = plumbline::cli::run_judge(argc, argv);
+  std::fflush(stdout);
+  return code;
+}

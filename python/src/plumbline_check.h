@@ -66,6 +66,11 @@ plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
 /* NULL is allowed. */
 void plumbline_check_free(char* answer);
 
+/* The command `plumbline` with what this library can do: `check`, and `diff` of two dumps. Reads
+ * the arguments as main() gets them, prints to stdout and stderr, and returns the exit code. To be
+ * called once, by a process that does nothing else. Since interface 2. */
+int32_t plumbline_check_command(int32_t argc, const char* const* argv);
+
 #ifdef __cplusplus
 }
 #endif

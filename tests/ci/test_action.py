@@ -276,6 +276,19 @@ def test_a_long_summary_is_cut_where_its_blocks_are_closed(tmp_path):
     assert comment.shortened("whole") == "whole"
 
 
+@pytest.mark.parametrize("name, words", [
+    ("plumbline_attention-0.1.0-py3-none-any.whl",
+     ["only judges dumps", "plumbline_attention_harness-0.1.0-", "both files of ci/wheel.sh"]),
+    ("plumbline_attention_harness-0.1.0-py3-none-any.whl", ["is not the judge's wheel", "remedy"])])
+def test_one_wheel_alone_is_refused(job, hub, name, words):
+    (job.work / "dist").mkdir()
+    (job.work / "dist" / name).touch()
+    inputs = {**INPUTS, "wheel": "dist/plumbline_*.whl"}
+    assert jobs.github(job, "schedule", inputs, hub)[0] == 2, job.said
+    for word in words:
+        assert word in job.said
+
+
 def test_a_wheel_is_installed(tmp_path, hub):
     wheels = sorted(pathlib.Path(os.environ.get("PLUMBLINE_WHEELS", jobs.SOURCE / "dist"))
                     .glob("plumbline_attention-*.whl"))
@@ -283,7 +296,8 @@ def test_a_wheel_is_installed(tmp_path, hub):
         pytest.skip("there is no wheel in dist/ (ci/wheel.sh)")
     job = jobs.Job(tmp_path, None)
     (job.work / "mine.toml").write_text(SUITE, encoding="utf-8")
-    inputs = {**INPUTS, "suites": "mine.toml", "wheel": str(wheels[-1].parent / "plumbline_*.whl")}
+    pattern = str(wheels[-1].parent / "plumbline_attention-*.whl")
+    inputs = {**INPUTS, "suites": "mine.toml", "wheel": pattern}
     assert jobs.github(job, "schedule", inputs, hub)[0] == 0, job.said
     assert f"{job.temporary}/plumbline-venv/bin/plumbline: plumbline 0." in job.said
 

@@ -25,8 +25,9 @@ def test_exports_are_those_of_the_header():
     listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, text=True,
                             capture_output=True).stdout
     names = {line.split()[-1] for line in listed.splitlines()}
-    assert names == {"plumbline_check", "plumbline_check_diff", "plumbline_check_free",
-                     "plumbline_check_interface", "plumbline_check_version"}
+    assert names == {"plumbline_check", "plumbline_check_command", "plumbline_check_diff",
+                     "plumbline_check_free", "plumbline_check_interface",
+                     "plumbline_check_version"}
 
 
 @pytest.mark.parametrize("order", [("torch", "plumbline"), ("plumbline", "torch")])
@@ -56,7 +57,7 @@ def test_a_library_that_is_not_there_has_a_remedy():
         capture_output=True, check=False,
         env={"PLUMBLINE_CHECK_LIBRARY": "/nowhere.so", "PYTHONPATH": ":".join(sys.path)})
     assert done.returncode == 1
-    assert "remedy: pip install the wheel" in done.stderr
+    assert "remedy: pip install plumbline-attention, or the wheel" in done.stderr
 
 
 def test_dlpack_of_what_numpy_has_no_name_for():

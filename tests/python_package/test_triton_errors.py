@@ -200,4 +200,4 @@ def test_without_the_library():
     said = python("import plumbline.triton; plumbline.triton.emulate()",
                   PLUMBLINE_PTX_LIBRARY="/nowhere.so")
     assert "plumbline's library of compiled kernels cannot be loaded" in said
-    assert "remedy: pip install the wheel" in said
+    assert "remedy: pip install 'plumbline-attention[run]'" in said

@@ -1,22 +1,72 @@
 #!/usr/bin/env bash
-# Of the newest wheel in a folder: the same bits as another build's, a provider that is built
-# against it, and the tests of the package's library.
+# The newest wheels of a folder: the judge alone, then with the harness. Both share no file, give
+# the same bits as another build, and serve as what a provider is built against.
 #   library.sh PYTHON WHEELS SITE PLUMBLINE     installs into the folder SITE, which is made anew;
 #                                               PLUMBLINE is the command of the other build
 set -euo pipefail
 python="$1" site="$3" other="$4"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-wheel="$(find "$2" -name 'plumbline_attention-*.whl' -printf '%T@ %p\n' 2>/dev/null | sort -n |
-  tail -n 1 | cut -d' ' -f2-)"
-[[ -n "$wheel" ]] || { echo "SKIPPED: there is no wheel in $2"; exit 77; }
+fail() { echo "FAILED: $*" >&2; exit 1; }
+newest() {
+  find "$2" -name "$1-*.whl" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d' ' -f2-
+}
+judge="$(newest plumbline_attention "$2")" harness="$(newest plumbline_attention_harness "$2")"
+[[ -n "$judge" && -n "$harness" ]] || { echo "SKIPPED: $2 lacks a wheel"; exit 77; }
 "$python" -c "import pytest" 2>/dev/null || { echo "SKIPPED: $python lacks pytest"; exit 77; }
-rm -rf "$site" "$site.sample" "$site".*.db
-"$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --target "$site" \
-  "$wheel"
-export PYTHONPATH="$site" PYTHONDONTWRITEBYTECODE=1
+rm -rf "$site" "$site".{harness,sample} "$site".*.db
+"$python" - "$judge" "$harness" <<'END'
+import email, pathlib, sys, zipfile
+judge, harness = map(zipfile.ZipFile, sys.argv[1:])
+both = set(judge.namelist()) & set(harness.namelist())
+assert not both, f"in both wheels: {sorted(both)[:5]}"
+def metadata(wheel):
+    name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return email.message_from_bytes(wheel.read(name))
+version = metadata(judge)["Version"]
+assert metadata(harness).get_all("Requires-Dist") == [f"plumbline-attention=={version}"]
+wanted = metadata(judge).get_all("Requires-Dist")
+assert any("plumbline-attention-harness" in line and "run" in line for line in wanted), wanted
+assert pathlib.Path(sys.argv[1]).stat().st_size < 4_000_000
+print("no file is in both wheels, of", len(judge.namelist()), "and", len(harness.namelist()))
+END
+
+# --target would replace what is there, so that the harness is copied beside the judge.
+install() {
+  "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
+    --target "$1" "$2"
+}
+first_verdict() {
+  install "$site" "$judge"
+  PYTHONPATH="$site" "$python" "$here/first_verdict.py" "$site.right.safetensors"
+}
+export PYTHONDONTWRITEBYTECODE=1
+first_verdict_limit=10  # seconds of processor time, which other work on the machine does not change
+TIMEFORMAT='%R %U %S'
+{ spent="$( { time first_verdict >&3 2>&4; } 2>&1)"; } 3>&1 4>&2
+read -r wall user system <<<"$spent"
+echo "judge: from pip install to the first verdict in $wall s, $user + $system s of processor time"
+awk -v used="$user $system" -v limit="$first_verdict_limit" \
+  'BEGIN {split(used, part, " "); exit part[1] + part[2] > limit}' ||
+  fail "the first verdict took more than $first_verdict_limit s of processor time"
+command="$site/bin/plumbline"
+export PYTHONPATH="$site"
+[[ "$("$command" check "$site.right.safetensors" | head -n 1)" == ROUNDING* ]] ||
+  fail "plumbline check does not explain a right output"
+code=0
+said="$("$command" run cases/smoke.toml 2>&1)" || code=$?
+[[ "$code" == 2 && "$said" == *"plumbline-attention[run]"* ]] ||
+  fail "plumbline run of the judge does not name the harness, but ends with $code: $said"
+# It runs beside PyTorch, and exports what its header names.
+(cd "$here/../python_package" && "$python" -m pytest -q -p no:cacheprovider test_library.py \
+  test_arrays.py)
+
+install "$site.harness" "$harness"
+cp -r "$site.harness/." "$site"
 [[ "$("$python" -c 'import plumbline; print(plumbline.__file__)')" == "$site"/* ]] ||
-  { echo "FAILED: another plumbline than the wheel's is imported" >&2; exit 1; }
+  fail "another plumbline than the wheel's is imported"
 program="$site/plumbline/_native/bin/plumbline"
+[[ "$("$command" --version)" == "$("$program" --version)" ]] ||
+  fail "the command is not the program of the harness"
 # clang with libc++ and g++ with libstdc++: inputs, outputs and verdicts of every case.
 results() {
   "$1" run cases/smoke.toml --quiet --db "$site.$2.db" >/dev/null
@@ -27,10 +77,10 @@ results "$program" wheel >"$site.wheel.csv"
 results "$other" build >"$site.build.csv"
 diff "$site".{wheel,build}.csv >"$site.diff.txt" ||
   { echo "FAILED: the wheel's results are others:"; head -n 20 "$site.diff.txt"; exit 1; } >&2
-(($(wc -l <"$site.wheel.csv") > 300)) || { echo "FAILED: too few cases ran" >&2; exit 1; }
+(($(wc -l <"$site.wheel.csv") > 300)) || fail "too few cases ran"
 echo "the same results as $other"
 # A program that was linked with CUDA's run-time finds a device.
-"$python" - "$("$program" --cudart-dir)" <<'END' || { echo "FAILED: libcudart.so" >&2; exit 1; }
+"$python" - "$("$program" --cudart-dir)" <<'END' || fail "libcudart.so"
 import ctypes
 import sys
 folders = sys.argv[1].split(":")
@@ -47,5 +97,5 @@ cmake -S "$here/../sample_provider" -B "$site.sample" "-Dplumbline_DIR=$("$progr
   { cat "$site.sample.txt" >&2; exit 1; }
 "$program" run cases/smoke.toml --no-store -q --provider "$site.sample/sample_provider.so" \
   --kernel 'sample/*' | tail -n 2
-cd "$here/../python_package"
-exec "$python" -m pytest -q -p no:cacheprovider test_library.py test_arrays.py
+[[ "$("$site/bin/plumbline-ptx" --help)" == *"plumbline-ptx census"* ]] ||
+  fail "plumbline-ptx does not run"

@@ -1,0 +1,10 @@
+// The package that has the commands which the judge lacks.
+#pragma once
+
+namespace plumbline::cli {
+
+inline constexpr const char* harness_package_remedy =
+    "pip install 'plumbline-attention[run]', or the wheel plumbline_attention_harness that "
+    "ci/wheel.sh makes";
+
+}  // namespace plumbline::cli

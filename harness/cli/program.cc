@@ -1,0 +1,71 @@
+// Adds the global options, parses the command line, and answers with text or the JSON envelope.
+#include "harness/cli/program.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "harness/cli/envelope.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/settings.h"
+#include "harness/cli/terminal.h"
+#include "harness/judge/exit_code.h"
+
+namespace plumbline::cli {
+namespace {
+
+int run_commands(int argc, const char* const* argv, const ProgramText& text,
+                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
+  const CommandLine app{text.description, "plumbline"};
+  SettingsOptions settings;
+  ColourOption colour;
+  app.add_global([&](Command program) {
+    settings.add_to(program);
+    colour.add_to(program);
+  });
+  app.before_callbacks([&](Command command) {
+    colour.use();
+    return apply_settings(command, settings);
+  });
+  app.set_version_flag("--version", text.version);
+  app.require_subcommand(1);
+  app.footer(text.footer);
+  int exit_code = 0;
+  add(app, exit_code);
+
+  try {
+    const auto printed = app.parse(argc, argv);
+    if (!printed) return report_errors(printed.error(), exit_usage);
+    if (!printed->empty()) {
+      envelope().withdraw();  // help and version are texts
+      std::fputs(printed->c_str(), stdout);
+      return exit_fine;
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    envelope().add({{error.path1().string(), 0, error.code().message(),
+                     "name a file or folder that can be there"}});
+    std::fprintf(
+        stderr,
+        "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
+        error.path1().c_str(), error.code().message().c_str());
+    return exit_infrastructure;
+  } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() says what was lost
+    envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
+    std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
+    return exit_infrastructure;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int run_program(int argc, const char* const* argv, const ProgramText& text,
+                const std::function<void(const CommandLine& app, int& exit_code)>& add) {
+  Envelope& answer = envelope();
+  answer.read_arguments(argc, argv);
+  const int code = run_commands(argc, argv, text, add);
+  if (answer.is_asked_for()) std::fputs(answer.text(code).c_str(), stdout);
+  return finish_stdout(code);
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,22 @@
+// What every program of this folder does around its commands.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "harness/cli/command_line.h"
+
+namespace plumbline::cli {
+
+struct ProgramText {
+  std::string description, footer;  // of --help
+  std::string version;              // of --version
+};
+
+// Adds the global options and what `add` adds, calls back the command that the words name, and
+// prints errors and, with --format json, the envelope. Answers the exit code, which `add` hands to
+// each command. No exception leaves it.
+int run_program(int argc, const char* const* argv, const ProgramText& text,
+                const std::function<void(const CommandLine& app, int& exit_code)>& add);
+
+}  // namespace plumbline::cli

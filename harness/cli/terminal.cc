@@ -1,0 +1,93 @@
+// Prints errors, and decides how to colour and how wide to print.
+#include "harness/cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+
+namespace plumbline::cli {
+namespace {
+
+std::string text_of_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// --color, as it was given.
+std::string& colour_wanted() {
+  static std::string of_this_process = "auto";
+  return of_this_process;
+}
+
+// Columns of the terminal at `descriptor`; 0 where it is none.
+int terminal_width(int descriptor) {
+  winsize size{};
+  return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Block elements where somebody can be expected to see them.
+bool is_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string locale = text_of_variable(name);
+    if (locale.empty()) continue;
+    std::transform(locale.begin(), locale.end(), locale.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos ||
+           ::isatty(STDOUT_FILENO) != 0;
+  }
+  return ::isatty(STDOUT_FILENO) != 0;
+}
+
+bool is_coloured(bool terminal) {
+  if (colour_wanted() != "auto") return colour_wanted() == "always";
+  if (!text_of_variable("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
+  for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
+    const std::string value = text_of_variable(force);
+    if (!value.empty() && value != "0") return true;
+  }
+  return terminal && text_of_variable("TERM") != "dumb";
+}
+
+}  // namespace
+
+int report_errors(const Errors& errors, int code) {
+  envelope().add(errors);
+  if (!envelope().is_asked_for())
+    fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
+  return code;
+}
+
+void ColourOption::add_to(Command program) {
+  program
+      .add_option("--color", when,
+                  "Colours: auto is on a terminal, and as NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR "
+                  "say")
+      .one_of({"auto", "always", "never"})
+      .capture_default_str();
+}
+
+void ColourOption::use() const { colour_wanted() = when; }
+
+Style output_style() {
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  Style style{is_coloured(terminal), 120, is_unicode()};
+  if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
+  return style;
+}
+
+void add_reference_cost(Command command, double& limit) {
+  command
+      .add_option("--reference-cost", limit,
+                  "Multiply-adds of the reference beyond which it samples rows")
+      .capture_default_str()
+      .check(from_to(1, 1e18));
+}
+
+}  // namespace plumbline::cli
