@@ -17,6 +17,7 @@
 #include "harness/measure/measurer.h"
 #include "harness/problem/inputs.h"
 #include "harness/report/diff_text.h"
+#include "harness/report/format.h"
 
 namespace plumbline::cli {
 namespace {
@@ -28,8 +29,9 @@ struct DiffOptions {
   MeasureOptions measure;
   ReferenceOption reference;
   AttributeOptions attributes;  // of both dumps
+  std::string command;          // that compares two kernels, as it was typed but for --case
   std::string format = "text";
-  bool quiet = false;
+  bool quiet = false, verbose = false;
 };
 
 int exit_code_of(Answer answer) {
@@ -46,7 +48,7 @@ constexpr std::array diff_formats{
 
 int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
   const Answer answer = overall_answer(reports);
-  write_as(diff_formats, options.format, reports);
+  write_as(diff_formats, options.format, reports, options.verbose);
   return compared(reports) == 0 ? exit_nothing : exit_code_of(answer);
 }
 
@@ -61,6 +63,10 @@ int diff_dumps(const DiffOptions& options) {
   check.reference_cost_limit = options.measure.reference_cost_limit;
   auto report = diff(*a, *b, check);
   if (!report) return report_errors(report.error(), exit_usage);
+  if (!stated.empty()) {
+    report->command = fmt::format("plumbline diff {} {}{} -v", shell_word(options.a),
+                                  shell_word(options.b), options.attributes.as_typed());
+  }
   return finish({std::move(*report)}, options);
 }
 
@@ -124,7 +130,21 @@ Result<void> are_known(const DiffOptions& options, const std::vector<OfferedKern
   return {};
 }
 
+// The comparison as it was typed, but for --case: "plumbline diff cpu/flash mine/flash smoke.toml
+// --provider ./libmine.so".
+std::string kernels_command(const DiffOptions& options) {
+  std::string text = fmt::format("{} diff {} {}", program_name(), options.a, options.b);
+  for (const auto& suite : options.cases.suites) text += " " + shell_word(suite);
+  for (const auto& provider : options.providers.providers)
+    text += " --provider " + shell_quoted(provider);
+  if (options.providers.no_default_provider) text += " --no-default-provider";
+  if (const auto& baselines = options.providers.baselines; !baselines.empty())
+    text += " --baselines " + shell_quoted(baselines.string());
+  return text;
+}
+
 int diff_kernels(DiffOptions& options) {
+  options.command = kernels_command(options);
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
@@ -149,6 +169,8 @@ int diff_kernels(DiffOptions& options) {
     Progress progress(chosen.size(), options.quiet);
     for (const SuiteCase& problem : chosen) {
       reports.push_back(diff_kernels_on(problem, measurer, *text, options));
+      reports.back().command = fmt::format("{} --case {} -v", options.command,
+                                           shell_quoted(problem_id(problem.problem)));
       progress.step();
     }
   }
@@ -203,6 +225,8 @@ void add_diff(Command app, int& exit_code) {
   options->reference.add_to(command);
   add_format(command, options->format, diff_formats);
   command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_flag("--verbose,-v", options->verbose,
+                   "Everything of each comparison: also the map of heads and the softmax's kappa");
   command.footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"

@@ -69,6 +69,12 @@ int terminal_width(int descriptor) {
   return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+// COLUMNS, where somebody has exported a width; 0 = not known.
+int stated_width() {
+  const auto columns = parse_integer(environment("COLUMNS"));
+  return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
+}
+
 // Files that a pattern names as a shell would expand it: `*` and `?`.
 std::vector<std::string> files_of(const std::filesystem::path& pattern) {
   std::vector<std::string> files;
@@ -183,7 +189,9 @@ bool is_coloured(bool terminal) {
 Style output_style() {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   Style style{is_coloured(terminal), 120, is_unicode()};
-  if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
+  const int stated = stated_width(), width = stated > 0 ? stated : terminal_width(STDOUT_FILENO);
+  style.piped = width <= 0;
+  if (!style.piped) style.width = width;
   return style;
 }
 
@@ -407,9 +415,7 @@ std::string command_line() {
   std::string text;
   for (std::string word; std::getline(file, word, '\0');) {
     if (word == "--resume") continue;
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : shell_quoted(word));
+    text += (text.empty() ? "" : " ") + shell_word(word);
   }
   return text;
 }

@@ -19,6 +19,12 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
+std::string shell_word(const std::string& text) {
+  const bool plain =
+      !text.empty() && text.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
+  return plain ? text : shell_quoted(text);
+}
+
 std::string percent(double value) {
   return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value);
 }
