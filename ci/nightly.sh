@@ -79,6 +79,12 @@ trap 'rm -rf "$work"' EXIT
 # anew, seconds for a year of nights.
 [[ -e "$history" ]] && sqlite3 "$history" ".backup '$work/night.db'"
 
+# The runs are stored in a copy, which becomes the history in the end: the log names the history.
+name_history() {
+  local line
+  while IFS= read -r line; do printf '%s\n' "${line//"$work/night.db"/"$history"}"; done
+}
+
 if [[ -z "$night" ]]; then night="$("$plumbline" night open --db "$work/night.db")"; fi
 export PLUMBLINE_NIGHT="$night"
 
@@ -92,13 +98,14 @@ kept=0
 if ((${#invariances[@]})); then
   "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" \
     --junit "$out/invariances.xml" \
-    --markdown "$work/invariances.md" --save-failures "$out/failures" "$@" || kept=$?
+    --markdown "$work/invariances.md" --save-failures "$out/failures" "$@" |
+    name_history || kept=$?
 fi
 
 code=0
 "$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
   --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" \
-  "${annotations[@]}" "$@" || code=$?
+  "${annotations[@]}" "$@" | name_history || code=$?
 
 if ((code == 0 || code == 1 || code == 5)); then
   if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
@@ -112,11 +119,13 @@ if ((code == 0 || code == 1 || code == 5)); then
 fi
 
 # What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit
-# 4: nothing was compiled; 6: another nvcc.
+# 4: nothing was compiled; 6: another nvcc. The summary lists the kernels that the suites have; all
+# of them where --reports names what was compiled.
 if ((code == 0 || code == 1 || code == 5)); then
-  resources=0
-  "$plumbline" resources "${reports[@]}" --db "$work/night.db" --run latest --format markdown \
-    >"$work/resources.md" || resources=$?
+  resources=0 listed=(--of-run)
+  ((${#reports[@]} == 0)) || listed=()
+  "$plumbline" resources "${reports[@]}" "${listed[@]}" --db "$work/night.db" --run latest \
+    --format markdown >"$work/resources.md" || resources=$?
   cat "$work/resources.md" >>"$out/summary.md"
   case $resources in
     0 | 4) ;;

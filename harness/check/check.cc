@@ -34,6 +34,7 @@ class Checker {
     report_.name = dump_.name;
     report_.problem = dump_.problem();
     report_.notes = notes();
+    report_.tensors_without_a_part = dump_.tensors_without_a_part;
     report_.stated = !dump_.spec.empty();
     if (auto done = try_rungs(); !done) return tl::unexpected(done.error());
     if (auto done = decide(); !done) return tl::unexpected(done.error());

@@ -53,6 +53,12 @@ struct CheckReport {
   std::vector<WorstElement> worst;
   // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.
   std::vector<std::string> suggestions;
+  std::vector<std::string> tensors_without_a_part;  // of the dump
+
+  // Why, in one line: of a bug its likeliest cause if one is known, else the sentence.
+  const std::string& cause() const {
+    return answer == Answer::bug && !suggestions.empty() ? suggestions.front() : sentence;
+  }
 };
 
 struct CheckOptions {

@@ -143,6 +143,8 @@ std::string fault_of(const DiffSide& side) {
   if (side.outcome.status != Status::ok) {
     text = fmt::format("{}{}{}", name(side.outcome.status), side.outcome.reason.empty() ? "" : ": ",
                        side.outcome.reason);
+  } else if (side.answer == Answer::bug && !side.outcome.cause.empty()) {
+    return side.outcome.cause;
   } else if (!side.judgement.findings.empty()) {
     text = side.judgement.findings.front().text;
   } else if (!side.why.empty()) {
@@ -190,8 +192,8 @@ std::string undecided_sentence(const DiffReport& report) {
 
 DiffSide summary(const MeasuredSide& side) {
   const Outcome& outcome = side.measurement.outcome;
-  return {side.label,  side.spec_name, outcome.c.problem.out(), outcome, side.judgement,
-          side.answer, side.why};
+  return {side.label,  side.spec_name, outcome.c.problem.out(),    outcome, side.judgement,
+          side.answer, side.why,       side.tensors_without_a_part};
 }
 
 double peak_limit(const MeasuredSide& side, std::int64_t elements) {

@@ -18,6 +18,7 @@ struct DiffSide {
   Judgement judgement;
   Answer answer = Answer::undecided;
   std::string why;
+  std::vector<std::string> tensors_without_a_part = {};  // of a dump
 };
 
 // One element of both outputs. `element.row` is the row of side a.
@@ -52,6 +53,7 @@ struct DiffReport {
   Amplification softmax;
   // rows that correspond; outcome.rows of them were compared with fp64
   std::int64_t rows_total = 0;
+  std::string command;  // that shows all of it; "": the two dumps by their names
 };
 
 // Two dumps with the same q, k and v, bit by bit, that ask the same (scale, softcap, visible keys,

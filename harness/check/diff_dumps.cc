@@ -302,7 +302,10 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;
   MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
                     trial.judgement, report->answer, report->sentence};
+  side.tensors_without_a_part = report->tensors_without_a_part;
   side.measurement.outcome = outcome_of(dump, trial);
+  if (report->answer == Answer::bug && !report->suggestions.empty())
+    side.measurement.outcome.cause = report->suggestions.front();
   side.measurement.geometry = dump.geometry;
   const auto reference = std::make_shared<const Reference>(
       compute_reference(*dump.geometry, dump.inputs(), side.spec, rows));

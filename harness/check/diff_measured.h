@@ -18,6 +18,7 @@ struct MeasuredSide {
   // rounding: keeps its limits against fp64; bug: does not; undecided: as check says
   Answer answer = Answer::undecided;
   std::string why;  // of a dump: the sentence of check; "" for a kernel
+  std::vector<std::string> tensors_without_a_part = {};  // of a dump
 };
 
 // rounding: both sides keep their limits against fp64, and |a - b| is everywhere within `limit` of

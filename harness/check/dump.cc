@@ -44,6 +44,7 @@ class DumpMaker {
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
     read_in_other_dtype();
+    dump_.tensors_without_a_part = tensors_.unasked();
     return std::move(dump_);
   }
 

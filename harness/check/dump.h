@@ -38,6 +38,8 @@ struct Dump {
   // which keys a row sees was stated by a tensor, not only by the problem's mask and window
   bool mask_tensor = false;
   Attributes attributes;  // all that was stated, for the report
+  // Tensors of the file that take no part in the question, because no name of theirs is known here.
+  std::vector<std::string> tensors_without_a_part;
   const Problem& problem() const { return geometry->problem(); }
   InputView inputs() const { return {q.data(), k.data(), v.data()}; }
   OutputView outputs() const { return {out.data(), lse.empty() ? nullptr : lse.data(), lse_base}; }

@@ -31,6 +31,7 @@ class MergeDumpMaker {
                     check_shapes() && copy_data();
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
+    dump_.tensors_without_a_part = tensors_.unasked();
     return std::move(dump_);
   }
 

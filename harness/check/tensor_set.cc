@@ -118,11 +118,25 @@ void TensorSet::check_sizes() {
 }
 
 const TensorData* TensorSet::find(const std::string& name) const {
-  if (const auto found = tensors_.find(name); found != tensors_.end()) return &found->second;
+  const auto asked = [&](const std::string& spelling) -> const TensorData* {
+    const auto found = tensors_.find(spelling);
+    if (found == tensors_.end()) return nullptr;
+    asked_.insert(spelling);
+    return &found->second;
+  };
+  if (const TensorData* tensor = asked(name)) return tensor;
   for (const std::string& alias : aliases().at(name)) {
-    if (const auto found = tensors_.find(alias); found != tensors_.end()) return &found->second;
+    if (const TensorData* tensor = asked(alias)) return tensor;
   }
   return nullptr;
+}
+
+std::vector<std::string> TensorSet::unasked() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_) {
+    if (!asked_.contains(name)) names.push_back(printable(name));
+  }
+  return names;
 }
 
 const TensorData* TensorSet::need(const std::string& name) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class TensorSet {
 
   // By its name or an alias of it; nullptr if absent.
   const TensorData* find(const std::string& name) const;
+  // Names of the tensors that nobody has asked for by `find` or what calls it.
+  std::vector<std::string> unasked() const;
   // As find, with an error where it is absent.
   const TensorData* need(const std::string& name);
   // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank
@@ -43,6 +46,7 @@ class TensorSet {
   const std::string& dump_;
   const std::map<std::string, TensorData>& tensors_;
   Errors& errors_;
+  mutable std::set<std::string> asked_;  // as the dump spells them
 };
 
 // Element `index` of an integer tensor (BOOL, U8, I8, …, I64); nullopt for other dtypes.

@@ -9,6 +9,7 @@
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/check_text.h"
+#include "harness/report/format.h"
 
 namespace plumbline::cli {
 namespace {
@@ -20,6 +21,19 @@ struct DumpOptions {
   CheckOptions check;
   std::string format = "text";
 };
+
+// The report, whose command states again what the command line did.
+std::string report_text(const CheckReport& report, const std::string& file,
+                        const DumpOptions& options) {
+  Style style = output_style();
+  style.verbose = options.verbose;
+  OutputReport text = report_of(report, style);
+  if (!style.verbose) {
+    text.command_label = "in full";
+    text.command = "plumbline check " + shell_word(file) + options.attributes.as_typed() + " -v";
+  }
+  return render(text, style);
+}
 
 int check_files(const DumpOptions& options) {
   const Attributes stated = options.attributes.stated();
@@ -39,8 +53,7 @@ int check_files(const DumpOptions& options) {
     }
     bug = bug || report->answer == Answer::bug;
     undecided = undecided || report->answer == Answer::undecided;
-    if (options.format == "text")
-      fmt::print("{}", render_check(*report, output_style(), options.verbose));
+    if (options.format == "text") fmt::print("{}", report_text(*report, file, options));
     reports.push_back(std::move(*report));
   }
   if (options.format == "json") print_json(json_of_checks(reports));
@@ -66,7 +79,8 @@ void add_check(Command app, int& exit_code) {
   command.add_flag("--whole-ladder", options->check.whole_ladder,
                    "Try every rung, also looser ones than one that explains");
   command.add_flag("--verbose,-v", options->verbose,
-                   "The worst elements of outputs that are explained, too");
+                   "Everything: the ladder, all findings, five worst elements, also of an output "
+                   "that is explained");
   add_format(command, options->format, {"text", "json"});
   command.footer(
       "Examples:\n"

@@ -1,6 +1,8 @@
 // plumbline diff: two dumps, or what two kernels answer on the problems of suites.
 #include "harness/cli/diff.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/cli/dump_options.h"
@@ -9,6 +11,7 @@
 #include "harness/judge/exit_code.h"
 #include "harness/measure/providers.h"
 #include "harness/report/diff_text.h"
+#include "harness/report/format.h"
 
 namespace plumbline::cli {
 namespace {
@@ -51,6 +54,10 @@ int diff_dumps(const DiffOptions& options) {
   check.reference_cost_limit = question.reference_cost_limit;
   auto report = diff(*a, *b, check);
   if (!report) return report_errors(report.error(), exit_usage);
+  if (!stated.empty()) {
+    report->command = fmt::format("plumbline diff {} {}{} -v", shell_word(question.a),
+                                  shell_word(question.b), options.attributes.as_typed());
+  }
   return write_diffs({std::move(*report)}, question);
 }
 
@@ -79,7 +86,7 @@ int run_diff(const DiffOptions& options) {
 }  // namespace
 
 int write_diffs(const std::vector<DiffReport>& reports, const DiffQuestion& question) {
-  write_as(diff_formats, question.format, reports);
+  write_as(diff_formats, question.format, reports, question.verbose);
   return compared(reports) == 0 ? exit_nothing : exit_code_of(overall_answer(reports));
 }
 
@@ -103,6 +110,8 @@ void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels) 
   options->attributes.add_to(command, "What both dumps leave unstated");
   add_reference_cost(command, question.reference_cost_limit);
   add_format(command, question.format, diff_formats);
+  command.add_flag("--verbose,-v", question.verbose,
+                   "Everything of each comparison: also the map of heads and the softmax's kappa");
   command.footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"

@@ -16,6 +16,7 @@ struct DiffQuestion {
   std::vector<std::string> suites;  // of two kernels
   double reference_cost_limit = 0;
   std::string format = "text";
+  bool verbose = false;
 };
 
 // How a program compares two kernels.

@@ -13,6 +13,7 @@
 #include "harness/judge/judge.h"
 #include "harness/measure/measurer.h"
 #include "harness/problem/inputs.h"
+#include "harness/report/format.h"
 
 namespace plumbline::cli {
 namespace {
@@ -23,6 +24,10 @@ class KernelsOnSuites : public KernelDiff {
   int run(const DiffQuestion& question) override;
 
  private:
+  // The comparison as it was typed, but for --case: "plumbline diff cpu/flash mine/flash smoke.toml
+  // --provider ./libmine.so".
+  std::string typed(const DiffQuestion& question) const;
+
   CaseOptions cases_;
   ProviderOptions providers_;
   MeasureOptions measure_;
@@ -103,6 +108,16 @@ void KernelsOnSuites::add_options_to(Command command) {
   command.add_flag("--quiet,-q", quiet_, "No progress");
 }
 
+std::string KernelsOnSuites::typed(const DiffQuestion& question) const {
+  std::string text = fmt::format("{} diff {} {}", program_name(), question.a, question.b);
+  for (const auto& suite : question.suites) text += " " + shell_word(suite);
+  for (const auto& provider : providers_.providers) text += " --provider " + shell_quoted(provider);
+  if (providers_.no_default_provider) text += " --no-default-provider";
+  if (const auto& baselines = providers_.baselines; !baselines.empty())
+    text += " --baselines " + shell_quoted(baselines.string());
+  return text;
+}
+
 int KernelsOnSuites::run(const DiffQuestion& question) {
   cases_.suites = question.suites;
   measure_.reference_cost_limit = question.reference_cost_limit;
@@ -130,6 +145,8 @@ int KernelsOnSuites::run(const DiffQuestion& question) {
     Progress progress(chosen.size(), quiet_);
     for (const SuiteCase& problem : chosen) {
       reports.push_back(diff_kernels_on(problem, measurer, *text, question));
+      reports.back().command = fmt::format("{} --case {} -v", typed(question),
+                                           shell_quoted(problem_id(problem.problem)));
       progress.step();
     }
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "harness/report/format.h"
+
 namespace plumbline::cli {
 
 void AttributeOptions::add_to(Command command, const std::string& group) {
@@ -24,6 +26,16 @@ Attributes AttributeOptions::stated() const {
     if (is_set) stated[name] = "true";
   }
   return stated;
+}
+
+std::string AttributeOptions::as_typed() const {
+  std::string text;
+  for (const auto& [name, value] : stated()) {
+    std::string option = " --" + name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    text += flags_.contains(name) ? option : option + " " + shell_word(value);
+  }
+  return text;
 }
 
 }  // namespace plumbline::cli

@@ -15,6 +15,8 @@ struct AttributeOptions {
   void add_to(Command command, const std::string& group = "");
   // The attributes that were stated.
   Attributes stated() const;
+  // " --layout padded_bhsd --causal": the options again, for a command to paste.
+  std::string as_typed() const;
 
  private:
   Attributes texts_;

@@ -30,13 +30,14 @@ void add_format(Command command, std::string& format, const Formats& formats,
 
 // Writes to stdout what the table has under the chosen name.
 template <class Formats, class Content>
-void write_as(const Formats& formats, const std::string& chosen, const Content& content) {
+void write_as(const Formats& formats, const std::string& chosen, const Content& content,
+              bool verbose = false) {
   const auto row = std::find_if(formats.begin(), formats.end(),
                                 [&](const auto& format) { return format.name == chosen; });
-  if (row->json != nullptr)
-    print_json(row->json(content));
-  else
-    fmt::print("{}", row->text(content, output_style()));
+  if (row->json != nullptr) return print_json(row->json(content));
+  Style style = output_style();
+  style.verbose = verbose;
+  fmt::print("{}", row->text(content, style));
 }
 
 }  // namespace plumbline::cli

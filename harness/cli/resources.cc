@@ -17,6 +17,7 @@
 #include "harness/cli/session.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
+#include "harness/store/stored.h"
 
 namespace plumbline::cli {
 namespace {
@@ -27,7 +28,7 @@ struct ResourceOptions {
   fs::path reports, baseline, database;
   std::string run, who, reason, format = "text";
   std::vector<std::string> archs;
-  bool accept = false, strict = false;
+  bool accept = false, strict = false, of_run = false;
 };
 
 bool nvcc_is_on_the_path() {
@@ -101,6 +102,35 @@ Result<void> store(const ResourceOptions& options, const ResourceComparison& com
   return (*database)->finish_run(run.run_id, code, true);
 }
 
+// Whether a kernel of a run, "emulated/prefill_mma_acc16", may be made of what was compiled as
+// `compiled`, "prefill_mma<BFloat16, 64>". The variants of one source begin with its name.
+bool is_made_of(const std::string& kernel, const std::string& compiled) {
+  const std::size_t slash = kernel.find('/');
+  const std::string provider = kernel.substr(0, slash), name = kernel.substr(slash + 1);
+  if (provider != "cuda" && provider != "emulated") return false;
+  const std::string function = compiled.substr(0, compiled.find('<'));
+  return function.starts_with(name) || name.starts_with(function);
+}
+
+// What is listed with a run: what its own kernels take, and whatever got worse.
+Result<ResourceComparison> listed_with_run(const ResourceOptions& options,
+                                           ResourceComparison comparison) {
+  auto database = Store::open(options.database, true);
+  if (!database) return tl::unexpected(database.error());
+  const auto run = (*database)->resolve_run(options.run);
+  if (!run) return tl::unexpected(run.error());
+  const auto outcomes = (*database)->outcomes(*run);
+  if (!outcomes) return tl::unexpected(outcomes.error());
+  std::set<std::string> kernels;
+  for (const StoredOutcome& stored : *outcomes) kernels.insert(stored.outcome.c.kernel);
+  std::erase_if(comparison.rows, [&](const JudgedResources& row) {
+    return row.why.empty() && std::none_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
+             return is_made_of(kernel, row.kernel);
+           });
+  });
+  return comparison;
+}
+
 std::string as_text(const ResourceComparison& comparison, const Style& style) {
   std::string text = render_resources(comparison, style);
   if (!occupancy_is_known())
@@ -149,6 +179,8 @@ Errors usage_errors(const ResourceOptions& options) {
   }
   if (options.accept && options.who.empty())
     errors.push_back({"", 0, "nobody accepts: $USER is empty", "say who with --who"});
+  if (options.of_run && options.run.empty())
+    errors.push_back({"", 0, "--of-run needs a run", "name it with --run"});
   if (!options.run.empty() && options.database.empty())
     errors.push_back({"", 0, "--run names a run of no database", "name it with --db"});
   if (!options.reports.empty() && !fs::is_directory(options.reports)) {
@@ -181,6 +213,14 @@ int resources(const ResourceOptions& options) {
       return report_errors(stored.error(), exit_infrastructure);
   }
   if (options.accept) return accept(options, baseline, *compiled, *approved);
+  if (options.of_run) {
+    const auto listed = listed_with_run(options, comparison);
+    if (!listed) return report_errors(listed.error(), exit_infrastructure);
+    // A summary says nothing of kernels that somebody else has.
+    if (!listed->rows.empty() || options.format != "markdown")
+      write_as(resources_formats, options.format, *listed);
+    return code;
+  }
   write_as(resources_formats, options.format, comparison);
   return code;
 }
@@ -213,6 +253,9 @@ void add_resources(Command app, int& exit_code) {
       .type_name("FILE");
   command.add_option("--run", options->run,
                      "… with this run (id, unique prefix, latest) instead of one of their own");
+  command.add_flag("--of-run", options->of_run,
+                   "Of the CUDA kernels that come with plumbline, list those that the run of --run "
+                   "has, and what got worse; everything is judged and stored");
   add_format(command, options->format, resources_formats);
   command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"

@@ -40,6 +40,7 @@ struct RunOptions {
   ReferenceOption reference;
   std::vector<std::string> case_ids;
   bool timed = false, no_store = false, quiet = false, resume = false, annotations = false;
+  bool verbose = false;
   int jobs = 0;  // 0: by default_jobs
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text", night;
@@ -131,7 +132,7 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
     const char* const root = std::getenv("GITHUB_WORKSPACE");
     fmt::print(stderr, "{}", render_annotations(content, places_of(plan, root ? root : ".")));
   }
-  write_as(run_command_formats, options.format, content);
+  write_as(run_command_formats, options.format, content, options.verbose);
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
@@ -470,6 +471,7 @@ void add_run(Command app, int& exit_code) {
                   "(default: PLUMBLINE_NIGHT)")
       .type_name("ID");
   command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
   command.footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"

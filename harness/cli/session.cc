@@ -334,9 +334,7 @@ std::string command_line() {
   std::string text;
   for (std::string word; std::getline(file, word, '\0');) {
     if (word == "--resume") continue;
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : shell_quoted(word));
+    text += (text.empty() ? "" : " ") + shell_word(word);
   }
   return text;
 }

@@ -20,6 +20,7 @@ struct ShowOptions {
   DatabaseOption database;
   std::string run = "latest", format = "text";
   std::vector<std::string> cases;
+  bool verbose = false;
 };
 
 Result<void> show(const ShowOptions& options, Store& store) {
@@ -49,11 +50,12 @@ Result<void> show(const ShowOptions& options, Store& store) {
                   "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
-      const Style style = output_style();
+      Style style = output_style();
+      style.verbose = true;
       for (const auto& stored : outcomes)
         text += render_case(stored, reproduce_command(run), style) + render_errors(stored, style);
-      for (const auto& stored : diffs) text += render_diff(stored, output_style());
-      text += render_invariances(invariances, reproduce_command(run), output_style());
+      for (const auto& stored : diffs) text += render_diff(stored, style);
+      text += render_invariances(invariances, reproduce_command(run), style);
       fmt::print("{}", text);
       return {};
     }
@@ -61,7 +63,7 @@ Result<void> show(const ShowOptions& options, Store& store) {
   if (runs.size() > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
                plural(runs.size(), "run"));
-  write_as(run_formats, options.format, stored_runs->report());
+  write_as(run_formats, options.format, stored_runs->report(), options.verbose);
   return {};
 }
 
@@ -86,6 +88,7 @@ void add_show(Command app, int& exit_code) {
       .capture_default_str();
   command.add_option("case", options->cases, "Globs over case ids: show these in full");
   options->database.add_to(command);
+  command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
   add_format(command, options->format, run_formats);
   command.footer(
       "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "

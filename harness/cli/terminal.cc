@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "harness/base/text.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 
@@ -30,6 +31,12 @@ std::string& colour_wanted() {
 int terminal_width(int descriptor) {
   winsize size{};
   return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// COLUMNS, where somebody has exported a width; 0 = not known.
+int stated_width() {
+  const auto columns = parse_integer(text_of_variable("COLUMNS"));
+  return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
 }
 
 // Block elements where somebody can be expected to see them.
@@ -78,7 +85,9 @@ void ColourOption::use() const { colour_wanted() = when; }
 Style output_style() {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   Style style{is_coloured(terminal), 120, is_unicode()};
-  if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
+  const int stated = stated_width(), width = stated > 0 ? stated : terminal_width(STDOUT_FILENO);
+  style.piped = width <= 0;
+  if (!style.piped) style.width = width;
   return style;
 }
 

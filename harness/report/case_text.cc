@@ -1,10 +1,12 @@
-// Renders one outcome or diff in full, with how to repeat it, for a terminal.
+// Makes the report of one outcome or diff, with how to repeat it.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "harness/problem/rounding_spec.h"
 #include "harness/report/format.h"
+#include "harness/report/layout.h"
 #include "harness/report/report.h"
 #include "harness/store/stored.h"
 
@@ -23,40 +25,14 @@ std::string nearest(const Judgement& judgement) {
                      judgement.nearest_statistic);
 }
 
-std::string worst_lines(const Outcome& outcome, const Style& style) {
-  const WorstElement& worst = *outcome.worst;
-  const double error = worst.got - worst.expected;
-  std::string text =
-      labelled("worst",
-               fmt::format("{}: {}, {}", outcome.worst_statistic, at(worst.element),
-                           plural(static_cast<std::size_t>(worst.visible_keys), "visible key")),
-               style);
-  // The LSE has no column, no output ulp and no shares.
-  const bool is_lse = worst.element.column < 0;
-  text += labelled("",
-                   fmt::format("got {:.9g}, expected {:.9g}, error {:.4g}: {:.3g} sigma{}",
-                               worst.got, worst.expected, error, error / worst.sigma,
-                               is_lse ? "" : fmt::format(", {:.3g} ulp", error / worst.ulp)),
-                   style);
-  return text + labelled("sigma",
-                         fmt::format("{:.3g} there{}", worst.sigma,
-                                     is_lse ? "" : ": " + shares(worst.share)),
-                         style);
+std::string figures_text(const StoredOutcome& stored) {
+  const ErrorStatistics& errors = stored.outcome.errors;
+  const std::string near = nearest(stored.judgement);
+  return fmt::format("{}{}{}; largest error {}, mean {}", near, near.empty() ? "" : ": ",
+                     statistics_text(errors), number(errors.max_abs), number(errors.mean_abs));
 }
 
-std::string error_line(const Outcome& outcome, const Style& style) {
-  const ErrorStatistics& errors = outcome.errors;
-  const std::string text = fmt::format(
-      "{}; largest {}, mean {}; outside allclose 1e-3: {:.2g} %, 1e-2: {:.2g} %; {} elements, {} "
-      "of "
-      "{} rows",
-      statistics_text(errors), number(errors.max_abs), number(errors.mean_abs),
-      100 * errors.outside_allclose_1e3, 100 * errors.outside_allclose_1e2, errors.elements,
-      outcome.reference_rows, outcome.rows_total);
-  return labelled("error", text, style);
-}
-
-std::string launched_line(const Description& description, const Style& style) {
+std::string launched_text(const Description& description) {
   std::string text = description.launched;
   if (!description.build_id.empty()) text += fmt::format(" (build {})", description.build_id);
   text += fmt::format(", tensor cores {}", description.tensor_cores);
@@ -68,116 +44,196 @@ std::string launched_line(const Description& description, const Style& style) {
     text += fmt::format(", {:.2f} KB shared memory",
                         static_cast<double>(description.shared_memory_bytes) / 1000);
   }
-  return labelled("launched", text, style);
+  return text;
 }
 
-std::string measured_lines(const StoredOutcome& stored, const Style& style) {
-  const Outcome& outcome = stored.outcome;
-  std::string text;
-  if (const std::string near = nearest(stored.judgement); !near.empty())
-    text += labelled("judged", near, style);
-  if (outcome.worst && shows_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
-  text += error_line(outcome, style);
-  if (!outcome.location.description.empty())
-    text += labelled("where", outcome.location.description, style);
-  if (!outcome.looser_rung.empty())
-    text += labelled("looser", "would be explained by " + outcome.looser_rung, style);
-  if (outcome.timed) {
-    std::string time = fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns),
-                                   duration(outcome.time_mad_ns), number(outcome.time_ratio));
-    if (outcome.times.flops_per_second > 0)
-      time += fmt::format("; {} GFLOP/s", number(outcome.times.flops_per_second / 1e9));
-    if (outcome.times.flops_share > 0)
-      time += fmt::format(" ({:.3g} % of a thread's peak)", 100 * outcome.times.flops_share);
-    if (outcome.peak_memory_bytes >= 0)
-      time += fmt::format("; {:.2f} MB of memory",
-                          static_cast<double>(outcome.peak_memory_bytes) / 1e6);
-    text += labelled("time", time, style);
+std::string time_text(const Outcome& outcome) {
+  std::string time = fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns),
+                                 duration(outcome.time_mad_ns), number(outcome.time_ratio));
+  if (outcome.times.flops_per_second > 0)
+    time += fmt::format("; {} GFLOP/s", number(outcome.times.flops_per_second / 1e9));
+  if (outcome.times.flops_share > 0)
+    time += fmt::format(" ({:.3g} % of a thread's peak)", 100 * outcome.times.flops_share);
+  if (outcome.peak_memory_bytes >= 0)
+    time +=
+        fmt::format("; {:.2f} MB of memory", static_cast<double>(outcome.peak_memory_bytes) / 1e6);
+  return time;
+}
+
+// Behind the worst element: why its sigma is what it is.
+std::string sigma_text(const Outcome& outcome) {
+  const WorstElement& worst = *outcome.worst;
+  const double error = worst.got - worst.expected;
+  const std::string keys = plural(static_cast<std::size_t>(worst.visible_keys), "visible key");
+  // The LSE has no column, no output ulp and no shares.
+  if (worst.element.column < 0) return fmt::format("{:.3g} there, with {}", worst.sigma, keys);
+  return fmt::format("{:.3g} there, with {}: {}; the error is {:.4g}, {:.3g} ulp", worst.sigma,
+                     keys, shares(worst.share), error, error / worst.ulp);
+}
+
+std::string shares_outside_text(const ErrorStatistics& errors) {
+  return fmt::format("allclose 1e-3: {:.2g} %, 1e-2: {:.2g} %; {} elements",
+                     100 * errors.outside_allclose_1e3, 100 * errors.outside_allclose_1e2,
+                     errors.elements);
+}
+
+// The first line of a message, and what follows it: an exception has its traceback there.
+std::pair<std::string, std::string> first_line(const std::string& text) {
+  const auto end = text.find('\n');
+  if (end == std::string::npos) return {text, ""};
+  return {text.substr(0, end), text.substr(end + 1)};
+}
+
+class CaseReport {
+ public:
+  CaseReport(const StoredOutcome& stored, const std::string& reproduce_command)
+      : stored_(stored), outcome_(stored.outcome), judgement_(stored.judgement) {
+    report_.verdict = in_words(judgement_.verdict);
+    report_.colour_of = judgement_.verdict;
+    report_.subject = outcome_.case_id;
+    const auto [cause, rest] = first_line(cause_in_full());
+    report_.cause = cause;
+    add("", rest, 8);
+    report_.judged = judged();
+    add_findings();
+    if (outcome_.status == Status::ok) add_measured();
+    add_setting();
+    if (shows_failure(judgement_.verdict) || judgement_.verdict == Verdict::ambiguous ||
+        judgement_.verdict == Verdict::unconfirmed) {
+      report_.command_label = "reproduce";
+      report_.command = fmt::format(
+          "{}{} --case {}", reproduce_command,
+          outcome_.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome_.row_seed),
+          shell_quoted(outcome_.case_id));
+    }
   }
-  return text;
-}
+  OutputReport take() && { return std::move(report_); }
 
-std::string judgement_lines(const Judgement& judgement, const Style& style) {
-  std::string text;
-  std::string_view label = "why";
-  for (const Finding& finding : judgement.findings)
-    text += labelled(std::exchange(label, ""), finding.text, style);
-  for (const std::string& note : judgement.notes) text += labelled("note", note, style);
-  return text;
-}
+ private:
+  void add(const char* label, const std::string& line, int weight) {
+    if (!line.empty()) report_.details.push_back({label, {line}, weight});
+  }
+  void add_more(const char* label, const std::string& line) {
+    if (!line.empty()) report_.more.push_back({label, {line}});
+  }
 
-std::string difference_lines(const DiffOutcome& diff, const Style& style) {
-  std::string text =
-      labelled("largest",
-               fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most",
-                           number(diff.max_abs), number(diff.max_ulp), at(diff.max_abs_element),
-                           number(diff.mean_abs), number(diff.max_sigma)),
-               style);
-  text +=
-      labelled("relative",
-               fmt::format("{} at most, where |expected| is {} and the output's rms {}; mean {}",
-                           number(diff.max_rel), number(diff.max_rel_expected),
-                           number(diff.rms_output), number(diff.mean_rel)),
-               style);
-  text += labelled(
-      "bits",
+  std::string cause_in_full() const {
+    const bool failed = shows_failure(judgement_.verdict);
+    if (failed && !outcome_.cause.empty()) return outcome_.cause;
+    if (outcome_.status != Status::ok && !outcome_.reason.empty()) return outcome_.reason;
+    if (!judgement_.findings.empty()) return judgement_.findings.front().text;
+    if (const std::string near = nearest(judgement_); !near.empty()) return near;
+    return judgement_.notes.empty() ? "nothing was compared" : judgement_.notes.front();
+  }
+
+  std::string judged() const {
+    if (outcome_.status != Status::ok) return "no row was compared";
+    return rows_judged(outcome_.reference_rows, outcome_.rows_total) +
+           (outcome_.errors.has_lse ? "" : ", no LSE");
+  }
+
+  // What the cause does not say already.
+  void add_findings() {
+    const std::string cause = cause_in_full();
+    std::vector<std::string> findings;
+    for (const Finding& finding : judgement_.findings) {
+      if (finding.text != cause) findings.push_back(finding.text);
+    }
+    if (!findings.empty()) report_.details.push_back({"why", std::move(findings), 5});
+    std::vector<std::string> notes;
+    for (const std::string& note : judgement_.notes) {
+      if (!note.ends_with(cause)) notes.push_back(note);  // "unsupported: " + the reason
+    }
+    if (!notes.empty()) report_.details.push_back({"note", std::move(notes), 1});
+  }
+
+  void add_measured() {
+    const bool failed = shows_failure(judgement_.verdict);
+    add("figures", figures_text(stored_), 7);
+    if (outcome_.worst && failed) {
+      add("worst", element_in_words(*outcome_.worst), 6);
+      add_more("sigma", sigma_text(outcome_));
+    }
+    add("where", outcome_.location.description, 6);
+    if (!outcome_.looser_rung.empty())
+      add("looser", "would be explained by " + outcome_.looser_rung, 4);
+    if (outcome_.timed) add("time", time_text(outcome_), 3);
+    add_more("outside", shares_outside_text(outcome_.errors));
+  }
+
+  void add_setting() {
+    const Result<RoundingSpec> spec = parse_spec_text(outcome_.spec_judged);
+    if (spec && !outcome_.spec_judged.empty())
+      add("spec", describe(*spec, outcome_.c.problem), 2);  // the fields that round
+    add("suite", fmt::format("{}/{}", outcome_.suite, outcome_.group), 0);
+    add("options", outcome_.provider_options, 2);
+    add("saved to", outcome_.saved_to, 5);
+    if (!outcome_.description.launched.empty())
+      add_more("launched", launched_text(outcome_.description));
+    if (!outcome_.reused_from.empty()) {
+      add("reused",
+          fmt::format("from {}: without tensor cores the bits are those of any architecture",
+                      outcome_.reused_from),
+          2);
+    }
+  }
+
+  const StoredOutcome& stored_;
+  const Outcome& outcome_;
+  const Judgement& judgement_;
+  OutputReport report_;
+};
+
+void add_difference(OutputReport& report, const DiffOutcome& diff) {
+  const auto add = [&](const char* label, std::string line, int weight) {
+    report.details.push_back({label, {std::move(line)}, weight});
+  };
+  add("largest",
+      fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most",
+                  number(diff.max_abs), number(diff.max_ulp), at(diff.max_abs_element),
+                  number(diff.mean_abs), number(diff.max_sigma)),
+      5);
+  add("relative",
+      fmt::format("{} at most, where |expected| is {} and the output's rms {}; mean {}",
+                  number(diff.max_rel), number(diff.max_rel_expected), number(diff.rms_output),
+                  number(diff.mean_rel)),
+      1);
+  add("bits",
       fmt::format("{:.4g} % of {} elements equal, {} of {} heads entirely",
                   100 * diff.bit_equal_share, diff.elements, diff.heads_bit_equal, diff.heads),
-      style);
-  text += labelled(
-      "fp64", fmt::format("rms error of a {}, of b {}", number(diff.rms_a), number(diff.rms_b)),
-      style);
+      3);
+  add("fp64", fmt::format("rms error of a {}, of b {}", number(diff.rms_a), number(diff.rms_b)), 2);
   if (diff.time_ns_a > 0 && diff.time_ns_b > 0) {
-    text +=
-        labelled("time",
-                 fmt::format("a {}, b {}: a takes {:.3f} times as long", duration(diff.time_ns_a),
-                             duration(diff.time_ns_b), diff.time_ns_a / diff.time_ns_b),
-                 style);
+    add("time",
+        fmt::format("a {}, b {}: a takes {:.3f} times as long", duration(diff.time_ns_a),
+                    duration(diff.time_ns_b), diff.time_ns_a / diff.time_ns_b),
+        2);
   }
-  return text;
 }
 
 }  // namespace
 
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command,
                         const Style& style) {
-  const auto& [outcome, judgement] = stored;
-  std::string text = fmt::format(
-      "{}  {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style), outcome.case_id);
-  if (shows_failure(judgement.verdict) && !outcome.cause.empty())
-    text += "  " + wrapped(outcome.cause, 2, style) + "\n";
-  text += judgement_lines(judgement, style);
-  text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
-  if (!outcome.provider_options.empty())
-    text += labelled("options", outcome.provider_options, style);
-  if (outcome.status == Status::ok) text += measured_lines(stored, style);
-  if (!outcome.description.launched.empty()) text += launched_line(outcome.description, style);
-  if (!outcome.reused_from.empty()) {
-    text +=
-        labelled("reused",
-                 fmt::format("from {}: without tensor cores the bits are those of any architecture",
-                             outcome.reused_from),
-                 style);
-  }
-  if (!outcome.saved_to.empty()) text += labelled("saved to", outcome.saved_to, style);
-  if (shows_failure(judgement.verdict) || judgement.verdict == Verdict::ambiguous) {
-    text +=
-        fmt::format("reproduce: {}{} --case {}\n", reproduce_command,
-                    outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
-                    shell_quoted(outcome.case_id));
-  }
-  return text + "\n";
+  return render(CaseReport(stored, reproduce_command).take(), style) + "\n";
 }
 
 std::string render_diff(const StoredDiff& stored, const Style& style) {
   const auto& [diff, judgement] = stored;
-  std::string text =
-      fmt::format("{}  {}/{}\n", coloured(in_words(judgement.verdict), judgement.verdict, style),
-                  diff.suite, diff.name);
-  text += labelled("a", diff.case_a, style) + labelled("b", diff.case_b, style);
-  text += judgement_lines(judgement, style);
-  if (diff.status == Status::ok) text += difference_lines(diff, style);
-  return text + "\n";
+  OutputReport report;
+  report.verdict = in_words(judgement.verdict);
+  report.colour_of = judgement.verdict;
+  const auto [cause, rest] = first_line(why(judgement));
+  report.cause = cause.empty() ? "nothing was compared" : cause;
+  report.subject = diff.suite + "/" + diff.name;
+  report.judged = diff.status == Status::ok
+                      ? fmt::format("{} compared with fp64",
+                                    plural(static_cast<std::size_t>(diff.rows), "common row"))
+                      : "no row was compared";
+  report.details = {{"a", {diff.case_a}, 7}, {"b", {diff.case_b}, 7}};
+  if (!rest.empty()) report.details.push_back({"", {rest}, 6});
+  if (diff.status == Status::ok) add_difference(report, diff);
+  return render(report, style) + "\n";
 }
 
 }  // namespace plumbline

@@ -13,11 +13,6 @@
 namespace plumbline {
 namespace {
 
-Verdict verdict_like(Answer answer) {
-  if (answer == Answer::rounding) return Verdict::pass;
-  return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
-}
-
 std::string problem_text(const Problem& problem, const ComparedOutput& outcome) {
   std::string text = fmt::format(
       "{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}",
@@ -40,15 +35,6 @@ std::string problem_text(const Problem& problem, const ComparedOutput& outcome) 
   return text;
 }
 
-// Of how many rows the answer is.
-std::string rows_text(const ComparedOutput& outcome) {
-  if (outcome.rows_total == 0) return "";
-  return outcome.reference_rows == outcome.rows_total
-             ? fmt::format(" (all {} rows)", outcome.rows_total)
-             : fmt::format(" ({} of {} rows compared, faults looked for in all)",
-                           outcome.reference_rows, outcome.rows_total);
-}
-
 // "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
 std::string ladder_text(const CheckReport& report) {
   std::string text;
@@ -62,14 +48,6 @@ std::string ladder_text(const CheckReport& report) {
   return text;
 }
 
-std::string element_text(const WorstElement& worst) {
-  const double error = worst.got - worst.expected;
-  return fmt::format("{}, {}: got {:.7g}, expected {:.7g}: {:.3g} sigma, {:.3g} ulp",
-                     at(worst.element),
-                     plural(static_cast<std::size_t>(worst.visible_keys), "visible key"), worst.got,
-                     worst.expected, error / worst.sigma, error / worst.ulp);
-}
-
 // "0.0021 % (limit 0.031 %)"
 std::string scale_line(const ScaleTests& scale) {
   std::string text;
@@ -81,30 +59,6 @@ std::string scale_line(const ScaleTests& scale) {
   add(scale.shrink, "output");
   add(scale.temperature, "softmax scale");
   add(scale.lse, "softmax scale by the LSE");
-  return text;
-}
-
-std::string worst_lines(const CheckReport& report, const Style& style) {
-  const ComparedOutput& outcome = report.trials[report.judged].outcome;
-  std::string text;
-  if (outcome.worst && outcome.worst->element.column < 0) {
-    const WorstElement& lse = *outcome.worst;
-    text +=
-        labelled("LSE",
-                 fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma",
-                             lse.element.sample, lse.element.head, lse.element.row, lse.got,
-                             lse.expected, (lse.got - lse.expected) / lse.sigma),
-                 style);
-  }
-  std::string_view label = "worst";
-  for (const WorstElement& worst : report.worst)
-    text += labelled(std::exchange(label, ""), element_text(worst), style);
-  if (!report.worst.empty()) {
-    text += labelled("sigma",
-                     fmt::format("{:.3g} at the first: {}", report.worst.front().sigma,
-                                 shares(report.worst.front().share)),
-                     style);
-  }
   return text;
 }
 
@@ -171,6 +125,7 @@ Json report_json(const CheckReport& report) {
                  {"rows_compared", judged.outcome.reference_rows},
                  {"rows", judged.outcome.rows_total},
                  {"where", judged.outcome.location.description},
+                 {"tensors_without_a_part", report.tensors_without_a_part},
                  {"notes", report.notes},
                  {"suggestions", report.suggestions},
                  {"ladder", Json::array()},
@@ -180,48 +135,101 @@ Json report_json(const CheckReport& report) {
   return object;
 }
 
+constexpr std::size_t worst_shown = 3;
+
+Detail worst_elements(const std::vector<WorstElement>& worst, std::size_t first, std::size_t last) {
+  Detail detail{"worst", {}, 5};
+  for (std::size_t i = first; i < std::min(last, worst.size()); ++i)
+    detail.lines.push_back(element_in_words(worst[i]));
+  return detail;
+}
+
+std::string figures_text(const RungTrial& judged) {
+  const ErrorStatistics& errors = judged.outcome.errors;
+  if (errors.elements == 0) return "";
+  return fmt::format("{} of the limit ({}): {}; largest error {}, mean {}",
+                     percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
+                     statistics_text(errors), number(errors.max_abs), number(errors.mean_abs));
+}
+
+// What a report has room for only where it is verbose.
+std::vector<Detail> all_details(const CheckReport& report) {
+  const RungTrial& judged = report.trials[report.judged];
+  std::vector<Detail> more;
+  const auto add = [&](const char* label, std::vector<std::string> lines) {
+    std::erase_if(lines, [](const std::string& line) { return line.empty(); });
+    if (!lines.empty()) more.push_back({label, std::move(lines)});
+  };
+  if (report.cause() != report.sentence) add("answer", {report.sentence});
+  add("source", {judged.rung.source});
+  add("ladder", {ladder_text(report)});
+  std::vector<std::string> findings;
+  for (const Finding& finding : judged.judgement.findings) findings.push_back(finding.text);
+  add("why", std::move(findings));
+  if (report.worst.size() > worst_shown)
+    more.push_back(worst_elements(report.worst, worst_shown, report.worst.size()));
+  if (!report.worst.empty()) {
+    const WorstElement& first = report.worst.front();
+    add("sigma", {fmt::format("{:.3g} at the worst, with {}: {}", first.sigma,
+                              plural(static_cast<std::size_t>(first.visible_keys), "visible key"),
+                              shares(first.share))});
+  }
+  return more;
+}
+
 }  // namespace
 
-std::string render_check(const CheckReport& report, const Style& style, bool verbose) {
+Verdict verdict_like(Answer answer) {
+  if (answer == Answer::rounding) return Verdict::pass;
+  return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
+}
+
+OutputReport report_of(const CheckReport& report, const Style& style) {
   const RungTrial& judged = report.trials[report.judged];
   const ComparedOutput& outcome = judged.outcome;
-  const std::string answer(name(report.answer));
-  std::string text =
-      coloured(answer, verdict_like(report.answer), style) + "  " +
-      wrapped(fmt::format("{}: {}{}", report.name, report.sentence, rows_text(outcome)),
-              answer.size() + 2, style) +
-      "\n";
-  if (!report.suggestions.empty())
-    text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
-  text += labelled("problem", problem_text(report.problem, outcome), style);
-  for (const std::string& note : report.notes) text += labelled("note", note, style);
+  OutputReport text;
+  text.verdict = name(report.answer);
+  text.colour_of = verdict_like(report.answer);
+  text.cause = report.cause();
+  text.subject = report.name;
+  text.judged = rows_judged(outcome.reference_rows, outcome.rows_total) +
+                tensors_without_a_part(report.tensors_without_a_part, style);
+  const auto add = [&](const char* label, const std::string& line, int weight) {
+    if (!line.empty()) text.details.push_back({label, {line}, weight});
+  };
+  add("problem", problem_text(report.problem, outcome), 3);
+  if (!report.notes.empty()) text.details.push_back({"note", report.notes, 1});
   const bool stated = report.stated && report.judged == 0;
-  text += labelled("judged by",
-                   fmt::format("{}{}, which rounds {}", stated ? "the stated " : "",
-                               judged.rung.name, judged.rung.rounds),
-                   style);
-  if (!judged.rung.source.empty()) text += labelled("", judged.rung.source, style);
-  text += labelled("ladder", ladder_text(report), style);
-  const std::string error =
-      fmt::format("{} of the limit ({}): {}; largest error {}, mean {}",
-                  percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
-                  statistics_text(outcome.errors), number(outcome.errors.max_abs),
-                  number(outcome.errors.mean_abs));
-  if (outcome.errors.elements > 0) text += labelled("error", error, style);
-  if (const std::string scale = scale_line(judged.scale); !scale.empty())
-    text += labelled("scale", scale, style);
-  if (report.answer == Answer::rounding && !verbose) return text;
-  std::string_view label = "why";
-  for (const Finding& finding : judged.judgement.findings)
-    text += labelled(std::exchange(label, ""), finding.text, style);
-  text += worst_lines(report, style);
-  if (!outcome.location.description.empty())
-    text += labelled("where", outcome.location.description, style);
-  label = "also";
-  for (std::size_t i = 1; i < report.suggestions.size(); ++i) {
-    text += labelled(std::exchange(label, ""), report.suggestions[i], style);
+  add("spec",
+      fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name,
+                  judged.rung.rounds),
+      4);
+  add("figures", figures_text(judged), 7);
+  if (report.cause() != outcome.faults.detail) add("faults", outcome.faults.detail, 6);
+  add("scale", scale_line(judged.scale), 2);
+  if (report.answer != Answer::rounding || style.verbose) {
+    if (!report.worst.empty()) text.details.push_back(worst_elements(report.worst, 0, worst_shown));
+    add("where", outcome.location.description, 6);
+    // The first one is the cause of a bug; all tell what to do where nothing is decided.
+    const std::size_t first = report.cause() == report.sentence ? 0 : 1;
+    const bool is_open = report.answer == Answer::undecided;
+    if (report.suggestions.size() > first) {
+      text.details.push_back({is_open ? "next" : "also",
+                              {report.suggestions.begin() + static_cast<std::ptrdiff_t>(first),
+                               report.suggestions.end()},
+                              is_open ? 9 : 0});
+    }
+  }
+  text.more = all_details(report);
+  if (!style.verbose && report.name.ends_with(".safetensors")) {
+    text.command_label = "in full";
+    text.command = fmt::format("plumbline check {} -v", shell_word(report.name));
   }
   return text;
+}
+
+std::string render_check(const CheckReport& report, const Style& style) {
+  return render(report_of(report, style), style);
 }
 
 std::string json_of_checks(const std::vector<CheckReport>& reports) {

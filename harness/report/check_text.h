@@ -5,15 +5,19 @@
 #include <vector>
 
 #include "harness/check/check.h"
-#include "harness/report/report.h"
+#include "harness/report/layout.h"
 
 namespace plumbline {
 
-// The first line holds the answer, the dump and the reason, the second the likeliest cause. Then
-// the problem, the rung judged by with its source, the ladder with the percent of the limit of each
-// rung tried; unless all is well or `verbose`, the worst elements with the roundings that make
-// their sigma, where the error sits and what else suggests itself.
-std::string render_check(const CheckReport& report, const Style& style, bool verbose = false);
+// The verdict that looks like an answer: its colour.
+Verdict verdict_like(Answer answer);
+
+// In the layout of all reports (layout.h): problem, the rung judged by, figures and, unless all is
+// well, three worst elements, where the error sits and what else suggests itself. A verbose style
+// adds the ladder with the percent of the limit of each rung tried, all findings, five worst
+// elements and the roundings that make sigma.
+OutputReport report_of(const CheckReport& report, const Style& style);
+std::string render_check(const CheckReport& report, const Style& style);
 
 // What `plumbline check --format json` prints: an object with the list of dumps; `errors` are files
 // that could not be judged.

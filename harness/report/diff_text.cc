@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "harness/report/check_text.h"
 #include "harness/report/format.h"
 
 namespace plumbline {
@@ -14,13 +15,6 @@ namespace {
 
 constexpr std::int64_t most_map_lines = 32;
 constexpr std::size_t most_in_full = 5;
-
-std::string coloured_answer(Answer answer, const Style& style) {
-  const Verdict as = answer == Answer::rounding ? Verdict::pass
-                     : answer == Answer::bug    ? Verdict::fail
-                                                : Verdict::ambiguous;
-  return coloured(name(answer), as, style);
-}
 
 std::string side_line(const DiffSide& side) {
   std::string text = side.label;
@@ -43,26 +37,28 @@ std::string values(const DiffElement& e) {
   return fmt::format("a {:.9g}, b {:.9g}, fp64 {:.9g}", e.a, e.b, e.expected);
 }
 
-std::string largest_lines(const DiffReport& report, const Style& style) {
+std::string largest_text(const DiffReport& report) {
   const DiffOutcome& diff = report.outcome;
-  const DiffElement &absolute = report.largest_abs, &relative = report.largest_rel,
-                    &sigma = report.largest_sigma;
-  std::string text =
-      labelled("absolute",
-               fmt::format("{} ({} ulp) at {}: {}; mean {}", number(diff.max_abs),
-                           number(std::abs(absolute.a - absolute.b) / absolute.ulp),
-                           at(absolute.element), values(absolute), number(diff.mean_abs)),
-               style);
-  text += labelled("relative",
-                   fmt::format("{} at {}: {}, where the output's rms is {}", number(diff.max_rel),
-                               at(relative.element), values(relative), number(diff.rms_output)),
-                   style);
-  return text + labelled("sigma",
-                         fmt::format("{} of the difference's standard deviations at {}: {}, sigma "
-                                     "of a {}, of b {}; {:.3g} are legal",
-                                     number(diff.max_sigma), at(sigma.element), values(sigma),
-                                     number(sigma.sigma_a), number(sigma.sigma_b), report.limit),
-                         style);
+  const DiffElement& absolute = report.largest_abs;
+  return fmt::format("{} ({} ulp) at {}: {}; mean {}", number(diff.max_abs),
+                     number(std::abs(absolute.a - absolute.b) / absolute.ulp), at(absolute.element),
+                     values(absolute), number(diff.mean_abs));
+}
+
+std::string relative_text(const DiffReport& report) {
+  const DiffOutcome& diff = report.outcome;
+  const DiffElement& relative = report.largest_rel;
+  return fmt::format("{} at {}: {}, where the output's rms is {}", number(diff.max_rel),
+                     at(relative.element), values(relative), number(diff.rms_output));
+}
+
+std::string sigma_text(const DiffReport& report) {
+  const DiffElement& sigma = report.largest_sigma;
+  return fmt::format(
+      "{} of the difference's standard deviations at {}, {:.3g} are legal: {}, sigma of a {}, of b "
+      "{}",
+      number(report.outcome.max_sigma), at(sigma.element), report.limit, values(sigma),
+      number(sigma.sigma_a), number(sigma.sigma_b));
 }
 
 // Whether the rows that differ more are those with larger kappa.
@@ -75,33 +71,25 @@ std::string relation(const Amplification& softmax) {
                      softmax.rows);
 }
 
-std::string softmax_line(const Amplification& softmax, const Style& style) {
+std::string softmax_text(const Amplification& softmax) {
   if (softmax.rows == 0) return "";
   const RowId& row = softmax.largest_row;
-  return labelled("softmax",
-                  fmt::format("kappa, the relative change of an output row per unit of independent "
-                              "logit error: median {}, largest {} at "
-                              "sample {} head {} row {}{}",
-                              number(softmax.median), number(softmax.largest), row.sample, row.head,
-                              row.row, relation(softmax)),
-                  style);
+  return fmt::format(
+      "kappa, the relative change of an output row per unit of independent logit error: median {}, "
+      "largest {} at sample {} head {} row {}{}",
+      number(softmax.median), number(softmax.largest), row.sample, row.head, row.row,
+      relation(softmax));
 }
 
-std::string equal_lines(const DiffReport& report, const Style& style) {
+std::string bits_text(const DiffOutcome& diff) {
+  return fmt::format("{:.4g} % of the elements equal, {} of {} (sample, head) entirely",
+                     100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads);
+}
+
+std::string fp64_text(const DiffReport& report) {
   const DiffOutcome& diff = report.outcome;
-  std::string text =
-      labelled("bits",
-               fmt::format("{:.4g} % of the elements equal, {} of {} (sample, head) entirely",
-                           100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads),
-               style);
-  return text +
-         labelled(
-             "fp64",
-             fmt::format(
-                 "rms error of a {}, of b {}; {} of {} common rows compared with fp64, {} elements",
-                 number(diff.rms_a), number(diff.rms_b), diff.rows, report.rows_total,
-                 diff.elements),
-             style);
+  return fmt::format("rms error of a {}, of b {}; {} elements of {} common rows",
+                     number(diff.rms_a), number(diff.rms_b), diff.elements, diff.rows);
 }
 
 char shade(const DiffCell& cell, double limit) {
@@ -146,8 +134,8 @@ std::string totals(const std::vector<DiffReport>& reports) {
 
 }  // namespace
 
-std::string difference_map(const DiffReport& report, const Style& style) {
-  if (report.map.empty()) return "";
+std::vector<std::string> difference_map(const DiffReport& report, const Style& style) {
+  if (report.map.empty()) return {};
   std::int64_t samples = 1, heads = 1;
   for (const DiffCell& cell : report.map)
     samples = std::max(samples, cell.sample + 1), heads = std::max(heads, cell.head + 1);
@@ -162,31 +150,57 @@ std::string difference_map(const DiffReport& report, const Style& style) {
                     [static_cast<std::size_t>(cell.head / heads_a_cell)];
     at = worse(at, shade(cell, report.limit));
   }
-  std::string text = fmt::format(
+  std::vector<std::string> text{fmt::format(
       "one character {}: . equal bits, : to 1 sigma, o to 3, O to {:.3g}, X beyond",
       heads_a_cell * samples_a_line > 1
           ? fmt::format("the worst of {} heads of {} samples", heads_a_cell, samples_a_line)
           : "a head",
-      report.limit);
-  text = labelled("map", text, style);
+      report.limit)};
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    text += fmt::format("  {:<{}}sample {:<5} {}\n", "", label_width,
-                        static_cast<std::int64_t>(i) * samples_a_line, lines[i]);
+    text.push_back(
+        fmt::format("sample {:<5} {}", static_cast<std::int64_t>(i) * samples_a_line, lines[i]));
+  }
+  return text;
+}
+
+OutputReport report_of(const DiffReport& report, const Style& style) {
+  OutputReport text;
+  text.verdict = name(report.answer);
+  text.colour_of = verdict_like(report.answer);
+  text.cause = report.sentence;
+  text.subject = report.name;
+  const bool ran = report.outcome.status == Status::ok;
+  text.judged = rows_judged(ran ? report.outcome.rows : 0, report.rows_total);
+  for (const auto& [letter, side] : {std::pair{"a", &report.a}, std::pair{"b", &report.b}}) {
+    const std::string unused = tensors_without_a_part(side->tensors_without_a_part, style);
+    if (!unused.empty()) text.judged += fmt::format("{} ({})", unused, letter);
+    text.details.push_back({letter, {side_line(*side)}, 6});
+  }
+  if (ran) {
+    const bool differ = !(report.outcome.bit_equal_share >= 1);
+    if (differ) {
+      text.details.push_back({"largest", {largest_text(report)}, 5});
+      text.details.push_back({"relative", {relative_text(report)}, 1});
+      text.details.push_back({"sigma", {sigma_text(report)}, 4});
+    }
+    text.details.push_back({"bits", {bits_text(report.outcome)}, 3});
+    text.details.push_back({"fp64", {fp64_text(report)}, 2});
+    if (report.softmax.rows > 0) text.more.push_back({"softmax", {softmax_text(report.softmax)}});
+    if (differ) text.more.push_back({"map", difference_map(report, style)});
+  }
+  if (style.verbose) return text;
+  text.command_label = "in full";
+  if (!report.command.empty()) {
+    text.command = report.command;
+  } else if (report.a.label.ends_with(".safetensors") && report.b.label.ends_with(".safetensors")) {
+    text.command = fmt::format("plumbline diff {} {} -v", shell_word(report.a.label),
+                               shell_word(report.b.label));
   }
   return text;
 }
 
 std::string render_diff(const DiffReport& report, const Style& style) {
-  std::string text = fmt::format("{}  {}\n", coloured_answer(report.answer, style), report.name);
-  text += labelled("why", report.sentence, style) + labelled("a", side_line(report.a), style) +
-          labelled("b", side_line(report.b), style);
-  if (report.outcome.status == Status::ok) {
-    const bool differ = !(report.outcome.bit_equal_share >= 1);
-    if (differ) text += largest_lines(report, style);
-    text += equal_lines(report, style) + softmax_line(report.softmax, style);
-    if (differ) text += difference_map(report, style);
-  }
-  return text + "\n";
+  return render(report_of(report, style), style);
 }
 
 std::string render_diffs(const std::vector<DiffReport>& reports, const Style& style) {
@@ -208,14 +222,15 @@ std::string render_diffs(const std::vector<DiffReport>& reports, const Style& st
                    rows, style) +
       "\n";
   for (std::size_t i = 0; i < std::min(in_full.size(), most_in_full); ++i)
-    text += render_diff(*in_full[i], style);
+    text += render_diff(*in_full[i], style) + "\n";
   if (in_full.size() > most_in_full)
     text += fmt::format("{} more are only in the table\n\n", in_full.size() - most_in_full);
-  if (largest != nullptr) text += render_diff(*largest, style);
+  if (largest != nullptr) text += render_diff(*largest, style) + "\n";
   const DiffReport& first = reports.front();
-  return text + fmt::format("{}  {} and {} on {}\n",
-                            coloured_answer(overall_answer(reports), style), first.a.label,
-                            first.b.label, totals(reports));
+  const Answer overall = overall_answer(reports);
+  const std::string verdict = coloured(name(overall), verdict_like(overall), style);
+  return text + fmt::format("{}: {} and {} on {}\n", verdict, first.a.label, first.b.label,
+                            totals(reports));
 }
 
 std::size_t compared(const std::vector<DiffReport>& reports) {

@@ -21,6 +21,12 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
+std::string shell_word(const std::string& text) {
+  const bool plain =
+      !text.empty() && text.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
+  return plain ? text : shell_quoted(text);
+}
+
 std::string percent(double value) { return percent_of_limit_text(value); }
 
 std::string duration(double time_ns) {

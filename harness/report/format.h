@@ -14,6 +14,7 @@ namespace plumbline {
 
 std::string number(double value);                   // four digits: "0.1234", "1.23e-05", "nan"
 std::string shell_quoted(const std::string& text);  // one word of a shell, in single quotes
+std::string shell_word(const std::string& text);    // quoted only where a shell needs it
 std::string percent(double value);                  // "62 %", "1800x" (harness/base/percent.h)
 std::string duration(double time_ns);               // "1.276 ms"
 std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"

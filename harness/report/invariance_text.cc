@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/report/format.h"
+#include "harness/report/layout.h"
 #include "harness/report/markdown_table.h"
 #include "harness/report/tally.h"
 #include "harness/store/stored_invariance.h"
@@ -73,16 +74,26 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
 std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command,
                               const Style& style) {
   const auto& [outcome, judgement] = stored;
-  std::string text =
-      fmt::format("{} {} of {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style),
-                  name(outcome.invariance), outcome.case_id);
-  for (const Finding& finding : judgement.findings) text += labelled("why", finding.text, style);
-  text += labelled("promise", std::string(name(outcome.promise)), style);
-  if (!outcome.problem_a.empty()) text += labelled("problem a", outcome.problem_a, style);
-  if (!outcome.problem_b.empty()) text += labelled("problem b", outcome.problem_b, style);
-  for (const std::string& note : judgement.notes) text += labelled("note", note, style);
-  return text + fmt::format("  reproduce: {} --invariances={} --case '{}'\n\n", reproduce_command,
-                            name(outcome.invariance), outcome.case_id);
+  OutputReport report;
+  report.verdict = in_words(judgement.verdict);
+  report.colour_of = judgement.verdict;
+  report.cause = why(judgement);
+  report.subject = fmt::format("{} of {}", name(outcome.invariance), outcome.case_id);
+  report.judged = outcome.elements == 0 ? "nothing was compared"
+                                        : fmt::format("{} elements compared, {} with other bits",
+                                                      outcome.elements, outcome.other_bits);
+  const auto add = [&](const char* label, const std::string& line, int weight) {
+    if (!line.empty()) report.details.push_back({label, {line}, weight});
+  };
+  add("promise", std::string(name(outcome.promise)), 2);
+  add("problem a", outcome.problem_a, 4);
+  add("problem b", outcome.problem_b, 4);
+  if (!judgement.findings.empty() && !judgement.notes.empty())
+    report.details.push_back({"note", judgement.notes, 1});
+  report.command_label = "reproduce";
+  report.command = fmt::format("{} --invariances={} --case {}", reproduce_command,
+                               name(outcome.invariance), shell_quoted(outcome.case_id));
+  return render(report, style) + "\n";
 }
 
 std::string render_invariances(const std::vector<StoredInvariance>& invariances,

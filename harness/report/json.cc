@@ -243,7 +243,7 @@ Json counts_json(const RunCounts& counts) {
           {"diffs", count_json(counts.diffs)},
           {"invariances", count_json(counts.invariances)},
           {"suite_statistics",
-           {{"total", counts.statistics},
+           {{"total", counts.statistics + counts.statistics_not_judged},
             {"failures", counts.statistics_failed},
             {"not_judged", counts.statistics_not_judged}}}};
 }

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <map>
 
 #include "harness/judge/judge.h"
 #include "harness/report/arch_matrix.h"
 #include "harness/report/changes.h"
+#include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/markdown_table.h"
@@ -27,11 +28,7 @@ constexpr std::size_t most_of_details = 40'000;  // of them, for failures in ful
 constexpr std::size_t most_of_a_body = 6'000;    // of one failure in full
 constexpr std::size_t most_changes = 50;         // rows of what changed since the last run
 constexpr std::size_t most_named = 5;            // cases of a group named by their id
-constexpr Style plain{false, 0};
-
-bool is_shown(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-}
+constexpr Style plain{.width = 0, .verbose = true};
 
 // " of smoke, stories": in the order in which they first appear, the first few.
 std::string suite_names(const RunReport& report) {
@@ -69,76 +66,18 @@ std::string cut_lines(std::string text, std::size_t most) {
   text.resize(text.rfind('\n', most) == std::string::npos ? most : text.rfind('\n', most) + 1);
   while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U)
     text.pop_back();
-  return text + "… (cut_lines)\n";
-}
-
-// Failures that are one piece of news: of one kernel, with one verdict and one cause.
-struct FailureGroup {
-  Verdict verdict = Verdict::fail;
-  std::string kernel, cause;
-  std::vector<std::string> names;  // of the cases, diffs or invariances
-  std::string body;                // the first in full
-};
-
-std::string cause_of(const StoredOutcome& stored) {
-  if (!stored.outcome.cause.empty()) return stored.outcome.cause;
-  if (stored.outcome.status != Status::ok) return stored.outcome.reason;
-  return stored.judgement.findings.empty() ? "" : stored.judgement.findings.front().statistic;
-}
-
-class FailureGroups {
- public:
-  template <class Body>
-  void add(Verdict verdict, const std::string& kernel, const std::string& cause,
-           const std::string& name, const Body& body) {
-    if (!is_shown(verdict)) return;
-    const auto [at, fresh] = index_.try_emplace({verdict, kernel, cause}, groups.size());
-    if (fresh) groups.push_back({verdict, kernel, cause, {}, body()});
-    groups[at->second].names.push_back(name);
-  }
-  std::vector<FailureGroup> groups;
-
- private:
-  std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index_;
-};
-
-// The largest group first.
-std::vector<FailureGroup> failure_groups(const RunReport& report) {
-  FailureGroups all;
-  for (const auto& stored : *report.outcomes) {
-    all.add(stored.judgement.verdict, stored.outcome.c.kernel, cause_of(stored),
-            stored.outcome.case_id,
-            [&] { return render_case(stored, report.reproduce_command, plain); });
-  }
-  for (const auto& stored : *report.diffs) {
-    all.add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name,
-            why(stored.judgement), stored.outcome.suite + "/" + stored.outcome.name,
-            [&] { return render_diff(stored, plain); });
-  }
-  for (const auto& stored :
-       report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
-    const std::string invariance(name(stored.outcome.invariance));
-    all.add(stored.judgement.verdict, stored.outcome.c.kernel, "invariance " + invariance,
-            invariance + " of " + stored.outcome.case_id,
-            [&] { return render_invariance(stored, report.reproduce_command, plain); });
-  }
-  std::stable_sort(
-      all.groups.begin(), all.groups.end(),
-      [](const FailureGroup& a, const FailureGroup& b) { return a.names.size() > b.names.size(); });
-  return std::move(all.groups);
+  return text + "… (cut)\n";
 }
 
 std::string title(const FailureGroup& group) {
-  const std::string what = group.names.size() == 1
-                               ? group.names.front()
-                               : fmt::format("{} of {}", group.names.size(), group.kernel);
-  return fmt::format("{}: {}{}", in_words(group.verdict), what,
+  return fmt::format("{}: {}{}", in_words(group.verdict), members_text(group),
                      group.cause.empty() ? "" : ": " + cut_lines(group.cause, 300));
 }
 
-std::string details(const FailureGroup& group) {
+std::string details(const FailureGroup& group, const std::string& reproduce_command) {
+  const std::string body = render_first(group, reproduce_command, plain);
   std::string text = fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)),
-                                 markdown_fenced(cut_lines(group.body, most_of_a_body)));
+                                 markdown_fenced(cut_lines(body, most_of_a_body)));
   if (group.names.size() > 1) {
     std::string others;
     for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i)
@@ -175,11 +114,13 @@ class Page {
 };
 
 // In full, then as lines, then as a number.
-void add_failures(Page& page, const std::vector<FailureGroup>& groups) {
+void add_failures(Page& page, const std::vector<FailureGroup>& groups,
+                  const std::string& reproduce_command) {
   if (groups.empty()) return;
   page.add("### What fails\n\n");
   auto group = groups.begin();
-  while (group != groups.end() && page.add(details(*group), most_of_details)) ++group;
+  while (group != groups.end() && page.add(details(*group, reproduce_command), most_of_details))
+    ++group;
   bool is_list = false;
   for (; group != groups.end() &&
          page.add("- " + markdown_cell(title(*group)) + "\n", most_bytes - 8'000);
@@ -189,7 +130,7 @@ void add_failures(Page& page, const std::vector<FailureGroup>& groups) {
   for (auto rest = group; rest != groups.end(); ++rest) left_out += rest->names.size();
   if (left_out > 0) {
     page.add(
-        fmt::format("{}{} more failures, of {} more causes or kernels, are left out. `plumbline "
+        fmt::format("{}{} more failures, of {} more causes, are left out. `plumbline "
                     "show` has them.\n",
                     is_list ? "\n" : "", left_out, groups.end() - group));
   }
@@ -287,7 +228,7 @@ std::string render_markdown(const RunReport& report) {
                                       [](const NightTimes& row) { return row.suspect; });
   const bool is_well = groups.empty() && scores.empty() && since.empty() && !is_suspect;
   page.add_or_name(absent(report), "what was not measured");
-  add_failures(page, groups);
+  add_failures(page, groups, report.reproduce_command);
   page.add_or_name(scores, "suite statistics");
   page.add_or_name(since, "what changed since the last run");
   page.add_or_name(expected_failures(report), "expected failures");

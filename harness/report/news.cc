@@ -8,11 +8,13 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/report/changes.h"
+#include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
 #include "harness/report/summary.h"
 #include "harness/store/stored.h"
@@ -199,6 +201,44 @@ std::string cut_words(std::string text, std::size_t most) {
   return text + "…";
 }
 
+// News of one cause, in however many kernels.
+struct Cause {
+  const News* lead = nullptr;
+  std::set<std::string> kernels;
+  std::size_t cases = 0;
+  bool is_of_one_range = true;
+
+  std::string sentence() const {
+    const std::string whose =
+        kernels.size() == 1 ? *kernels.begin() : plural(kernels.size(), "kernel");
+    const std::string where = cases == 0 ? whose : whose + " in " + plural(cases, "case");
+    return fmt::format("{}{}: {}", where, is_of_one_range ? range(*lead) : "",
+                       cut_words(lead->title, 200));
+  }
+};
+
+// Of what fails, is slower or is open; in the order of the news that tells of each first, but the
+// cause that most cases have before the others of its kind.
+std::vector<Cause> causes_of(const std::vector<News>& news) {
+  std::vector<Cause> causes;
+  std::map<std::pair<NewsKind, std::string>, std::size_t> index;
+  for (const News& one : news) {
+    if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
+      continue;
+    const auto [at, is_new] =
+        index.try_emplace({one.kind, without_figures(one.title)}, causes.size());
+    if (is_new) causes.push_back({&one, {}, 0, true});
+    Cause& cause = causes[at->second];
+    cause.kernels.insert(one.kernel);
+    cause.cases += one.cases.empty() ? 0 : one.size();
+    cause.is_of_one_range = cause.is_of_one_range && range(one) == range(*cause.lead);
+  }
+  std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) {
+    return std::pair(a.lead->kind, b.cases) < std::pair(b.lead->kind, a.cases);
+  });
+  return causes;
+}
+
 }  // namespace
 
 std::string cause_in_words(const StoredOutcome& stored) {
@@ -226,17 +266,10 @@ std::string sentence_of(const RunReport& report, const std::vector<News>& news) 
                            : cases == 0                        ? "there was no case"
                                         : fmt::format("no result of {}", plural(cases, "case"));
   std::string text = fmt::format("{}: {}", words.at(static_cast<std::size_t>(state)), what);
-  std::size_t more = 0;
-  for (const News& one : news) {
-    if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
-      continue;
-    if (++more > 1) continue;
-    const std::string where =
-        one.cases.empty() ? one.kernel : one.kernel + " in " + plural(one.size(), "case");
-    text += fmt::format(". {}{}: {}", where, range(one), cut_words(one.title, 200));
-  }
-  if (more > 1)
-    text += fmt::format(". There {} {}", more == 2 ? "is" : "are", plural(more - 1, "more cause"));
+  const std::vector<Cause> causes = causes_of(news);
+  if (!causes.empty()) text += ". " + causes.front().sentence();
+  if (const std::size_t more = causes.size() - std::min<std::size_t>(1, causes.size()); more > 0)
+    text += fmt::format(". There {} {}", more == 1 ? "is" : "are", plural(more, "more cause"));
   const auto unmeasured = std::count_if(
       report.outcomes->begin(), report.outcomes->end(),
       [](const StoredOutcome& stored) { return stored.outcome.status == Status::unsupported; });

@@ -53,7 +53,7 @@ RunState state_of(const RunReport& report);
 
 // "Not fine: 3 failures in 466 cases. mutants/x in 2 cases since 0123abc..4567def: the sums are
 // kept in bf16. There is 1 more cause. 40 cases were not measured." Without commits it says
-// "since night 2027-01-05", if the nights are at hand.
+// "since night 2027-01-05", if the nights are at hand. A cause that several kernels share is one.
 std::string sentence_of(const RunReport& report, const std::vector<News>& news);
 
 }  // namespace plumbline

@@ -14,6 +14,8 @@ struct Style {
   bool colour = false;
   int width = 120;       // of a line in columns; 0 = unlimited
   bool unicode = false;  // may draw with block elements
+  bool verbose = false;  // everything, instead of what fits a screen
+  bool piped = false;    // no width is known: `width` is for tables alone
 };
 
 // A run with all that was concluded from it. The pointers are not owned; only those that say so may
@@ -47,25 +49,25 @@ struct Format {
 std::string render_table(const std::vector<std::string>& columns,
                          const std::vector<std::vector<std::string>>& rows, const Style& style);
 
-// One outcome in full: verdict and case id, the cause of a failure in the second line, findings,
-// worst element with the roundings that explain its sigma, where the fault sits, what was launched;
-// the last line says how to repeat it.
+// One outcome in the layout of all reports (layout.h): findings, figures, the worst element, where
+// the fault sits; the last line says how to repeat it. A verbose style adds the roundings that
+// explain sigma and what was launched.
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command,
                         const Style& style);
 // A picture of its errors: their histogram with the curve that the declared roundings lead to, and
 // a map of the largest by row and column. "" where nothing was compared.
 std::string render_errors(const StoredOutcome& stored, const Style& style);
-// One diff in full.
+// One diff, likewise.
 std::string render_diff(const StoredDiff& stored, const Style& style);
 
-// For a terminal: failures in full, then diffs, timed cases, the table of suites and kernels, suite
-// statistics, totals.
+// For a terminal: failures by cause (a verbose style: each of them), then diffs, timed cases, the
+// table of suites and kernels, why cases are unsupported, suite statistics, totals.
 std::string render_text(const RunReport& report, const Style& style);
 // For the summary page of a CI job: headline, a table per suite, what failed, regressed or changed.
 // GitHub-flavoured Markdown.
 std::string render_markdown(const RunReport& report);
-// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported,
-// ambiguous, not judged and what failed as expected are skipped.
+// JUnit XML: a test suite per suite, a test case per case, diff and judged suite statistic.
+// Unsupported, ambiguous and what failed as expected are skipped.
 std::string render_junit(const RunReport& report);
 // Prometheus text format: cases by verdict, the worst share of a limit, times.
 std::string render_prometheus(const RunReport& report);

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "harness/judge/judge.h"
 #include "harness/report/changes.h"
+#include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/summary.h"
@@ -16,15 +18,14 @@
 namespace plumbline {
 namespace {
 
-// Failures beyond these are named, not explained: a broken kernel fails a thousand times for one
-// reason.
+// A verbose report shows so many failures, and names the rest.
 constexpr std::size_t most_full_failures = 20;
+// Any other shows one failure of each of the first causes, a line for each of the next ones, and
+// counts the rest: whatever broke, this is at most 5 * 14 + 12 + 2 lines.
+constexpr std::size_t most_causes_shown = 5, most_causes_listed = 12;
+constexpr std::size_t most_reasons = 8;  // why cases are unsupported, where something was measured
 
-bool wants_attention(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-}
-
-std::string failures(const RunReport& report, const Style& style) {
+std::string each_failure(const RunReport& report, const Style& style) {
   std::string text;
   std::vector<std::vector<std::string>> rest;
   std::size_t shown = 0;
@@ -40,6 +41,38 @@ std::string failures(const RunReport& report, const Style& style) {
   if (!rest.empty())
     text += fmt::format("and {} more:\n{}\n", rest.size(),
                         render_table({"verdict", "cause", "case"}, rest, style));
+  return text;
+}
+
+// Cases alone: diffs and invariances have tables of their own.
+std::string failures(const RunReport& report, const Style& style) {
+  if (style.verbose) return each_failure(report, style);
+  const RunReport cases_alone = [&] {
+    static const std::vector<StoredDiff> no_diffs;
+    RunReport some = report;
+    some.diffs = &no_diffs, some.invariances = nullptr;
+    return some;
+  }();
+  const std::vector<FailureGroup> groups = failure_groups(cases_alone);
+  std::string text;
+  std::vector<std::vector<std::string>> listed;
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const FailureGroup& group = groups[i];
+    if (i < most_causes_shown) {
+      text += render_case(*group.outcome, report.reproduce_command, style);
+      if (group.names.size() == 1) continue;
+      text.pop_back();  // its blank line
+      text += wrapped(fmt::format("the same cause in {}\n\n", members_text(group)), 0, style);
+    } else if (listed.size() < most_causes_listed) {
+      listed.push_back({std::string(in_words(group.verdict)), members_text(group),
+                        group.cause.substr(0, group.cause.find('\n'))});
+    } else {
+      ++left_out;
+    }
+  }
+  if (!listed.empty()) text += render_table({"verdict", "cases", "cause"}, listed, style) + "\n";
+  if (left_out > 0) text += fmt::format("and {}\n\n", plural(left_out, "more cause"));
   return text;
 }
 
@@ -111,18 +144,16 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
              : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
 }
 
-// Those that fail as a table; all others are one line.
+// Those that fail as a table; those that pass are one line.
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
-  std::size_t passed = 0, not_judged = 0;
+  std::size_t passed = 0;
   double nearest = 0;
   for (const SuiteScore& score : scores) {
-    if (score.status.starts_with("not judged")) {
-      ++not_judged;
-    } else if (score.status == "pass") {
+    if (score.status == "pass") {
       ++passed;
       nearest = std::max(nearest, 100 * std::abs(score.value) / score.limit);
-    } else {
+    } else if (!score.status.starts_with("not judged")) {
       rows.push_back({score.suite, score.kernel, score.dtype, score.statistic,
                       std::to_string(score.cases), number(score.value), number(score.limit),
                       score.status});
@@ -136,10 +167,41 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
   if (passed > 0)
     text += fmt::format("{} passed, at most {} of the limit\n", plural(passed, "suite statistic"),
                         percent(nearest));
-  if (not_judged > 0)
-    text += fmt::format("{} not judged (partial suite or too few cases)\n",
-                        plural(not_judged, "suite statistic"));
   return text.empty() ? "" : text + "\n";
+}
+
+// At the end, and only beside statistics that were judged: a part of a suite has none.
+std::string not_judged_line(const RunReport& report, const Style& style) {
+  const RunCounts counts = counts_of(report);
+  if (counts.statistics_not_judged == 0 || (counts.statistics == 0 && !style.verbose)) return "";
+  std::map<std::string, std::size_t> reasons;
+  constexpr std::string_view prefix = "not judged: ";
+  for (const SuiteScore& score : *report.scores) {
+    if (score.status.starts_with(prefix)) ++reasons[score.status.substr(prefix.size())];
+  }
+  std::string why;
+  for (const auto& [reason, count] : reasons)
+    why += fmt::format("{}{} ({})", why.empty() ? "" : ", ", reason, count);
+  return wrapped(fmt::format("{} not judged: {}",
+                             plural(counts.statistics_not_judged, "suite statistic"), why),
+                 0, style) +
+         "\n";
+}
+
+// One line a reason; all reasons where nothing was measured.
+std::string refusals_section(const RunReport& report, const Style& style) {
+  const TallyTable table = refusals_table(*report.outcomes);
+  if (table.rows.empty()) return "";
+  const std::size_t most =
+      style.verbose || nothing_measured(report) ? table.rows.size() : most_reasons;
+  std::string text = "unsupported\n";
+  for (std::size_t i = 0; i < std::min(most, table.rows.size()); ++i) {
+    const auto& row = table.rows[i];
+    text += "  " + wrapped(fmt::format("{} of {}: {}", row[0], row[1], row[2]), 4, style) + "\n";
+  }
+  if (table.rows.size() > most)
+    text += fmt::format("  and {}\n", plural(table.rows.size() - most, "more reason"));
+  return text + "\n";
 }
 
 // A new build that changes bits changes them in every case: one line per kernel.
@@ -213,9 +275,9 @@ std::string render_text(const RunReport& report, const Style& style) {
     text += render_invariances(*report.invariances, report.reproduce_command, style);
   text += expected_section(*report.outcomes, style) +
           acknowledged_section(*report.outcomes, style) + changes_section(report, style);
-  text += tally_section(*report.outcomes, style);
+  text += tally_section(*report.outcomes, style) + refusals_section(report, style);
   return text + gated_section(report, style) + changed_section(*report.outcomes) +
-         totals(report, style);
+         totals(report, style) + not_judged_line(report, style);
 }
 
 }  // namespace plumbline

@@ -44,13 +44,10 @@ std::string verdicts_text(const RunCounts& counts) {
   add_kind("diffs", counts.diffs);
   add_kind("invariances", counts.invariances);
   std::string statistics;
-  const std::size_t passed =
-      counts.statistics - counts.statistics_failed - counts.statistics_not_judged;
+  const std::size_t passed = counts.statistics - counts.statistics_failed;
   if (passed > 0) add(statistics, ", ", fmt::format("{} pass", passed));
   if (counts.statistics_failed > 0)
     add(statistics, ", ", fmt::format("{} fail", counts.statistics_failed));
-  if (counts.statistics_not_judged > 0)
-    add(statistics, ", ", fmt::format("{} not judged", counts.statistics_not_judged));
   if (!statistics.empty()) add(text, "; ", "suite statistics: " + statistics);
   if (counts.changes_failed > 0)
     add(text, "; ", fmt::format("since the last run: {} fail", counts.changes_failed));

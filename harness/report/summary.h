@@ -9,10 +9,10 @@ namespace plumbline {
 
 struct NightTimes;
 
-// "2 failures in 466 cases, 12 diffs and 30 suite statistics"; "nothing measured in 4 cases" where
-// the exit code says so.
+// "2 failures in 466 cases, 12 diffs and 30 suite statistics", of statistics those that were
+// judged; "nothing measured in 4 cases" where the exit code says so.
 std::string headline(const RunReport& report);
-// "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass, 4 not judged"; kinds that
+// "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass"; kinds that
 // the run lacks are left out.
 std::string verdicts_text(const RunCounts& counts);
 // "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate asked in 3 fresh processes, 0

@@ -28,12 +28,13 @@ VerdictCounts count(const std::vector<Stored>& all) {
 }  // namespace
 
 RunCounts counts_of(const RunReport& report) {
-  RunCounts counts{
-      count(*report.outcomes), count(*report.diffs), {}, report.scores->size(), 0, 0, 0};
+  RunCounts counts;
+  counts.cases = count(*report.outcomes), counts.diffs = count(*report.diffs);
   if (report.invariances != nullptr) counts.invariances = count(*report.invariances);
   for (const SuiteScore& score : *report.scores) {
+    const bool is_judged = !score.status.starts_with("not judged");
+    ++(is_judged ? counts.statistics : counts.statistics_not_judged);
     counts.statistics_failed += score.status == "fail" ? 1 : 0;
-    counts.statistics_not_judged += score.status.starts_with("not judged") ? 1 : 0;
   }
   for (const RunChange& change :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
@@ -94,6 +95,32 @@ TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes) {
   TallyTable table{{"cases", "expected until", "issue", "reason"}, {}};
   for (const auto& [entry, count] : cases)
     table.rows.push_back({std::to_string(count), entry[0], entry[1], entry[2]});
+  return table;
+}
+
+TallyTable refusals_table(const std::vector<StoredOutcome>& outcomes) {
+  struct Refusals {
+    std::size_t cases = 0;
+    std::set<std::string> kernels;
+  };
+  std::map<std::string, Refusals> by_reason;
+  for (const auto& [outcome, judgement] : outcomes) {
+    if (outcome.status != Status::unsupported) continue;
+    Refusals& refusals =
+        by_reason[outcome.reason.empty() ? "the kernel gives no reason" : outcome.reason];
+    ++refusals.cases;
+    refusals.kernels.insert(outcome.c.kernel);
+  }
+  std::vector<std::pair<std::string, Refusals>> sorted(by_reason.begin(), by_reason.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.cases > b.second.cases; });
+  TallyTable table{{"cases", "kernel", "reason"}, {}};
+  for (const auto& [reason, refusals] : sorted) {
+    table.rows.push_back({std::to_string(refusals.cases),
+                          refusals.kernels.size() == 1 ? *refusals.kernels.begin()
+                                                       : plural(refusals.kernels.size(), "kernel"),
+                          reason});
+  }
   return table;
 }
 

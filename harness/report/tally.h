@@ -38,6 +38,9 @@ struct TallyTable {
 };
 // Cases that failed as expected, a row an entry of the suites; no rows where there are none.
 TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
+// Why cases are unsupported, a row a reason, the most frequent first: how many cases, whose (one
+// kernel, or how many), and the kernel's reason.
+TallyTable refusals_table(const std::vector<StoredOutcome>& outcomes);
 // Regressions that somebody has acknowledged, a row a case: what was said of it is its last note.
 TallyTable acknowledged_table(const std::vector<StoredOutcome>& outcomes);
 // Table of the tallies of one suite, a row a kernel.
@@ -54,6 +57,7 @@ struct VerdictCounts {
 // several suites counts in each.
 struct RunCounts {
   VerdictCounts cases, diffs, invariances;
+  // over suites: judged, of them failed, and not judged (a part of the suite, or too few cases)
   std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
   // cases that vanished or are refused now, where that fails the run
   std::size_t changes_failed = 0;

@@ -17,7 +17,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json as _json
+import linecache
 import os
+import shutil
 import struct
 import sys
 import tempfile
@@ -52,15 +54,74 @@ class Report:
     percent: float
     """Of the limit, in the statistic nearest to its limit; above 100 the limit is not kept."""
     text: str
-    """What the command prints."""
+    """What the command prints: at most twelve lines."""
     json: Mapping[str, Any]
     """The `data` of what the command prints with --format json (docs/json.md)."""
+    _brief: str = dataclasses.field(default="", repr=False, compare=False)
+    _in_full: str = dataclasses.field(default="", repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.answer == ROUNDING
 
     def __str__(self) -> str:
         return self.text
+
+    def in_full(self) -> str:
+        """What the command prints with -v."""
+        return _library.printed(self._in_full, _output_width(), 0, True)
+
+    def _with_note(self, note: str) -> "Report":
+        """The same with a note, which stands before all other details."""
+        def noted(report: str) -> str:
+            content = _json.loads(report)
+            content["details"].insert(0, {"label": "note", "lines": [note], "weight": 10})
+            return _json.dumps(content)
+        brief = noted(self._brief)
+        return dataclasses.replace(self, text=_library.printed(brief, _output_width(), 0, False),
+                                   _brief=brief, _in_full=noted(self._in_full))
+
+    def _as_failure(self, command: Optional[str] = None) -> str:
+        """The text of an AssertionError. `command` tells more than the text does."""
+        verbose = _pytest_terminal is not None and _pytest_terminal.verbose
+        content = _json.loads(self._in_full if verbose else self._brief)
+        if command is not None:
+            content.update(command=command, command_label="again" if verbose else "in full")
+        text = _library.printed(_json.dumps(content), _failure_width(), len("AssertionError: "),
+                                verbose)
+        return text.rstrip("\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class _PytestTerminal:
+    """Where pytest prints failures, set by the plugin."""
+
+    width: int
+    verbose: bool
+
+
+_pytest_terminal: Optional[_PytestTerminal] = None
+
+
+def _output_width() -> int:
+    """Columns of the terminal that stdout is, or of COLUMNS; 0 = not known."""
+    return shutil.get_terminal_size((0, 0)).columns
+
+
+def _failure_width() -> int:
+    """Columns of a line of an exception's text. pytest puts "E" and the indentation of the failing
+    statement before each."""
+    if _pytest_terminal is None:
+        return _output_width()
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "plumbline":
+        frame = frame.f_back
+    depth = 4
+    if frame is not None:
+        def indentation(number: int) -> int:
+            line = linecache.getline(frame.f_code.co_filename, number)
+            return len(line) - len(line.lstrip())
+        depth = max(depth, indentation(frame.f_lineno) - indentation(frame.f_code.co_firstlineno))
+    return max(40, _pytest_terminal.width - 4 - depth)
 
 
 def check(
@@ -133,6 +194,7 @@ def check(
         print(report.answer, report.percent)
     """
     arguments = dict(locals())
+    __tracebackhide__ = True
     tensors, stated = _dump(arguments, arguments.pop("attributes"))
     return _report(_library.check(name or "attention", tensors, stated))
 
@@ -144,9 +206,10 @@ def _require_rounding(report: Report, msg: _Message) -> None:
     """Raises AssertionError otherwise, with `msg` as torch.testing.assert_close takes it."""
     __tracebackhide__ = True
     if report.answer != ROUNDING:
-        if msg is None:
-            msg = report.text
-        raise AssertionError(msg(report.text) if callable(msg) else msg)
+        if msg is None or callable(msg):
+            text = report._as_failure()
+            msg = text if msg is None else msg(text)
+        raise AssertionError(msg)
 
 
 def _arguments_of(judge: Callable[_Question, Report]
@@ -208,6 +271,7 @@ def check_merge(
         print(plumbline.check_merge(out, *both, lse=lse).answer)
     """
     arguments = dict(locals())
+    __tracebackhide__ = True
     tensors, stated = _dump(arguments, arguments.pop("attributes"), keep_base=True)
     return _report(_library.check(name or "merge", tensors, stated))
 
@@ -245,6 +309,7 @@ def diff(
                                 layout="padded_bhsd", spec_b="PyTorch math")
         print(report.sentence)
     """
+    __tracebackhide__ = True
     instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b",
                "name": "names"}
     for other in instead.keys() & question.keys():
@@ -302,6 +367,7 @@ _CAUSAL = {
 
 def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
     """is_causal in our word, and whether grouped heads may be; attn_mask stays."""
+    __tracebackhide__ = True
     asked = dict(asked)
     for key in ("is_causal", "enable_gqa"):
         if not isinstance(asked.get(key, False), (bool, numpy.bool_)):
@@ -328,6 +394,7 @@ def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
 def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
     """The tensor that attn_mask stands for, and its name. Its last extents are queries and keys,
     whatever their sizes; those that it lacks are 1."""
+    __tracebackhide__ = True
     dtype, shape, contents = _tensor("attn_mask", array)
     if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
         raise ValueError(f"attn_mask has dtype {dtype}: PyTorch takes booleans, True = seen, or "
@@ -339,6 +406,7 @@ def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
 def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) -> None:
     """For enable_gqa=False. Without a layout, heads that are equal in any will do: where another
     fits, too, the layout has to be stated anyway."""
+    __tracebackhide__ = True
     if "q" not in tensors or "k" not in tensors:
         return
 
@@ -360,6 +428,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
           keep_base: bool = False) -> Tuple[dict, dict]:
     """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
     out, and lse_base without an LSE unless `keep_base`."""
+    __tracebackhide__ = True
     tensors, stated = {}, {}
     asked = {key: value for key, value in {**question, **more}.items() if value is not None}
     asked, grouped = _without_words_of_torch(asked)
@@ -398,6 +467,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
 
 def _tensor(name: str, array: Array) -> _arrays.Contents:
     """The array's contents in host memory, contiguous."""
+    __tracebackhide__ = True
     try:
         return _arrays.contents(array)
     except TypeError as error:
@@ -405,8 +475,10 @@ def _tensor(name: str, array: Array) -> _arrays.Contents:
 
 
 def _report(answer: Mapping[str, Any]) -> Report:
-    return Report(answer["answer"], answer["sentence"], float(answer["percent"]), answer["text"],
-                  answer["data"])
+    width = _output_width()
+    text = _library.printed(answer["report"], width, 0, False) if width else answer["text"]
+    return Report(answer["answer"], answer["sentence"], float(answer["percent"]), text,
+                  answer["data"], answer["report"], answer["report_in_full"])
 
 
 def _write(path: str, parts: Sequence[Any]) -> None:

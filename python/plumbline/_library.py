@@ -21,10 +21,6 @@ HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
 _INTERFACE = 2
 
 
-class SpecOfOtherDtype(ValueError):
-    """The spec is a rung of the ladder, but not for inputs of this dtype."""
-
-
 class _Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32),
@@ -54,6 +50,8 @@ def _library() -> ctypes.CDLL:
     answer = ctypes.POINTER(ctypes.c_void_p)
     library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]
     library.plumbline_check_diff.argtypes = [ctypes.POINTER(_Dump), ctypes.POINTER(_Dump), answer]
+    library.plumbline_check_print.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32,
+                                              ctypes.c_int32, answer]
     library.plumbline_check_free.argtypes = [ctypes.c_void_p]
     library.plumbline_check_free.restype = None
     if library.plumbline_check_interface() < _INTERFACE:
@@ -81,16 +79,21 @@ def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) ->
     return dump
 
 
-def _ask(function: Any, *dumps: _Dump) -> dict:
+class SpecOfOtherDtype(ValueError):
+    """The spec is a rung of the ladder, but not for inputs of this dtype."""
+
+
+def _call(function: Any, *arguments: Any) -> str:
+    __tracebackhide__ = True
     answer = ctypes.c_void_p()
-    status = function(*(ctypes.byref(dump) for dump in dumps), ctypes.byref(answer))
+    status = function(*arguments, ctypes.byref(answer))
     try:
         text = (ctypes.string_at(answer.value) if answer.value else b"out of memory").decode(
             errors="replace")
     finally:
         _library().plumbline_check_free(answer)
     if status == 0:
-        return json.loads(text)
+        return text
     if status == 3:
         raise SpecOfOtherDtype(text)
     if status != 1:
@@ -101,11 +104,23 @@ def _ask(function: Any, *dumps: _Dump) -> dict:
     raise ValueError(text)
 
 
+def _ask(function: Any, *dumps: _Dump) -> dict:
+    __tracebackhide__ = True
+    return json.loads(_call(function, *(ctypes.byref(dump) for dump in dumps)))
+
+
+def printed(report: str, width: int, taken: int, verbose: bool) -> str:
+    """`report` or `report_in_full` of an answer, laid out: plumbline_check_print."""
+    return _call(_library().plumbline_check_print, report.encode(), width, taken, verbose)
+
+
 def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:
     """The answer's JSON. Tensors: name -> (dtype as safetensors spells it, shape, bytes as a
     contiguous array). Raises ValueError with every error where they make no problem."""
+    __tracebackhide__ = True
     return _ask(_library().plumbline_check, _dump(name, tensors, stated))
 
 
 def diff(names: Tuple[str, str], a: Tuple[Mapping, Mapping], b: Tuple[Mapping, Mapping]) -> dict:
+    __tracebackhide__ = True
     return _ask(_library().plumbline_check_diff, _dump(names[0], *a), _dump(names[1], *b))

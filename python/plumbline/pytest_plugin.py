@@ -24,6 +24,7 @@ from . import _library, _suite_cases
 
 _CASES_OF = "plumbline_suite"
 _NOT_APPLIED = "plumbline_default_not_applied"
+_WIDTH_UNKNOWN = 100
 
 # The project's defaults: their keys in [tool.plumbline], with "plumbline_" before them in pytest's
 # own configuration.
@@ -126,9 +127,14 @@ def _settings(config: pytest.Config) -> Settings:
     return Settings(values, sources)
 
 
+class _NoDump(Exception):
+    """A dump could not be written: why, and what to do."""
+
+
 class Dumps:
     """The folder of the failures of a run. The name of a file has the test, the worker, the run and
-    a number, so that no two of a run are one, and those of earlier runs are known."""
+    a number, so that no two of a run are one, and those of earlier runs are known; and a mark made
+    of all this, by which a command names it."""
 
     def __init__(self, folder: pathlib.Path, config: pytest.Config) -> None:
         self.folder = folder
@@ -171,18 +177,20 @@ class Dumps:
                 pass
 
     def keep(self, nodeid: str, tensors: dict, stated: dict) -> str:
-        """Writes a dump; the lines that the failure's message ends with."""
+        """Writes a dump, and returns the command that looks at it again."""
         number = self._failures[nodeid] = self._failures.get(nodeid, 0) + 1
-        path = self.folder / f"{self._stem(nodeid)}{self._mine}{number}.safetensors"
+        name = f"{self._stem(nodeid)}{self._mine}{number}"
+        # A short mark, so that the command fits beside pytest's "E".
+        mark = hashlib.sha1(name.encode()).hexdigest()[:6]
+        path = self.folder / f"{name}.{mark}.safetensors"
         try:
             self._make_folder()
             plumbline._write_dump(path, tensors, stated)
         except OSError as error:
-            return f"no dump was written: {error}\n  remedy: --plumbline-dumps DIR, or " \
-                   "--plumbline-no-dumps"
+            raise _NoDump(f"no dump was written: {error}\n  remedy: --plumbline-dumps DIR, or "
+                          "--plumbline-no-dumps") from None
         self._written.setdefault(nodeid, []).append(path)
-        return ("what was judged is kept; look at it again with\n    plumbline check "
-                + shlex.quote(self.shown(path)))
+        return f"plumbline check {shlex.quote(self.shown(self.folder))}/*.{mark}.* -v"
 
     def _make_folder(self) -> None:
         cache = getattr(self._config, "cache", None)
@@ -256,7 +264,7 @@ class AttentionJudge:
         note = f"the default of {self._settings.sources['spec']} is not applied: {reason}"
         report = judge(*arrays, **asked)
         self._item.user_properties.append((_NOT_APPLIED, note))
-        return dataclasses.replace(report, text=f"{report.text.rstrip()}\n{note}\n")
+        return report._with_note(note)
 
     def check(self, out: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
         """As plumbline.check. Nothing is dumped."""
@@ -305,17 +313,23 @@ class AttentionJudge:
 
     def _assert(self, report: plumbline.Report, msg: Any, judged: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
-        try:
-            plumbline._require_rounding(report, msg)
-        except AssertionError as failure:
-            if self._dumps is None:
-                raise
-            dump = plumbline._dump(judged, {}, keep_base="partial_lse" in judged)
-            kept = self._dumps.keep(self._item.nodeid, *dump)
-            text = str(failure).rstrip("\n")
-        else:
+        if report.answer == plumbline.ROUNDING:
             return
-        raise AssertionError(f"{text}\n{kept}")
+        command, remarks = None, []
+        if self._dumps is not None:
+            dump = plumbline._dump(judged, {}, keep_base="partial_lse" in judged)
+            try:
+                command = self._dumps.keep(self._item.nodeid, *dump)
+            except _NoDump as error:
+                remarks.append(str(error))
+        if msg is None or callable(msg):
+            text = report._as_failure(command)
+            text = text if msg is None else msg(text)
+        else:
+            text = msg
+            if command is not None:
+                remarks.append(f"in full: {command}")
+        raise AssertionError("\n".join([str(text).rstrip("\n"), *remarks]))
 
 
 class _Plugin:
@@ -362,6 +376,30 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{_CASES_OF}(suite, kernel=None, match=None, exclude=None, tier=None): a test "
         "for each case of a suite of plumbline, with the fixture plumbline_case")
     config.pluginmanager.register(_Plugin(config), "plumbline_session")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    # Not before: pytest_configure of the terminal's plugin comes after that of this one.
+    plumbline._pytest_terminal = plumbline._PytestTerminal(
+        _width(session.config), session.config.getoption("verbose") > 0)
+
+
+def pytest_unconfigure() -> None:
+    plumbline._pytest_terminal = None
+
+
+def _width(config: pytest.Config) -> int:
+    """Of the terminal that shows failures; a worker of pytest-xdist is told its controller's."""
+    told = getattr(config, "workerinput", {}).get("plumbline_width")
+    if told is not None:
+        return int(told)
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return config.get_terminal_writer().fullwidth if reporter else _WIDTH_UNKNOWN
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["plumbline_width"] = _width(node.config)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

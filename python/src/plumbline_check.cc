@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,8 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What goes to a file or a pipe: no colour, 120 columns.
-constexpr Style plain{};
+// What goes to a pipe, and everything.
+constexpr Style plain{.piped = true}, in_full{.verbose = true, .piped = true};
 
 struct NoProblem {
   std::string text;
@@ -69,12 +70,15 @@ Dump dump_of(const plumbline_check_dump& stated) {
   return dump;
 }
 
-std::string answer_json(Answer answer, const std::string& sentence, double percent,
-                        const std::string& text, const std::string& data) {
-  const Json all = {{"answer", std::string(name(answer))},
-                    {"sentence", sentence},
+template <class Report>
+std::string answer_json(const Report& report, double percent, const std::string& data) {
+  const OutputReport brief = report_of(report, plain);
+  const Json all = {{"answer", std::string(name(report.answer))},
+                    {"sentence", report.sentence},
                     {"percent", fmt::format("{}", percent)},
-                    {"text", text},
+                    {"text", render(brief, plain)},
+                    {"report", json_of(brief)},
+                    {"report_in_full", json_of(report_of(report, in_full))},
                     {"data", Json::parse(data)}};
   // a name may hold bytes that are no UTF-8
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -84,16 +88,21 @@ std::string check_json(const plumbline_check_dump& stated) {
   const CheckReport report = value_or_throw(check(dump_of(stated)));
   const double percent =
       report.trials.empty() ? 0 : report.trials[report.judged].percent_of_limit();
-  return answer_json(report.answer, report.sentence, percent, render_check(report, plain),
-                     json_of_checks({report}));
+  return answer_json(report, percent, json_of_checks({report}));
 }
 
 std::string diff_json(const plumbline_check_dump& a, const plumbline_check_dump& b) {
   const Dump dump_a = dump_of(a), dump_b = dump_of(b);
   const DiffReport report = value_or_throw(diff(dump_a, dump_b));
   const double percent = report.limit > 0 ? 100 * report.outcome.max_sigma / report.limit : 0;
-  return answer_json(report.answer, report.sentence, percent, render_diff(report, plain),
-                     json_of_diffs({report}, report.answer));
+  return answer_json(report, percent, json_of_diffs({report}, report.answer));
+}
+
+std::string printed(const char* report, int32_t width, int32_t taken, bool verbose) {
+  Style style{.verbose = verbose, .piped = width <= 0};
+  if (width > 0) style.width = width;
+  return render(value_or_throw(report_from_json(report)), style,
+                static_cast<std::size_t>(std::max(taken, 0)));
 }
 
 template <class Question>
@@ -128,6 +137,12 @@ plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** 
 plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
                                             const plumbline_check_dump* b, char** answer) {
   return plumbline::answered(answer, [&] { return plumbline::diff_json(*a, *b); });
+}
+
+plumbline_check_status plumbline_check_print(const char* report, int32_t width, int32_t taken,
+                                             int32_t verbose, char** text) {
+  return plumbline::answered(
+      text, [&] { return plumbline::printed(report, width, taken, verbose != 0); });
 }
 
 void plumbline_check_free(char* answer) { std::free(answer); }

@@ -53,7 +53,9 @@ int32_t plumbline_check_interface(void);
  *   answer    "ROUNDING", "BUG" or "UNDECIDED"
  *   sentence  why, in one line
  *   percent   of the limit, in the statistic nearest to it: a number as text, "inf" or "nan" too
- *   text      what `plumbline check` prints, without colours, 120 columns
+ *   text      what `plumbline check` prints into a pipe
+ *   report    the same for plumbline_check_print, since interface 2
+ *   report_in_full  … and what `plumbline check -v` prints
  *   data      the `data` of `plumbline check --format json` (docs/json.md)
  * and otherwise every error that was found, for people. */
 plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** answer);
@@ -62,6 +64,14 @@ plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** 
  * `plumbline diff` prints. */
 plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
                                             const plumbline_check_dump* b, char** answer);
+
+/* Lays out the `report` or `report_in_full` of an answer, since interface 2: `text` becomes what
+ * `plumbline check` or `plumbline diff` prints, without colours, and is released like an answer.
+ * width    columns of a line; 0: of a pipe, with commands on one line
+ * taken    columns of the first line that somebody else fills
+ * verbose  0: at most twelve lines */
+plumbline_check_status plumbline_check_print(const char* report, int32_t width, int32_t taken,
+                                             int32_t verbose, char** text);
 
 /* NULL is allowed. */
 void plumbline_check_free(char* answer);

@@ -49,8 +49,8 @@ TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
   EXPECT_EQ(caught.code, 1) << caught.text;
   EXPECT_THAT(
       caught.text,
-      AllOf(HasSubstr(std::string("fail ") + invariance + " of " + breaker), HasSubstr("problem b"),
-            HasSubstr(words),
+      AllOf(HasSubstr("fail: "), HasSubstr(std::string("  ") + invariance + " of " + breaker),
+            HasSubstr("problem b"), HasSubstr(words),
             ContainsRegex("at[[:space:]]+sample[[:space:]]+[0-9]+[[:space:]]+head[[:space:]]+[0-9]+"
                           "[[:space:]]+row[[:space:]]+[0-9]+"),
             ContainsRegex(

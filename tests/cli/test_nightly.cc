@@ -48,6 +48,11 @@ TEST_F(Nightly, SecondNightComparesWithTheFirst) {
   const auto first = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(first.code, 0) << first.text;
   EXPECT_THAT(verdicts("h.db"), HasSubstr("first_seen,2"));
+  EXPECT_THAT(first.text, testing::ContainsRegex("stored in /[^\n]*/h\\.db\n"));
+  EXPECT_THAT(first.text, testing::Not(HasSubstr("night.db")))
+      << "a file that is gone when the log is read";
+  EXPECT_THAT(read("out/summary.md"), testing::Not(HasSubstr("### Resources")))
+      << "the suite has no CUDA kernel";
   const auto second = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(second.code, 0) << second.text;
   EXPECT_THAT(verdicts("h.db"), HasSubstr("pass,2"));

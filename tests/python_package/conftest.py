@@ -49,8 +49,9 @@ def attention(q, k, v, causal=None, keys=None, scale=None):
 def plumbline_program():
     """Runs the program with these arguments; returns what subprocess.run returns."""
     program = pathlib.Path(os.environ["PLUMBLINE_BIN"]) / "plumbline"
+    # os.environ, since pytest loads readline, which sets COLUMNS behind Python's back.
     return (lambda *arguments: subprocess.run([program, *arguments], capture_output=True, text=True,
-                                              check=False))
+                                              check=False, env=dict(os.environ)))
 
 
 def write_entry_points(folder):

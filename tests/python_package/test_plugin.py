@@ -34,11 +34,11 @@ def counts(output):
 
 def named_dumps(output, project):
     """The files of the lines that are to be pasted, each of which must be there."""
-    commands = re.findall(r"^E? +(plumbline check \S+)$", output, re.MULTILINE)
-    paths = [project / shlex.split(command)[-1] for command in commands]
-    for path in paths:
-        assert path.is_file(), output
-    return paths
+    commands = re.findall(r"^E? +in full: plumbline check (\S+) -v$", output, re.MULTILINE)
+    paths = [list(project.glob(shlex.split(command)[0])) for command in commands]
+    for found in paths:
+        assert len(found) == 1 and found[0].is_file(), output
+    return [found[0] for found in paths]
 
 
 def test_defaults_of_the_project(suite_of_tests):
@@ -248,7 +248,7 @@ def test_no_dumps(suite_of_tests):
 def test_a_folder_that_cannot_be_written_hides_no_failure(suite_of_tests):
     ran = suite_of_tests(FAILING, "--plumbline-dumps=pyproject.toml", "-k", "test_wrong and 3")
     assert counts(ran.stdout)["failed"] == 1, ran.stdout
-    assert "BUG  attention" in ran.stdout and "no dump was written" in ran.stdout
+    assert "BUG: " in ran.stdout and "no dump was written" in ran.stdout
 
 
 SUITE = """
@@ -282,7 +282,7 @@ def test_mine(plumbline_case, attention_judge):
 
 @pytest.mark.plumbline_suite("mine.toml", kernel="mine/softmax", match="*/fp16/*causal*")
 def test_a_bug_is_found(plumbline_case, attention_judge):
-    with pytest.raises(AssertionError, match="^BUG  mine/softmax/fp16/"):
+    with pytest.raises(AssertionError, match=r"^BUG: (.|\\n)*?\\n  mine/softmax/fp16/"):
         attention_judge.assert_case(plumbline_case, mine(plumbline_case)[0][:, ::-1])
     with pytest.raises(TypeError, match="takes causal from the suite"):
         attention_judge.assert_case(plumbline_case, mine(plumbline_case)[0], causal=False)

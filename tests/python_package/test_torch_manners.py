@@ -132,7 +132,7 @@ def test_msg(heads_first):
     asked = {"is_causal": False, "layout": layout}
     with pytest.raises(AssertionError, match="^mine$"):
         plumbline.assert_attention(*arrays, msg="mine", **asked)
-    with pytest.raises(AssertionError, match="^step 7: BUG  attention"):
+    with pytest.raises(AssertionError, match="^step 7: BUG: "):
         plumbline.assert_attention(*arrays, msg=lambda text: f"step 7: {text}", **asked)
     plumbline.assert_attention(*arrays, is_causal=True, layout=layout, msg=lambda text: 1 / 0)
     with pytest.raises(TypeError, match="msg"):

@@ -70,7 +70,25 @@ TEST(News, OfAnotherPastOrCauseIsAnother) {
   sample.outcomes[1].outcome.cause = "the last key is missing";
   const auto news = news_of(sample.report(), {{true, "a"}, {true, "a"}, {true, "b"}});
   EXPECT_EQ(news.size(), 3U);
-  EXPECT_THAT(sentence_of(sample.report(), news), HasSubstr(". There are 2 more causes"));
+  // Since when is left out where the cases of a cause differ in it.
+  EXPECT_THAT(
+      sentence_of(sample.report(), news),
+      HasSubstr(". mutants/bf16_accumulator in 2 cases: the sums are kept in bf16. There is "
+                "1 more cause."));
+}
+
+TEST(News, ACauseThatManyKernelsShareIsOneInTheSentence) {
+  Sample sample;
+  for (int i = 0; i < 39; ++i) {
+    sample.outcomes.push_back(failing_outcome());
+    sample.outcomes.back().outcome.c.kernel = fmt::format("mine/kernel_{}", i % 13);
+    sample.outcomes.back().outcome.cause = fmt::format("the output is {} % too large", i % 13 + 1);
+  }
+  const auto news = news_of(sample.report(), {});
+  EXPECT_EQ(news.size(), 13U) << "the page has one a kernel";
+  EXPECT_EQ(sentence_of(sample.report(), news),
+            "Not fine: 39 failures in 39 cases. 13 kernels in 39 cases: the output is 1 % too "
+            "large.");
 }
 
 TEST(News, SlowerCasesOfAKernelAreOnePieceBehindWhatIsBroken) {

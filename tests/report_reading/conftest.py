@@ -48,5 +48,6 @@ def folder(tmp_path_factory):
 
 
 def run(path, *arguments):
+    # os.environ, since pytest loads readline, which sets COLUMNS behind Python's back.
     return subprocess.run([PROGRAM, *map(str, arguments)], cwd=path, capture_output=True, text=True,
-                          check=False)
+                          check=False, env=dict(os.environ))

@@ -55,15 +55,16 @@ def test_run_names_the_cause(cause, tmp_path):
         arguments += ["--case", case_id]
     printed = {}
     for format_ in ("text", "markdown", "json"):
-        done = run(tmp_path, *arguments, "--format", format_)
+        done = run(tmp_path, *arguments, "--verbose", "--format", format_)
         assert done.returncode == 1, done.stdout + done.stderr
         printed[format_] = done.stdout
     last = ids[-1]
 
     text = printed["text"]
-    failure = text[text.index(f"fail  {last}\n"):]
+    failure = text[text.rindex("\nfail: ", 0, text.index(f"\n  {last}: ")) + 1:]
     print("text:", failure[:NAMED_WITHIN])
-    assert fnmatch.fnmatchcase(failure.splitlines()[1], f"  *{cause['expected'][:40]}*"), failure
+    first = failure.splitlines()[0]
+    assert fnmatch.fnmatchcase(first, f"fail: *{cause['expected'][:40]}*"), failure
     assert named(failure, cause["expected"]), failure
 
     markdown = html.unescape(printed["markdown"])
@@ -90,7 +91,7 @@ LOOSER = [
 def test_run_names_the_looser_rung(case, rung, tmp_path):
     printed = {}
     for format_ in ("text", "markdown", "json"):
-        done = run(tmp_path, "run", "-q", "--provider", LIBRARIES / "plumbline_mutants.so",
+        done = run(tmp_path, "run", "-q", "-v", "--provider", LIBRARIES / "plumbline_mutants.so",
                    "--case", f"mutants/{case}", "--format", format_)
         assert done.returncode == 1, done.stdout + done.stderr
         printed[format_] = re.sub(r"\s+", " ", html.unescape(done.stdout))

@@ -172,6 +172,49 @@ TEST_F(ResourcesCommand, WithARunOfOutcomes) {
   EXPECT_THAT(rows.text, HasSubstr("\r\n2,1,1\r\n"));
 }
 
+// A night's summary is about the night's kernels.
+TEST_F(ResourcesCommand, OfARunListsItsKernelsAndWhatGotWorse) {
+  const auto report_of = [](const std::string& kernel) {
+    std::string text = recorded::small_tile;
+    const std::string mangled = "_Z14tile_attentionPK6__halfS1_S1_Pfi";
+    for (std::size_t at; (at = text.find(mangled)) != std::string::npos;)
+      text.replace(at, mangled.size(), kernel);
+    return text.replace(text.find("tile.cu"), 7, kernel + ".cu");
+  };
+  std::filesystem::remove_all(directory_ / "reports");
+  for (const char* kernel : {"naive_attention", "decode_simt"})
+    write(std::string("reports/") + kernel + ".ptxas.txt", report_of(kernel));
+  accept();
+  const auto run_of = [&](const std::string& kernel) {
+    write("s.toml",
+          "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = "
+          "\"r\"\nkernels = [\"" +
+              kernel + "\"]\nset = { seq = 8, dtype = \"bf16\" }\n");
+    ASSERT_EQ(plumbline("run s.toml --db runs.db -q").code, 0);
+  };
+  const std::string of_run = "--db runs.db --run latest --of-run --format markdown";
+  run_of("cpu/naive");  // no CUDA kernel, though its name is like one's
+  const auto nothing = resources(of_run);
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_EQ(nothing.text, "");
+  run_of("emulated/naive");
+  const auto own = resources(of_run);
+  EXPECT_EQ(own.code, 0);
+  EXPECT_THAT(own.text, AllOf(HasSubstr("`naive_attention`"), HasSubstr("2 rows: 2 pass"),
+                              testing::Not(HasSubstr("decode_simt"))));
+
+  std::string worse = report_of("decode_simt");
+  worse.replace(worse.find("0 bytes spill stores"), 1, "12");
+  write("reports/decode_simt.ptxas.txt", worse);
+  const auto told = resources(of_run);
+  EXPECT_EQ(told.code, 1);
+  EXPECT_THAT(told.text, HasSubstr("regressed: decode_simt on sm_80"));
+  const auto stored =
+      plumbline("query \"SELECT count(*) FROM v_resources\" --format csv --db runs.db");
+  EXPECT_THAT(stored.text, HasSubstr("\r\n8\r\n")) << "all is stored: of two runs, four rows each";
+  EXPECT_EQ(resources("--of-run").code, 2);
+}
+
 TEST_F(ResourcesCommand, MarkdownAndJson) {
   const auto markdown = resources("--format markdown");
   EXPECT_EQ(markdown.code, 0);
