@@ -15,7 +15,7 @@ bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%';
 }
 
-constexpr std::uint64_t largest_alignment = 1024, most_bytes = 64U << 20U;
+constexpr std::uint64_t largest_alignment = 1024, max_variable_bytes = 64U << 20U;
 
 // Thrown within this file alone; parse() answers it.
 struct Bad {
@@ -225,9 +225,10 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
   while (take('[')) {
     skip_blanks();
     const std::uint64_t extent = peek() == ']' ? 0 : number();
-    if (extent > most_bytes) fail(fmt::format("{}: an extent of {}", made.name, extent));
+    if (extent > max_variable_bytes) fail(fmt::format("{}: an extent of {}", made.name, extent));
     made.count *= extent;
-    if (made.count > most_bytes) fail(fmt::format("{}: {} elements", made.name, made.count));
+    if (made.count > max_variable_bytes)
+      fail(fmt::format("{}: {} elements", made.name, made.count));
     expect(']');
   }
   if (take('=')) {
@@ -236,8 +237,9 @@ Variable Parser::variable(Space space, bool external, bool parameter) {
   }
   if (made.align > largest_alignment || (made.align & (made.align - 1)) != 0)
     fail(fmt::format("{}: an alignment of {}", made.name, made.align));
-  if (space != Space::reg && (made.count > most_bytes || (bytes_ += bytes_of(made)) > most_bytes))
-    fail(fmt::format("{}: more than {} MiB of variables", made.name, most_bytes >> 20U));
+  if (space != Space::reg &&
+      (made.count > max_variable_bytes || (bytes_ += bytes_of(made)) > max_variable_bytes))
+    fail(fmt::format("{}: more than {} MiB of variables", made.name, max_variable_bytes >> 20U));
   return made;
 }
 
