@@ -26,8 +26,8 @@ class NeedGpu : public ::testing::Test {
     }
   }
   // What GoogleTest records of needs_a_gpu().
-  static testing::TestPartResult result() {
-    testing::TestPartResultArray results;
+  static ::testing::TestPartResult result() {
+    ::testing::TestPartResultArray results;
     {
       const testing::ScopedFakeTestPartResultReporter reporter(
           testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
@@ -47,14 +47,14 @@ TEST_F(NeedGpu, SkipsWithoutAGpu) {
   }
   unsetenv(variable);
   EXPECT_TRUE(result().skipped());
-  EXPECT_THAT(result().message(), testing::HasSubstr("no GPU: none here"));
+  EXPECT_THAT(result().message(), ::testing::HasSubstr("no GPU: none here"));
 }
 
 TEST_F(NeedGpu, FailsWithoutAGpuThatIsRequired) {
   setenv(variable, "1", 1);
   EXPECT_TRUE(result().fatally_failed());
   EXPECT_THAT(result().message(),
-              testing::HasSubstr("no GPU, and PLUMBLINE_REQUIRE_GPU=1 asks for one: none here"));
+              ::testing::HasSubstr("no GPU, and PLUMBLINE_REQUIRE_GPU=1 asks for one: none here"));
 }
 
 }  // namespace
