@@ -29,8 +29,8 @@ class NeedGpu : public ::testing::Test {
   static ::testing::TestPartResult result() {
     ::testing::TestPartResultArray results;
     {
-      const testing::ScopedFakeTestPartResultReporter reporter(
-          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+      const ::testing::ScopedFakeTestPartResultReporter reporter(
+          ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
       needs_a_gpu();
     }
     EXPECT_EQ(results.size(), 1);
