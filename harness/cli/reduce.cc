@@ -72,8 +72,9 @@ class Judged {
          const ReviewedText& text, const PlannedCase& planned)
       : planned_(planned),
         text_(text),
+        causes_(looking_for_causes(options.measure)),
         without_cause_(options.measure, providers, text.contracts),
-        with_cause_(looking_for_causes(options.measure), providers, text.contracts) {}
+        with_cause_(causes_, providers, text.contracts) {}
 
   Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
 
@@ -105,6 +106,7 @@ class Judged {
 
   const PlannedCase planned_;
   const ReviewedText& text_;
+  const MeasureOptions causes_;  // before with_cause_, which refers to it
   Measurer without_cause_, with_cause_;
 };
 

@@ -25,8 +25,11 @@ Result<std::vector<Invariance>> parse_invariances(std::string_view text);
 // Driven by one thread; has workers of its own, so that what came before on others does not matter.
 class InvarianceMeasurer {
  public:
+  // All three arguments must outlive the InvarianceMeasurer.
   InvarianceMeasurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
                      const Contracts& contracts);
+  InvarianceMeasurer(const MeasureOptions&&, const std::vector<ProviderInfo>&,
+                     const Contracts&) = delete;
 
   // One outcome for each of `invariances`. A case that does not run gives its status to all of
   // them.

@@ -29,8 +29,10 @@ struct RoundAlone {
 
 class Measurer {
  public:
+  // All three arguments must outlive the Measurer.
   Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
            const Contracts& contracts);
+  Measurer(const MeasureOptions&&, const std::vector<ProviderInfo>&, const Contracts&) = delete;
 
   // Measures cases that share one problem; inputs and references are made once. Calls `done` after
   // each. A kernel without tensor cores is measured on two emulated architectures, which must

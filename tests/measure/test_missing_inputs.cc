@@ -1,12 +1,23 @@
 // A case whose recorded inputs are gone is that case's error; the run goes on.
 #include <gmock/gmock.h>
 
+#include <type_traits>
+
 #include "harness/contract/contract.h"
+#include "harness/measure/invariance.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 
 namespace plumbline {
 namespace {
+
+// A measurer refers to its options: temporary ones would be gone at the first case.
+template <class T, class Options>
+constexpr bool takes =
+    std::is_constructible_v<T, Options, const std::vector<ProviderInfo>&, const Contracts&>;
+static_assert(takes<Measurer, const MeasureOptions&> && !takes<Measurer, MeasureOptions>);
+static_assert(takes<InvarianceMeasurer, const MeasureOptions&> &&
+              !takes<InvarianceMeasurer, MeasureOptions>);
 
 TEST(MissingInputs, AreTheCasesOwnError) {
   const MeasureOptions options;
