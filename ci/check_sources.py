@@ -48,6 +48,11 @@ NOT_IN_EVERY_BUILD = [
     (re.compile(r"tests/sample_provider/"), lambda cache: True),
     # ci/wheel.sh compiles it with another compiler
     (re.compile(r"ci/wheel/cpu_model\.c"), lambda cache: True),
+    # configuring compiles it
+    (re.compile(r"ci/cmake/measure_seconds\.c"), lambda cache: True),
+    (re.compile(r"kernels/providers/compiled/flash_attention/|"
+                r"tests/compiled/(scalar|test)_flash_attention\.cc"),
+     lambda cache: not cache.get("PLUMBLINE_FLASH_ATTENTION_FILES")),
     # what nvcc said of it lies beside it
     (re.compile(r"tests/resources/tile\.cu"), lambda cache: True),
     (re.compile(r"harness/resources/occupancy\.cc"),
