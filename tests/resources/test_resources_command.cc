@@ -189,7 +189,9 @@ TEST_F(ResourcesCommand, OfARunListsItsKernelsAndWhatGotWorse) {
     write("s.toml",
           "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = "
           "\"r\"\nkernels = [\"" +
-              kernel + "\"]\nset = { seq = 8, dtype = \"bf16\" }\n");
+              kernel + "\"]\ndevices = [\"" +
+              (kernel.starts_with("cpu/") ? "cpu" : "emulated:sm_80") +
+              "\"]\nset = { seq = 8, dtype = \"bf16\" }\n");
     ASSERT_EQ(plumbline("run s.toml --db runs.db -q").code, 0);
   };
   const std::string of_run = "--db runs.db --run latest --of-run --format markdown";

@@ -247,7 +247,7 @@ TEST_F(Query, TakesExactlyOneStatement) {
 TEST_F(Query, SaysWhatSqliteSays) {
   EXPECT_THAT(error_of(store_->query("SELEC 1")), HasSubstr("near \"SELEC\": syntax error"));
   EXPECT_THAT(error_of(store_->query("SELECT mood FROM v_latest")),
-              AllOf(HasSubstr("no such column: mood"), HasSubstr("baselines/README.md")));
+              AllOf(HasSubstr("no such column: mood"), HasSubstr("plumbline query --list")));
   EXPECT_THAT(error_of(store_->query("SELECT \"mood\" FROM v_latest")), HasSubstr("no such column"))
       << "not the text 'mood'";
   EXPECT_THAT(error_of(store_->query("SELECT json_extract('{', '$')")), HasSubstr("malformed JSON"))
