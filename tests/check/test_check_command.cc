@@ -48,7 +48,9 @@ class CheckCommand : public CommandTest {
 
   void expect(const std::string& dump, int code, const std::string& answer, const std::string& part,
               const std::string& options = "") const {
-    const auto result = check("dumps/" + dump + ".safetensors " + options);
+    // In full: a sentence may be among what twelve lines leave out, and a wide terminal breaks none.
+    const auto result =
+        plumbline("check -v dumps/" + dump + ".safetensors " + options, "COLUMNS=400 ");
     EXPECT_EQ(result.code, code) << dump << "\n" << result.text;
     EXPECT_THAT(result.text, StartsWith(answer)) << dump;
     EXPECT_THAT(result.text, HasSubstr(part)) << dump;
