@@ -20,7 +20,7 @@ constexpr const char* green = "#3c8d4e";
 constexpr const char* grey = "#8a8a8a";
 
 // Text between tags or in quotes. Control characters are no XML, in no spelling.
-std::string xml(const std::string& text) {
+std::string svg_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
@@ -48,7 +48,7 @@ std::string xml(const std::string& text) {
 }
 
 std::string text_at(double x, double y, const std::string& text, const std::string& more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x, y, more, xml(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", x, y, more, svg_text(text));
 }
 
 std::string line(double x1, double y1, double x2, double y2, const std::string& colour,
@@ -122,7 +122,7 @@ class Panel {
   }
   void change(std::size_t point, const std::string& title) {
     const double at = (x(point) + x(point - 1)) / 2;
-    text_ += fmt::format("<g><title>{}</title>\n{}</g>\n", xml(title),
+    text_ += fmt::format("<g><title>{}</title>\n{}</g>\n", svg_text(title),
                          line(at, y_, at, y_ + panel_height, grey, " stroke-width=\"1.5\""));
   }
 
@@ -175,7 +175,7 @@ class Panel {
   }
 
   static std::string mark(const HistoryPoint& point, double x, double y) {
-    const std::string title = fmt::format("<title>{}</title>", xml(title_of(point)));
+    const std::string title = fmt::format("<title>{}</title>", svg_text(title_of(point)));
     if (!is_failure(point.verdict)) {
       const bool open = point.verdict == Verdict::unconfirmed ||
                         point.verdict == Verdict::ambiguous ||

@@ -39,7 +39,7 @@ TEST_F(DiffCommand, TwoKernelsAgree) {
   EXPECT_THAT(
       text.text,
       HasSubstr("ROUNDING: cpu/flash and cpu/split_kv on 3 problems: 2 ROUNDING, 1 unsupported"));
-  const auto one = plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*bf16*'");
+  const auto one = plumbline("diff cpu/flash cpu/split_kv s.toml -q -v --case '*bf16*'");
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.text, AllOf(HasSubstr("\n  bf16/b1-h4x2-s17x1000-d64/"), HasSubstr("bf16 ulp of"),
                               HasSubstr("kappa")));

@@ -30,7 +30,7 @@ RunComparison comparison_of(std::vector<ComparedCase> cases) {
 TEST(Comparison, ListsNothingWhereNothingChanged) {
   const std::string text = render_comparison(comparison_of({same("a/b/c")}), {false, 80});
   EXPECT_EQ(text,
-            "1 cases in both, 1 with equal bits; 0 only in night 1, 0 only in night 2\n"
+            "1 case in both, 1 with equal bits; 0 only in night 1, 0 only in night 2\n"
             "time, over that of the sentinel: 0 slower and 0 faster by more than noise\n");
 }
 
