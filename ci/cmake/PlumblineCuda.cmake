@@ -12,6 +12,9 @@ set(PLUMBLINE_CUDA_PROOF "" CACHE INTERNAL "The one architecture; empty: all")
 if(PLUMBLINE_CUDA_ONE_ARCH AND NOT EXISTS /dev/nvidiactl)
   set(PLUMBLINE_CUDA_PROOF 90a CACHE INTERNAL "The one architecture; empty: all")
   message(STATUS "CUDA code: for sm_${PLUMBLINE_CUDA_PROOF} alone (no NVIDIA device here)")
+  # `plumbline resources` would miss what is approved for the other architectures.
+  set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/resources_of_one_arch)
+  file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 endif()
 # nvcc compiles that many architectures of a file at once. naive.cu for six of them on two cores:
 # 8.2 s with 1, 4.4 s with 2.

@@ -32,7 +32,8 @@ expires = )" + expires + "\nkernels = [\"" +
   }
   test::CommandResult run(const std::string& planted, const std::string& more = "") {
     return plumbline("run s.toml -q " + more +
-                     (planted.empty() ? "" : " --provider '" + cpu_provider(planted) + "'"));
+                         (planted.empty() ? "" : " --provider '" + cpu_provider(planted) + "'"),
+                     "COLUMNS=400 ");
   }
   std::string verdicts() {
     std::string csv = plumbline(
@@ -56,9 +57,11 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
             HasSubstr("expected failure until 2999-12-31, https://example.com/issues/7: peak")));
   EXPECT_THAT(read("m.md"),
               AllOf(HasSubstr("Expected failures: "), HasSubstr("no failure in 2 cases")));
-  EXPECT_THAT(plumbline("show latest '*fp16*s65*'").text,
-              AllOf(HasSubstr("expected_failure  cpu/flash"), HasSubstr("the last key is dropped"),
-                    HasSubstr("worst"), HasSubstr("reproduce: ")));
+  EXPECT_THAT(
+      plumbline("show latest '*fp16*s65*'", "COLUMNS=400 ").text,
+      AllOf(HasSubstr("expected_failure: would be explained if each sample's last key"),
+            HasSubstr("\n  cpu/flash/fp16/b1-h1-s65-d64: "), HasSubstr("the last key is dropped"),
+            HasSubstr("worst"), HasSubstr("reproduce: ")));
   const auto json = nlohmann::json::parse(plumbline("show --format json").text)["data"];
   EXPECT_EQ(json["outcomes"][0]["expected_failure"]["expires"], "2999-12-31");
   EXPECT_EQ(json["exit_code"], 0);
