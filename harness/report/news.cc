@@ -201,40 +201,38 @@ std::string cut_words(std::string text, std::size_t most) {
   return text + "…";
 }
 
-// News of one cause, in however many kernels.
+// News of one cause since one night or commit, in however many kernels.
 struct Cause {
   const News* lead = nullptr;
   std::set<std::string> kernels;
   std::size_t cases = 0;
-  bool is_of_one_range = true;
 
   std::string sentence() const {
     const std::string whose =
         kernels.size() == 1 ? *kernels.begin() : plural(kernels.size(), "kernel");
     const std::string where = cases == 0 ? whose : whose + " in " + plural(cases, "case");
-    return fmt::format("{}{}: {}", where, is_of_one_range ? range(*lead) : "",
-                       cut_words(lead->title, 200));
+    return fmt::format("{}{}: {}", where, range(*lead), cut_words(lead->title, 200));
   }
 };
 
-// Of what fails, is slower or is open; in the order of the news that tells of each first, but the
-// cause that most cases have before the others of its kind.
+// The causes of everything that fails, is slower or is open. Within a kind, a cause whose beginning
+// is known comes first, then the cause of most cases.
 std::vector<Cause> causes_of(const std::vector<News>& news) {
   std::vector<Cause> causes;
-  std::map<std::pair<NewsKind, std::string>, std::size_t> index;
+  std::map<std::tuple<NewsKind, std::string, std::string>, std::size_t> index;
   for (const News& one : news) {
     if (one.kind != NewsKind::broken && one.kind != NewsKind::slower && one.kind != NewsKind::open)
       continue;
     const auto [at, is_new] =
-        index.try_emplace({one.kind, without_figures(one.title)}, causes.size());
-    if (is_new) causes.push_back({&one, {}, 0, true});
+        index.try_emplace({one.kind, range(one), without_figures(one.title)}, causes.size());
+    if (is_new) causes.push_back({&one, {}, 0});
     Cause& cause = causes[at->second];
     cause.kernels.insert(one.kernel);
     cause.cases += one.cases.empty() ? 0 : one.size();
-    cause.is_of_one_range = cause.is_of_one_range && range(one) == range(*cause.lead);
   }
   std::stable_sort(causes.begin(), causes.end(), [](const Cause& a, const Cause& b) {
-    return std::pair(a.lead->kind, b.cases) < std::pair(b.lead->kind, a.cases);
+    return std::tuple(a.lead->kind, range(*a.lead).empty(), b.cases) <
+           std::tuple(b.lead->kind, range(*b.lead).empty(), a.cases);
   });
   return causes;
 }

@@ -28,7 +28,8 @@ class Invariances : public test::CommandTest {
   }
   test::CommandResult run(const std::string& arguments) const {
     const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so";
-    return plumbline("run " + arguments + " -q --provider '" + library.string() + "'");
+    return plumbline("run " + arguments + " -q --provider '" + library.string() + "'",
+                     "COLUMNS=400 ");
   }
 };
 
