@@ -73,7 +73,8 @@ class Judged {
       : planned_(planned),
         text_(text),
         without_cause_(options.measure, providers, text.contracts),
-        with_cause_(looking_for_causes(options.measure), providers, text.contracts) {}
+        looking_(looking_for_causes(options.measure)),
+        with_cause_(looking_, providers, text.contracts) {}
 
   Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
 
@@ -105,7 +106,9 @@ class Judged {
 
   const PlannedCase planned_;
   const ReviewedText& text_;
-  Measurer without_cause_, with_cause_;
+  Measurer without_cause_;
+  const MeasureOptions looking_;  // a measurer refers to its options
+  Measurer with_cause_;
 };
 
 int run(ReduceOptions& options) {
