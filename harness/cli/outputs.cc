@@ -75,6 +75,8 @@ int finish_stdout(int code) {
   const bool lost_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !lost_before) return code;
+  // A write that failed before left no reason: another one has it.
+  if (errno == 0) std::fputc('\n', stdout), std::fflush(stdout);
   fmt::print(stderr,
              "stdout: {}: the output is incomplete\n"
              "  remedy: free space there or send it elsewhere, and run the command again\n",

@@ -109,7 +109,7 @@ TEST_F(Habits, BashOffersValuesFilesSuitesAndKernels) {
       << "cut at =, as bash does";
   EXPECT_THAT(bash("run --quiet --tier"), ElementsAre("smoke", "pr", "nightly", "full"));
   EXPECT_THAT(bash("run --color"), ElementsAre("auto", "always", "never"));
-  EXPECT_THAT(bash("init --provider"), ElementsAre("python", "cpp", "c"));
+  EXPECT_THAT(bash("init --provider"), ElementsAre("python", "torch", "cpp", "c"));
   EXPECT_THAT(bash("baseline", "a"), ElementsAre("accept", "acknowledge"));
   EXPECT_THAT(bash("run", "cases/smo"), ElementsAre("cases/smoke.toml"));
   EXPECT_THAT(bash("run", "mi"), ElementsAre("mine.toml"));
