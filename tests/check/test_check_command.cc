@@ -48,7 +48,7 @@ class CheckCommand : public CommandTest {
 
   void expect(const std::string& dump, int code, const std::string& answer, const std::string& part,
               const std::string& options = "") const {
-    // In full: a sentence may be among what twelve lines leave out, and a wide terminal breaks none.
+    // In full, since twelve lines leave sentences out, and on a terminal that breaks none.
     const auto result =
         plumbline("check -v dumps/" + dump + ".safetensors " + options, "COLUMNS=400 ");
     EXPECT_EQ(result.code, code) << dump << "\n" << result.text;
