@@ -81,8 +81,8 @@ class Judged {
   // A cause takes seconds to find, so that it is looked for only where the kind is the same.
   bool fails_as(const Failure& first, const Problem& problem) {
     if (measured(problem, without_cause_).kind != first.kind) return false;
-    if (first.cause.empty()) return true;
-    return is_same_cause(measured(problem, with_cause_).cause, first.cause);
+    if (keeps_cause(first.cause, "")) return true;
+    return keeps_cause(first.cause, measured(problem, with_cause_).cause);
   }
 
  private:
@@ -171,7 +171,7 @@ void add_reduce(Command app, int& exit_code) {
   command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
   command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
-      "case fails in the same way: with the same cause, where one is named.\n"
+      "case fails in the same way: with the same cause, where one explains it.\n"
       "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
       "it. Exit 4: the case does not fail.\n"
       "Example:\n"

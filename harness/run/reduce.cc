@@ -131,7 +131,8 @@ Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>
   return reduced;
 }
 
-bool is_same_cause(std::string_view a, std::string_view b) {
+bool keeps_cause(std::string_view first, std::string_view second) {
+  if (!first.starts_with("would be explained")) return true;
   const auto without_numbers = [](std::string_view text) {
     std::string kept;
     for (const char c : text) {
@@ -148,7 +149,7 @@ bool is_same_cause(std::string_view a, std::string_view b) {
     }
     return kept;
   };
-  return without_numbers(a) == without_numbers(b);
+  return without_numbers(first) == without_numbers(second);
 }
 
 }  // namespace plumbline

@@ -33,8 +33,10 @@ std::vector<ReduceStep> smaller_problems(const Problem& problem);
 Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
                const std::function<bool()>& stop);
 
-// Whether two sentences of cause (harness/measure/causes.h) say the same up to their numbers, which
-// change with the sizes: "heads 3, 5 of 8 are wrong" and "heads 1, 3 of 4 are wrong".
-bool is_same_cause(std::string_view a, std::string_view b);
+// Whether a case with the second sentence of cause (harness/measure/causes.h) fails as one with the
+// first. A first one that explains the whole error ("would be explained if …") has to come again,
+// up to its numbers, which change with the sizes. Any other describes what the error looks like and
+// where it sits, which changes with the sizes, too: it is not asked for.
+bool keeps_cause(std::string_view first, std::string_view second);
 
 }  // namespace plumbline
