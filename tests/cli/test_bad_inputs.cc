@@ -261,7 +261,6 @@ std::vector<BadInput> providers() {
       {"list --kernels --provider merge_mutants:bogus=1", 2, {"merge_mutants", "no options"}},
       {"list --kernels --provider emulated:bogus=1", 2, {"emulated: unknown option 'bogus'"}},
       {"reduce " + std::string(bad::case_id) + " --provider cpu:bogus=1", 2, {"'bogus'"}},
-      {"audit s.toml --provider mutants:bogus=1", 2, {"'bogus'"}},
       {"run s.toml --provider syntax.py", 3, {"syntax.py:3"}},
       {"run s.toml --provider no_kernel.py", 3, {"no_kernel.py declares no kernel", "@kernel"}},
       {"run s.toml --provider no_module.py", 3, {"a_module_that_is_not_there"}},

@@ -116,7 +116,7 @@ TEST_F(Looking, ACaseIsComparedOnItsOwnClassOfMachines) {
   add_run(run_of(20), {timed(4.0)});
   const auto one_left = plumbline("compare latest-night~1 latest-night --db h.db");
   EXPECT_EQ(one_left.code, 0) << one_left.text;
-  EXPECT_THAT(one_left.text, HasSubstr("1 cases in both, 1 with equal bits; 1 only in"));
+  EXPECT_THAT(one_left.text, HasSubstr("1 case in both, 1 with equal bits; 1 only in"));
   add_run(run_of(30, "Xeon"), {timed(8.0)});
   EXPECT_EQ(plumbline("compare latest-night~1 latest-night --db h.db").code, 6);
   EXPECT_EQ(plumbline("compare latest-night~1 latest-night --db h.db --any-machine").code, 0);
