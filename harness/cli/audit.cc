@@ -21,7 +21,6 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
-#include "harness/provider/client/bundled_providers.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/audit_text.h"
 #include "harness/run/shards.h"
@@ -104,10 +103,7 @@ Result<std::vector<std::filesystem::path>> catalogue_files(
   if (!options.catalogues.empty()) return options.catalogues;
   std::vector<std::filesystem::path> files;
   for (const std::string& library : libraries) {
-    std::filesystem::path path = without_options(library);
-    if (const auto bundled = find_bundled_provider(path.string(), library_directory()))
-      path = *bundled;
-    path.replace_extension(".toml");
+    std::filesystem::path path = without_options(library).replace_extension(".toml");
     if (!std::filesystem::exists(path)) path = path.parent_path() / "mutants.toml";
     if (std::filesystem::exists(path) && std::find(files.begin(), files.end(), path) == files.end())
       files.push_back(path);
