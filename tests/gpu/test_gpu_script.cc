@@ -209,7 +209,7 @@ TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
   EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits compiled_bits\n"));
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("17 steps passed, 3 failed"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("18 steps passed, 3 failed"),
                                             HasSubstr("test_gpu_hardware_mma: exit code 1"),
                                             HasSubstr("test_kernels_cuda: 7 passed")));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
@@ -291,7 +291,7 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   EXPECT_THAT(all.text, HasSubstr("skipped: pass on 20"));
   EXPECT_THAT(all.text, HasSubstr("skipped: FAILED on 20"));
   EXPECT_THAT(read("out/summary.md"),
-              HasSubstr("## GPU: 19 steps passed, 1 failed, 0 cut off, 0 not run"));
+              HasSubstr("## GPU: 20 steps passed, 1 failed, 0 cut off, 0 not run"));
   EXPECT_THAT(archived("mma.log"), HasSubstr("3f800004"));
   write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
   EXPECT_EQ(gpu("--only reference").code, 0);

@@ -33,8 +33,10 @@ TEST_F(StandInRun, GivesTheBitsOfTheEmulator) {
 }
 
 TEST_F(StandInRun, AKernelOnTheDefaultStreamFailsAndSaysWhy) {
-  const auto failed = plumbline("run --case 'cuda/decode_simt/bf16/b1-h2-s65-d64/device=cuda:0' " +
-                                stand_in("stand_in=default_stream"));
+  const auto failed =
+      plumbline("run -v --case 'cuda/decode_simt/bf16/b1-h2-s65-d64/device=cuda:0' " +
+                    stand_in("stand_in=default_stream"),
+                "COLUMNS=400 ");
   EXPECT_EQ(failed.code, 1) << failed.text;
   EXPECT_THAT(failed.text, HasSubstr("a kernel runs on another stream"));
 }
