@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "harness/base/config.h"
 
 namespace plumbline::testing {
@@ -52,6 +54,14 @@ Catalogue read_catalogue(const std::string& path) {
     catalogue.legal.push_back(text(table, "name"));
   }
   return catalogue;
+}
+
+std::string answer_to_any_query(const plumbline_provider& provider) {
+  const plumbline_problem problem{};
+  const plumbline_device device{};
+  std::array<char, 256> reason{};
+  EXPECT_NE(provider.query(0, &problem, &device, reason.data(), reason.size()), PLUMBLINE_OK);
+  return reason.data();
 }
 
 }  // namespace plumbline::testing

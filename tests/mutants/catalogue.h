@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/provider/plumbline_provider.h"
+
 namespace plumbline::testing {
 
 struct Mutant {
@@ -21,5 +23,9 @@ struct Catalogue {
 };
 // Fails the test where the file is not as its header says.
 Catalogue read_catalogue(const std::string& file = PLUMBLINE_MUTANTS_TOML);
+
+// What a provider answers to the query of its first kernel: every query says what is wrong with the
+// options.
+std::string answer_to_any_query(const plumbline_provider& provider);
 
 }  // namespace plumbline::testing
