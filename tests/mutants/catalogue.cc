@@ -57,8 +57,10 @@ Catalogue read_catalogue(const std::string& path) {
 }
 
 std::string answer_to_any_query(const plumbline_provider& provider) {
-  const plumbline_problem problem{};
-  const plumbline_device device{};
+  plumbline_problem problem{};
+  problem.struct_size = sizeof problem;
+  plumbline_device device{};
+  device.struct_size = sizeof device;
   std::array<char, 256> reason{};
   EXPECT_NE(provider.query(0, &problem, &device, reason.data(), reason.size()), PLUMBLINE_OK);
   return reason.data();

@@ -70,11 +70,9 @@ TEST(News, OfAnotherPastOrCauseIsAnother) {
   sample.outcomes[1].outcome.cause = "the last key is missing";
   const auto news = news_of(sample.report(), {{true, "a"}, {true, "a"}, {true, "b"}});
   EXPECT_EQ(news.size(), 3U);
-  // Since when is left out where the cases of a cause differ in it.
-  EXPECT_THAT(
-      sentence_of(sample.report(), news),
-      HasSubstr(". mutants/bf16_accumulator in 2 cases: the sums are kept in bf16. There is "
-                "1 more cause."));
+  EXPECT_THAT(sentence_of(sample.report(), news),
+              HasSubstr(". mutants/bf16_accumulator in 1 case since a..now: the sums are kept in "
+                        "bf16. There are 2 more causes."));
 }
 
 TEST(News, ACauseThatManyKernelsShareIsOneInTheSentence) {
