@@ -5,8 +5,8 @@ A build with PLUMBLINE_SECONDS (preset ci) writes seconds.log while it builds an
 ci/cmake/measure_seconds.c has the format. This writes seconds.csv beside it, with every step and
 test. The committed file has those above 1 s. The label `quick` leaves these tests out.
 
-  ci/seconds.py --build build/ci            exit 1 where one takes more than 5 s, and more than
-                                            twice its committed figure
+  ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s, and more than twice
+                                            its committed figure; names what has no figure yet
   ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
 
 --accept keeps the figure of a step that the compiler cache answered, and of steps and tests that
@@ -83,12 +83,16 @@ def write_table(path, figures, header=HEADER):
 
 
 def too_slow(measured, committed):
-    """[(kind, name), seconds, figure or None]: over 5 s and over twice the figure, worst first."""
-    found = []
-    for key, seconds in measured.items():
-        figure = committed.get(key)
-        if seconds > NOTICED and seconds > FACTOR * (SMALLEST if figure is None else figure):
-            found.append((key, seconds, figure))
+    """[(kind, name), seconds, figure]: over 5 s and over twice the figure, worst first."""
+    found = [(key, seconds, committed[key]) for key, seconds in measured.items()
+             if key in committed and seconds > NOTICED and seconds > FACTOR * committed[key]]
+    return sorted(found, key=lambda row: -row[1])
+
+
+def without_figure(measured, committed):
+    """[(kind, name), seconds]: over 5 s and not in the committed file, worst first."""
+    found = [(key, seconds) for key, seconds in measured.items()
+             if key not in committed and seconds > NOTICED]
     return sorted(found, key=lambda row: -row[1])
 
 
@@ -142,13 +146,17 @@ def report(measured, committed, build, name=COMMITTED.name):
              f"{tests} tests; {len(found) or 'none'} over {NOTICED:.0f} s and twice the figure in "
              f"ci/{name}"]
     for (kind, entry), seconds, figure in found[:SHOWN]:
-        was = "not in the file" if figure is None else f"was {figure:.1f} s"
-        lines.append(f"  {kind} {entry}: {seconds:.1f} s, {was}")
+        lines.append(f"  {kind} {entry}: {seconds:.1f} s, was {figure:.1f} s")
     if len(found) > SHOWN:
         lines.append(f"  and {len(found) - SHOWN} more: see {build}/seconds.csv")
     if found:
         lines.append(f"  remedy: make it faster, or `ci/seconds.py --build {build} --accept` and "
                      "say in the commit why")
+    if new := without_figure(measured, committed):
+        (kind, entry), seconds = new[0]
+        more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+        lines.append(f"  not judged, since the file lacks it: {kind} {entry}: {seconds:.1f} s"
+                     f"{more}; next: ci/seconds.py --build {build} --accept")
     return lines, bool(found)
 
 
