@@ -143,6 +143,8 @@ function(plumbline_cuda_object SOURCE)
       DEPENDS ${ARG_LAUNCH} VERBATIM)
     target_sources(${ARG_TARGET} PRIVATE ${copied})
   endif()
-  install(FILES ${report} ${copied} DESTINATION ${CMAKE_INSTALL_LIBDIR}/plumbline/resources
-    OPTIONAL)
+  if(NOT PLUMBLINE_CUDA_PROOF)
+    install(FILES ${report} ${copied} DESTINATION ${CMAKE_INSTALL_LIBDIR}/plumbline/resources
+      OPTIONAL)
+  endif()
 endfunction()
