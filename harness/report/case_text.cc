@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/problem/rounding_spec.h"
+#include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
 #include "harness/report/layout.h"
 #include "harness/report/report.h"
@@ -98,8 +99,7 @@ class CaseReport {
     add_findings();
     if (outcome_.status == Status::ok) add_measured();
     add_setting();
-    if (shows_failure(judgement_.verdict) || judgement_.verdict == Verdict::ambiguous ||
-        judgement_.verdict == Verdict::unconfirmed) {
+    if (shows_failure(judgement_.verdict) || wants_attention(judgement_.verdict)) {
       report_.command_label = "reproduce";
       report_.command = fmt::format(
           "{}{} --case {}", reproduce_command,
@@ -132,7 +132,7 @@ class CaseReport {
            (outcome_.errors.has_lse ? "" : ", no LSE");
   }
 
-  // What the cause does not say already.
+  // Adds the findings and notes that do not repeat the cause.
   void add_findings() {
     const std::string cause = cause_in_full();
     std::vector<std::string> findings;
