@@ -8,7 +8,7 @@
 # line breaks, and relative paths are meant from the folder in which this is called:
 #   PLUMBLINE_WHEEL        wheel plumbline_attention-….whl to install: a file, or a pattern that one
 #                          file matches. plumbline_attention_harness-….whl lies beside it. Empty:
-#                          the plumbline on the PATH, else wheels of this checkout (ci/wheel.sh)
+#                          the plumbline on the PATH, otherwise wheels of this checkout
 #   PLUMBLINE_SUITES       suites; one that is no file here is plumbline's own (cases/smoke.toml)
 #   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], one a line or separated by blanks
 #   PLUMBLINE_KERNELS      globs of kernels; empty: those that the suites name

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What to run before a commit.
+# Runs checks and tests before a commit.
 #   ci/check.sh               minutes: format, include directions and lint of what differs from
 #                             HEAD; tests that start no program and take less than a second; all
 #                             tests of the touched folders. It says which tests it did not run
@@ -24,7 +24,7 @@ while (($#)); do
   shift
 done
 git rev-parse --quiet --verify "$since^{commit}" >/dev/null ||
-  { echo "ci/check.sh: there is no commit $since; next: git log, or git fetch" >&2; exit 2; }
+  end_with 2 "there is no commit $since; next: git log, or git fetch"
 # Changing one file of a unity build compiles eight.
 if [[ "$mode" =~ ^(quick|list)$ && -z "${PLUMBLINE_PRESET:-}" ]]; then preset=host; fi
 
@@ -34,7 +34,7 @@ if [[ "$mode" == list ]]; then
   exec python3 ci/choose_tests.py --preset "$preset" --since "$since" --list
 fi
 
-# What differs from the commit and is still there, and what is new.
+# Lists files that differ from the commit and still exist, and new files.
 changed() {
   git diff --name-only --diff-filter=d "$since" -- "$@"
   git ls-files --others --exclude-standard -- "$@"

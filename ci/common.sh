@@ -52,8 +52,8 @@ set_up_for_tests() {
       "their tests are left out" >&2
   ci/docs.sh --setup ||
     echo "$0: the site of docs/ is not built (see above): its test is skipped" >&2
-  # A night on a real Slurm is tested where continuous integration runs, and where Slurm is
-  # installed; what Prometheus reads and the container image likewise.
+  # CI installs Slurm, promtool and buildah for their tests. Elsewhere these tests run if the
+  # program is already installed.
   if [[ -n "${CI:-}" ]]; then
     ci/setup.sh --slurm || echo "$0: Slurm is not there: its test is skipped" >&2
     ci/setup.sh --promtool || echo "$0: promtool is not there: its test is skipped" >&2

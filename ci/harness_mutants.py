@@ -38,7 +38,7 @@ A run that was interrupted goes on where it ended: BUILD/results.json keeps what
 long as neither the checkout nor the mutant changes.
 """
 FIELDS = {"name": str, "bug": str, "file": str, "pattern": str, "replacement": str, "tests": dict}
-# What a result depends on. Scripts, pages and this table change without it.
+# A result depends on these files, and not on scripts, pages or the table of mutants.
 BUILT = ("CMakeLists.txt", "CMakePresets.json", "baselines/", "cases/", "ci/cmake/", "harness/",
          "kernels/", "tests/")
 NOT_BUILT = ("tests/ci/", "tests/docs/")

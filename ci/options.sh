@@ -1,5 +1,5 @@
 # Sourced by the scripts of this folder: how they read options and refuse those they cannot use.
-# Changes no directory and prints nothing; ci/common.sh sources it, too.
+# Changes no directory and prints nothing. ci/common.sh also sources it.
 set -euo pipefail
 
 # The running script as messages name it, such as ci/fleet/slurm.sh.

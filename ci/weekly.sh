@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is too slow for CI, one item after the other. An item that fails does not stop the others.
+# Runs what is too slow for CI, one item after the other. A failed item does not stop the others.
 #   ci/weekly.sh                  runs the items that have not passed for this commit yet
 #   ci/weekly.sh --only ITEM...   these items alone (--list names them)
 #   ci/weekly.sh --again          also what has passed for this commit
@@ -57,25 +57,24 @@ without_nvcc() {
   (PATH="$(IFS=:; echo "${kept[*]}")"; hash -r; "$@")
 }
 
-usage() { echo "ci/weekly.sh: $* (see --help)" >&2; exit 2; }
 only=() again=0 check=0
 while (($#)); do
   case "$1" in
     --only)
       shift
       while (($#)) && [[ "$1" != -* ]]; do only+=("$1"); shift; done
-      ((${#only[@]})) || usage "--only needs an item" ;;
+      ((${#only[@]})) || refuse "--only needs an item" ;;
     --again) again=1; shift ;;
     --check) check=1; shift ;;
     --list) only=(list); shift ;;
-    --results) [[ -n "${2:-}" ]] || usage "--results needs a file"
+    --results) require_value "a file" "$@"
       results="$(absolute "$2")"; shift 2 ;;
     -h | --help) sed -n '2,/^# Example/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    *) usage "unknown option $1" ;;
+    *) refuse "unknown option $1" ;;
   esac
 done
 if [[ -n "$items_file" ]]; then
-  [[ -r "$items_file" ]] || usage "PLUMBLINE_WEEKLY_ITEMS names $items_file, which cannot be read"
+  [[ -r "$items_file" ]] || refuse "PLUMBLINE_WEEKLY_ITEMS names $items_file, which cannot be read"
   items="$(<"$items_file")"
 fi
 names=()
@@ -87,7 +86,7 @@ while read -r name command; do
 done <<<"$items"
 if [[ "${only[*]}" == list ]]; then printf '%s\n' "${names[@]}"; exit 0; fi
 for name in "${only[@]}"; do
-  [[ -n "${command_of[$name]:-}" ]] || usage "there is no item $name; there are: ${names[*]}"
+  [[ -n "${command_of[$name]:-}" ]] || refuse "there is no item $name; there are: ${names[*]}"
 done
 
 # ---- The results file ----
@@ -95,10 +94,10 @@ done
 declare -A result_of  # item -> its line
 if [[ -e "$results" ]]; then
   { read -r line || true
-    [[ "$line" == "$header" ]] || usage "$results: the first line is not $header"
+    [[ "$line" == "$header" ]] || refuse "$results: the first line is not $header"
     while IFS= read -r line; do
       [[ "$line" =~ ^[a-z_]+,[0-9TZ:-]+,[^,]+,(passed|failed),[0-9]+,[0-9]+$ ]] ||
-        usage "$results: no line of $header: $line"
+        refuse "$results: no line of $header: $line"
       result_of["${line%%,*}"]="$line"
     done
   } <"$results"

@@ -1,4 +1,4 @@
-// What a test that needs a GPU does where there is none.
+// Skips or fails a test that needs a GPU on a machine without one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline bool gpu_is_required() {
 
 }  // namespace plumbline::test
 
-// Skips the test, or fails it where a GPU is required. `why_none` says why there is no GPU.
+// Skips the test, or fails it if a GPU is required. `why_none` is the reason that no GPU was found.
 #define PLUMBLINE_SKIP_WITHOUT_GPU(why_none)                                              \
   do {                                                                                    \
     if (::plumbline::test::gpu_is_required())                                             \

@@ -55,7 +55,7 @@ struct CheckReport {
   std::vector<std::string> suggestions;
   std::vector<std::string> tensors_without_a_part;  // of the dump
 
-  // Why, in one line: of a bug its likeliest cause if one is known, else the sentence.
+  // The reason in one line: the likeliest cause of a bug if one is known, otherwise the sentence.
   const std::string& cause() const {
     return answer == Answer::bug && !suggestions.empty() ? suggestions.front() : sentence;
   }

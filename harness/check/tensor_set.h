@@ -22,7 +22,7 @@ class TensorSet {
 
   // By its name or an alias of it; nullptr if absent.
   const TensorData* find(const std::string& name) const;
-  // Names of the tensors that nobody has asked for by `find` or what calls it.
+  // Names of the tensors that `find` and its callers have not asked for.
   std::vector<std::string> unasked() const;
   // As find, with an error where it is absent.
   const TensorData* need(const std::string& name);

@@ -83,8 +83,8 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
   return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
 }
 
-// The first example of a command in its --help or in that of the commands above it; "" where there
-// is none.
+// The first example of a command in its --help or in that of the commands above it; "" without an
+// example.
 std::string first_example(const CLI::App& command) {
   const std::string start = full_name(command) + " ";
   for (const CLI::App* of = &command; of != nullptr; of = of->get_parent()) {

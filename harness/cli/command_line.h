@@ -121,7 +121,7 @@ class CommandLine : public Command {
   // Called for the command that is named, before it is called back. An error ends the parsing.
   void before_callbacks(const std::function<Result<void>(Command)>& function) const;
 
-  // What the error of a command or an option that is not there says besides.
+  // Sets the remedy of errors about an unknown command or option.
   void remedy_of_unknown_words(const std::string& remedy) const;
 
   // Reads the words and calls back the command that they name. Answers what is to be printed

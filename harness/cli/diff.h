@@ -10,7 +10,7 @@
 
 namespace plumbline::cli {
 
-// What a command line of `plumbline diff` asks.
+// The question of a `plumbline diff` command line.
 struct DiffQuestion {
   std::string a, b;                 // dumps or kernels
   std::vector<std::string> suites;  // of two kernels

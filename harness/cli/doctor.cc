@@ -172,7 +172,7 @@ Bundled bundled(const BundledProvider& asked, const std::string& interpreter) {
   return result;
 }
 
-// Those that lack the same are one line.
+// One finding for all providers that lack the same thing.
 std::vector<Finding> grouped(const std::vector<Bundled>& all) {
   std::vector<Finding> findings;
   std::vector<std::pair<std::string, std::vector<std::string>>> lacks;
@@ -206,8 +206,8 @@ void ask_all(const std::vector<std::function<void()>>& questions) {
   for (auto& other : others) other.join();
 }
 
-// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said
-// of each, unless `quick`.
+// The providers that a run loads must work. Other bundled providers may lack a package or a GPU:
+// each is listed with its reason, unless `quick`.
 std::vector<Finding> providers(const ProviderOptions& options, const Python& python, bool quick) {
   const auto loaded = options.libraries();
   const std::string needs_python = "cannot be used without Python (above)";

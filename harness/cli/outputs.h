@@ -24,9 +24,8 @@ Errors unusable_outputs(const std::vector<Output>& outputs);
 // written to as it is.
 Result<void> write_text(const std::filesystem::path& path, const std::string& text);
 
-// The last thing that a program does: flushes stdout and answers `code`, or exit_infrastructure
-// where a part of the output was lost, on a full disk or behind a closed pipe, which it says on
-// stderr.
+// Flushes stdout as the last step of a program. Returns `code`. If output was lost to a full disk
+// or a closed pipe, prints that to stderr and returns exit_infrastructure.
 int finish_stdout(int code);
 
 }  // namespace plumbline::cli

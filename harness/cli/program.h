@@ -1,4 +1,4 @@
-// What every program of this folder does around its commands.
+// The frame of every program in this folder: global options, parsing, errors, the envelope.
 #pragma once
 
 #include <functional>

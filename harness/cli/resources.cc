@@ -102,7 +102,7 @@ Result<void> store(const ResourceOptions& options, const ResourceComparison& com
   return (*database)->finish_run(run.run_id, code, true);
 }
 
-// Whether a kernel of a run, "emulated/prefill_mma_acc16", may be made of what was compiled as
+// True if a kernel of a run, "emulated/prefill_mma_acc16", may consist of the compiled kernel
 // `compiled`, "prefill_mma<BFloat16, 64>". The variants of one source begin with its name.
 bool is_made_of(const std::string& kernel, const std::string& compiled) {
   const std::size_t slash = kernel.find('/');
@@ -112,7 +112,7 @@ bool is_made_of(const std::string& kernel, const std::string& compiled) {
   return function.starts_with(name) || name.starts_with(function);
 }
 
-// What is listed with a run: what its own kernels take, and whatever got worse.
+// The rows listed with a run: those of its own kernels, and those that got worse.
 Result<ResourceComparison> listed_with_run(const ResourceOptions& options,
                                            ResourceComparison comparison) {
   auto database = Store::open(options.database, true);
@@ -216,7 +216,7 @@ int resources(const ResourceOptions& options) {
   if (options.of_run) {
     const auto listed = listed_with_run(options, comparison);
     if (!listed) return report_errors(listed.error(), exit_infrastructure);
-    // A summary says nothing of kernels that somebody else has.
+    // A summary leaves out kernels that the run does not have.
     if (!listed->rows.empty() || options.format != "markdown")
       write_as(resources_formats, options.format, *listed);
     return code;

@@ -28,7 +28,7 @@ namespace plumbline::cli {
 // Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
 std::atomic<bool>& stop_on_signals();
 
-// Of discover(): wrong options are wrong usage.
+// Reports errors of discover(). Wrong options count as wrong usage.
 int report_errors(const ProviderErrors& errors);
 int report_errors(const ProviderErrors& errors, int code) = delete;
 

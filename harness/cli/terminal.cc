@@ -27,19 +27,19 @@ std::string& colour_wanted() {
   return of_this_process;
 }
 
-// Columns of the terminal at `descriptor`; 0 where it is none.
+// Columns of the terminal at `descriptor`; 0 if it is not a terminal.
 int terminal_width(int descriptor) {
   winsize size{};
   return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// COLUMNS, where somebody has exported a width; 0 = not known.
+// The exported COLUMNS; 0 if it is not set to a width.
 int stated_width() {
   const auto columns = parse_integer(text_of_variable("COLUMNS"));
   return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
 }
 
-// Block elements where somebody can be expected to see them.
+// True if the reader can be expected to see block elements.
 bool is_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string locale = text_of_variable(name);

@@ -1,4 +1,4 @@
-// What every command takes to print: how errors leave, colours, widths.
+// Printing for every command: errors, colours, widths.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct ColourOption {
   void use() const;  // from here on
 };
 
-// Whether to colour, and how wide: a terminal's width, else 120.
+// Colour and width of stdout. The width is COLUMNS, the terminal's, or 120.
 Style output_style();
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.

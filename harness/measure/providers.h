@@ -49,10 +49,10 @@ std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& 
                                      int timed_repetitions);
 // Options of a provider's worker.
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider);
-// What is wrong with providers.
+// Errors of loading providers.
 struct ProviderErrors : Errors {
   ProviderErrors() = default;
-  bool are_of_options = true;  // each provider could be loaded, but not with the options behind it
+  bool are_of_options = true;  // each provider could be loaded, but not with its options
 };
 // Starts each provider once to ask its name and kernels, and whether it takes its options.
 tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options);

@@ -152,7 +152,7 @@ std::string figures_text(const RungTrial& judged) {
                      statistics_text(errors), number(errors.max_abs), number(errors.mean_abs));
 }
 
-// What a report has room for only where it is verbose.
+// The details of a verbose report.
 std::vector<Detail> all_details(const CheckReport& report) {
   const RungTrial& judged = report.trials[report.judged];
   std::vector<Detail> more;

@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// Whether a report shows such an outcome: a failure, or one that is open.
+// True for an outcome that a report shows: a failure or an open one.
 bool wants_attention(Verdict verdict);
 
 // A cause without its figures, by which failures are grouped: "the softmax scale is 1 % too large"

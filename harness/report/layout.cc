@@ -13,7 +13,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t detail_label_width = 10;
-constexpr std::size_t most_cause_lines = 4, most_judged_lines = 3;
+constexpr std::size_t max_cause_lines = 4, max_judged_lines = 3;
 constexpr std::size_t width_of_a_pipe = 100;
 constexpr std::string_view ellipsis = "…";
 
@@ -31,8 +31,8 @@ std::size_t bytes_within(std::string_view text, std::size_t columns) {
   return end;
 }
 
-// Where to break `text` so that at most `columns` stay: behind a blank or a '/' if one is in the
-// last two thirds, else anywhere.
+// The position to break `text` at so that at most `columns` stay: after a blank or a '/' in the
+// last two thirds, otherwise anywhere.
 std::size_t break_at(std::string_view text, std::size_t columns) {
   const std::size_t most = std::max<std::size_t>(1, bytes_within(text, columns));
   if (most < text.size() && text[most] == ' ') return most;
@@ -44,7 +44,7 @@ std::size_t break_at(std::string_view text, std::size_t columns) {
 }
 
 // Lines of at most `width` columns, of which the first has `first` fewer; 0 = unlimited. Line
-// breaks of the text are kept, and so is the indentation behind one.
+// breaks of the text and the indentation after them are kept.
 Lines broken_lines(std::string_view text, std::size_t width, std::size_t first = 0) {
   Lines lines;
   while (true) {
@@ -105,7 +105,7 @@ Lines pieces_of_word(std::string_view word, std::size_t first, std::size_t width
   std::size_t room = std::max<std::size_t>(8, width - first);
   bool quoted = false;
   for (std::size_t i = 0; i < word.size();) {
-    // A character with what belongs to it: its other bytes, or the one behind a backslash.
+    // One character: all its bytes, or a backslash and the character after it.
     std::size_t next = i + (word[i] == '\\' && !quoted ? 2 : 1);
     while (next < word.size() && (static_cast<unsigned char>(word[next]) & 0xC0U) == 0x80U) ++next;
     next = std::min(next, word.size());
@@ -180,7 +180,7 @@ std::size_t count_lines(const std::vector<LaidOut>& details) {
   return lines;
 }
 
-// What it costs a report to lose the end of a detail: a whole detail counts for more.
+// The cost of losing the end of a detail. Losing a whole detail costs more.
 int cost(const LaidOut& detail) {
   constexpr int of_the_whole = 4;
   return detail.weight + (detail.size() < 2 ? of_the_whole : 0);
@@ -233,10 +233,10 @@ std::string render(const OutputReport& report, const Style& style, std::size_t t
   if (style.verbose) {
     for (const Detail& detail : report.more) details.push_back(laid_out(detail, width));
   } else {
-    shorten(cause, most_cause_lines, width > hanging ? width - hanging : 0);
-    shorten(judged, most_judged_lines, width > 2 ? width - 2 : 0);
+    shorten(cause, max_cause_lines, width > hanging ? width - hanging : 0);
+    shorten(judged, max_judged_lines, width > 2 ? width - 2 : 0);
     const std::size_t used = cause.size() + judged.size() + command.size();
-    fit(details, most_report_lines - std::min(most_report_lines, used), width);
+    fit(details, max_report_lines - std::min(max_report_lines, used), width);
   }
   std::string text = coloured(report.verdict, report.colour_of, style) + ": ";
   for (std::size_t i = 0; i < cause.size(); ++i)

@@ -13,15 +13,15 @@
 
 namespace plumbline {
 
-// One labelled paragraph of a report, or a list. Where there is no room, the least `weight` gives
-// up its lines first.
+// One labelled paragraph of a report, or a list. If there is no room, the detail of
+// least `weight` loses its lines first.
 struct Detail {
   std::string label;  // at most 9 columns
   std::vector<std::string> lines;
   int weight = 0;
 };
 
-// What a report says, before it is laid out for a width.
+// The content of a report before its layout for a width.
 struct OutputReport {
   std::string verdict;  // "BUG", "fail"
   Verdict colour_of = Verdict::pass;
@@ -34,8 +34,8 @@ struct OutputReport {
   std::string command;          // for a shell; "" if there is none
 };
 
-// Lines of a report that is not verbose, whatever its width.
-inline constexpr std::size_t most_report_lines = 12;
+// The limit of lines of a report that is not verbose, at any width.
+inline constexpr std::size_t max_report_lines = 12;
 
 //   BUG: the softmax scale is 0.8 % too large
 //     wrong.safetensors: all 1024 rows compared with fp64
@@ -45,8 +45,8 @@ inline constexpr std::size_t most_report_lines = 12;
 //
 // Line 1 is the verdict with its cause, line 2 what was judged, the last one a command to paste. A
 // verbose style shows everything; otherwise details are shortened ("…"), least weight first, until
-// the report has at most most_report_lines lines. No line is wider than the style: a command goes
-// on behind a backslash, as a shell reads it. A style without a known width (Style::piped) keeps a
+// the report has at most max_report_lines lines. No line is wider than the style: a command goes
+// on after a backslash, as a shell reads it. A style without a known width (Style::piped) keeps a
 // command on one line, for whatever reads the pipe. `taken`: columns of line 1 that somebody else
 // fills, such as pytest's "AssertionError: ".
 std::string render(const OutputReport& report, const Style& style, std::size_t taken = 0);
@@ -54,7 +54,7 @@ std::string render(const OutputReport& report, const Style& style, std::size_t t
 // "all 512 rows compared with fp64", "128 of 4096 rows compared with fp64 (a sample), faults looked
 // for in all".
 std::string rows_judged(std::int64_t compared, std::int64_t total);
-// "; without a part in it: rope_cos, rope_sin", or "" where there are none.
+// "; without a part in it: rope_cos, rope_sin", or "" without such tensors.
 std::string tensors_without_a_part(const std::vector<std::string>& names, const Style& style = {});
 // "sample 0 head 3 row 17 col 5: 0.5156, not 0.5 (9.3 sigma)": short enough for 80 columns
 std::string element_in_words(const WorstElement& worst);

@@ -57,7 +57,7 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
 // A picture of its errors: their histogram with the curve that the declared roundings lead to, and
 // a map of the largest by row and column. "" where nothing was compared.
 std::string render_errors(const StoredOutcome& stored, const Style& style);
-// One diff, likewise.
+// The report of one diff, in the same layout.
 std::string render_diff(const StoredDiff& stored, const Style& style);
 
 // For a terminal: failures by cause (a verbose style: each of them), then diffs, timed cases, the

@@ -22,8 +22,8 @@ namespace {
 constexpr std::size_t most_full_failures = 20;
 // Any other shows one failure of each of the first causes, a line for each of the next ones, and
 // counts the rest: whatever broke, this is at most 5 * 14 + 12 + 2 lines.
-constexpr std::size_t most_causes_shown = 5, most_causes_listed = 12;
-constexpr std::size_t most_reasons = 8;  // why cases are unsupported, where something was measured
+constexpr std::size_t max_causes_shown = 5, max_causes_listed = 12;
+constexpr std::size_t max_reasons = 8;  // why cases are unsupported, where something was measured
 
 std::string each_failure(const RunReport& report, const Style& style) {
   std::string text;
@@ -59,12 +59,12 @@ std::string failures(const RunReport& report, const Style& style) {
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const FailureGroup& group = groups[i];
-    if (i < most_causes_shown) {
+    if (i < max_causes_shown) {
       text += render_case(*group.outcome, report.reproduce_command, style);
       if (group.names.size() == 1) continue;
       text.pop_back();  // its blank line
       text += wrapped(fmt::format("the same cause in {}\n\n", members_text(group)), 0, style);
-    } else if (listed.size() < most_causes_listed) {
+    } else if (listed.size() < max_causes_listed) {
       listed.push_back({std::string(in_words(group.verdict)), members_text(group),
                         group.cause.substr(0, group.cause.find('\n'))});
     } else {
@@ -144,7 +144,7 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
              : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
 }
 
-// Those that fail as a table; those that pass are one line.
+// A table of the scores that fail, and one line for those that pass.
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   std::size_t passed = 0;
@@ -193,7 +193,7 @@ std::string refusals_section(const RunReport& report, const Style& style) {
   const TallyTable table = refusals_table(*report.outcomes);
   if (table.rows.empty()) return "";
   const std::size_t most =
-      style.verbose || nothing_measured(report) ? table.rows.size() : most_reasons;
+      style.verbose || nothing_measured(report) ? table.rows.size() : max_reasons;
   std::string text = "unsupported\n";
   for (std::size_t i = 0; i < std::min(most, table.rows.size()); ++i) {
     const auto& row = table.rows[i];

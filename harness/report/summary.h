@@ -10,7 +10,7 @@ namespace plumbline {
 struct NightTimes;
 
 // "2 failures in 466 cases, 12 diffs and 30 suite statistics", of statistics those that were
-// judged; "nothing measured in 4 cases" where the exit code says so.
+// judged; "nothing measured in 4 cases" with exit code 4.
 std::string headline(const RunReport& report);
 // "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass"; kinds that
 // the run lacks are left out.

@@ -26,8 +26,7 @@ bool is_number(const std::string& cell) {
           (unit.size() <= 4 && unit[0] == ' ' && unit.find(' ', 1) == std::string::npos));
 }
 
-// Pieces of at most `width`, broken behind the last of `breaks` that fits, else in the middle of a
-// word.
+// Pieces of at most `width`, broken after the last of `breaks` that fits, otherwise within a word.
 Lines broken(const std::string& cell, std::size_t width, std::string_view breaks) {
   Lines lines;
   std::string rest = cell;

@@ -137,7 +137,7 @@ bool keeps_cause(std::string_view first, std::string_view second) {
     std::string kept;
     for (const char c : text) {
       const bool of_number = std::isdigit(static_cast<unsigned char>(c)) != 0;
-      // "0.07" and "3, 5" are one number each: lists grow and shrink, too.
+      // "0.07" and "3, 5" are one number each: lists also grow and shrink.
       if (of_number) {
         while (!kept.empty() &&
                std::string_view("., #").find(kept.back()) != std::string_view::npos)

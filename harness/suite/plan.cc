@@ -177,7 +177,7 @@ class Expectations {
   std::map<std::pair<std::string, std::string>, ExpectedFailure> of_case_;  // by suite and case id
 };
 
-// What the filter's globs are compared with.
+// The names that the filter's globs are compared with.
 std::vector<std::string> names_of_case(const PlannedCase& p) {
   return {p.suite + "/" + p.group + "/" + p.case_id, p.case_id};
 }

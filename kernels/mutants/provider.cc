@@ -24,14 +24,14 @@
 namespace plumbline::mutants {
 namespace {
 
-// What the options say.
+// The values of the options.
 struct Settings {
   Mode mode = Mode::input;
   int splits_asked = 0;  // 0 = the kernel chooses
 };
 Settings settings;
 
-// What is wrong with the text, or "".
+// Reads the options. Returns what is wrong with the text, or "".
 std::string read(std::string_view text, Settings& into) {
   using Rule = provider::Option<Settings>;
   static constexpr std::array known{

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What goes to a pipe, and everything.
+// The styles of a pipe: twelve lines, and the whole report.
 constexpr Style plain{.piped = true}, in_full{.verbose = true, .piped = true};
 
 struct NoProblem {

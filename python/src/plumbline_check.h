@@ -68,7 +68,7 @@ plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
 /* Lays out the `report` or `report_in_full` of an answer, since interface 2: `text` becomes what
  * `plumbline check` or `plumbline diff` prints, without colours, and is released like an answer.
  * width    columns of a line; 0: of a pipe, with commands on one line
- * taken    columns of the first line that somebody else fills
+ * taken    columns of the first line that the caller fills
  * verbose  0: at most twelve lines */
 plumbline_check_status plumbline_check_print(const char* report, int32_t width, int32_t taken,
                                              int32_t verbose, char** text);

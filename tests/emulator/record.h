@@ -1,5 +1,5 @@
 // Records what mma.sync answers on a machine: a row for each of many dot products, with operands
-// from a seeded generator, so that anybody can make the same ones again.
+// from a seeded generator, so that every machine makes the same ones again.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace plumbline::testing {
 
 // Runs `count` instructions, one after the other in each array, registers as emulator::mma_sync
-// takes them. Empty text: done; else what went wrong.
+// takes them. Returns "" or the error.
 using RunMma =
     std::function<std::string(const emulator::MmaInstruction&, int count, const std::uint32_t* a,
                               const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d)>;
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> results_of(const emulator::MmaInstruction&,
 // results differ from the model. Throws std::runtime_error.
 int record(const Machine&, const std::filesystem::path& folder, const std::string& commit);
 
-// Whether recording.toml of the folder says that the emulator wrote it.
+// True if recording.toml of the folder says that the emulator wrote it.
 bool is_of_emulator(const std::filesystem::path& folder);
 
 // Sentences about a folder with recording.toml: an instruction of the architecture that has no
@@ -52,7 +52,7 @@ bool is_of_emulator(const std::filesystem::path& folder);
 std::vector<std::string> gaps(const std::filesystem::path& folder);
 
 // Options and exit codes of the two programs that record: 0 recorded, and as the model says; 1 some
-// results differ (the files are written all the same), or it failed; 2 usage.
+// results differ (the files are written in that case as well), or it failed; 2 usage.
 int record_main(int argc, char** argv, const std::function<Machine(const std::string& arch)>&);
 
 }  // namespace plumbline::testing

@@ -38,7 +38,7 @@ Recording read_recording(const std::filesystem::path&);
 void write_recording(const Recording&, const std::filesystem::path& folder);
 
 // The public recordings: $PLUMBLINE_DATA/tensor-core-recordings where `data` (that variable) is
-// set, else .recordings of the source tree, which ci/recordings.sh makes, else
+// set, otherwise .recordings of the source tree (ci/recordings.sh), otherwise
 // ../shared/data/tensor-core-recordings beside it. The folder may be missing.
 std::filesystem::path recordings_folder(const std::filesystem::path& source, const char* data);
 

@@ -25,7 +25,7 @@ class NeedGpu : public ::testing::Test {
       unsetenv(variable);
     }
   }
-  // What GoogleTest records of needs_a_gpu().
+  // The result that GoogleTest records of needs_a_gpu().
   static ::testing::TestPartResult result() {
     ::testing::TestPartResultArray results;
     {

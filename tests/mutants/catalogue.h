@@ -24,8 +24,7 @@ struct Catalogue {
 // Fails the test where the file is not as its header says.
 Catalogue read_catalogue(const std::string& file = PLUMBLINE_MUTANTS_TOML);
 
-// What a provider answers to the query of its first kernel: every query says what is wrong with the
-// options.
+// The answer of a provider to the query of its first kernel. Every query reports wrong options.
 std::string answer_to_any_query(const plumbline_provider& provider);
 
 }  // namespace plumbline::testing

@@ -81,7 +81,7 @@ TEST(Layout, TwelveLinesAndNoneIsWider) {
         const auto lines = lines_of(render(report, {.width = width}, taken));
         const std::string at = std::to_string(width) + " " + std::to_string(length);
         if (width >= 60) {
-          EXPECT_LE(lines.size(), most_report_lines) << at;
+          EXPECT_LE(lines.size(), max_report_lines) << at;
         }
         EXPECT_THAT(lines.front(), StartsWith("BUG: cause")) << at;
         EXPECT_LE(display_width(lines.front()) + taken, static_cast<std::size_t>(width)) << at;

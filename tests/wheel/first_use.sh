@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a newcomer does with the wheels: installs them and types README and docs/start. The machine
+# Installs the wheels and types README and docs/start, as a newcomer does. The machine
 # has no checkout. Around this script lie README.md, docs/start and tests/docs, as in a checkout.
 #   first_use.sh INSTALL_LIMIT WHEELS PAGE...   PAGE: relative to the folder that has README.md
 set -euo pipefail

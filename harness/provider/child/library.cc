@@ -18,7 +18,7 @@ namespace plumbline {
 
 namespace {
 
-// What to do about an error of dlopen, by the words of glibc.
+// The remedy of an error of dlopen, found by the words of glibc.
 std::string loading_remedy(const std::string& problem) {
   const auto says = [&](const char* words) { return problem.find(words) != std::string::npos; };
   const std::string build =
@@ -181,7 +181,7 @@ plumbline_problem plain_problem(std::uint32_t question) {
   return problem;
 }
 
-// What a query answers with PLUMBLINE_ERROR: a provider says there what is wrong with its options.
+// Throws WrongOptions with the text of a query that answers PLUMBLINE_ERROR.
 void refuse_wrong_options(const ProviderLibrary& library, const std::string& options) {
   if (options.empty() || library.kernels.empty()) return;
   const bool is_merge = library.questions.front() == "merge";

@@ -31,7 +31,7 @@ struct WrongOptions {
 // Throws Stop with what is wrong and what to do: library not found, symbol missing, wrong ABI
 // version or struct size (both numbers named), fields missing. Throws WrongOptions where a query of
 // a plain problem answers with PLUMBLINE_ERROR while there are options. The library is never
-// unloaded: providers leave threads and handlers behind.
+// unloaded: providers may leave threads and handlers running.
 ProviderLibrary load_provider(const std::string& path, const std::string& options);
 
 }  // namespace plumbline

@@ -16,7 +16,7 @@ namespace plumbline {
 Result<std::filesystem::path> find_python();
 Result<std::filesystem::path> find_python_worker();
 
-// Whether this program runs in the source tree that it was built from, whose ci/ has scripts.
+// True if this program runs in the source tree that it was built from, whose ci/ has scripts.
 bool is_in_checkout();
 
 struct Launch {

@@ -109,7 +109,7 @@ class Worker {
   // Starts the process if needed. Errors: library not found, symbol missing, wrong ABI version
   // (names both), crash while loading.
   virtual Result<Hello> hello() = 0;
-  // Whether hello() failed because the provider takes no such options.
+  // True if hello() failed because the provider takes no such options.
   virtual bool refused_options() const = 0;
   virtual Arena& arena() = 0;
   // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory, and after

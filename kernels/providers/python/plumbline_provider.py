@@ -52,7 +52,7 @@ class Unsupported(Exception):
     user understands."""
 
 
-# What NumPy and PyTorch call our dtypes, and other words for what is meant.
+# Names of our dtypes in NumPy and PyTorch, and other words for a device.
 _SPELLINGS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16",
               "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "gpu": "cuda"}
 
@@ -220,7 +220,7 @@ class Kernel:
 
 # every Kernel of the process, in order; the worker empties it before it loads a provider
 declared: list = []
-# the options that the provider takes; the worker empties it likewise
+# the options that the provider takes; the worker also empties it before it loads a provider
 known_options: list = []
 
 

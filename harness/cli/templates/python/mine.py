@@ -3,7 +3,7 @@
 import numpy as np
 from plumbline_provider import Spec, kernel, options
 
-options("off_by_one")  # what may stand behind --provider mine.py:
+options("off_by_one")  # accepted after --provider mine.py:
 
 
 def version():                                     # stored with every run

@@ -4,7 +4,7 @@ import torch
 from plumbline_provider import Spec, Unsupported, kernel, options
 from torch.nn.functional import scaled_dot_product_attention
 
-options("off_by_one")  # what may stand behind --provider mine.py:
+options("off_by_one")  # accepted after --provider mine.py:
 
 
 def version():                    # stored with every run
