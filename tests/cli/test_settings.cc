@@ -115,7 +115,7 @@ TEST_F(Settings, ProvidersArePathsOfTheFileOrNames) {
 
 TEST_F(Settings, DoctorNamesTheFile) {
   configure("db = \"runs.db\"\n");
-  const auto named = at("p/sub", "doctor --no-default-provider");
+  const auto named = at("p/sub", "doctor --quick --no-default-provider");
   EXPECT_THAT(named.text, AllOf(HasSubstr((directory_ / "p/plumbline.toml").string()),
                                 HasSubstr("--db ../runs.db")));
   EXPECT_THAT(named.text, HasSubstr("settings    "));

@@ -158,7 +158,7 @@ TEST_F(Scratch, AProviderBesideTheWorkerIsFoundByItsName) {
   fs::copy(PLUMBLINE_PYTHON_FOLDER, folder_, fs::copy_options::recursive);
   fs::copy_file(provider_path("behaved.py"), folder_ / "only_here.py");
   const Variable worker("PLUMBLINE_PYTHON_WORKER", folder_ / "plumbline_worker.py");
-  auto found = Worker::create({"", "only_here.py:options"});
+  auto found = Worker::create({"", "only_here.py:scale=2"});
   ASSERT_TRUE(found) << to_string(found.error());
   const auto hello = (*found)->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
