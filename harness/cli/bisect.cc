@@ -12,6 +12,7 @@
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/gate/level_changes.h"
+#include "harness/judge/verdict.h"
 #include "harness/report/bisect_script.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
@@ -57,11 +58,11 @@ Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
       return row[column] ? std::strtod(row[column]->c_str(), nullptr) : 0.0;
     };
     const std::string verdict = row[3].value_or("");
-    const bool is_open =
-        verdict == "unconfirmed" || verdict == "ambiguous" || verdict == "acknowledged";
+    const auto known = parse<Verdict>(verdict);
+    const bool is_unsettled = known && (is_open(*known) || *known == Verdict::acknowledged);
     if (!nights.empty() && nights.back().run_id == row[0]) continue;  // of another suite
     nights.push_back({row[0].value_or(""), row[1].value_or(""), row[2].value_or(""), verdict,
-                      row[4].value_or(""), row[5] == "1", row[6] == "1" || is_open, real(7),
+                      row[4].value_or(""), row[5] == "1", row[6] == "1" || is_unsettled, real(7),
                       real(8)});
   }
   return nights;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "harness/judge/exit_code.h"
+#include "harness/judge/verdict.h"
 #include "harness/report/json_value.h"
 #include "harness/store/machine.h"
 
@@ -78,21 +79,22 @@ std::optional<int> worse_exit(const std::optional<int>& a, const std::optional<i
   return rank(b) < rank(a) ? b : a;
 }
 
-bool is_bad(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-}
-
 void add_verdict(PageNight& night, const std::string& word, std::size_t count) {
   const auto verdict = parse<Verdict>(word);
-  if (!verdict) return;
-  if (is_failure(*verdict)) {
-    night.failures += count;
-  } else if (*verdict == Verdict::unsupported) {
-    night.unmeasured += count;
-  } else if (is_bad(*verdict)) {
-    night.open += count;
-  } else {
-    night.fine += count;
+  // A newer plumbline may have written a verdict that this one does not know.
+  switch (verdict ? standing_of(*verdict) : Standing::unmeasured) {
+    case Standing::failure:
+      night.failures += count;
+      return;
+    case Standing::unmeasured:
+      night.unmeasured += count;
+      return;
+    case Standing::open:
+      night.open += count;
+      return;
+    case Standing::fine:
+      night.fine += count;
+      return;
   }
 }
 
@@ -198,7 +200,7 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     const auto verdict = parse<Verdict>(text_of(row, 2));
     histories[count_of(row, 0)].push_back(
         {text_of(row, 1), verdict ? std::string(in_words(*verdict)) : text_of(row, 2),
-         verdict && is_bad(*verdict), number_of(row, 3), number_of(row, 4), number_of(row, 5),
+         verdict ? standing_of(*verdict) : Standing::unmeasured, number_of(row, 3), number_of(row, 4), number_of(row, 5),
          number_of(row, 6), number_of(row, 7), count_of(row, 8) != 0});
   }
   return histories;
@@ -209,7 +211,7 @@ Result<std::vector<PastCommit>> past_commits(Store& store, const StoredRuns& sub
   std::map<std::string, std::string> commits;
   for (std::size_t i = 0; i < past.size(); ++i) {
     const auto& [outcome, judgement] = subject.outcomes[i];
-    if (!is_bad(judgement.verdict)) continue;
+    if (!wants_attention(judgement.verdict)) continue;
     const RunInfo& run = subject.runs[subject.run_of[i]];
     const auto baseline = store.baseline(series_of(outcome, run.machine), run.run_id);
     if (!baseline) return tl::unexpected(baseline.error());

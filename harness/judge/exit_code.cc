@@ -17,9 +17,6 @@ int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<Sui
   if (score_failed || change_failed ||
       std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure))
     return exit_failure;
-  const auto is_open = [](Verdict verdict) {
-    return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-  };
   return suspect || std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open)
              ? exit_ambiguous
              : exit_fine;
@@ -28,7 +25,7 @@ int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<Sui
 int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {
   const bool measured =
       std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(),
-                  [](Verdict verdict) { return verdict != Verdict::unsupported; });
+                  [](Verdict verdict) { return standing_of(verdict) != Standing::unmeasured; });
   return exit_code(verdicts_of_run, scores, measured, {});
 }
 

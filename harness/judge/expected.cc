@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "harness/judge/judgement_builder.h"
+#include "harness/judge/verdict.h"
 #include "harness/suite/expected_failure.h"
 
 namespace plumbline {
@@ -14,8 +15,7 @@ Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
                     expected.reason, expected.expires, expected.issue));
     return judgement;
   }
-  if (judgement.verdict == Verdict::ambiguous || judgement.verdict == Verdict::unconfirmed)
-    return judgement;
+  if (is_open(judgement.verdict)) return judgement;
   if (is_failure(judgement.verdict)) {
     judgement.notes.push_back(
         fmt::format("expected until {}: {}, issue {}; the verdict would be {}", expected.expires,

@@ -29,7 +29,37 @@ std::string_view in_words(Verdict verdict) {
   return verdict == Verdict::first_seen ? "first seen" : name(verdict);
 }
 
-bool is_failure(Verdict verdict) { return place(verdict) <= place(Verdict::regressed); }
+Standing standing_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::improved:
+    case Verdict::first_seen:
+    case Verdict::changed:
+    case Verdict::expected_failure:
+    case Verdict::acknowledged:
+      return Standing::fine;
+    case Verdict::unsupported:
+      return Standing::unmeasured;
+    case Verdict::fail:
+    case Verdict::regressed:
+    case Verdict::crashed:
+    case Verdict::timeout:
+    case Verdict::out_of_memory:
+    case Verdict::error:
+    case Verdict::support_mismatch:
+    case Verdict::mistrusted:
+    case Verdict::unexpected_pass:
+      return Standing::failure;
+    case Verdict::ambiguous:
+    case Verdict::unconfirmed:
+      return Standing::open;
+  }
+  __builtin_unreachable();
+}
+
+bool is_tolerated(Verdict verdict) {
+  return verdict == Verdict::expected_failure || verdict == Verdict::acknowledged;
+}
 
 Verdict worse_of(Verdict a, Verdict b) { return place(a) <= place(b) ? a : b; }
 

@@ -11,7 +11,7 @@ enum class Verdict {
   pass,
   improved,          // fine: a smaller error or a shorter time than before
   first_seen,        // fine: the case has no past
-  unsupported,       // fine: the kernel does not take the problem
+  unsupported,       // unmeasured: the kernel does not take the problem
   changed,           // fine: other bits than before, with another build or driver
   expected_failure,  // fine: would be a failure, and its suite says so
   acknowledged,      // fine for now: a regression that somebody has seen, and not worse than then
@@ -29,7 +29,24 @@ enum class Verdict {
 };
 // As people read it: "first seen" for first_seen, else its name.
 std::string_view in_words(Verdict verdict);
-bool is_failure(Verdict verdict);  // counts as exit 1
+
+// How a verdict counts. Every colour, sentence, exit code, view and page asks standing_of().
+enum class Standing {
+  fine,        // exit 0
+  open,        // exit 5: not settled, and never shown as fine
+  failure,     // exit 1
+  unmeasured,  // there is no result to judge; exit 4 where no case of a run has one
+};
+Standing standing_of(Verdict verdict);
+inline bool is_failure(Verdict verdict) { return standing_of(verdict) == Standing::failure; }
+inline bool is_open(Verdict verdict) { return standing_of(verdict) == Standing::open; }
+// A failure or an open verdict: whoever reads a report has to act.
+inline bool wants_attention(Standing standing) {
+  return standing == Standing::failure || standing == Standing::open;
+}
+inline bool wants_attention(Verdict verdict) { return wants_attention(standing_of(verdict)); }
+// A failure that somebody has accepted for now. Fine, but never shown in green.
+bool is_tolerated(Verdict verdict);
 // The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
 // unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, acknowledged, changed,
 // improved, first_seen, unsupported, pass; the first of this order wins.

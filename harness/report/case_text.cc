@@ -16,8 +16,7 @@ namespace {
 
 // An expected or acknowledged failure is no bad news, but who looks at it wants to know what fails.
 bool shows_failure(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::expected_failure ||
-         verdict == Verdict::acknowledged;
+  return is_failure(verdict) || is_tolerated(verdict);
 }
 
 std::string nearest(const Judgement& judgement) {

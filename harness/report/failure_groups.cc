@@ -45,10 +45,6 @@ class Grouping {
 
 }  // namespace
 
-bool wants_attention(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-}
-
 std::string without_figures(std::string_view cause) {
   std::string text;
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };

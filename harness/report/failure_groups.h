@@ -12,9 +12,6 @@
 
 namespace plumbline {
 
-// True for an outcome that a report shows: a failure or an open one.
-bool wants_attention(Verdict verdict);
-
 // A cause without its figures, by which failures are grouped: "the softmax scale is 1 % too large"
 // and "… 0.9 % …" are one group. Numbers become '#'.
 std::string without_figures(std::string_view cause);

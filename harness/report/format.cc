@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/percent.h"
+#include "harness/judge/verdict.h"
 
 namespace plumbline {
 
@@ -52,13 +53,11 @@ std::size_t display_width(std::string_view text) {
 
 std::string coloured(std::string_view text, Verdict verdict, const Style& style) {
   if (!style.colour) return std::string(text);
-  const bool wants_a_look = verdict == Verdict::ambiguous || verdict == Verdict::changed ||
-                            verdict == Verdict::unsupported ||
-                            verdict == Verdict::expected_failure ||
-                            verdict == Verdict::acknowledged;
+  const bool is_green = standing_of(verdict) == Standing::fine && !is_tolerated(verdict) &&
+                        verdict != Verdict::changed;
   const auto colour = is_failure(verdict) ? fmt::terminal_color::red
-                      : wants_a_look      ? fmt::terminal_color::yellow
-                                          : fmt::terminal_color::green;
+                      : is_green          ? fmt::terminal_color::green
+                                          : fmt::terminal_color::yellow;
   return fmt::format(fmt::fg(colour), "{}", text);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "harness/judge/verdict.h"
 #include "harness/report/format.h"
 
 namespace plumbline {
@@ -177,9 +178,7 @@ class Panel {
   static std::string mark(const HistoryPoint& point, double x, double y) {
     const std::string title = fmt::format("<title>{}</title>", svg_text(title_of(point)));
     if (!is_failure(point.verdict)) {
-      const bool open = point.verdict == Verdict::unconfirmed ||
-                        point.verdict == Verdict::ambiguous ||
-                        point.verdict == Verdict::acknowledged;
+      const bool open = is_open(point.verdict) || is_tolerated(point.verdict);
       return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\">{}</circle>\n", x,
                          y, open ? "#d9902f" : blue, title);
     }

@@ -81,23 +81,26 @@ std::string xml_text(std::string_view text) {
 
 enum class Kind { passed, failure, error, skipped };
 
+// True for a failure without an output: JUnit's <error>, not its <failure>.
+bool ended_early(Verdict verdict) {
+  return verdict == Verdict::crashed || verdict == Verdict::timeout ||
+         verdict == Verdict::out_of_memory || verdict == Verdict::error;
+}
+
+// An open verdict is an <error>: the case neither passed nor failed, and no reader may show it as
+// fine.
 Kind kind_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::crashed:
-    case Verdict::timeout:
-    case Verdict::out_of_memory:
-    case Verdict::error:
+  switch (standing_of(verdict)) {
+    case Standing::fine:
+      return is_tolerated(verdict) ? Kind::skipped : Kind::passed;
+    case Standing::open:
       return Kind::error;
-    case Verdict::unsupported:
-    case Verdict::expected_failure:
-    case Verdict::acknowledged:
-    case Verdict::ambiguous:
+    case Standing::failure:
+      return ended_early(verdict) ? Kind::error : Kind::failure;
+    case Standing::unmeasured:
       return Kind::skipped;
-    case Verdict::unconfirmed:
-      return Kind::failure;  // nobody has said that it is noise
-    default:
-      return is_failure(verdict) ? Kind::failure : Kind::passed;
   }
+  __builtin_unreachable();
 }
 
 // A list of tests shows one line of each: the cause in words, then what was exceeded first. The

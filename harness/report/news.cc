@@ -34,8 +34,7 @@ bool is_slower(const Judgement& judgement) {
 std::optional<NewsKind> kind_of(const Judgement& judgement) {
   if (is_slower(judgement)) return NewsKind::slower;
   if (is_failure(judgement.verdict)) return NewsKind::broken;
-  if (judgement.verdict == Verdict::ambiguous || judgement.verdict == Verdict::unconfirmed)
-    return NewsKind::open;
+  if (is_open(judgement.verdict)) return NewsKind::open;
   return std::nullopt;
 }
 

@@ -27,12 +27,6 @@ constexpr double beyond_every_limit = 1e15;
 
 constexpr std::size_t most_not_fine = 500, most_near = 200;
 
-std::string_view outlook_of(Verdict verdict) {
-  if (is_failure(verdict)) return "failure";
-  if (verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed) return "open";
-  return verdict == Verdict::unsupported ? "unmeasured" : "fine";
-}
-
 // Without the line ends that people read by.
 std::string compact(const Json& root) {
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -134,7 +128,7 @@ class Writer {
   Json counts() const {
     std::map<std::string_view, std::size_t> by_outlook;
     for (const StoredOutcome& stored : outcomes())
-      ++by_outlook[outlook_of(stored.judgement.verdict)];
+      ++by_outlook[name(standing_of(stored.judgement.verdict))];
     return {{"cases", outcomes().size()},
             {"fine", by_outlook["fine"]},
             {"failures", by_outlook["failure"]},
@@ -161,7 +155,7 @@ class Writer {
     std::ptrdiff_t first = -1;
     for (std::size_t i = points.size(); i-- > 0;) {
       const std::ptrdiff_t night = place_of_night(input_, points[i].run_id);
-      if (night >= 0 && !points[i].is_bad) break;
+      if (night >= 0 && !wants_attention(points[i].standing)) break;
       if (night >= 0) first = night;
     }
     return first;
@@ -287,9 +281,11 @@ class Writer {
     word("law", [&](std::size_t i) { return name(problem(i).law); });
     word("status", [&](std::size_t i) { return name(outcome(i).status); });
     word("verdict", [&](std::size_t i) { return in_words(outcomes[i].judgement.verdict); });
-    word("outlook", [&](std::size_t i) { return outlook_of(outcomes[i].judgement.verdict); });
+    word("outlook", [&](std::size_t i) { return name(standing_of(outcomes[i].judgement.verdict)); });
     word("cause", [&](std::size_t i) {
-      return outlook_of(outcomes[i].judgement.verdict) == "fine" ? "" : cause_in_words(outcomes[i]);
+      return standing_of(outcomes[i].judgement.verdict) == Standing::fine
+                 ? ""
+                 : cause_in_words(outcomes[i]);
     });
     word("nearest_statistic",
          [&](std::size_t i) { return outcomes[i].judgement.nearest_statistic; });
@@ -339,7 +335,7 @@ class Writer {
                       {"case_a", diff.case_a},
                       {"case_b", diff.case_b},
                       {"verdict", in_words(judgement.verdict)},
-                      {"outlook", outlook_of(judgement.verdict)},
+                      {"outlook", name(standing_of(judgement.verdict))},
                       {"text", why(judgement)},
                       {"max_abs", if_ran(diff.max_abs)},
                       {"mean_abs", if_ran(diff.mean_abs)},
@@ -369,7 +365,7 @@ class Writer {
                       {"promise", name(invariance.promise)},
                       {"agreement", agreement},
                       {"verdict", in_words(judgement.verdict)},
-                      {"outlook", outlook_of(judgement.verdict)},
+                      {"outlook", name(standing_of(judgement.verdict))},
                       {"text", why(judgement)}});
     }
     return list;
@@ -449,9 +445,7 @@ std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& ou
   std::vector<std::size_t> chosen, others;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Verdict verdict = outcomes[i].judgement.verdict;
-    const std::string_view outlook = outlook_of(verdict);
-    const bool not_fine = outlook == "failure" || outlook == "open" ||
-                          verdict == Verdict::expected_failure || verdict == Verdict::acknowledged;
+    const bool not_fine = wants_attention(verdict) || is_tolerated(verdict);
     if (not_fine && chosen.size() < most_not_fine)
       chosen.push_back(i);
     else if (!not_fine && outcomes[i].outcome.status == Status::ok)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
+#include "harness/judge/verdict.h"
 #include "harness/report/news.h"
 
 namespace plumbline {
@@ -39,7 +40,7 @@ struct PageDecision {
 // One night of one case.
 struct PagePoint {
   std::string run_id, verdict;
-  bool is_bad = false;  // failed, or stood open
+  Standing standing = Standing::unmeasured;
   std::optional<double> percent, rms, ratio, level, limit;
   bool is_set_aside = false;  // its time, which is not judged: the night or the case was disturbed
 };

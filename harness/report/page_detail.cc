@@ -154,7 +154,7 @@ Json history_json(const PageInput& input, std::size_t row) {
   const std::vector<PagePoint>& points = found == input.history.end() ? none : found->second;
   Json history = {{"night", Json::array()},   {"percent", Json::array()},  {"rms", Json::array()},
                   {"ratio", Json::array()},   {"level", Json::array()},    {"limit", Json::array()},
-                  {"verdict", Json::array()}, {"set_aside", Json::array()}};
+                  {"verdict", Json::array()}, {"outlook", Json::array()},  {"set_aside", Json::array()}};
   std::vector<PagePoint> kept;
   for (const PagePoint& point : points) {
     const std::ptrdiff_t night = place_of_night(input, point.run_id);
@@ -167,6 +167,7 @@ Json history_json(const PageInput& input, std::size_t row) {
     history["level"].push_back(rounded(point.level));
     history["limit"].push_back(rounded(point.limit));
     history["verdict"].push_back(point.verdict);
+    history["outlook"].push_back(name(point.standing));
     history["set_aside"].push_back(point.is_set_aside);
   }
   history["changes"] = changes_json(kept);

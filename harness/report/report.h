@@ -67,7 +67,7 @@ std::string render_text(const RunReport& report, const Style& style);
 // GitHub-flavoured Markdown.
 std::string render_markdown(const RunReport& report);
 // JUnit XML: a test suite per suite, a test case per case, diff and judged suite statistic.
-// Unsupported, ambiguous and what failed as expected are skipped.
+// Unsupported and tolerated cases are skipped; an open case is an error.
 std::string render_junit(const RunReport& report);
 // Prometheus text format: cases by verdict, the worst share of a limit, times.
 std::string render_prometheus(const RunReport& report);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "harness/judge/exit_code.h"
+#include "harness/judge/verdict.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
 
@@ -14,10 +15,6 @@ namespace plumbline {
 namespace {
 
 constexpr int nights_of_the_rate = 30;
-
-bool is_alert(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-}
 
 // How far beyond what is allowed: of a time by its change, of anything else by its limit.
 double weight(const Judgement& judgement) {
@@ -70,7 +67,7 @@ class Gathering {
     for (const StoredOutcome& stored : kept_.back()) {
       ++summary_.cases;
       summary_.timed += stored.outcome.timed;
-      if (!is_alert(stored.judgement.verdict)) continue;
+      if (!wants_attention(stored.judgement.verdict)) continue;
       const SeriesName series = series_of(stored.outcome, run.info.machine);
       auto baseline = store_.baseline(series, id);
       if (!baseline) return tl::unexpected(baseline.error());

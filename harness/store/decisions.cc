@@ -58,11 +58,15 @@ std::string cases_that_may_be_baselines() {
 // Acknowledged is what fails, is still open, or was acknowledged before and is again, with another
 // reason or day.
 std::string cases_that_are_regressions() {
+  std::vector<std::string> names;
+  for (const Verdict verdict : all<Verdict>()) {
+    if (wants_attention(verdict) || verdict == Verdict::acknowledged)
+      names.push_back(fmt::format("'{}'", name(verdict)));
+  }
   return fmt::format(
-      "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) JOIN "
-      "verdict AS v USING (verdict) WHERE run_id = ? AND (v.is_failure OR v.verdict IN ('{}', "
-      "'{}', '{}'))",
-      name(Verdict::unconfirmed), name(Verdict::ambiguous), name(Verdict::acknowledged));
+      "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE "
+      "run_id = ? AND verdict IN ({})",
+      fmt::join(names, ", "));
 }
 
 // The tables in which decisions of one kind are kept: what was decided, and of which cases.

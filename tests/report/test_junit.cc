@@ -160,9 +160,11 @@ TEST(RenderJunit, EveryVerdictIsOneKind) {
                           Verdict::mistrusted, Verdict::unexpected_pass})
     EXPECT_EQ(tag_of(v), "failure") << name(v);
   for (const Verdict v :
-       {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error})
+       {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error,
+        Verdict::ambiguous, Verdict::unconfirmed})
     EXPECT_EQ(tag_of(v), "error") << name(v);
-  for (const Verdict v : {Verdict::unsupported, Verdict::ambiguous, Verdict::expected_failure})
+  for (const Verdict v :
+       {Verdict::unsupported, Verdict::expected_failure, Verdict::acknowledged})
     EXPECT_EQ(tag_of(v), "skipped") << name(v);
 }
 

@@ -104,9 +104,9 @@ TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
 TEST_F(PageData, HistoryNamesItsNights) {
   input_.nights = {{.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .exit_code = 0},
                    {.name = "2027-01-02", .commit = "b", .run_ids = {"r2", "r3"}}};
-  input_.history[1] = {{"r1", "pass", false, 60.0, 0.9, {}, {}, {}, true},
-                       {"r3", "fail", true, 143.04, 1.4, {}, {}, {}},
-                       {"unknown", "pass", false, 1.0, 1.0, {}, {}, {}}};
+  input_.history[1] = {{"r1", "pass", Standing::fine, 60.0, 0.9, {}, {}, {}, true},
+                       {"r3", "fail", Standing::failure, 143.04, 1.4, {}, {}, {}},
+                       {"unknown", "pass", Standing::fine, 1.0, 1.0, {}, {}, {}}};
   input_.nights[1].events = {{"suspect", "2027-01-02T03:00:00Z", "gate", "moved by 3 %"}};
   input_.news[0].since = "a";
   const json root = page();
@@ -127,7 +127,10 @@ TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
     input_.nights.push_back({.name = name, .run_ids = {name}});
   const std::size_t lead = input_.news[0].cases[0];
   const auto point = [](const char* night, bool is_bad) {
-    return PagePoint{night, is_bad ? "fail" : "pass", is_bad, {}, {}, {}, {}, {}, false};
+    return PagePoint{night,
+                     is_bad ? "fail" : "pass",
+                     is_bad ? Standing::failure : Standing::fine,
+                     {}, {}, {}, {}, {}, false};
   };
   input_.history[lead] = {point("1", true), point("2", false), point("3", true), point("4", true)};
   EXPECT_EQ(page()["groups"][0]["since_night"], 2) << "the failure of night 1 was another one";

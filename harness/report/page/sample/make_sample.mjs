@@ -137,7 +137,7 @@ const columns = Object.keys(cases[0]).map((name) => {
 function history_of(one, row) {
   const first = planted[row] ? 0 : row % 17;
   const list = { night: [], percent: [], rms: [], ratio: [], level: [], limit: [], verdict: [],
-                 set_aside: [], changes: [] };
+                 outlook: [], set_aside: [], changes: [] };
   const bad_from = planted[row] ? 56 : 99;
   for (let night = first; night < 60; ++night) {
     if (night === 12) continue;
@@ -153,6 +153,7 @@ function history_of(one, row) {
     list.level.push(digits(level));
     list.limit.push(digits(level === null ? null : level * 1.03));
     list.set_aside.push(night === 30 && level !== null);
+    list.outlook.push(bad ? one.outlook : "fine");
     list.verdict.push(bad ? one.verdict : night === first ? "first seen" : "pass");
   }
   if (one.verdict === "regressed") list.changes.push(list.night.indexOf(56));

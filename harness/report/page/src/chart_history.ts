@@ -1,6 +1,6 @@
 // One case over nights: its error against the limit, and its time against its level.
 import * as Plot from "@observablehq/plot";
-import type { Decision, Detail, Night } from "./data.ts";
+import type { Decision, Detail, Night, Outlook } from "./data.ts";
 import { plain_table } from "./data_table.ts";
 import { short } from "./dom.ts";
 import { figure } from "./figure.ts";
@@ -27,17 +27,7 @@ interface Point {
   floor: number | null; // as far below the level as the limit is above it
   set_aside: boolean; // the time: the night or the case was disturbed
   verdict: string;
-  kind: "fine" | "failure" | "open";
-}
-
-// harness/judge/verdict.h
-const open_verdicts = ["ambiguous", "unconfirmed"];
-const failures = ["fail", "regressed", "crashed", "timeout", "out of memory", "error",
-                  "support mismatch", "mistrusted", "unexpected pass"];
-
-function kind_of(verdict: string): Point["kind"] {
-  const name = words(verdict);
-  return failures.includes(name) ? "failure" : open_verdicts.includes(name) ? "open" : "fine";
+  kind: Outlook;
 }
 
 function points_of({ history }: HistoryInput): Point[] {
@@ -53,7 +43,7 @@ function points_of({ history }: HistoryInput): Point[] {
       floor: level !== null && limit !== null ? 2 * level - limit : null,
       set_aside: history.set_aside[i] ?? false,
       verdict: history.verdict[i] ?? "",
-      kind: kind_of(history.verdict[i] ?? ""),
+      kind: history.outlook[i] ?? "unmeasured",
     };
   });
 }
@@ -138,6 +128,7 @@ function dots(input: HistoryInput, points: readonly Point[], y: (point: Point) =
   const shared = { x: "night", y, title: (point: Point) => said(input, point), tip: true };
   return [
     Plot.dot(of("fine"), { ...shared, r: 3, fill: "var(--blue)" }),
+    Plot.dot(of("unmeasured"), { ...shared, r: 3, stroke: "var(--muted)" }),
     Plot.dot(of("open"), { ...shared, symbol: "triangle", r: 5, fill: "var(--orange)" }),
     Plot.dot(of("failure"), { ...shared, symbol: "times", r: 5, stroke: "var(--red)",
                               strokeWidth: 2.5 }),
@@ -230,6 +221,7 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
     has("fine") && "Circles are fine.",
     has("failure") && "Crosses fail.",
     has("open") && "Triangles are open.",
+    has("unmeasured") && "Empty circles were not measured.",
     input.since_night >= from && "The red dotted line is where the news begins.",
     nights.some(({ suspect }) => suspect) &&
       "Shaded nights are suspect: their times were set aside.",
@@ -247,7 +239,7 @@ export function history_figure(input: HistoryInput, width: number): HTMLElement 
   const points = points_of(input);
   // One run alone is no history; some nights before it show that the case was not there.
   const from = Math.max(0, Math.min(points[0]?.night ?? 0, input.nights.length - 10));
-  const bad = points.filter(({ kind }) => kind !== "fine").length;
+  const bad = points.filter(({ kind }) => kind === "failure" || kind === "open").length;
   // Of a slower case, a cross is about its time alone.
   const of_error = points.map((point): Point => input.is_about_time && (point.percent ?? 0) <= 100
     ? { ...point, kind: "fine" } : point);

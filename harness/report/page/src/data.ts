@@ -132,6 +132,7 @@ export interface Detail {
     limit: (number | null)[];
     set_aside: boolean[]; // the time is not judged: the night or the case was disturbed
     verdict: string[];
+    outlook: Outlook[]; // of the verdict
     changes: number[]; // places in `night` at which the level of the time changes
   };
 }
