@@ -17,7 +17,7 @@ items_file="${PLUMBLINE_WEEKLY_ITEMS:-}"
 items="asan      run_preset asan
 tsan      run_preset tsan
 host      without_nvcc run_preset host
-compiled  run_flash_attention
+compiled  run_compiled
 weekly    run_label weekly
 times     run_label times
 wheel     run_label wheel
@@ -29,10 +29,11 @@ valid_days=8
 run_preset() {
   cmake --preset "$1" && cmake --build --preset "$1" && python3 ci/run_tests.py --preset "$1"
 }
-# FlashAttention-2, which preset ci leaves out: clang takes minutes for each of its files.
-run_flash_attention() {
+# FlashAttention-2 and the instances of FlashInfer that preset ci leaves out: clang takes minutes.
+run_compiled() {
   cmake --preset ci -B build/compiled \
-    -DPLUMBLINE_FLASH_ATTENTION_FILES="fwd_hdim64_bf16_causal;fwd_hdim64_bf16" &&
+    -DPLUMBLINE_FLASH_ATTENTION_FILES="fwd_hdim64_bf16_causal;fwd_hdim64_bf16" \
+    -DPLUMBLINE_FLASHINFER_INSTANCES=default &&
     cmake --build build/compiled --target programs test_flash_attention test_other_kernels \
       plumbline_compiled_flash_attention plumbline_compiled_flashinfer plumbline_compiled_cutlass &&
     ctest --test-dir build/compiled --output-on-failure --parallel 2 --label-regex '^compiled$'
