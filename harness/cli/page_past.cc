@@ -200,8 +200,9 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     const auto verdict = parse<Verdict>(text_of(row, 2));
     histories[count_of(row, 0)].push_back(
         {text_of(row, 1), verdict ? std::string(in_words(*verdict)) : text_of(row, 2),
-         verdict ? standing_of(*verdict) : Standing::unmeasured, number_of(row, 3), number_of(row, 4), number_of(row, 5),
-         number_of(row, 6), number_of(row, 7), count_of(row, 8) != 0});
+         verdict ? standing_of(*verdict) : Standing::unmeasured, number_of(row, 3),
+         number_of(row, 4), number_of(row, 5), number_of(row, 6), number_of(row, 7),
+         count_of(row, 8) != 0});
   }
   return histories;
 }

@@ -15,9 +15,7 @@ namespace plumbline {
 namespace {
 
 // An expected or acknowledged failure is no bad news, but who looks at it wants to know what fails.
-bool shows_failure(Verdict verdict) {
-  return is_failure(verdict) || is_tolerated(verdict);
-}
+bool shows_failure(Verdict verdict) { return is_failure(verdict) || is_tolerated(verdict); }
 
 std::string nearest(const Judgement& judgement) {
   if (judgement.nearest_statistic.empty()) return "";

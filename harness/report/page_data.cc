@@ -281,7 +281,8 @@ class Writer {
     word("law", [&](std::size_t i) { return name(problem(i).law); });
     word("status", [&](std::size_t i) { return name(outcome(i).status); });
     word("verdict", [&](std::size_t i) { return in_words(outcomes[i].judgement.verdict); });
-    word("outlook", [&](std::size_t i) { return name(standing_of(outcomes[i].judgement.verdict)); });
+    word("outlook",
+         [&](std::size_t i) { return name(standing_of(outcomes[i].judgement.verdict)); });
     word("cause", [&](std::size_t i) {
       return standing_of(outcomes[i].judgement.verdict) == Standing::fine
                  ? ""

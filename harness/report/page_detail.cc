@@ -152,9 +152,10 @@ Json history_json(const PageInput& input, std::size_t row) {
   const auto found = input.history.find(row);
   const std::vector<PagePoint> none;
   const std::vector<PagePoint>& points = found == input.history.end() ? none : found->second;
-  Json history = {{"night", Json::array()},   {"percent", Json::array()},  {"rms", Json::array()},
-                  {"ratio", Json::array()},   {"level", Json::array()},    {"limit", Json::array()},
-                  {"verdict", Json::array()}, {"outlook", Json::array()},  {"set_aside", Json::array()}};
+  Json history = {
+      {"night", Json::array()},   {"percent", Json::array()}, {"rms", Json::array()},
+      {"ratio", Json::array()},   {"level", Json::array()},   {"limit", Json::array()},
+      {"verdict", Json::array()}, {"outlook", Json::array()}, {"set_aside", Json::array()}};
   std::vector<PagePoint> kept;
   for (const PagePoint& point : points) {
     const std::ptrdiff_t night = place_of_night(input, point.run_id);

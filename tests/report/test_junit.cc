@@ -159,12 +159,10 @@ TEST(RenderJunit, EveryVerdictIsOneKind) {
   for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch,
                           Verdict::mistrusted, Verdict::unexpected_pass})
     EXPECT_EQ(tag_of(v), "failure") << name(v);
-  for (const Verdict v :
-       {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error,
-        Verdict::ambiguous, Verdict::unconfirmed})
+  for (const Verdict v : {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory,
+                          Verdict::error, Verdict::ambiguous, Verdict::unconfirmed})
     EXPECT_EQ(tag_of(v), "error") << name(v);
-  for (const Verdict v :
-       {Verdict::unsupported, Verdict::expected_failure, Verdict::acknowledged})
+  for (const Verdict v : {Verdict::unsupported, Verdict::expected_failure, Verdict::acknowledged})
     EXPECT_EQ(tag_of(v), "skipped") << name(v);
 }
 

@@ -130,7 +130,12 @@ TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
     return PagePoint{night,
                      is_bad ? "fail" : "pass",
                      is_bad ? Standing::failure : Standing::fine,
-                     {}, {}, {}, {}, {}, false};
+                     {},
+                     {},
+                     {},
+                     {},
+                     {},
+                     false};
   };
   input_.history[lead] = {point("1", true), point("2", false), point("3", true), point("4", true)};
   EXPECT_EQ(page()["groups"][0]["since_night"], 2) << "the failure of night 1 was another one";

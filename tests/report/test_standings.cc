@@ -46,8 +46,10 @@ Expected expected_of(Verdict verdict) {
     case Verdict::acknowledged:
       return fine(yellow, "skipped", true);
     case Verdict::unsupported:
-      return {verdict, Standing::unmeasured, exit_nothing, RunState::nothing_measured,
-              yellow,  "skipped",            false};
+      return {verdict,      Standing::unmeasured,
+              exit_nothing, RunState::nothing_measured,
+              yellow,       "skipped",
+              false};
     case Verdict::fail:
     case Verdict::regressed:
     case Verdict::support_mismatch:
@@ -114,9 +116,10 @@ TEST_P(EveryVerdict, IsOneOutlookOfThePage) {
   input.machine_of = {"cpu"};
   input.news = news_of(run, {});
   const auto page = nlohmann::json::parse(json_of_page(input));
-  for (const auto& [key, standing] :
-       {std::pair{"fine", Standing::fine}, {"failures", Standing::failure},
-        {"open", Standing::open}, {"unmeasured", Standing::unmeasured}})
+  for (const auto& [key, standing] : {std::pair{"fine", Standing::fine},
+                                      {"failures", Standing::failure},
+                                      {"open", Standing::open},
+                                      {"unmeasured", Standing::unmeasured}})
     EXPECT_EQ(page["counts"][key], expected_.standing == standing ? 1 : 0) << key;
 }
 
