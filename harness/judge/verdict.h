@@ -40,12 +40,12 @@ enum class Standing {
 Standing standing_of(Verdict verdict);
 inline bool is_failure(Verdict verdict) { return standing_of(verdict) == Standing::failure; }
 inline bool is_open(Verdict verdict) { return standing_of(verdict) == Standing::open; }
-// A failure or an open verdict: whoever reads a report has to act.
+// True for a failure or an open verdict: the reader of a report has to act.
 inline bool wants_attention(Standing standing) {
   return standing == Standing::failure || standing == Standing::open;
 }
 inline bool wants_attention(Verdict verdict) { return wants_attention(standing_of(verdict)); }
-// A failure that somebody has accepted for now. Fine, but never shown in green.
+// True for a failure that its suite expects or a user acknowledged. Fine, and never green.
 bool is_tolerated(Verdict verdict);
 // The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
 // unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, acknowledged, changed,

@@ -1,4 +1,4 @@
-// Every verdict through every report: a new enumerator has to be placed here, too.
+// Walks every verdict through every report. expected_of() fails to compile without a new verdict.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// What a report of one case with a verdict has to say.
+// The report of a run with one case of this verdict.
 struct Expected {
   Verdict verdict;
   Standing standing;
@@ -89,14 +89,14 @@ TEST_P(EveryVerdict, HasOneStandingAndOneExitCode) {
   EXPECT_EQ(exit_code({GetParam()}, {}), expected_.exit_code);
 }
 
-TEST_P(EveryVerdict, IsGreenOnTheTerminalOnlyWhereItIsFine) {
+TEST_P(EveryVerdict, IsGreenOnlyIfFine) {
   const std::string text = render_case(sample_.outcomes[0], "plumbline run", Style{true, 0});
   EXPECT_THAT(text, StartsWith(expected_.colour));
   EXPECT_EQ(text.find("plumbline run --case") != std::string::npos, expected_.has_command) << text;
 }
 
 TEST_P(EveryVerdict, IsOneElementOfJunit) {
-  // The suite "plumbline" behind it is about the run.
+  // Only the suite of the case: a suite "plumbline" about the whole run may follow.
   const std::string all = render_junit(report());
   const std::string xml = all.substr(0, all.find("</testsuite>"));
   for (const std::string tag : {"failure", "error", "skipped"})
