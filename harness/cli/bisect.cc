@@ -41,6 +41,11 @@ std::string sql_text(const std::string& text) {
   return result + "'";
 }
 
+// Open, or acknowledged: a regression that does not fail its night.
+bool is_unsettled_regression(Verdict verdict) {
+  return is_open(verdict) || verdict == Verdict::acknowledged;
+}
+
 // The case's outcomes, the newest first, in the series of its newest one.
 Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
   const auto table = store.query(fmt::format(
@@ -59,7 +64,7 @@ Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
     };
     const std::string verdict = row[3].value_or("");
     const auto known = parse<Verdict>(verdict);
-    const bool is_unsettled = known && (is_open(*known) || *known == Verdict::acknowledged);
+    const bool is_unsettled = known && is_unsettled_regression(*known);
     if (!nights.empty() && nights.back().run_id == row[0]) continue;  // of another suite
     nights.push_back({row[0].value_or(""), row[1].value_or(""), row[2].value_or(""), verdict,
                       row[4].value_or(""), row[5] == "1", row[6] == "1" || is_unsettled, real(7),
@@ -70,8 +75,8 @@ Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
 
 // Of a regression what it is about; any other failure repeats by itself.
 BisectBy by_findings(const Night& night) {
-  if (night.verdict != "regressed" && night.verdict != "unconfirmed" &&
-      night.verdict != "ambiguous" && night.verdict != "acknowledged")
+  const auto verdict = parse<Verdict>(night.verdict);
+  if (!verdict || (*verdict != Verdict::regressed && !is_unsettled_regression(*verdict)))
     return BisectBy::verdict;
   const auto findings = parse_json_if_valid(night.findings);
   bool about_rms = false;

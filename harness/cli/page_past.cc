@@ -79,10 +79,13 @@ std::optional<int> worse_exit(const std::optional<int>& a, const std::optional<i
   return rank(b) < rank(a) ? b : a;
 }
 
+// A newer plumbline may have written a verdict that this one does not know.
+Standing standing_in_file(const std::optional<Verdict>& verdict) {
+  return verdict ? standing_of(*verdict) : Standing::unmeasured;
+}
+
 void add_verdict(PageNight& night, const std::string& word, std::size_t count) {
-  const auto verdict = parse<Verdict>(word);
-  // A newer plumbline may have written a verdict that this one does not know.
-  switch (verdict ? standing_of(*verdict) : Standing::unmeasured) {
+  switch (standing_in_file(parse<Verdict>(word))) {
     case Standing::failure:
       night.failures += count;
       return;
@@ -200,9 +203,8 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     const auto verdict = parse<Verdict>(text_of(row, 2));
     histories[count_of(row, 0)].push_back(
         {text_of(row, 1), verdict ? std::string(in_words(*verdict)) : text_of(row, 2),
-         verdict ? standing_of(*verdict) : Standing::unmeasured, number_of(row, 3),
-         number_of(row, 4), number_of(row, 5), number_of(row, 6), number_of(row, 7),
-         count_of(row, 8) != 0});
+         standing_in_file(verdict), number_of(row, 3), number_of(row, 4), number_of(row, 5),
+         number_of(row, 6), number_of(row, 7), count_of(row, 8) != 0});
   }
   return histories;
 }

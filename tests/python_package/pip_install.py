@@ -10,8 +10,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 # Options of the tested build that decide what its objects are.
-COPIED_OPTIONS = ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "PLUMBLINE_DEBUG_INFO",
-                  "PLUMBLINE_GOLD")
+COPIED_OPTIONS = ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "PLUMBLINE_DEBUG_INFO")
 
 
 def install(project, site, build):

@@ -127,15 +127,11 @@ TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
     input_.nights.push_back({.name = name, .run_ids = {name}});
   const std::size_t lead = input_.news[0].cases[0];
   const auto point = [](const char* night, bool is_bad) {
-    return PagePoint{night,
-                     is_bad ? "fail" : "pass",
-                     is_bad ? Standing::failure : Standing::fine,
-                     {},
-                     {},
-                     {},
-                     {},
-                     {},
-                     false};
+    PagePoint one;
+    one.run_id = night;
+    one.verdict = is_bad ? "fail" : "pass";
+    one.standing = is_bad ? Standing::failure : Standing::fine;
+    return one;
   };
   input_.history[lead] = {point("1", true), point("2", false), point("3", true), point("4", true)};
   EXPECT_EQ(page()["groups"][0]["since_night"], 2) << "the failure of night 1 was another one";
