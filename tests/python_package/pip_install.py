@@ -7,7 +7,8 @@ import sys
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-
+sys.path.insert(0, str(REPOSITORY / "ci"))
+import check_sources  # noqa: E402
 
 # Options of the tested build that decide what its objects are.
 COPIED_OPTIONS = ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "PLUMBLINE_DEBUG_INFO")
@@ -23,19 +24,11 @@ def install(project, site, build):
     folder = tested.parent / f"{tested.name}-{build}"
     environment = {**os.environ, "PYTHONPATH": "", "PIP_NO_INDEX": "1",
                    "PIP_DISABLE_PIP_VERSION_CHECK": "1", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
-    defines = {"PLUMBLINE_WERROR": "ON", "PLUMBLINE_CUDA": "OFF", **options_of(tested)}
+    cache = check_sources.cmake_cache(tested)
+    defines = {"PLUMBLINE_WERROR": "ON", "PLUMBLINE_CUDA": "OFF",
+               **{name: cache[name] for name in COPIED_OPTIONS if name in cache}}
     arguments = [argument for name, value in defines.items()
                  for argument in ("-C", f"cmake.define.{name}={value}")]
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation",
                     "--no-deps", project, "--target", site, "-C", f"build-dir={folder}",
                     *arguments], check=True, env=environment)
-
-
-def options_of(build):
-    """COPIED_OPTIONS as CMakeCache.txt of a build folder has them."""
-    cache = {}
-    for line in (build / "CMakeCache.txt").read_text().splitlines():
-        name, colon, typed = line.partition(":")
-        if colon and name in COPIED_OPTIONS:
-            cache[name] = typed.partition("=")[2]
-    return cache
