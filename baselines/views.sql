@@ -6,12 +6,19 @@
 CREATE VIEW v_runs AS
 SELECT
   r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished,
-  r.complete, r.exit_code, r.purpose, r.shard, r.selection, r.night_id, r.code_commit, r.host,
+  r.complete, r.exit_code,
+  CASE WHEN r.finished_at IS NULL THEN (SELECT state FROM run_state WHERE exit_code = 3)
+    ELSE (SELECT s.state FROM run_state AS s WHERE s.exit_code = r.exit_code) END AS state,
+  r.planned_cases, r.clock_behind_s, r.purpose, r.shard, r.selection, r.night_id, r.code_commit,
+  r.host,
   m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
   lower(hex(m.machine_key)) AS machine_class,
   m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy, r.compiler, r.flags,
   r.versions_json, r.command_line,
   (SELECT count(*) FROM outcome AS o WHERE o.run_id = r.run_id) AS outcomes,
+  CASE WHEN r.finished_at IS NULL THEN
+    max(0, r.planned_cases - (SELECT count(*) FROM outcome AS o WHERE o.run_id = r.run_id))
+    ELSE 0 END AS missing_cases,
   (SELECT count(*) FROM verdict AS v CROSS JOIN outcome AS o
    WHERE v.is_failure AND o.run_id = r.run_id AND o.verdict = v.verdict) AS failures,
   (SELECT count(*) FROM diff AS d WHERE d.run_id = r.run_id) AS diffs,
@@ -39,7 +46,9 @@ SELECT
   c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks, c.kv_scales,
   c.scale_block, c.view, c.merge, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
-  o.status, o.verdict, o.verdict IN (SELECT verdict FROM verdict WHERE is_failure) AS is_failure,
+  o.status, o.verdict,
+  (SELECT v.standing FROM verdict AS v WHERE v.verdict = o.verdict) AS standing,
+  o.verdict IN (SELECT verdict FROM verdict WHERE is_failure) AS is_failure,
   o.status = 'ok' AND (
     o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND r.finished_at IS NOT NULL
     AND NOT (o.verdict = 'first_seen' AND EXISTS (
@@ -317,7 +326,7 @@ CREATE VIEW v_coverage AS
 SELECT
   o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
   count(DISTINCT o.case_key) AS cases, count(*) AS outcomes,
-  sum(NOT v.is_failure AND o.verdict NOT IN ('unsupported', 'ambiguous', 'unconfirmed')) AS fine,
+  sum(v.standing = 'fine') AS fine,
   sum(v.is_failure) AS failures,
   sum(o.verdict = 'unsupported') AS unsupported,
   sum(o.verdict = 'ambiguous') AS ambiguous,
@@ -450,7 +459,7 @@ FROM pin AS p JOIN pinned_case AS k USING (pin_key) JOIN attention_case AS c USI
 CREATE VIEW v_changes AS
 SELECT
   x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value,
-  x.limit_value, x.explanation, x.is_failure,
+  x.limit_value, x.explanation, x.standing, x.standing = 'failure' AS is_failure,
   EXISTS (SELECT 1 FROM accepted_case AS a JOIN attention_case AS c USING (case_key)
     WHERE a.run_id = x.run_id AND c.case_id = x.case_id)
     AS accepted
@@ -509,6 +518,9 @@ SELECT
   (SELECT count(*) FROM run AS r WHERE r.night_id = i.night_id AND r.finished_at IS NULL)
     AS unfinished_runs,
   (SELECT count(*) FROM run AS r WHERE r.night_id = i.night_id AND r.exit_code = 1) AS failing_runs,
+  (SELECT s.state FROM run AS r JOIN run_state AS s
+    ON s.exit_code = CASE WHEN r.finished_at IS NULL THEN 3 ELSE r.exit_code END
+    WHERE r.night_id = i.night_id ORDER BY s.precedence LIMIT 1) AS state,
   (SELECT count(DISTINCT r.machine_key) FROM run AS r WHERE r.night_id = i.night_id) AS machines,
   (SELECT group_concat(code_commit, ' ') FROM (SELECT DISTINCT code_commit FROM run AS r
     WHERE r.night_id = i.night_id)) AS code_commit,

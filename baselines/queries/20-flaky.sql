@@ -5,7 +5,7 @@ WITH unsteady AS MATERIALIZED (
   WHERE run_id IN (
       SELECT run_id FROM v_runs
       WHERE started_at >= (SELECT date(max(started_at), '-30 days') FROM v_runs))
-    AND (is_failure OR verdict IN ('ambiguous', 'unconfirmed')
+    AND (standing IN ('failure', 'open')
       OR confirmation IN ('refuted', 'disagree'))),
 night AS (
   SELECT h.case_id, h.provider_options, h.machine, h.machine_class, h.verdict,

@@ -7,7 +7,7 @@ FROM v_history AS h
 WHERE h.run_id IN (
     SELECT r.run_id FROM v_runs AS r JOIN newest AS n
     ON r.run_id = n.run_id OR (r.night_id <> '' AND r.night_id = n.night_id))
-  AND (h.is_failure
-    OR h.verdict IN ('unconfirmed', 'ambiguous', 'acknowledged', 'improved')
+  AND (h.standing IN ('failure', 'open')
+    OR h.verdict IN ('acknowledged', 'improved')
     OR h.gate_finding IN ('slower', 'faster', 'drifted'))
 ORDER BY h.is_failure DESC, h.verdict, h.case_id;

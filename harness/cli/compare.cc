@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "harness/base/median.h"
@@ -13,6 +14,7 @@
 #include "harness/cli/session.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/report/comparison.h"
+#include "harness/report/format.h"
 #include "harness/store/machine.h"
 #include "harness/store/stored.h"
 
@@ -48,6 +50,12 @@ struct Measured {
 
 using Side = std::map<Series, Measured>;
 
+struct ReadSide {
+  Side cases;
+  IncompleteSide incomplete;
+  bool whole = true;  // every run measured all of its suites
+};
+
 void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
   const auto& [outcome, judgement] = stored;
   const MachineClass machine = class_of(outcome, host);
@@ -55,9 +63,15 @@ void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
   Measured& measured =
       side[{outcome.suite, series_id(outcome.case_id), words, outcome.provider_options}];
   measured.case_id = outcome.case_id;
-  measured.side = {
-      judgement.verdict,     outcome.errors.rms,           0,     0,
-      outcome.output_digest, outcome.description.build_id, words, outcome.provider_options};
+  measured.side = {judgement.verdict,
+                   outcome.errors.rms,
+                   0,
+                   0,
+                   outcome.timed ? unjudged_time(judgement) : "",
+                   outcome.output_digest,
+                   outcome.description.build_id,
+                   words,
+                   outcome.provider_options};
   if (outcome.timed && outcome.time_ratio > 0) {
     measured.ratios.push_back(outcome.time_ratio);
     measured.times.push_back(outcome.time_ns);
@@ -66,21 +80,45 @@ void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
     measured.noise = time_noise(judgement);
 }
 
-Result<Side> side_of(Store& store, const RunSelection& selection) {
-  Side side;
+Result<ReadSide> side_of(Store& store, const RunSelection& selection) {
+  ReadSide read;
+  Side& side = read.cases;
   for (const std::string& run_id : selection.run_ids) {
     const auto run = store.run(run_id);
     if (!run) return tl::unexpected(run.error());
     const auto outcomes = store.outcomes(run_id);
     if (!outcomes) return tl::unexpected(outcomes.error());
     for (const StoredOutcome& stored : *outcomes) add(side, stored, run->info.machine);
+    read.whole = read.whole && run->complete && run->info.shard == "1/1";
+    if (run->finished) continue;
+    read.incomplete.is_incomplete = true;
+    read.incomplete.planned_cases += static_cast<std::size_t>(run->info.planned_cases);
+    read.incomplete.missing_cases += missing_cases_of(run->info, outcomes->size());
   }
   for (auto& [series, measured] : side) {
     if (measured.ratios.empty()) continue;
     measured.side.time_ratio = median(measured.ratios);
     measured.side.time_ns = median(measured.times);
   }
-  return side;
+  return read;
+}
+
+// Series of suites that the later side measured, and that it has no outcome of. What a filter or a
+// shard leaves out is not lost.
+std::size_t lost_of(const ReadSide& before, const ReadSide& after) {
+  if (!before.whole || !after.whole) return 0;
+  std::set<std::string> suites;
+  std::set<std::pair<std::string, std::string>> held;
+  for (const auto& [series, measured] : after.cases) {
+    suites.insert(series.suite);
+    held.insert({series.suite, series.series_id});
+  }
+  std::set<std::pair<std::string, std::string>> lost;
+  for (const auto& [series, measured] : before.cases) {
+    const std::pair name{series.suite, series.series_id};
+    if (suites.contains(series.suite) && !held.contains(name)) lost.insert(name);
+  }
+  return lost.size();
 }
 
 // Takes the pairs whose series agree in what `part` leaves of them from both sides.
@@ -142,7 +180,10 @@ Result<RunComparison> compare(const CompareOptions& options, Store& store) {
   auto before = side_of(store, *runs_before), after = side_of(store, *runs_after);
   if (!before) return tl::unexpected(before.error());
   if (!after) return tl::unexpected(after.error());
-  RunComparison result = joined(std::move(*before), std::move(*after));
+  const std::size_t lost = lost_of(*before, *after);
+  RunComparison result = joined(std::move(before->cases), std::move(after->cases));
+  result.lost = lost;
+  result.incomplete_before = before->incomplete, result.incomplete_after = after->incomplete;
   result.before = runs_before->label, result.after = runs_after->label;
   result.runs_before = runs_before->run_ids, result.runs_after = runs_after->run_ids;
   result.all = options.all;
@@ -184,11 +225,7 @@ int compare_command(const CompareOptions& options) {
   }
   if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
   write_as(compare_formats, options.format, *comparison);
-  const bool any_worse =
-      std::any_of(comparison->cases.begin(), comparison->cases.end(), [](const ComparedCase& c) {
-        return is_failure(c.after.verdict) && !is_failure(c.before.verdict);
-      });
-  return any_worse ? exit_failure : exit_fine;
+  return exit_code_of(comparison->state());
 }
 
 }  // namespace
@@ -212,8 +249,8 @@ void add_compare(Command app, int& exit_code) {
       "Of several runs of a night or commit the newest outcome of each case counts, and of its "
       "times the median. A time is listed where it changed by more than noise, which is three "
       "standard deviations between nights, or 10 % where those are not known yet.\n"
-      "Exit 1 if a case that was fine fails now, 6 if the two share no case, or if cases ran on "
-      "other machine classes.\n"
+      "Exit 1 if a case that was fine fails now; 5 if a run did not finish, or whole suites lost "
+      "cases; 6 if the two share no case, or if cases ran on other machine classes.\n"
       "Examples:\n  plumbline compare latest~1 latest\n"
       "  plumbline compare latest-night~1 latest-night\n"
       "  plumbline compare 3f2a01b 9c2e3fc --all");

@@ -59,7 +59,7 @@ std::string sql_of_rows(const std::string& case_id, const std::string& options,
       "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
       "time_ns END AS time_ns, CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, "
       "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite, "
-      "gate_finding "
+      "gate_finding, finished "
       "FROM v_history WHERE case_id = {} AND provider_options = {} AND machine_class = {} ORDER BY "
       "run_order DESC, timed DESC, suite LIMIT {}",
       sql_literal(case_id), sql_literal(options), sql_literal(machine), most_points);
@@ -84,7 +84,8 @@ HistoryPoint point_of(const std::vector<std::optional<std::string>>& row) {
           .percent_of_limit = row[4] ? number_of(row[5]) : std::nullopt,
           .time_ns = number_of(row[6]),
           .time_ratio = number_of(row[7]),
-          .is_set_aside = row[17].value_or("") == "set aside"};
+          .is_set_aside = row[17].value_or("") == "set aside",
+          .is_incomplete = row[18].value_or("") != "1"};
 }
 
 // Where the time changed its level, by all of its values.

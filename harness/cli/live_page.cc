@@ -18,9 +18,9 @@ constexpr std::size_t most_moments = 4;
 constexpr double least_age_s = 0.1;
 
 bool shows_the_same(const PageNight& a, const PageNight& b) {
-  return a.name == b.name && a.run_ids == b.run_ids && a.exit_code == b.exit_code &&
-         a.fine == b.fine && a.failures == b.failures && a.open == b.open &&
-         a.unmeasured == b.unmeasured && a.suspect == b.suspect;
+  return a.name == b.name && a.run_ids == b.run_ids && a.state == b.state && a.fine == b.fine &&
+         a.failures == b.failures && a.open == b.open && a.unmeasured == b.unmeasured &&
+         a.suspect == b.suspect;
 }
 
 }  // namespace

@@ -109,16 +109,10 @@ std::string as_json(const MergeOptions& options, const MergeReport& report,
   return json_text(data);
 }
 
-// Of all that was judged: a confirmed failure counts most, then a whole that lacks shards.
 int worst_of(const std::vector<JudgedWhole>& wholes) {
-  const auto any = [&](int code) {
-    return std::any_of(wholes.begin(), wholes.end(),
-                       [&](const JudgedWhole& whole) { return whole.exit_code == code; });
-  };
-  for (const int code : {exit_failure, exit_infrastructure, exit_ambiguous, exit_nothing}) {
-    if (any(code)) return code;
-  }
-  return exit_fine;
+  RunState worst = RunState::fine;
+  for (const JudgedWhole& whole : wholes) worst = worse_of(worst, state_of_exit(whole.exit_code));
+  return exit_code_of(worst);
 }
 
 // What fresh processes are to be asked; a run that does not say how it measured is left out, and
@@ -181,7 +175,7 @@ Result<std::vector<JudgedWhole>> judge_wholes(const MergeOptions& options,
       one.judged = std::move(*done);
       one.exit_code = one.judged.exit_code;
     }
-    if (!one.missing.empty() && one.exit_code != exit_failure) one.exit_code = exit_infrastructure;
+    if (!one.missing.empty()) one.exit_code = exit_infrastructure;
   }
   return judged;
 }

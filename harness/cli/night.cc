@@ -16,6 +16,7 @@
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 #include "harness/report/night_text.h"
+#include "harness/report/summary.h"
 #include "harness/store/text.h"
 
 namespace plumbline::cli {
@@ -87,33 +88,36 @@ int show_command(const NightOptions& options, bool close) {
   if (!id) return report_errors(id.error(), exit_usage);
   auto summary = summarise_night(**store, *id);
   if (!summary) return report_errors(summary.error(), exit_infrastructure);
-  if (close && summary->exit_code == exit_infrastructure) {
+  if (close && summary->state == RunState::incomplete) {
     return report_errors(
         {{options.database.path.string(), 0,
-          fmt::format("night {} has a run that is unfinished: it stays open", *id),
+          fmt::format("night {} is incomplete: {}; it stays open", *id,
+                      missing_text(summary->missing_cases, summary->planned_cases)),
           "finish it with `plumbline run … --resume`; `plumbline night show` names it"}},
         exit_infrastructure);
   }
   if (close) {
-    const NightEvent event{
-        *id, NightEventKind::closed, now(), options.who,
-        options.note.empty() ? fmt::format("exit code {}", summary->exit_code) : options.note};
+    const NightEvent event{*id, NightEventKind::closed, now(), options.who,
+                           options.note.empty()
+                               ? fmt::format("exit code {}", exit_code_of(summary->state))
+                               : options.note};
     if (auto added = (*store)->add(event); !added)
       return report_errors(added.error(), exit_infrastructure);
     summary->night.events.push_back(event);
   }
   write_as(night_formats, options.format, *summary);
-  return close ? summary->exit_code : exit_fine;
+  if (close) return exit_code_of(summary->state);
+  return summary->state == RunState::incomplete ? exit_infrastructure : exit_fine;
 }
 
 int list_command(const NightOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto table = (*store)->query(
-      fmt::format("SELECT night_id AS night, opened_at AS opened, closed_at AS closed, runs, "
-                  "machines, failing_runs AS failing, suspect, code_commit AS \"commit\" FROM "
-                  "v_nights ORDER BY began DESC LIMIT {}",
-                  options.limit));
+  auto table = (*store)->query(fmt::format(
+      "SELECT night_id AS night, opened_at AS opened, closed_at AS closed, runs, "
+      "machines, state, failing_runs AS failing, suspect, code_commit AS \"commit\" FROM "
+      "v_nights ORDER BY began DESC LIMIT {}",
+      options.limit));
   if (!table) return report_errors(table.error(), exit_infrastructure);
   constexpr std::array table_formats{Format<Store::Table>{"text", render_query},
                                      Format<Store::Table>{"json", nullptr, json_of_table}};

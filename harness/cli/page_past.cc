@@ -61,24 +61,6 @@ std::string nights_sql(const RunInfo& newest) {
       kind, sql_string(newest.run_id), most_nights);
 }
 
-// That of the night: what fails first, then what is unfinished, open, fine, and not measured.
-std::optional<int> worse_exit(const std::optional<int>& a, const std::optional<int>& b) {
-  const auto rank = [](const std::optional<int>& code) {
-    if (!code) return 1;
-    switch (*code) {
-      case exit_failure:
-        return 0;
-      case exit_ambiguous:
-        return 2;
-      case exit_fine:
-        return 3;
-      default:
-        return 4;
-    }
-  };
-  return rank(b) < rank(a) ? b : a;
-}
-
 // A newer plumbline may have written a verdict that this one does not know.
 Standing standing_in_file(const std::optional<Verdict>& verdict) {
   return verdict ? standing_of(*verdict) : Standing::unmeasured;
@@ -135,9 +117,9 @@ Result<std::vector<PageNight>> nights_before(Store& store, const StoredRuns& sub
     PageNight& night = nights.back();
     if (night.run_ids.empty() || night.run_ids.back() != run_id) {
       const bool finished = text_of(row, 5) == "1" && row[4];
-      const std::optional<int> code =
-          finished ? std::optional(static_cast<int>(*number_of(row, 4))) : std::nullopt;
-      night.exit_code = night.run_ids.empty() ? code : worse_exit(night.exit_code, code);
+      const RunState state =
+          finished ? state_of_exit(static_cast<int>(*number_of(row, 4))) : RunState::incomplete;
+      night.state = worse_of(night.state, state);
       night.run_ids.push_back(run_id);
       night.commit = text_of(row, 3);
       if (text_of(row, 6) == "1") night.suspect = true;

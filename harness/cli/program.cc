@@ -1,8 +1,12 @@
 // Adds the global options, parses the command line, and answers with text or the JSON envelope.
 #include "harness/cli/program.h"
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "harness/cli/envelope.h"
 #include "harness/cli/outputs.h"
@@ -59,8 +63,24 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
 
 }  // namespace
 
+namespace {
+
+// A file that another process cuts short while it is mapped: a database, or memory shared with a
+// worker. Only calls that are safe in a handler.
+void end_with_sigbus(int) {
+  constexpr std::string_view text =
+      "plumbline: a file was cut short while it was read: the database or memory shared with a "
+      "worker\n  remedy: check the database (PRAGMA integrity_check), restore it from a copy if it "
+      "is damaged, and run again\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(exit_infrastructure);
+}
+
+}  // namespace
+
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
+  std::signal(SIGBUS, end_with_sigbus);
   Envelope& answer = envelope();
   answer.read_arguments(argc, argv);
   const int code = run_commands(argc, argv, text, add);

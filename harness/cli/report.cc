@@ -9,6 +9,7 @@
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 #include "harness/report/page_file.h"
+#include "harness/report/summary.h"
 
 namespace plumbline::cli {
 namespace {
@@ -26,18 +27,26 @@ struct ReportOptions {
   }
 };
 
-// The page, or what it is made from.
-Result<std::string> content_of(const ReportOptions& options, const RunSelection& selection,
-                               Store& store) {
+struct Content {
+  std::string text;     // the page, or what it is made from
+  std::string summary;  // of the runs, "" if all of them finished
+};
+Result<Content> content_of(const ReportOptions& options, const RunSelection& selection,
+                           Store& store) {
   const auto source = read_page_source(store, selection, options.database.path);
   if (!source) return tl::unexpected(source.error());
   if (auto added = add_extras(**source, store, options.extras); !added)
     return tl::unexpected(added.error());
   std::string json = json_of_page((*source)->input);
-  if (options.data) return json;
+  const RunReport& report = (*source)->report;
+  const std::string summary =
+      report.state() == RunState::incomplete ? incomplete_sentence(report) : "";
+  if (options.data) return Content{std::move(json), summary};
   const auto page_template = read_template();
   if (!page_template) return tl::unexpected(page_template.error());
-  return page_with_data(*page_template, json);
+  auto page = page_with_data(*page_template, json);
+  if (!page) return tl::unexpected(page.error());
+  return Content{std::move(*page), summary};
 }
 
 int report(const ReportOptions& options) {
@@ -50,16 +59,17 @@ int report(const ReportOptions& options) {
   if (!selection) return report_errors(selection.error(), exit_usage);
   const auto content = content_of(options, *selection, **store);
   if (!content) return report_errors(content.error(), exit_infrastructure);
-  if (auto written = write_text(place, *content); !written)
+  if (auto written = write_text(place, content->text); !written)
     return report_errors(written.error(), exit_infrastructure);
-  const std::size_t bytes = content->size();
+  const std::size_t bytes = content->text.size();
   if (options.format == "json") {
     print_json(json_text({{"file", place.string()}, {"of", selection->label}, {"bytes", bytes}}));
   } else {
     fmt::print("{}: {}, {:.2f} MB\n", place.string(), selection->label,
                static_cast<double>(bytes) / 1e6);
+    if (!content->summary.empty()) fmt::print("{}.\n", content->summary);
   }
-  return exit_fine;
+  return content->summary.empty() ? exit_fine : exit_infrastructure;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/run_end.h"
 #include "harness/cli/session.h"
 #include "harness/cli/settings.h"
 #include "harness/cli/shards.h"
@@ -98,8 +99,8 @@ std::string reproduce_command(Command command, const RunOptions& options) {
 }
 
 std::string markdown_for_stdout(const RunReport& content, const Style&) {
-  return content.invariances != nullptr ? render_invariances_markdown(*content.invariances)
-                                        : render_markdown(content);
+  const bool is_table = content.invariances != nullptr && content.state() != RunState::incomplete;
+  return is_table ? render_invariances_markdown(*content.invariances) : render_markdown(content);
 }
 
 // Those of any run, but that who asks for invariances gets their table alone.
@@ -125,7 +126,10 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
                           options.invariances.empty() ? nullptr : &session.invariances(),
                           &session.changes(),
                           absent_lines(plan.absent),
-                          &session.night_times()};
+                          &session.night_times(),
+                          unsettled_of({session.info()}),
+                          static_cast<std::size_t>(session.info().planned_cases),
+                          session.finished() ? 0 : session.missing_cases()};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   if (options.annotations) {
@@ -209,6 +213,9 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
   auto store = options.database.open(false);
   if (!store) return tl::unexpected(store.error());
   session.store = std::move(*store);
+  const auto behind = session.store->seconds_behind_newest(session.run.started_at);
+  if (!behind) return tl::unexpected(behind.error());
+  session.run.clock_behind_s = *behind;
   const auto facts = run_facts(session.run, plan, runner, options.providers.reviewed_directory());
   store_facts(session.run, facts);
   if (options.resume) {
@@ -219,22 +226,6 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
   if (!owner) return tl::unexpected(owner.error());
   session.owner = std::move(*owner);
   return session;
-}
-
-std::string resume_remedy(const RunSession& session, const Plan& plan, const Session& into) {
-  const auto stored = into.store->outcomes(session.info().run_id);
-  return fmt::format("{} of {} cases are stored; the same command with --resume measures the rest",
-                     stored ? std::to_string(stored->size()) : "some", plan.size());
-}
-
-// A GPU that computes references and did not is said: the run is right, but takes longer than it
-// needs to.
-void tell_references_on_the_cpu(const RunOptions& options) {
-  if (options.measure.reference_library == nullptr) return;
-  for (const auto& [why, count] : options.measure.reference_library->refusals()) {
-    fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count,
-               count == 1 ? "reference was" : "references were", why);
-  }
 }
 
 // Where a contract or an entry makes refusals mismatches, the entries that are missing can be had.
@@ -275,24 +266,27 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
     Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
     session.on_more([&progress](const std::string& what) { progress.tell(what); });
     done = session.execute(rest, !plan.partial && options.case_ids.empty(),
-                           [&progress] { progress.step(); });
+                           [&progress] { step_while_read(progress); });
   }
+  const bool is_stored = into.store != nullptr;
+  into.store.reset();
+  if (is_stored && done) done = check_stored(options.database.path, session);
   const int code = report(options, plan, session);
-  if (into.store != nullptr && options.format == "text")
-    fmt::print("stored in {}\n", options.database.path.string());
-  if (options.format == "text")
-    tell_unexplained_refusals(options, session, text, into.store != nullptr);
-  tell_references_on_the_cpu(options);
+  if (session.finished() && options.format == "text") {
+    if (is_stored) fmt::print("stored in {}\n", options.database.path.string());
+    tell_unexplained_refusals(options, session, text, is_stored);
+  }
+  tell_references_on_the_cpu(options.measure.reference_library.get());
   if (!done) {
     Errors errors = done.error();
     if (session.interrupted())
       errors.push_back({"", 0, "the run is incomplete: it could not be stored",
-                        resume_remedy(session, plan, into)});
+                        resume_remedy(session, options.database.path)});
     return report_errors(errors, exit_infrastructure);
   }
   if (!runner.stop->load()) return code;
   const std::string remedy =
-      into.store == nullptr ? "run it again" : resume_remedy(session, plan, into);
+      is_stored ? resume_remedy(session, options.database.path) : "run it again";
   return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}},
                        exit_infrastructure);
 }

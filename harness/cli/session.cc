@@ -80,10 +80,15 @@ std::atomic<bool>& stop_on_signals() {
   static_assert(std::atomic<bool>::is_always_lock_free);
   const auto request = [](int signal) {
     requested = true;
-    std::signal(signal, SIG_DFL);
+    // A second Ctrl-C ends the process. A second write to a closed pipe must not.
+    if (signal != SIGPIPE) std::signal(signal, SIG_DFL);
   };
-  std::signal(SIGINT, request);
-  std::signal(SIGTERM, request);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    // nohup and a shell's background jobs ignore SIGHUP and SIGINT: these stay ignored.
+    if (std::signal(signal, request) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  // A write beyond `ulimit -f` then fails, and SQLite says that the disk is full.
+  std::signal(SIGXFSZ, SIG_IGN);
   return requested;
 }
 
@@ -364,6 +369,7 @@ RunReport report_of(const JudgedRuns& judged) {
                    &judged.scores,       judged.exit_code, reproduce_command(judged.runs.front())};
   report.changes = &judged.changes;
   report.night_times = &judged.night_times;
+  report.unsettled = unsettled_of(judged.runs);
   if (!judged.invariances.empty()) report.invariances = &judged.invariances;
   return report;
 }

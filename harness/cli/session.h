@@ -25,7 +25,8 @@ struct ReviewedText;
 
 namespace plumbline::cli {
 
-// Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
+// Set by SIGINT, SIGTERM and SIGHUP from the call on, and by SIGPIPE: nobody reads the output any
+// more. A second signal ends the program at once, but for SIGPIPE.
 std::atomic<bool>& stop_on_signals();
 
 // Reports errors of discover(). Wrong options count as wrong usage.

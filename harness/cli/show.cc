@@ -11,6 +11,7 @@
 #include "harness/judge/judge.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
+#include "harness/report/summary.h"
 #include "harness/store/stored.h"
 
 namespace plumbline::cli {
@@ -23,13 +24,16 @@ struct ShowOptions {
   bool verbose = false;
 };
 
-Result<void> show(const ShowOptions& options, Store& store) {
+// Answers the exit code: 3 for an incomplete run, else 0.
+Result<int> show(const ShowOptions& options, Store& store) {
   const auto selection = store.resolve_runs(options.run);
   if (!selection) return tl::unexpected(selection.error());
   auto stored_runs = read_runs(store, *selection);
   if (!stored_runs) return tl::unexpected(stored_runs.error());
-  auto& [run, runs, outcomes, run_of, diffs, scores, invariances, changes, night_times] =
-      *stored_runs;
+  const RunInfo& run = stored_runs->newest;
+  auto& outcomes = stored_runs->outcomes;
+  auto& diffs = stored_runs->diffs;
+  auto& invariances = stored_runs->invariances;
   if (!options.cases.empty()) {
     std::erase_if(outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
@@ -56,22 +60,26 @@ Result<void> show(const ShowOptions& options, Store& store) {
         text += render_case(stored, reproduce_command(run), style) + render_errors(stored, style);
       for (const auto& stored : diffs) text += render_diff(stored, style);
       text += render_invariances(invariances, reproduce_command(run), style);
+      if (!stored_runs->finished) {
+        text += fmt::format("Incomplete: {}\n",
+                            missing_text(stored_runs->missing_cases, stored_runs->planned_cases));
+      }
       fmt::print("{}", text);
-      return {};
+      return stored_runs->finished ? exit_fine : exit_infrastructure;
     }
   }
-  if (runs.size() > 1 && options.format == "text")
+  if (stored_runs->runs.size() > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
-               plural(runs.size(), "run"));
+               plural(stored_runs->runs.size(), "run"));
   write_as(run_formats, options.format, stored_runs->report(), options.verbose);
-  return {};
+  return stored_runs->finished ? exit_fine : exit_infrastructure;
 }
 
 int show_command(const ShowOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
   const auto shown = show(options, **store);
-  return shown ? exit_fine : report_errors(shown.error(), exit_usage);
+  return shown ? *shown : report_errors(shown.error(), exit_usage);
 }
 
 }  // namespace

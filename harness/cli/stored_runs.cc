@@ -24,7 +24,8 @@ Result<void> append(Result<std::vector<Row>> more, std::vector<Row>& rows) {
 }  // namespace
 
 int StoredRuns::exit_code() const {
-  return exit_code_of({outcomes, diffs, invariances, scores, changes, night_times});
+  return exit_code_of(state_of({outcomes, diffs, invariances, scores, changes, night_times,
+                                finished, !unsettled_of(runs).empty()}));
 }
 
 RunReport StoredRuns::report() const {
@@ -37,6 +38,9 @@ RunReport StoredRuns::report() const {
                     invariances.empty() ? nullptr : &invariances,
                     &changes};
   content.night_times = &night_times;
+  content.planned_cases = planned_cases;
+  content.missing_cases = missing_cases;
+  content.unsettled = unsettled_of(runs);
   return content;
 }
 
@@ -50,6 +54,11 @@ Result<StoredRuns> read_runs(Store& store, const RunSelection& selection) {
     all.runs.push_back(run->info);
     auto outcomes = store.outcomes(run_id);
     if (!outcomes) return tl::unexpected(outcomes.error());
+    if (!run->finished) {
+      all.finished = false;
+      all.planned_cases += static_cast<std::size_t>(run->info.planned_cases);
+      all.missing_cases += missing_cases_of(run->info, outcomes->size());
+    }
     for (StoredOutcome& stored : *outcomes) {
       const std::string key = fmt::format("{}\n{}\n{}", stored.outcome.suite,
                                           stored.outcome.case_id, describe(run->info.machine));

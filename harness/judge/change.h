@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "harness/judge/verdict.h"
+
 namespace plumbline {
 
 enum class ChangeKind {
@@ -23,7 +25,9 @@ struct Change {
   ChangeKind kind = ChangeKind::vanished;
   double value = 0, limit = 0;  // of what is measured, a ratio mostly; 0 = nothing is
   std::string text;             // a sentence
-  bool is_failure = false;      // the run is not green with it, unless somebody accepts it
+  // A failure fails the run, and an open change is lost coverage (exit 5), until somebody accepts
+  // it.
+  Standing standing = Standing::fine;
   bool operator==(const Change&) const = default;
 };
 

@@ -102,7 +102,7 @@ class CaseJudge {
     builder_.change({ChangeKind::refused, 0, 0,
                      fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason,
                                  inputs_.baseline->run_id),
-                     true});
+                     Standing::failure});
   }
 
   void judge_spec() {
@@ -312,7 +312,7 @@ Judgement judge(const JudgeInputs& inputs) {
         {ChangeKind::excused, 0, 0,
          fmt::format("fails, as its suite expects until {} ({}), and was fine in run {}",
                      expected->expires, expected->issue, inputs.baseline->run_id),
-         false});
+         Standing::fine});
   }
   return judgement;
 }

@@ -35,7 +35,8 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
     builder.find(Verdict::regressed, {"drift", ratio, limit, sentence("worse")});
   } else if (ratio < 1 / limit) {
     builder.find(Verdict::improved, {"drift", ratio, 1 / limit, sentence("better")});
-    builder.change({ChangeKind::smaller_error, ratio, 1 / limit, sentence("better"), false});
+    builder.change(
+        {ChangeKind::smaller_error, ratio, 1 / limit, sentence("better"), Standing::fine});
   }
 }
 
@@ -72,7 +73,7 @@ void compare_driver(const Outcome& outcome, const Baseline& baseline, JudgementB
                   fmt::format("driver {} with CUDA {}, where run {} had driver {} with CUDA {}",
                               outcome.device.driver, outcome.device.runtime, baseline.run_id,
                               baseline.driver, baseline.runtime),
-                  false});
+                  Standing::fine});
 }
 
 void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
@@ -109,7 +110,8 @@ void judge_output(const PastInputs& past, JudgementBuilder& builder) {
   compare_driver(outcome, *baseline, builder);
   if (baseline->timed && !outcome.timed) {
     builder.change({ChangeKind::untimed, 0, 0,
-                    fmt::format("is not timed, and was in run {}", baseline->run_id), false});
+                    fmt::format("is not timed, and was in run {}", baseline->run_id),
+                    Standing::fine});
   }
   if (outcome.output_digest.empty() || baseline->output_digest.empty()) {
     return builder.note("not compared with the past: an output digest is missing");
@@ -159,7 +161,7 @@ void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
        fmt::format("takes {:.3g} of its usual time, and its rms error grew by {:.3g} since run {}: "
                    "it may round more, or do less",
                    faster->value, ratio, baseline->run_id),
-       false});
+       Standing::fine});
 }
 
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
@@ -170,7 +172,7 @@ void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& bas
   builder.change(
       {ChangeKind::looser_contract, 0, 0,
        fmt::format("is held to less than in run {}: {}", baseline.run_id, fmt::join(looser, "; ")),
-       false});
+       Standing::fine});
 }
 
 }  // namespace plumbline

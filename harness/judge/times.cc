@@ -17,6 +17,8 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view set_aside = "set aside";
+// No disturbance excuses a time so many limits beyond its level, and so many times its level.
+constexpr double far_in_limits = 2, far_in_levels = 1.5;
 
 std::string_view in_words(GateFinding finding) {
   switch (finding) {
@@ -79,8 +81,9 @@ GatedTime figures(const Screening& screening, const Past& past) {
 std::string by_how_much(double change) {
   const double factor = std::exp(std::abs(change));
   const std::string_view direction = change < 0 ? "faster" : "slower";
-  return factor < 2 ? fmt::format("{:.2g} % {}", std::abs(percent_of(change)), direction)
-                    : fmt::format("{:.3g} times {}", factor, direction);
+  // From 1.95 on two digits of the percentage would be "1e+02".
+  return factor < 1.95 ? fmt::format("{:.2g} % {}", std::abs(percent_of(change)), direction)
+                       : fmt::format("{:.3g} times {}", factor, direction);
 }
 
 std::string sentence(const Outcome& outcome, const Past& past, const Screening& screening,
@@ -233,7 +236,7 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
     case Confirmation::confirmed:
       if (is_faster) {
         judgement.changes.push_back({ChangeKind::faster, std::exp(screening.change),
-                                     std::exp(-screening.limit), told, false});
+                                     std::exp(-screening.limit), told, Standing::fine});
         compare_speed_with_error(outcome, past.baseline ? &*past.baseline : nullptr, judgement);
         return add_finding(Verdict::improved, screening, told, judgement);
       }
@@ -247,10 +250,21 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
 }
 
 void set_time_aside(const Outcome& outcome, const Past& past, const Screening& screening,
-                    const std::string& why, Judgement& judgement) {
+                    const GateOptions& options, double common_shift, const std::string& why,
+                    Judgement& judgement) {
   add_figures(outcome, past, screening, judgement);
   judgement.gated_time->finding = set_aside;
   judgement.notes.push_back("time not judged, and no baseline: " + why);
+  const bool is_slower =
+      screening.finding == GateFinding::slower || screening.finding == GateFinding::drifted;
+  const double change = screening.change - common_shift;
+  if (!is_slower || change <= far_in_limits * screening.limit || change < std::log(far_in_levels))
+    return;
+  judgement.notes.emplace_back(
+      "unconfirmed: the machine was disturbed, and this is more than twice the limit; measure the "
+      "case again");
+  add_finding(Verdict::unconfirmed, screening, sentence(outcome, past, screening, options),
+              judgement);
 }
 
 }  // namespace plumbline

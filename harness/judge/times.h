@@ -37,8 +37,11 @@ bool is_candidate(const Screening& screening);
 //   disagree ambiguous; where none was asked unconfirmed; refuted it stays what it was.
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
-// Of a night that is suspect as a whole: nothing is found, and the time is no baseline.
+// The time of a suspect night or a disturbed case is not judged and no baseline. Once the common
+// shift of the night (a logarithm) is taken out, 1.5 times its level and twice its limit make it
+// unconfirmed all the same.
 void set_time_aside(const Outcome& outcome, const Past& past, const Screening& screening,
-                    const std::string& why, Judgement& judgement);
+                    const GateOptions& options, double common_shift, const std::string& why,
+                    Judgement& judgement);
 
 }  // namespace plumbline

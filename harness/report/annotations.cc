@@ -5,6 +5,7 @@
 
 #include "harness/report/format.h"
 #include "harness/report/news.h"
+#include "harness/report/summary.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -82,6 +83,10 @@ SuitePlaces places_of(const Plan& plan, const std::filesystem::path& root) {
 
 std::string render_annotations(const RunReport& report, const SuitePlaces& places) {
   std::string text;
+  if (report.state() == RunState::incomplete) {
+    text +=
+        fmt::format("::error title=plumbline::{}\n", escaped(incomplete_sentence(report), false));
+  }
   std::map<std::string_view, std::size_t> shown, left_out;
   for (const News& news : news_of(report, {})) {
     if (news.kind == NewsKind::faster) continue;

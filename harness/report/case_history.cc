@@ -160,12 +160,14 @@ std::string render_history(const CaseHistory& history, std::size_t rows, const S
     const HistoryPoint& point = history.points[i - 1];
     const bool is_set_aside = point.time_ratio && point.is_set_aside;
     any_set_aside = any_set_aside || is_set_aside;
-    table.push_back({minute_of(point.started_at), point.run_id.substr(0, 8),
-                     std::string(in_words(point.verdict)), point.rms ? number(*point.rms) : "",
-                     point.percent_of_limit ? percent(*point.percent_of_limit) : "",
-                     point.time_ns ? duration(*point.time_ns) : "",
-                     point.time_ratio ? number(*point.time_ratio) + (is_set_aside ? " ~" : "") : "",
-                     point.commit.substr(0, commit_digits)});
+    table.push_back(
+        {minute_of(point.started_at), point.run_id.substr(0, 8),
+         fmt::format("{}{}", point.is_incomplete ? "incomplete: " : "", in_words(point.verdict)),
+         point.rms ? number(*point.rms) : "",
+         point.percent_of_limit ? percent(*point.percent_of_limit) : "",
+         point.time_ns ? duration(*point.time_ns) : "",
+         point.time_ratio ? number(*point.time_ratio) + (is_set_aside ? " ~" : "") : "",
+         point.commit.substr(0, commit_digits)});
   }
   return text +
          render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"},

@@ -18,7 +18,8 @@ struct HistoryPoint {
   std::optional<double> rms;               // of the error, in units of sigma
   std::optional<double> percent_of_limit;  // of the statistic nearest to its limit
   std::optional<double> time_ns, time_ratio;
-  bool is_set_aside = false;  // the time is not judged: the night or the case was disturbed
+  bool is_set_aside = false;   // the time is not judged: the night or the case was disturbed
+  bool is_incomplete = false;  // the run did not finish
 };
 
 struct CaseHistory {

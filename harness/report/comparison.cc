@@ -8,6 +8,7 @@
 
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
+#include "harness/report/summary.h"
 
 namespace plumbline {
 namespace {
@@ -58,6 +59,12 @@ std::string verdict_section(const RunComparison& comparison, const Style& style)
   return render_table({"case", "verdict before and after"}, rows, style) + "\n";
 }
 
+// "1.276 ms", "1.276 ms (set aside)".
+std::string time_cell(const ComparedSide& side) {
+  const std::string time = duration(side.time_ns);
+  return side.unjudged_time.empty() ? time : fmt::format("{} ({})", time, side.unjudged_time);
+}
+
 std::string time_section(const RunComparison& comparison, const Style& style) {
   Cases changed = cases_that(comparison, [&](const ComparedCase& c) {
     const bool timed = c.same_class && c.before.time_ratio > 0 && c.after.time_ratio > 0;
@@ -67,7 +74,7 @@ std::string time_section(const RunComparison& comparison, const Style& style) {
   sort_by(changed, [](const ComparedCase& c) { return std::abs(std::log(c.time_change())); });
   Rows rows;
   for (const ComparedCase* c : changed) {
-    rows.push_back({c->case_id, duration(c->before.time_ns), duration(c->after.time_ns),
+    rows.push_back({c->case_id, time_cell(c->before), time_cell(c->after),
                     fmt::format("{:.3f}", c->time_change()), fmt::format("{:.3f}", c->time_noise)});
   }
   return render_table({"case", "time before", "after", "ratio", "noise"}, rows, style) + "\n";
@@ -93,6 +100,27 @@ std::string error_section(const RunComparison& comparison, const Style& style) {
   return text + "\n";
 }
 
+std::string incomplete_lines(const RunComparison& comparison, const Style& style) {
+  std::string text;
+  for (const auto& [label, side] : {std::pair{&comparison.before, &comparison.incomplete_before},
+                                    std::pair{&comparison.after, &comparison.incomplete_after}}) {
+    if (!side->is_incomplete) continue;
+    text += wrapped(fmt::format("Incomplete: {}: {}", *label,
+                                missing_text(side->missing_cases, side->planned_cases)),
+                    2, style) +
+            "\n";
+  }
+  return text;
+}
+
+std::string lost_line(const RunComparison& comparison, const Style& style) {
+  if (comparison.lost == 0) return "";
+  return wrapped(fmt::format("lost coverage: {} of {} not measured in {}",
+                             plural(comparison.lost, "case"), comparison.before, comparison.after),
+                 2, style) +
+         "\n";
+}
+
 std::string options_line(const RunComparison& comparison, const Style& style) {
   const Cases other = cases_that(comparison, [](const ComparedCase& c) {
     return c.before.provider_options != c.after.provider_options;
@@ -114,17 +142,30 @@ double ComparedCase::time_change() const {
              : 1;
 }
 
+bool RunComparison::any_worse() const {
+  return std::any_of(cases.begin(), cases.end(), [](const ComparedCase& c) {
+    return is_failure(c.after.verdict) && !is_failure(c.before.verdict);
+  });
+}
+
+RunState RunComparison::state() const {
+  if (any_worse()) return RunState::not_fine;
+  const bool is_open =
+      incomplete_before.is_incomplete || incomplete_after.is_incomplete || lost > 0;
+  return is_open ? RunState::open : RunState::fine;
+}
+
 std::string render_comparison(const RunComparison& comparison, const Style& style) {
   const auto count = [&](auto&& is) { return cases_that(comparison, is).size(); };
-  std::string text = verdict_section(comparison, style) + time_section(comparison, style) +
-                     error_section(comparison, style);
+  std::string text = incomplete_lines(comparison, style) + verdict_section(comparison, style) +
+                     time_section(comparison, style) + error_section(comparison, style);
   text += wrapped(fmt::format("{} in both, {} with equal bits; {} only in {}, {} only in {}",
                               plural(comparison.cases.size(), "case"),
                               count([](const auto& c) { return c.bits_equal(); }),
                               comparison.only_before, comparison.before, comparison.only_after,
                               comparison.after),
                   0, style) +
-          "\n" + options_line(comparison, style);
+          "\n" + lost_line(comparison, style) + options_line(comparison, style);
   return text + fmt::format(
                     "time, over that of the sentinel: {} slower and {} faster by more than "
                     "noise\n",
@@ -165,6 +206,10 @@ std::string json_of_comparison(const RunComparison& comparison) {
                     {"runs_after", comparison.runs_after},
                     {"only_before", comparison.only_before},
                     {"only_after", comparison.only_after},
+                    {"lost", comparison.lost},
+                    {"state", name(comparison.state())},
+                    {"incomplete_before", comparison.incomplete_before.is_incomplete},
+                    {"incomplete_after", comparison.incomplete_after.is_incomplete},
                     {"cases", std::move(cases)}});
 }
 

@@ -13,9 +13,10 @@ namespace plumbline {
 // What one side measured of a case.
 struct ComparedSide {
   Verdict verdict = Verdict::pass;
-  double rms = 0;         // of the error, in units of sigma
-  double time_ratio = 0;  // to the sentinel, median over the side's runs; 0 = not timed
-  double time_ns = 0;     // likewise
+  double rms = 0;                  // of the error, in units of sigma
+  double time_ratio = 0;           // to the sentinel, median over the side's runs; 0 = not timed
+  double time_ns = 0;              // likewise
+  std::string_view unjudged_time;  // why its newest time is not judged, "" if it is
   std::string output_digest, build_id;
   std::string machine;           // its class in words
   std::string provider_options;  // of the kernel's provider
@@ -35,12 +36,25 @@ struct ComparedCase {
   bool is_faster() const { return time_change() < 1 / time_noise; }
 };
 
+// Of the runs of one side that did not finish: cases of their plans, and how many of them have no
+// outcome.
+struct IncompleteSide {
+  bool is_incomplete = false;
+  std::size_t planned_cases = 0, missing_cases = 0;
+};
+
 struct RunComparison {
   std::string before, after;                         // "run 3f2a01bc", "night 2027-01-30"
   std::vector<std::string> runs_before, runs_after;  // ids, the oldest first
   std::vector<ComparedCase> cases;                   // in both
   std::size_t only_before = 0, only_after = 0;       // series of one side
-  bool all = false;                                  // shows also cases that did not change
+  // Cases of the earlier side that the later one was to measure, too, and has no outcome of.
+  std::size_t lost = 0;
+  IncompleteSide incomplete_before, incomplete_after;
+  bool all = false;        // shows also cases that did not change
+  bool any_worse() const;  // a case that was fine fails now
+  // not_fine if a case got worse, open if a side is incomplete or cases were lost, else fine.
+  RunState state() const;
 };
 
 // Verdicts that changed, times that changed by more than noise, errors whose bits changed, the

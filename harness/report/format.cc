@@ -37,6 +37,13 @@ std::string duration(double time_ns) {
   return fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
+std::string_view unjudged_time(const Judgement& judgement) {
+  const auto& gated = judgement.gated_time;
+  if (!gated || (gated->finding == "too few" && gated->nights == 0)) return "no past";
+  if (gated->finding == "too few") return "few nights";
+  return gated->finding == "set aside" ? "set aside" : "";
+}
+
 std::string plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

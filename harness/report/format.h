@@ -34,6 +34,8 @@ inline constexpr std::size_t label_width = 11;
 // "  worst      text": a label in a column of label_width, the text wrapped behind it. An empty
 //               label continues the one before.
 std::string labelled(std::string_view label, const std::string& text, const Style& style);
+// Why the time of a timed case is not judged: "set aside", "no past", "few nights"; "" if it is.
+std::string_view unjudged_time(const Judgement& judgement);
 // "peak 4.03, beyond output rounding 2.5, rms 0.61, lse 2.1": the statistics that decide.
 std::string statistics_text(const ErrorStatistics& errors);
 

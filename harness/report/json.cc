@@ -296,7 +296,8 @@ Json change_json(const RunChange& row) {
           {"value", json_value(row.change.value)},
           {"limit", json_value(row.change.limit)},
           {"text", row.change.text},
-          {"is_failure", row.change.is_failure}};
+          {"standing", name(row.change.standing)},
+          {"is_failure", row.change.standing == Standing::failure}};
 }
 
 Json night_times_json(const NightTimes& row) {
@@ -321,8 +322,12 @@ std::string json_of_run(const RunReport& report) {
                {"counts", counts_json(counts_of(report))},
                {"run", run_json(*report.run)},
                {"exit_code", report.exit_code},
+               {"state", name(report.state())},
+               {"planned_cases", report.planned_cases},
+               {"missing_cases", report.missing_cases},
                {"nothing_measured", nothing_measured(report)},
                {"not_measured", report.absent},
+               {"unsettled", report.unsettled},
                {"outcomes", Json::array()},
                {"diffs", Json::array()},
                {"suite_scores", Json::array()}};

@@ -154,6 +154,12 @@ std::vector<TestCase> test_cases(const RunReport& report) {
                      std::string(name(judgement.verdict)), why(judgement),
                      render_invariance(stored, report.reproduce_command, plain)});
   }
+  if (report.state() == RunState::incomplete) {
+    const std::string message =
+        "incomplete: " + missing_text(report.missing_cases, report.planned_cases);
+    cases.push_back({"plumbline", "plumbline.run", "incomplete", 0, Kind::error, "incomplete",
+                     message, message});
+  }
   // Skipped tests alone would be green.
   if (nothing_measured(report)) {
     const std::string message = "nothing measured: no kernel took any of the cases";
@@ -164,12 +170,17 @@ std::vector<TestCase> test_cases(const RunReport& report) {
     cases.push_back({"plumbline", "plumbline.run", line.substr(0, line.find(": ")), 0,
                      Kind::skipped, "not_measured", line, line});
   }
+  for (const std::string& sentence : report.unsettled) {
+    cases.push_back({"plumbline", "plumbline.run", sentence.substr(0, sentence.find(": ")), 0,
+                     Kind::error, "unsettled", sentence, sentence});
+  }
   // What fails the run beside its cases. What does not fail is no test.
   for (const auto& [suite, case_id, change] :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
-    if (!change.is_failure) continue;
+    if (change.standing != Standing::failure && change.standing != Standing::open) continue;
     cases.push_back({suite, suite + ".changes", fmt::format("{} {}", name(change.kind), case_id), 0,
-                     Kind::failure, std::string(name(change.kind)), change.text, change.text});
+                     change.standing == Standing::open ? Kind::error : Kind::failure,
+                     std::string(name(change.kind)), change.text, change.text});
   }
   for (const SuiteScore& score : *report.scores) {
     if (score.status.starts_with("not judged")) continue;  // neither a test nor a result

@@ -57,7 +57,8 @@ std::string head(const RunReport& report) {
 // What was not measured is not green: it stands before everything else.
 std::string absent(const RunReport& report) {
   std::string text;
-  for (const std::string& line : report.absent) text += "- " + markdown_cell(line) + "\n";
+  for (const auto* lines : {&report.unsettled, &report.absent})
+    for (const std::string& line : *lines) text += "- " + markdown_cell(line) + "\n";
   return text.empty() ? "" : text + "\n";
 }
 

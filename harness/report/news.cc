@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
-#include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/report/changes.h"
 #include "harness/report/failure_groups.h"
@@ -249,20 +247,31 @@ std::vector<News> news_of(const RunReport& report, const std::vector<PastCommit>
   return Gathering(report, past).run();
 }
 
-RunState state_of(const RunReport& report) {
-  if (counts_of(report).failures() > 0) return RunState::not_fine;
-  if (report.outcomes->empty() || nothing_measured(report)) return RunState::nothing_measured;
-  return report.exit_code == exit_fine ? RunState::fine : RunState::open;
+namespace {
+
+// What a report says first: the state, then how much of what.
+std::string begin_of_sentence(const RunReport& report) {
+  const std::size_t cases = report.outcomes->size();
+  switch (report.state()) {
+    case RunState::incomplete:
+      return incomplete_sentence(report);
+    case RunState::nothing_measured:
+      return cases == 0 ? "Nothing measured: there was no case"
+                        : fmt::format("Nothing measured: no result of {}", plural(cases, "case"));
+    case RunState::not_fine:
+      return "Not fine: " + headline(report);
+    case RunState::open:
+      return "Open: " + headline(report);
+    case RunState::fine:
+      return "Fine: " + headline(report);
+  }
+  __builtin_unreachable();
 }
 
+}  // namespace
+
 std::string sentence_of(const RunReport& report, const std::vector<News>& news) {
-  constexpr std::array words{"Fine", "Not fine", "Open", "Nothing measured"};
-  const RunState state = state_of(report);
-  const std::size_t cases = report.outcomes->size();
-  const std::string what = state != RunState::nothing_measured ? headline(report)
-                           : cases == 0                        ? "there was no case"
-                                        : fmt::format("no result of {}", plural(cases, "case"));
-  std::string text = fmt::format("{}: {}", words.at(static_cast<std::size_t>(state)), what);
+  std::string text = begin_of_sentence(report);
   const std::vector<Cause> causes = causes_of(news);
   if (!causes.empty()) text += ". " + causes.front().sentence();
   if (const std::size_t more = causes.size() - std::min<std::size_t>(1, causes.size()); more > 0)
@@ -270,7 +279,7 @@ std::string sentence_of(const RunReport& report, const std::vector<News>& news) 
   const auto unmeasured = std::count_if(
       report.outcomes->begin(), report.outcomes->end(),
       [](const StoredOutcome& stored) { return stored.outcome.status == Status::unsupported; });
-  if (unmeasured > 0 && state != RunState::nothing_measured)
+  if (unmeasured > 0 && report.state() != RunState::nothing_measured)
     text += fmt::format(". {} not measured",
                         unmeasured == 1 ? "1 case was" : fmt::format("{} cases were", unmeasured));
   return text + ".";

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/enumeration.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
@@ -48,12 +47,10 @@ std::vector<News> news_of(const RunReport& report, const std::vector<PastCommit>
 // plain pass.
 std::string cause_in_words(const StoredOutcome& stored);
 
-enum class RunState { fine, not_fine, open, nothing_measured };
-RunState state_of(const RunReport& report);
-
 // "Not fine: 3 failures in 466 cases. mutants/x in 2 cases since 0123abc..4567def: the sums are
-// kept in bf16. There is 1 more cause. 40 cases were not measured." Without commits it says
-// "since night 2027-01-05", if the nights are at hand. A cause that several kernels share is one.
+// kept in bf16. There is 1 more cause. 40 cases were not measured." An incomplete run begins with
+// "Incomplete: 178 of 374 cases not measured." Without commits it says "since night 2027-01-05", if
+// the nights are at hand. A cause that several kernels share is one.
 std::string sentence_of(const RunReport& report, const std::vector<News>& news);
 
 }  // namespace plumbline

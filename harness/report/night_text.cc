@@ -15,21 +15,24 @@ namespace {
 // Beyond these, groups are counted and not told.
 constexpr std::size_t most_groups = 30;
 
-std::string what_it_means(int exit_code) {
-  switch (exit_code) {
-    case exit_fine:
-      return "no alert";
-    case exit_failure:
+std::string what_it_means(const NightSummary& summary) {
+  switch (summary.state) {
+    case RunState::incomplete:
+      return missing_text(summary.missing_cases, summary.planned_cases);
+    case RunState::nothing_measured:
+      return "a run measured nothing";
+    case RunState::not_fine:
       return "something fails or regressed";
-    case exit_infrastructure:
-      return "a run is unfinished";
-    case exit_nothing:
-      return "nothing was measured";
-    case exit_ambiguous:
-      return "nothing fails; something is unconfirmed, ambiguous or suspect";
-    default:
-      return "";
+    case RunState::open:
+      return "nothing fails; something is unconfirmed, ambiguous, suspect or no longer measured";
+    case RunState::fine:
+      return "no alert";
   }
+  __builtin_unreachable();
+}
+
+std::string first_words(const NightSummary& summary) {
+  return summary.state == RunState::incomplete ? "Incomplete night" : "night";
 }
 
 std::string short_commit(const std::string& commit) {
@@ -57,9 +60,10 @@ std::string head(const NightSummary& summary) {
     if (event.kind == NightEventKind::opened) state = "opened " + event.at;
     if (event.kind == NightEventKind::closed) state = "closed " + event.at;
   }
-  return fmt::format("night {}: {} in {}, {}; exit code {}: {}", summary.night.night_id,
-                     plural(summary.cases, "case"), plural(summary.night.runs.size(), "run"), state,
-                     summary.exit_code, what_it_means(summary.exit_code));
+  return fmt::format("{} {}: {} in {}, {}; exit code {}: {}", first_words(summary),
+                     summary.night.night_id, plural(summary.cases, "case"),
+                     plural(summary.night.runs.size(), "run"), state, exit_code_of(summary.state),
+                     what_it_means(summary));
 }
 
 std::size_t alerts(const NightSummary& summary) {
@@ -97,12 +101,13 @@ std::string render_night(const NightSummary& summary, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
     const RunInfo& run = summary.night.runs[i].info;
-    rows.push_back(
-        {run.run_id.substr(0, 8), run.started_at, run.purpose, run.shard, run.host,
-         summary.exit_codes[i] < 0 ? "unfinished" : fmt::format("{}", summary.exit_codes[i])});
+    rows.push_back({run.run_id.substr(0, 8), run.started_at, run.purpose, run.shard, run.host,
+                    fmt::format("{}", exit_code_of(summary.states[i])),
+                    std::string(name(summary.states[i]))});
   }
   if (!rows.empty())
-    text += render_table({"run", "started", "purpose", "shard", "host", "exit"}, rows, style);
+    text +=
+        render_table({"run", "started", "purpose", "shard", "host", "exit", "state"}, rows, style);
   for (const NightEvent& event : summary.night.events)
     text += "  " + wrapped(event_line(event), 4, style) + "\n";
   for (const NightTimes& row : summary.times)
@@ -149,7 +154,10 @@ std::string render_night_markdown(const NightSummary& summary) {
 
 std::string json_of_night(const NightSummary& summary) {
   Json root = {{"night_id", summary.night.night_id},
-               {"exit_code", summary.exit_code},
+               {"exit_code", exit_code_of(summary.state)},
+               {"state", name(summary.state)},
+               {"planned_cases", summary.planned_cases},
+               {"missing_cases", summary.missing_cases},
                {"cases", summary.cases},
                {"timed", summary.timed},
                {"expected_false_alerts", json_value(summary.expected_false_alerts)},
@@ -166,14 +174,14 @@ std::string json_of_night(const NightSummary& summary) {
   }
   for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
     const RunInfo& run = summary.night.runs[i].info;
-    root["runs"].push_back(
-        {{"run_id", run.run_id},
-         {"started_at", run.started_at},
-         {"purpose", run.purpose},
-         {"shard", run.shard},
-         {"host", run.host},
-         {"finished", summary.night.runs[i].finished},
-         {"exit_code", summary.exit_codes[i] < 0 ? Json(nullptr) : Json(summary.exit_codes[i])}});
+    root["runs"].push_back({{"run_id", run.run_id},
+                            {"started_at", run.started_at},
+                            {"purpose", run.purpose},
+                            {"shard", run.shard},
+                            {"host", run.host},
+                            {"finished", summary.night.runs[i].finished},
+                            {"state", name(summary.states[i])},
+                            {"exit_code", exit_code_of(summary.states[i])}});
   }
   for (const AlertGroup& group : summary.groups) {
     Json cases = Json::array();

@@ -81,7 +81,7 @@ class Writer {
                  {"database", input_.database},
                  {"live", input_.live},
                  {"subject", subject()},
-                 {"state", state_words()},
+                 {"state", name(report_.state())},
                  {"sentence", sentence_of(report_, news_)},
                  {"counts", counts()},
                  {"groups", groups()},
@@ -105,11 +105,6 @@ class Writer {
 
  private:
   const std::vector<StoredOutcome>& outcomes() const { return *report_.outcomes; }
-
-  std::string_view state_words() const {
-    constexpr std::array words{"fine", "not fine", "open", "nothing measured"};
-    return words.at(static_cast<std::size_t>(state_of(report_)));
-  }
 
   Json subject() const {
     std::vector<std::string> machines = input_.machine_of;
@@ -187,7 +182,8 @@ class Writer {
                       {"run_ids", night.run_ids},
                       {"started_at", night.started_at},
                       {"commit", night.commit},
-                      {"exit_code", night.exit_code ? Json(*night.exit_code) : Json(nullptr)},
+                      {"state", name(night.state)},
+                      {"exit_code", exit_code_of(night.state)},
                       {"fine", night.fine},
                       {"failures", night.failures},
                       {"open", night.open},

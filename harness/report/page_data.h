@@ -23,7 +23,7 @@ struct PageEvent {
 struct PageNight {
   std::string name = {}, started_at = {}, commit = {};
   std::vector<std::string> run_ids = {};
-  std::optional<int> exit_code = {};  // absent: unfinished
+  RunState state = RunState::fine;  // the worst of its runs
   std::size_t fine = 0, failures = 0, open = 0, unmeasured = 0;
   bool suspect = false;
   double shift = 0;                    // of all times together, 0.01 = 1 %

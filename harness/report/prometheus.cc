@@ -103,8 +103,15 @@ std::string render_prometheus(const RunReport& report) {
       label_value(report.run->run_id), label_value(report.run->night_id),
       label_value(report.run->commit), label_value(report.run->machine.model));
   add_head(text, "plumbline_run_exit_code",
-           "0 fine, 1 failure, 4 nothing measured, 5 ambiguous or unconfirmed.");
+           "0 fine, 1 failure, 3 incomplete, 4 nothing measured, 5 open.");
   text += fmt::format("plumbline_run_exit_code {}\n", report.exit_code);
+  add_head(text, "plumbline_run_state", "1 for the state of the newest run, 0 for the others.");
+  for (const RunState state : all<RunState>()) {
+    text += fmt::format("plumbline_run_state{{state=\"{}\"}} {}\n", name(state),
+                        state == report.state() ? 1 : 0);
+  }
+  add_head(text, "plumbline_run_missing_cases", "Planned cases that an incomplete run lacks.");
+  text += fmt::format("plumbline_run_missing_cases {}\n", report.missing_cases);
   add_head(text, "plumbline_run_failures",
            "Failing cases, diffs, invariances, suite statistics and changes.");
   text += fmt::format("plumbline_run_failures {}\n", counts.failures());

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/judge/exit_code.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -33,7 +34,15 @@ struct RunReport {
   // what its suites want and this machine cannot ask, a sentence each
   std::vector<std::string> absent = {};
   const std::vector<NightTimes>* night_times = nullptr;  // null or empty: nothing was gated
+  // Why the run is open beside its cases, a sentence each.
+  std::vector<std::string> unsettled = {};
+  // Cases of the plans of all runs that did not finish, and how many of them have no outcome.
+  std::size_t planned_cases = 0, missing_cases = 0;
+  RunState state() const { return state_of_exit(exit_code); }
 };
+
+// Sentences on runs whose clock was behind the newest run of their database.
+std::vector<std::string> unsettled_of(const std::vector<RunInfo>& runs);
 
 // One --format of a command: its name, and what writes it, a text or the text of a JSON document
 // without the envelope that the command puts around it (docs/json.md).

@@ -137,11 +137,12 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   for (const auto& [outcome, judgement] : outcomes) {
     if (!outcome.timed || outcome.status != Status::ok) continue;
     rows.push_back({outcome.case_id, duration(outcome.time_ns), duration(outcome.time_mad_ns),
-                    number(outcome.time_ratio)});
+                    number(outcome.time_ratio), std::string(unjudged_time(judgement))});
   }
-  return rows.empty()
-             ? ""
-             : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
+  return rows.empty() ? ""
+                      : render_table({"timed case", "median", "MAD", "/ sentinel", "not judged"},
+                                     rows, style) +
+                            "\n";
 }
 
 // A table of the scores that fail, and one line for those that pass.
@@ -260,6 +261,13 @@ std::string totals(const RunReport& report, const Style& style) {
   double wall_ms = 0;
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
   const std::string counts = verdicts_text(counts_of(report));
+  if (report.state() == RunState::incomplete) {
+    // The state stands in the last line, as a reader of a log looks there.
+    const std::string text =
+        fmt::format("{}. Run {}, exit code {} ({} of measuring)", incomplete_sentence(report),
+                    report.run->run_id.substr(0, 8), report.exit_code, duration(wall_ms * 1e6));
+    return wrapped(counts, 2, style) + "\n" + wrapped(text, 2, style) + "\n";
+  }
   std::string text =
       fmt::format("run {}: {}, exit code {} ({} of measuring)", report.run->run_id.substr(0, 8),
                   headline(report), report.exit_code, duration(wall_ms * 1e6));
@@ -276,8 +284,11 @@ std::string render_text(const RunReport& report, const Style& style) {
   text += expected_section(*report.outcomes, style) +
           acknowledged_section(*report.outcomes, style) + changes_section(report, style);
   text += tally_section(*report.outcomes, style) + refusals_section(report, style);
-  return text + gated_section(report, style) + changed_section(*report.outcomes) +
-         totals(report, style) + not_judged_line(report, style);
+  text += gated_section(report, style) + changed_section(*report.outcomes);
+  for (const std::string& sentence : report.unsettled) text += wrapped(sentence, 2, style) + "\n";
+  const std::string ends[] = {totals(report, style), not_judged_line(report, style)};
+  const bool incomplete = report.state() == RunState::incomplete;
+  return text + ends[incomplete ? 1 : 0] + ends[incomplete ? 0 : 1];
 }
 
 }  // namespace plumbline

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "harness/report/format.h"
 #include "harness/store/machine.h"
 #include "harness/store/night.h"
@@ -18,7 +20,17 @@ void add(std::string& text, std::string_view separator, const std::string& part)
 
 }  // namespace
 
-std::string headline(const RunReport& report) {
+namespace {
+
+std::string span_text(std::int64_t seconds) {
+  constexpr std::int64_t minute = 60, hour = 60 * minute, day = 24 * hour;
+  for (const auto& [unit, noun] : {std::pair{day, "day"}, {hour, "hour"}, {minute, "minute"}}) {
+    if (seconds >= unit) return plural(static_cast<std::size_t>(seconds / unit), noun);
+  }
+  return plural(static_cast<std::size_t>(seconds), "second");
+}
+
+std::string failures_in_words(const RunReport& report) {
   const RunCounts counts = counts_of(report);
   std::vector<std::string> kinds{plural(counts.cases.total, "case")};
   if (counts.diffs.total > 0) kinds.push_back(plural(counts.diffs.total, "diff"));
@@ -32,6 +44,39 @@ std::string headline(const RunReport& report) {
                            : failures == 0          ? "no failure"
                                                     : plural(failures, "failure");
   return fmt::format("{} in {}", what, of);
+}
+
+}  // namespace
+
+std::string missing_text(std::size_t missing_cases, std::size_t planned_cases) {
+  if (missing_cases == 0) return "the run did not finish";
+  return fmt::format("{} of {} not measured", missing_cases, plural(planned_cases, "case"));
+}
+
+std::string headline(const RunReport& report) {
+  const std::string failures = failures_in_words(report);
+  if (report.state() != RunState::incomplete) return failures;
+  return fmt::format("{}: {}; {} so far", name(RunState::incomplete),
+                     missing_text(report.missing_cases, report.planned_cases), failures);
+}
+
+std::string incomplete_sentence(const RunReport& report) {
+  std::string failures = failures_in_words(report);
+  failures[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(failures[0])));
+  return fmt::format("Incomplete: {}. {} so far",
+                     missing_text(report.missing_cases, report.planned_cases), failures);
+}
+
+std::vector<std::string> unsettled_of(const std::vector<RunInfo>& runs) {
+  std::vector<std::string> sentences;
+  for (const RunInfo& run : runs) {
+    if (!has_wrong_clock(run)) continue;
+    sentences.push_back(fmt::format(
+        "run {}: the clock of {} was {} behind the newest run of the database, so that dates and "
+        "expiries are wrong; set the clock and run again",
+        run.run_id.substr(0, 8), run.host, span_text(run.clock_behind_s)));
+  }
+  return sentences;
 }
 
 std::string verdicts_text(const RunCounts& counts) {
@@ -51,6 +96,8 @@ std::string verdicts_text(const RunCounts& counts) {
   if (!statistics.empty()) add(text, "; ", "suite statistics: " + statistics);
   if (counts.changes_failed > 0)
     add(text, "; ", fmt::format("since the last run: {} fail", counts.changes_failed));
+  if (counts.changes_open > 0)
+    add(text, "; ", fmt::format("{} vanished", plural(counts.changes_open, "case")));
   return text.empty() ? "nothing measured" : text;
 }
 

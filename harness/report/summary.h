@@ -10,8 +10,13 @@ namespace plumbline {
 struct NightTimes;
 
 // "2 failures in 466 cases, 12 diffs and 30 suite statistics", of statistics those that were
-// judged; "nothing measured in 4 cases" with exit code 4.
+// judged; "nothing measured in 4 cases" with exit code 4. An incomplete run begins with
+// "incomplete: 178 of 374 cases not measured; ".
 std::string headline(const RunReport& report);
+// "178 of 374 cases not measured", of runs that did not finish.
+std::string missing_text(std::size_t missing_cases, std::size_t planned_cases);
+// "Incomplete: 178 of 374 cases not measured. 2 failures in 196 cases so far"
+std::string incomplete_sentence(const RunReport& report);
 // "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass"; kinds that
 // the run lacks are left out.
 std::string verdicts_text(const RunCounts& counts);

@@ -38,7 +38,8 @@ RunCounts counts_of(const RunReport& report) {
   }
   for (const RunChange& change :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
-    counts.changes_failed += change.change.is_failure ? 1 : 0;
+    counts.changes_failed += change.change.standing == Standing::failure ? 1 : 0;
+    counts.changes_open += change.change.standing == Standing::open ? 1 : 0;
   }
   return counts;
 }

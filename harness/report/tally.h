@@ -59,8 +59,8 @@ struct RunCounts {
   VerdictCounts cases, diffs, invariances;
   // over suites: judged, of them failed, and not judged (a part of the suite, or too few cases)
   std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
-  // cases that vanished or are refused now, where that fails the run
-  std::size_t changes_failed = 0;
+  // cases that are refused now, where that fails the run, and cases of a night that vanished
+  std::size_t changes_failed = 0, changes_open = 0;
   std::size_t failures() const {
     return cases.failures + diffs.failures + invariances.failures + statistics_failed +
            changes_failed;

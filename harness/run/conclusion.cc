@@ -46,16 +46,16 @@ std::set<std::string> suites_of(const std::vector<StoredOutcome>& outcomes) {
   return suites;
 }
 
-RunChange vanished(const CaseName& name, bool is_failure) {
+RunChange vanished(const CaseName& name, Standing standing) {
   return {name.first,
           name.second,
           {ChangeKind::vanished, 0, 0,
-           "was measured in the last run of its suite, and is not in this one", is_failure}};
+           "was measured in the last run of its suite, and is not in this one", standing}};
 }
 
 }  // namespace
 
-int exit_code_of(const RunParts& parts) {
+RunState state_of(const RunParts& parts) {
   std::vector<Verdict> verdicts;
   bool measured = false;
   const auto add = [&](Status status, const Judgement& judgement) {
@@ -65,9 +65,10 @@ int exit_code_of(const RunParts& parts) {
   for (const auto& [outcome, judgement] : parts.outcomes) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.diffs) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.invariances) add(outcome.status, judgement);
-  const bool suspect = std::any_of(parts.night_times.begin(), parts.night_times.end(),
+  const bool suspect = parts.clock_behind ||
+                       std::any_of(parts.night_times.begin(), parts.night_times.end(),
                                    [](const NightTimes& of_class) { return of_class.suspect; });
-  return exit_code(verdicts, parts.scores, measured, parts.changes, suspect);
+  return run_state({verdicts, parts.scores, parts.changes, parts.finished, measured, suspect});
 }
 
 Past joined(Past own, const Past& other) {
@@ -107,7 +108,8 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
     if (!expected) return tl::unexpected(expected.error());
     for (const CaseName& name : *expected) {
       if (!held.contains(name) && named.insert(name).second)
-        result.front().push_back(vanished(name, run->purpose == "nightly"));
+        result.front().push_back(
+            vanished(name, run->purpose == "nightly" ? Standing::open : Standing::fine));
     }
   }
   return result;

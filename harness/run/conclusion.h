@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/exit_code.h"
 #include "harness/store/night.h"
 #include "harness/store/store.h"
 
@@ -19,8 +20,10 @@ struct RunParts {
   const std::vector<SuiteScore>& scores;
   const std::vector<RunChange>& changes;
   const std::vector<NightTimes>& night_times;
+  bool finished;      // the run measured and stored all that it planned
+  bool clock_behind;  // the clock was behind the newest run, so that the past may be another
 };
-int exit_code_of(const RunParts& parts);
+RunState state_of(const RunParts& parts);
 
 // The pasts of one case in two databases, as one: the later baseline and pin, the times of both. A
 // run that both hold counts once.
@@ -28,7 +31,7 @@ Past joined(Past own, const Past& other);
 
 // What is different about the cases of `runs`, which are judged together: a run, or the shards of
 // one. Its cases' own changes, and the cases that their suites held before and that are missing
-// now; those fail a night, and are no failure elsewhere, where suites are edited. Looked for in
+// now: lost coverage of a night (open), and told elsewhere, where suites are edited. Looked for in
 // each of the databases; vanished cases only where `complete`, and not for a shard by itself.
 struct ChangesInput {
   const std::vector<const RunInfo*>& runs;

@@ -296,6 +296,10 @@ class Judging {
     return rows;
   }
 
+  bool is_clock_behind() const {
+    return std::any_of(judged.runs.begin(), judged.runs.end(), has_wrong_clock);
+  }
+
   Result<void> conclude() {
     judged.scores = scores();
     std::vector<const RunInfo*> runs;
@@ -305,8 +309,9 @@ class Judging {
     if (!changes) return tl::unexpected(changes.error());
     for (const auto& of_run : *changes)
       judged.changes.insert(judged.changes.end(), of_run.begin(), of_run.end());
-    judged.exit_code = exit_code_of({judged.outcomes, judged.diffs, judged.invariances,
-                                     judged.scores, judged.changes, judged.night_times});
+    judged.exit_code =
+        exit_code_of(state_of({judged.outcomes, judged.diffs, judged.invariances, judged.scores,
+                               judged.changes, judged.night_times, true, is_clock_behind()}));
     for (std::size_t i = 0; i < judged.runs.size(); ++i) {
       const std::string& run_id = judged.runs[i].run_id;
       auto kept = store_.add_suite_scores(run_id, judged.scores);

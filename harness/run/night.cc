@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "harness/judge/exit_code.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
@@ -36,7 +35,8 @@ class Gathering {
     }
     summary_.groups = group_alerts(inputs_);
     if (auto rate = add_rate(); !rate) return tl::unexpected(rate.error());
-    summary_.exit_code = exit_code();
+    const auto worst = std::min_element(summary_.states.begin(), summary_.states.end());
+    if (worst != summary_.states.end()) summary_.state = *worst;
     return std::move(summary_);
   }
 
@@ -55,12 +55,15 @@ class Gathering {
     if (!scores) return tl::unexpected(scores.error());
     if (!changes) return tl::unexpected(changes.error());
     if (!times) return tl::unexpected(times.error());
-    summary_.exit_codes.push_back(
-        run.finished ? exit_code_of({*outcomes, *diffs, *invariances, *scores, *changes, *times})
-                     : -1);
+    summary_.states.push_back(state_of({*outcomes, *diffs, *invariances, *scores, *changes, *times,
+                                        run.finished, has_wrong_clock(run.info)}));
+    if (!run.finished) {
+      summary_.planned_cases += static_cast<std::size_t>(run.info.planned_cases);
+      summary_.missing_cases += missing_cases_of(run.info, outcomes->size());
+    }
     summary_.times.insert(summary_.times.end(), times->begin(), times->end());
     for (const RunChange& change : *changes)
-      if (change.change.is_failure) summary_.failing_changes.push_back(change);
+      if (wants_attention(change.change.standing)) summary_.failing_changes.push_back(change);
     for (const SuiteScore& score : *scores)
       if (score.status == "fail") summary_.failing_scores.emplace_back(id, score);
     kept_.push_back(std::move(*outcomes));
@@ -112,17 +115,6 @@ class Gathering {
       }
     }
     return {};
-  }
-
-  int exit_code() const {
-    const auto any = [&](int code) {
-      return std::find(summary_.exit_codes.begin(), summary_.exit_codes.end(), code) !=
-             summary_.exit_codes.end();
-    };
-    if (any(exit_failure)) return exit_failure;
-    if (any(-1)) return exit_infrastructure;
-    if (any(exit_ambiguous)) return exit_ambiguous;
-    return any(exit_fine) ? exit_fine : exit_nothing;
   }
 
   Store& store_;

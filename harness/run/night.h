@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/night.h"
 #include "harness/store/stored.h"
@@ -36,7 +37,8 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs);
 
 struct NightSummary {
   StoredNight night;
-  std::vector<int> exit_codes;  // of each run as it was stored; -1 of one that is unfinished
+  std::vector<RunState> states;                      // of each run
+  std::size_t planned_cases = 0, missing_cases = 0;  // of the runs that did not finish
   std::vector<NightTimes> times;
   std::vector<AlertGroup> groups;
   std::vector<RunChange> failing_changes;
@@ -45,8 +47,7 @@ struct NightSummary {
   double expected_false_alerts = 0;
   // Over the last 30 nights, this one included: cases measured twice, and false candidates.
   int second_pairs = 0, second_alarms = 0;
-  // 1 a failure, 3 a run is unfinished, 4 nothing was measured, 5 something is open or suspect, 0.
-  int exit_code = 0;
+  RunState state = RunState::nothing_measured;  // the worst of its runs
 };
 Result<NightSummary> summarise_night(Store& store, const std::string& night_id);
 

@@ -207,7 +207,8 @@ class ClassOfNight {
         row_.load = std::max(row_.load, round.load);
       stored.judgement = gated.untimed;
       if (row_.suspect || gated.disturbed) {
-        set_time_aside(stored.outcome, *gated.of.past, gated.screening,
+        set_time_aside(stored.outcome, *gated.of.past, gated.screening, options_,
+                       row_.suspect ? std::log1p(row_.common_shift) : 0,
                        row_.suspect ? row_.why : disturbed_in_words, stored.judgement);
       } else {
         conclude_time(stored.outcome, *gated.of.past, gated.screening, options_, stored.judgement);

@@ -54,10 +54,12 @@ void RunSession::resume(std::vector<StoredOutcome> outcomes, std::vector<StoredD
 
 Result<void> RunSession::execute(const Plan& plan, bool complete,
                                  const std::function<void()>& progress) {
+  if (!resumed_) run_.planned_cases = static_cast<std::int64_t>(by_name(plan).size());
   if (store_ != nullptr && !resumed_) keep(store_->begin_run(run_));
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   measure(plan, progress);
   if (!store_failed_) judge_run(complete);
+  finished_ = finished_ && store_errors_.empty();
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   return {};
 }
@@ -90,6 +92,7 @@ void RunSession::judge_run(bool complete) {
   // (plumbline judge RUN RUN…).
   scores_ = judge_suites(outcomes, text_.contracts, baselines,
                          complete && !stopped() && run_.shard == "1/1", pins);
+  finished_ = !stopped() && store_errors_.empty();
   if (store_ == nullptr || stopped()) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
   keep(store_->set_changes(run_.run_id, changes_));
@@ -110,8 +113,11 @@ void RunSession::find_changes(bool complete) {
   changes_ = std::move(changes->front());
 }
 
+std::size_t RunSession::missing_cases() const { return missing_cases_of(run_, outcomes_.size()); }
+
 int RunSession::exit_code() const {
-  return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_, night_times_});
+  return exit_code_of(state_of({outcomes_, diffs_, invariances_, scores_, changes_, night_times_,
+                                finished(), has_wrong_clock(run_)}));
 }
 
 Past RunSession::past_of(const Outcome& outcome) {
@@ -279,6 +285,11 @@ void RunSession::judge_times(const Plan& plan) {
     };
   }
   night_times_ = judge_night_times(input);
+}
+
+void RunSession::distrust_store(const Errors& errors) {
+  store_errors_.insert(store_errors_.end(), errors.begin(), errors.end());
+  finished_ = false;
 }
 
 void RunSession::keep(Result<void> result) {

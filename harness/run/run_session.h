@@ -41,6 +41,8 @@ class RunSession {
   // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them).
   // Suite statistics are judged where it is, and the run no shard.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
+  // The run could not be stored, though writing it said nothing: it is not finished.
+  void distrust_store(const Errors& errors);
   // Told before something is measured beyond the plan: a candidate asked again, say.
   void on_more(std::function<void(const std::string&)> tell) { tell_more_ = std::move(tell); }
 
@@ -53,6 +55,10 @@ class RunSession {
   const RunInfo& info() const { return run_; }
   // measuring ended early, since nothing could be stored any more
   bool interrupted() const { return store_failed_; }
+  // True if all of the plan was measured and stored.
+  bool finished() const { return finished_; }
+  // Cases of the plan that have no outcome.
+  std::size_t missing_cases() const;
   int exit_code() const;
 
  private:
@@ -97,7 +103,7 @@ class RunSession {
   std::map<std::string, KnownDevice> devices_;           // what GPUs said of themselves, by device
   std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
   std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
-  bool resumed_ = false;
+  bool resumed_ = false, finished_ = false;
   std::optional<PromptCommits> commits_;  // while measuring into a store
   std::atomic<bool> store_failed_ = false;
   Errors store_errors_;

@@ -27,7 +27,7 @@ void change_columns(Columns& columns, Row& row) {
   columns("value", row.change.value);
   columns("limit_value", row.change.limit);
   columns("explanation", row.change.text);
-  columns("is_failure", row.change.is_failure);
+  columns("standing", row.change.standing);
 }
 
 // Whether run w is another shard of run r's whole.

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "embedded_sql.h"
+#include "harness/judge/exit_code.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"
 #include "harness/store/store.h"
@@ -189,17 +190,35 @@ void use_write_ahead_log(SQLite::Database& db) {
 std::string views_fingerprint() {
   std::string text(views_sql);
   for (const Verdict verdict : all<Verdict>())
-    text += fmt::format("{} {} {}\n", name(verdict), is_failure(verdict), can_be_baseline(verdict));
+    text += fmt::format("{} {} {}\n", name(verdict), name(standing_of(verdict)),
+                        can_be_baseline(verdict));
+  for (const RunState state : all<RunState>())
+    text += fmt::format("{} {}\n", exit_code_of(state), name(state));
   return hex(key_of(text));
 }
 
 void store_verdicts(SQLite::Database& db) {
   SQLite::Statement insert(
-      db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
+      db,
+      "INSERT OR REPLACE INTO verdict(verdict, standing, is_failure, is_baseline) VALUES (?, ?, ?, "
+      "?)");
   for (const Verdict verdict : all<Verdict>()) {
     insert.bind(1, std::string(name(verdict)));
-    insert.bind(2, is_failure(verdict));
-    insert.bind(3, can_be_baseline(verdict));
+    insert.bind(2, std::string(name(standing_of(verdict))));
+    insert.bind(3, is_failure(verdict));
+    insert.bind(4, can_be_baseline(verdict));
+    insert.exec();
+    insert.reset();
+  }
+}
+
+void store_run_states(SQLite::Database& db) {
+  SQLite::Statement insert(
+      db, "INSERT OR REPLACE INTO run_state(exit_code, state, precedence) VALUES (?, ?, ?)");
+  for (const RunState state : all<RunState>()) {
+    insert.bind(1, exit_code_of(state));
+    insert.bind(2, std::string(name(state)));
+    insert.bind(3, static_cast<int>(state));
     insert.exec();
     insert.reset();
   }
@@ -229,6 +248,7 @@ void refresh_views(SQLite::Database& db) {
   drop_own_views(db);
   db.exec(std::string(views_sql));
   store_verdicts(db);
+  store_run_states(db);
   SQLite::Statement remember(db, "INSERT OR REPLACE INTO meta(key, value) VALUES ('views', ?)");
   remember.bind(1, fingerprint);
   remember.exec();

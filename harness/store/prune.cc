@@ -255,7 +255,7 @@ class Pruner {
         {"diff", fails},
         {"invariance", fails},
         {"suite_score", "status = 'fail'"},
-        {"run_change", "is_failure"},
+        {"run_change", "standing IN ('failure', 'open')"},
         {"night_times", "suspect"},
         {"kernel_resources", "verdict <> 'pass'"}};
     std::string is_left;

@@ -40,6 +40,8 @@ void run_columns(Columns& columns, Row& run) {
   columns("purpose", run.purpose);
   columns("selection", run.selection);
   columns("night_id", run.night_id);
+  columns("planned_cases", run.planned_cases);
+  columns("clock_behind_s", run.clock_behind_s);
 }
 
 template <class Columns, class Row>

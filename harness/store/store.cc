@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/store/batch_writer.h"
 #include "harness/store/bind_key.h"
 #include "harness/store/change_rows.h"
@@ -60,6 +61,17 @@ std::string run_order(const RunInfo& run) {
                      run.run_id);
 }
 
+// That of a run whose clock was behind: the newest order of the file, and one nanosecond.
+std::string order_after_newest(SQLite::Database& db, const RunInfo& run) {
+  SQLite::Statement newest(db, "SELECT max(run_order) FROM run");
+  if (!newest.executeStep() || newest.getColumn(0).isNull()) return run_order(run);
+  const std::string order = newest.getColumn(0).getString();
+  const auto words = split(order, ' ');
+  const auto recorded = words.size() == 3 ? parse_unsigned(words[1]) : std::nullopt;
+  if (!recorded) return run_order(run);
+  return std::max(run_order(run), fmt::format("{} {:020} {}", words[0], *recorded + 1, run.run_id));
+}
+
 class SqliteStore final : public Store {
  public:
   SqliteStore(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, bool read_only)
@@ -70,6 +82,7 @@ class SqliteStore final : public Store {
   ~SqliteStore() override { static_cast<void>(flush()); }
 
   Result<void> begin_run(const RunInfo& run) override;
+  Result<std::int64_t> seconds_behind_newest(const std::string& time) override;
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome) override {
     return writer_ ? writer_->add(run_id, outcome) : read_only();
   }
@@ -239,12 +252,24 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
     for (const std::string& column : column_names<RunInfo>(run_columns)) names.push_back(column);
     SQLite::Statement insert(*db_, insert_sql("run", names, {"run_id"}, false));
     bind_key(insert, 1, key);
-    insert.bind(2, run_order(run));
+    insert.bind(2, run.clock_behind_s > 0 ? order_after_newest(*db_, run) : run_order(run));
     Binder bind_run(insert, 3);
     run_columns(bind_run, run);
     insert.exec();
     transaction.commit();
     return {};
+  });
+}
+
+Result<std::int64_t> SqliteStore::seconds_behind_newest(const std::string& time) {
+  return guarded(path_, "reading the newest run's time", [&]() -> Result<std::int64_t> {
+    SQLite::Statement select(
+        *db_,
+        "SELECT max(0, coalesce(strftime('%s', substr(max(run_order), 1, 19)) - strftime('%s', ?), "
+        "0)) FROM run");
+    select.bind(1, time);
+    select.executeStep();
+    return select.getColumn(0).getInt64();
   });
 }
 

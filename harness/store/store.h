@@ -65,7 +65,20 @@ struct RunInfo {
   // What of its suites' cases it was asked for; runs of one selection should hold the same cases.
   // "" = an older plumbline's.
   std::string selection = {};
+  // Cases that the run is to measure, sides of diffs included; 0 = none, or not known.
+  std::int64_t planned_cases = 0;
+  // Seconds by which the machine's clock was behind the newest run of the database; 0 = it was not.
+  // Such a run is ordered after that one all the same.
+  std::int64_t clock_behind_s = 0;
 };
+// Machines that share a database may differ by so much.
+inline constexpr std::int64_t max_clock_skew_s = 60;
+inline bool has_wrong_clock(const RunInfo& run) { return run.clock_behind_s > max_clock_skew_s; }
+// How many cases of the run's plan have no outcome, if so many have one.
+inline std::size_t missing_cases_of(const RunInfo& run, std::size_t outcomes) {
+  const auto planned = static_cast<std::size_t>(run.planned_cases);
+  return planned > outcomes ? planned - outcomes : 0;
+}
 
 struct StoredRun {
   RunInfo info;
@@ -194,6 +207,8 @@ class Store {
   // class: at most 400, of the last 60 runs that were part of a night.
   virtual Result<std::vector<double>> second_ratios(const MachineClass& machine) = 0;
 
+  // Seconds by which a time (ISO 8601 UTC) is before the newest run of the database; 0 = it is not.
+  virtual Result<std::int64_t> seconds_behind_newest(const std::string& time) = 0;
   virtual Result<std::vector<RunInfo>> runs(int limit) = 0;      // newest first; all if limit <= 0
   virtual Result<StoredRun> run(const std::string& run_id) = 0;  // an error if there is none
   // "latest", "latest~1", a unique prefix of a run id

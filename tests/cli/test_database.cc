@@ -64,7 +64,12 @@ TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
                                HasSubstr("check space")));
   EXPECT_THAT(full.text,
               HasSubstr("cases are stored; the same command with --resume measures the rest"));
+  EXPECT_THAT(full.text, AllOf(HasSubstr("Incomplete: "), HasSubstr("exit code 3"),
+                               Not(HasSubstr("exit code 0")), Not(HasSubstr("stored in"))));
   shell("dd if=/dev/zero of=disk/filler-2 bs=4096 count=600");
+  const auto shown = plumbline("show latest --db disk/d.db");
+  EXPECT_EQ(shown.code, 3) << shown.text;
+  EXPECT_THAT(shown.text, HasSubstr("Incomplete: "));
   EXPECT_EQ(plumbline("show latest~1 --db disk/d.db").code, 0);
   const auto rows = plumbline(
                         "query --db disk/d.db \"SELECT outcomes, finished FROM v_runs ORDER BY "

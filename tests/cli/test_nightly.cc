@@ -155,12 +155,12 @@ TEST_F(Nightly, TheCommitIsTheUsers) {
 }
 
 // A case that the night before had and this one lacks.
-TEST_F(Nightly, AVanishedCaseFailsTheNightAndStandsInItsSummary) {
+TEST_F(Nightly, AVanishedCaseLeavesTheNightOpen) {
   ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
   const std::string suite = read("s.toml");
   write("s.toml", suite.substr(0, suite.find("[\"fp16\"")) + "[\"bf16\"] }\n");
   const auto lost = night("--history \"$PWD/h.db\"");
-  EXPECT_EQ(lost.code, 1) << lost.text;
+  EXPECT_EQ(lost.code, 5) << lost.text;
   EXPECT_THAT(read("out/summary.md"),
               testing::AllOf(HasSubstr("vanished"), HasSubstr("cpu/flash/fp16")));
   EXPECT_EQ(

@@ -43,7 +43,7 @@ TEST(Acknowledged, ARegressionIsListedAndFailsNothing) {
   for (const Verdict verdict : {Verdict::regressed, Verdict::unconfirmed, Verdict::ambiguous}) {
     const Judgement judged = judge_acknowledged(slower(verdict), outcome_with(1.3), seen(), today);
     EXPECT_EQ(judged.verdict, Verdict::acknowledged);
-    EXPECT_EQ(exit_code({judged.verdict}, {}), 0);
+    EXPECT_EQ(exit_code_of(run_state({judged.verdict}, {})), 0);
     EXPECT_THAT(judged.notes,
                 ElementsAre("acknowledged by ada, until 2027-02-01: waits for driver 600; the "
                             "verdict would be " +

@@ -41,7 +41,7 @@ Judgement judged(const Outcome& outcome, std::string_view today) {
 TEST(Expected, AFailureIsFineAndKeepsItsFindings) {
   const Judgement judgement = judged(expected(failing()), before);
   EXPECT_EQ(judgement.verdict, Verdict::expected_failure);
-  EXPECT_EQ(exit_code({judgement.verdict}, {}), 0);
+  EXPECT_EQ(exit_code_of(run_state({judgement.verdict}, {})), 0);
   EXPECT_THAT(statistics(judgement), ElementsAre("peak"));
   EXPECT_THAT(judgement.notes,
               Contains(AllOf(HasSubstr("expected until 2027-01-31: rounds twice"),
@@ -70,7 +70,7 @@ TEST(Expected, WhatDoesNotFailIsAFailure) {
   for (const Outcome& outcome : {passing(), changed, improved}) {
     const Judgement judgement = judged(expected(outcome), before);
     EXPECT_EQ(judgement.verdict, Verdict::unexpected_pass);
-    EXPECT_EQ(exit_code({judgement.verdict}, {}), 1);
+    EXPECT_EQ(exit_code_of(run_state({judgement.verdict}, {})), 1);
     EXPECT_THAT(judgement.findings.back().text,
                 AllOf(HasSubstr("does not fail"),
                       HasSubstr("remove the [[expect_failure]] at night.toml:12"),

@@ -148,7 +148,7 @@ TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
     outcome.errors.rms = rms;
     const Baseline baseline = past_of(passing());  // rms 0.6
     Judgement judgement;
-    judgement.changes.push_back({kind, 0.5, 0.8, "half its time", false});
+    judgement.changes.push_back({kind, 0.5, 0.8, "half its time", Standing::fine});
     compare_speed_with_error(outcome, &baseline, judgement);
     return judgement.changes;
   };
@@ -157,7 +157,7 @@ TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
   EXPECT_EQ(changes[1].kind, ChangeKind::faster_less_accurate);
   EXPECT_NEAR(changes[1].value, 1.3, 1e-12);
   EXPECT_EQ(changes[1].limit, 1.25);
-  EXPECT_FALSE(changes[1].is_failure);
+  EXPECT_EQ(changes[1].standing, Standing::fine);
   EXPECT_THAT(changes[1].text,
               HasSubstr("takes 0.5 of its usual time, and its rms error grew by 1.3"));
   EXPECT_EQ(said(0.74, ChangeKind::faster, true).size(), 1U) << "as retilings do";
@@ -173,7 +173,7 @@ TEST(FasterButLessAccurate, IsSaidOnce) {
   Judgement judgement;
   compare_speed_with_error(outcome, &baseline, judgement);
   EXPECT_THAT(judgement.changes, IsEmpty());
-  judgement.changes.push_back({ChangeKind::faster, 0.5, 0.8, "faster", false});
+  judgement.changes.push_back({ChangeKind::faster, 0.5, 0.8, "faster", Standing::fine});
   for (int i = 0; i < 2; ++i) compare_speed_with_error(outcome, &baseline, judgement);
   compare_speed_with_error(outcome, nullptr, judgement);
   EXPECT_EQ(kinds(judgement), (std::vector{ChangeKind::faster, ChangeKind::faster_less_accurate}));
@@ -234,7 +234,7 @@ TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
   const Judgement refused = judge_against(outcome, baseline);
   EXPECT_EQ(refused.verdict, Verdict::unsupported);
   ASSERT_EQ(kinds(refused), std::vector{ChangeKind::refused});
-  EXPECT_TRUE(refused.changes[0].is_failure);
+  EXPECT_EQ(refused.changes[0].standing, Standing::failure);
   EXPECT_THAT(judge({.outcome = &outcome}).changes, IsEmpty()) << "it never had a result";
   EXPECT_THAT(judge({.outcome = &outcome, .baseline = &baseline, .refusal_accepted = true}).changes,
               IsEmpty())

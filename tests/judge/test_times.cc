@@ -90,7 +90,7 @@ TEST(Times, AKernelEightTimesFasterIsAnImprovement) {
   ASSERT_EQ(judgement.changes.size(), 1U);
   EXPECT_EQ(judgement.changes[0].kind, ChangeKind::faster);
   EXPECT_THAT(judgement.changes[0].text, HasSubstr("8 times faster"));
-  EXPECT_FALSE(judgement.changes[0].is_failure);
+  EXPECT_EQ(judgement.changes[0].standing, Standing::fine);
   EXPECT_EQ(concluded(timed(0.25), quiet_past()).verdict, Verdict::pass) << "nobody was asked";
 }
 
@@ -166,10 +166,27 @@ TEST(Times, OfASuspectNightAreNoFindingAndSaySo) {
   const Outcome outcome = timed(2.2);
   Judgement judgement;
   judgement.verdict = Verdict::pass;
-  set_time_aside(outcome, past, screen_time(outcome, past, options), "all moved", judgement);
+  set_time_aside(outcome, past, screen_time(outcome, past, options), options, 0, "all moved",
+                 judgement);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_EQ(judgement.gated_time->finding, "set aside");
   EXPECT_THAT(judgement.notes, Contains("time not judged, and no baseline: all moved"));
+}
+
+TEST(Times, TwiceTheUsualTimeIsOpenOnADisturbedMachine) {
+  const Past past = quiet_past();
+  const auto set_aside = [&](double ratio, double common_shift) {
+    const Outcome outcome = timed(ratio);
+    Judgement judgement;
+    judgement.verdict = Verdict::pass;
+    set_time_aside(outcome, past, screen_time(outcome, past, options), options, common_shift,
+                   "disturbed", judgement);
+    return judgement;
+  };
+  EXPECT_EQ(set_aside(4, 0).verdict, Verdict::unconfirmed);
+  EXPECT_THAT(set_aside(4, 0).findings[0].text, HasSubstr("2 times slower"));
+  EXPECT_EQ(set_aside(4, std::log(1.9)).verdict, Verdict::pass) << "all cases were slow";
+  EXPECT_EQ(set_aside(1, 0).verdict, Verdict::pass) << "faster";
 }
 
 TEST(Times, UntimedFailedAndExpectedOutcomesAreNotLookedAt) {

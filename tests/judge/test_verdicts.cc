@@ -34,7 +34,7 @@ TEST(Verdicts, TheWorseOneStands) {
 }
 
 TEST(ExitCode, OfEachVerdictAlone) {
-  const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
+  const auto of = [](Verdict verdict) { return exit_code_of(run_state({verdict}, {})); };
   for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen,
                              Verdict::changed, Verdict::expected_failure, Verdict::acknowledged})
     EXPECT_EQ(of(fine), 0) << fine;
@@ -53,34 +53,49 @@ TEST(ExitCode, OfEachVerdictAlone) {
 }
 
 TEST(ExitCode, OfMany) {
-  EXPECT_EQ(exit_code({}, {}), 4);
-  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::unsupported}, {}), 4);
+  EXPECT_EQ(exit_code_of(run_state({}, {})), 4);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::unsupported, Verdict::unsupported}, {})), 4);
   // all were refused
-  EXPECT_EQ(exit_code({Verdict::support_mismatch, Verdict::unsupported}, {}, false, {}), 4);
-  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::pass}, {}), 0);
-  EXPECT_EQ(exit_code({Verdict::pass, Verdict::ambiguous}, {}), 5);
-  EXPECT_EQ(exit_code({Verdict::ambiguous, Verdict::fail}, {}), 1);
-  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::crashed}, {}), 1);
+  EXPECT_EQ(run_state({{Verdict::support_mismatch, Verdict::unsupported}, {}, {}, true, false}),
+            RunState::nothing_measured);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::unsupported, Verdict::pass}, {})), 0);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::pass, Verdict::ambiguous}, {})), 5);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::ambiguous, Verdict::fail}, {})), 1);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::unsupported, Verdict::crashed}, {})), 1);
 }
 
 TEST(ExitCode, CountsChangesThatLoseCoverage) {
-  const auto changes = [](bool is_failure) {
-    return std::vector<RunChange>{{"smoke",
-                                   "cpu/flash/bf16/b1-h1-s1-d64",
-                                   {ChangeKind::vanished, 0, 0, "is gone", is_failure}}};
+  const auto state = [](Verdict verdict, Standing standing) {
+    const std::vector<RunChange> changes{{"smoke",
+                                          "cpu/flash/bf16/b1-h1-s1-d64",
+                                          {ChangeKind::vanished, 0, 0, "is gone", standing}}};
+    return run_state({{verdict}, {}, changes, true, true});
   };
-  EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(true)), 1);
-  EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(false)), 0);
-  EXPECT_EQ(exit_code({Verdict::ambiguous}, {}, true, changes(true)), 1);
+  EXPECT_EQ(state(Verdict::pass, Standing::failure), RunState::not_fine);
+  EXPECT_EQ(state(Verdict::pass, Standing::open), RunState::open);
+  EXPECT_EQ(state(Verdict::fail, Standing::open), RunState::not_fine);
+  EXPECT_EQ(state(Verdict::pass, Standing::fine), RunState::fine);
+  EXPECT_EQ(state(Verdict::ambiguous, Standing::failure), RunState::not_fine);
+}
+
+TEST(ExitCode, FollowsThePrecedenceOfStates) {
+  const std::vector<Verdict> failing{Verdict::fail, Verdict::ambiguous, Verdict::pass};
+  EXPECT_EQ(run_state({failing, {}, {}, false, true}), RunState::incomplete);
+  EXPECT_EQ(run_state({failing, {}, {}, true, false}), RunState::nothing_measured);
+  EXPECT_EQ(run_state({failing, {}, {}, true, true}), RunState::not_fine);
+  EXPECT_EQ(run_state({{Verdict::pass}, {}, {}, true, true, true}), RunState::open);
+  EXPECT_EQ(worse_of(RunState::not_fine, RunState::incomplete), RunState::incomplete);
+  for (const RunState state : all<RunState>()) EXPECT_EQ(state_of_exit(exit_code_of(state)), state);
+  EXPECT_EQ(state_of_exit(42), RunState::incomplete) << "no run ends with it";
 }
 
 TEST(ExitCode, CountsSuiteScores) {
   const auto score = [](std::string status) {
     return std::vector<SuiteScore>{{"smoke", "cpu/flash", "bf16", "shrink", 9, 4, 3.5, status}};
   };
-  EXPECT_EQ(exit_code({Verdict::pass}, score("fail")), 1);
-  EXPECT_EQ(exit_code({Verdict::pass}, score("pass")), 0);
-  EXPECT_EQ(exit_code({Verdict::pass}, score("not judged: partial suite")), 0);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::pass}, score("fail"))), 1);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::pass}, score("pass"))), 0);
+  EXPECT_EQ(exit_code_of(run_state({Verdict::pass}, score("not judged: partial suite"))), 0);
 }
 
 }  // namespace

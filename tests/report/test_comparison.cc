@@ -17,14 +17,18 @@ ComparedCase same(const std::string& id) {
   ComparedCase c;
   c.suite = "s";
   c.case_id = id;
-  c.before = {Verdict::pass, 0.8, 4.0, 1e6, std::string(32, 'a'), "build-1", "cpu", ""};
+  c.before = {Verdict::pass, 0.8, 4.0, 1e6, "", std::string(32, 'a'), "build-1", "cpu", ""};
   c.after = c.before;
   c.time_noise = 1.05;
   return c;
 }
 
 RunComparison comparison_of(std::vector<ComparedCase> cases) {
-  return {"night 1", "night 2", {"run-1"}, {"run-2", "run-3"}, std::move(cases)};
+  RunComparison comparison;
+  comparison.before = "night 1", comparison.after = "night 2";
+  comparison.runs_before = {"run-1"}, comparison.runs_after = {"run-2", "run-3"};
+  comparison.cases = std::move(cases);
+  return comparison;
 }
 
 TEST(Comparison, ListsNothingWhereNothingChanged) {

@@ -102,8 +102,12 @@ TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
 }
 
 TEST_F(PageData, HistoryNamesItsNights) {
-  input_.nights = {{.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .exit_code = 0},
-                   {.name = "2027-01-02", .commit = "b", .run_ids = {"r2", "r3"}}};
+  input_.nights = {
+      {.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .state = RunState::fine},
+      {.name = "2027-01-02",
+       .commit = "b",
+       .run_ids = {"r2", "r3"},
+       .state = RunState::incomplete}};
   input_.history[1] = {{"r1", "pass", Standing::fine, 60.0, 0.9, {}, {}, {}, true},
                        {"r3", "fail", Standing::failure, 143.04, 1.4, {}, {}, {}},
                        {"unknown", "pass", Standing::fine, 1.0, 1.0, {}, {}, {}}};
@@ -111,7 +115,8 @@ TEST_F(PageData, HistoryNamesItsNights) {
   input_.news[0].since = "a";
   const json root = page();
   EXPECT_EQ(root["nights"][0]["exit_code"], 0);
-  EXPECT_TRUE(root["nights"][1]["exit_code"].is_null());
+  EXPECT_EQ(root["nights"][1]["exit_code"], exit_infrastructure);
+  EXPECT_EQ(root["nights"][1]["state"], "incomplete");
   EXPECT_EQ(root["nights"][0]["events"].size(), 0U);
   EXPECT_EQ(root["nights"][1]["events"][0]["kind"], "suspect");
   EXPECT_EQ(root["groups"][0]["since_night"], 1);

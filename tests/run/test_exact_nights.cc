@@ -198,7 +198,7 @@ TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
     baselines.reserve(pasts.size());
     for (const Past& past : pasts) baselines.push_back(&*past.baseline);
     const auto scores = judge_suites(measured, text_->contracts, baselines, true);
-    alarms += exit_code_of({*outcomes, {}, {}, scores, {}, {}}) != 0;
+    alarms += state_of({*outcomes, {}, {}, scores, {}, {}, true, false}) != RunState::fine;
     // The past grows each night for a while: what follows has thirty nights behind it at least.
     if (i < 50 || i % 100 == 0) {
       for (const StoredOutcome& stored : *outcomes) ASSERT_TRUE(store.add(run.run_id, stored));

@@ -190,16 +190,20 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
   stored.purpose = "nightly";
   stored.selection = "tier=nightly";
   stored.night_id = "2026-11-22";
+  stored.planned_cases = 374;
+  stored.clock_behind_s = 90;
   value_of(open()->begin_run(stored));
   const auto runs = value_of(open()->runs(10));
   ASSERT_EQ(runs.size(), 1u);
   const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json,
-               command_line, shard, purpose, night_id, selection] = runs[0];
+               command_line, shard, purpose, night_id, selection, planned_cases, clock_behind_s] =
+      runs[0];
   EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line,
-                     shard, purpose, selection, night_id),
+                     shard, purpose, selection, night_id, planned_cases, clock_behind_s),
             std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler,
                      stored.flags, stored.versions_json, stored.command_line, stored.shard,
-                     stored.purpose, stored.selection, stored.night_id));
+                     stored.purpose, stored.selection, stored.night_id, stored.planned_cases,
+                     stored.clock_behind_s));
   const auto& [device_kind, arch, model, memory_bytes, clock_policy] = machine;
   EXPECT_EQ(std::tie(device_kind, arch, model, memory_bytes, clock_policy),
             std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model,

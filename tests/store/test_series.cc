@@ -87,7 +87,7 @@ TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
   refused.outcome.provider_options = "tile_kv=24";
   add_run(3, refused);
   value_of(store_->set_changes(
-      id(3), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
+      id(3), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", Standing::failure}}}));
   EXPECT_EQ(value_of(store_->accept(id(3), "*", "Ada", "no more bf16")).refused, 1);
   EXPECT_TRUE(past_with("tile_kv=24").refusal_accepted);
   EXPECT_FALSE(past_with("").refusal_accepted);
@@ -346,7 +346,7 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
   other.selection = "tier=pr";
   EXPECT_THAT(expected(other), IsEmpty());
 
-  const Change gone{ChangeKind::vanished, 0, 0, "is gone", true};
+  const Change gone{ChangeKind::vanished, 0, 0, "is gone", Standing::failure};
   store_run(*store_, run_info(2), {bf16});
   value_of(store_->set_changes(id(2), {{"smoke", fp16.outcome.case_id, gone}}));
   EXPECT_THAT(expected(run_info(3)),
@@ -355,7 +355,7 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
   const auto changes = value_of(store_->changes(id(2)));
   ASSERT_THAT(changes, SizeIs(1));
   EXPECT_EQ(changes[0].change.kind, ChangeKind::vanished);
-  EXPECT_TRUE(changes[0].change.is_failure);
+  EXPECT_EQ(changes[0].change.standing, Standing::failure);
   EXPECT_EQ(value_of(store_->accept(id(2), "*fp16*", "Ada", "bf16 is enough")).vanished, 1);
   EXPECT_THAT(expected(run_info(3)), ElementsAre(bf16.outcome.case_id));
   EXPECT_THAT(raw_sql(path_, "SELECT kind, accepted FROM v_changes"),
@@ -370,7 +370,7 @@ TEST_F(Series, ARefusalIsAccepted) {
       not_run(Status::unsupported, Verdict::unsupported, "no bf16", "bf16/b1-h4-s128-d64");
   add_run(2, refused);
   value_of(store_->set_changes(
-      id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
+      id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", Standing::failure}}}));
   const auto accepted = [&](const std::string& run) {
     return value_of(store_->pasts({{{case_, machine_of()}, false}}, run)).at(0).refusal_accepted;
   };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the dump of the present schema anew from an older dump, before anything is released.
 
-    tests/store/releases/rewrite.py tests/store/releases/schema_13.sql
+    tests/store/releases/rewrite.py tests/store/releases/schema_14.sql
 
 Tables and columns are those of baselines/schema.sql; rows are those of the old dump. A column that
 the dump lacks gets the value below or, where there is none, NULL or the least its type allows. A
@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 VALUES = {"time_rounds": '[{"kernel_ns":[2.0],"sentinel_ns":[1.0],"ratio":2.0}]',
           "fresh_ratios": "[2.0]", "night_id": "2026-11-22", "error_histogram": bytes(4 * 41),
           "spre_ratios": bytes(4 * 32), "error_map_rows": 1, "error_map_columns": 2,
-          "error_map": b"\x41\x42"}
+          "error_map": b"\x41\x42", "standing": "fine", "planned_cases": 2, "clock_behind_s": 0}
 KEY = bytes(range(16))
 # What outcomes copy from elsewhere; triggers fill latest_outcome.
 COPIES = {"series_key": "SELECT series_key FROM attention_case WHERE case_key = :case_key",
@@ -31,6 +31,7 @@ def new_rows(db: sqlite3.Connection) -> dict:
         "night_times": (run, machine, 1, 0.0, 0.01, 0, "", 3, 0, 0, 0.0, 0, 0, 0.5),
         "acknowledgement": (KEY, run, "*", "me", "known", "2026-11-22T00:00:00Z", ""),
         "acknowledged_case": (run, case, KEY),
+        "run_state": (0, "fine", 4),
     }
 
 

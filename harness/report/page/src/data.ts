@@ -14,7 +14,7 @@ export interface WordColumn {
 export type Column = NumberColumn | WordColumn;
 
 // Never green: "open" (unconfirmed, ambiguous, suspect) and "nothing measured".
-export type State = "fine" | "not fine" | "open" | "nothing measured";
+export type State = "fine" | "not fine" | "open" | "nothing measured" | "incomplete";
 export type Outlook = "fine" | "failure" | "open" | "unmeasured";
 
 // Cases that are one piece of news: one kernel, verdict and cause.
@@ -39,7 +39,8 @@ export interface Night {
   run_ids: string[];
   started_at: string;
   commit: string;
-  exit_code: number | null; // null: unfinished
+  state: State; // the worst of its runs
+  exit_code: number;
   fine: number;
   failures: number;
   open: number;

@@ -127,6 +127,7 @@ const state_outlooks: Record<State, Outlook> = {
   fine: "fine",
   "not fine": "failure",
   open: "open",
+  incomplete: "open",
   "nothing measured": "unmeasured",
 };
 export function outlook_of_state(state: State): Outlook {

@@ -1,14 +1,15 @@
 // The newest nights as a row of buttons: what part of each was fine, failed, was open, was not
 // measured.
-import type { Night } from "./data.ts";
+import type { Night, Outlook } from "./data.ts";
 import { h, short } from "./dom.ts";
 import { commit, count, is_run, night_date, night_day, night_title, sign, time } from "./format.ts";
 import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 
-export function outlook_of_night(night: Night): "fine" | "failure" | "open" | "unmeasured" {
+// Verdicts that were decided since change what a night looks like, and its exit code stays.
+export function outlook_of_night(night: Night): Outlook {
   if (night.failures > 0) return "failure";
-  if (night.open > 0) return "open";
+  if (night.open > 0 || night.state === "incomplete") return "open";
   return night.fine > 0 ? "fine" : "unmeasured";
 }
 
@@ -19,10 +20,10 @@ export function night_in_words(night: Night): string {
     `${count(night.open)} open`,
     `${count(night.unmeasured)} not measured`,
   ];
-  const end = night.exit_code === null ? "; unfinished" : "";
   const suspect = night.suspect ? `; suspect: ${night.why || "its times were set aside"}` : "";
   const name = is_run(night) ? night_title(night) : night.name;
-  return `${name}: ${parts.join(", ")}${end}${suspect}`;
+  const begin = night.state === "incomplete" ? "incomplete, " : "";
+  return `${name}: ${begin}${parts.join(", ")}${suspect}`;
 }
 
 function bar(night: Night): HTMLElement {

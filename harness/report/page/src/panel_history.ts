@@ -83,8 +83,8 @@ function nights_table(nights: readonly Night[]): HTMLElement {
       { name: "name", title: "night",
         key: (night) => (is_run(night) ? night_title(night) : night.name) },
       { name: "outlook", title: "state", key: outlook_of_night, show: (night) =>
-          mark(outlook_of_night(night), night.exit_code === null ? "unfinished"
-            : `exit code ${night.exit_code}`) },
+          mark(outlook_of_night(night), night.state === "incomplete"
+            ? night.state : `exit code ${night.exit_code}`) },
       { name: "failures", title: "failing", numeric: true, key: ({ failures }) => failures },
       { name: "open", title: "open", numeric: true, key: ({ open }) => open },
       { name: "fine", title: "fine", numeric: true, key: ({ fine }) => fine },

@@ -38,6 +38,7 @@ const cards: readonly Card[] = [
   },
 ];
 const measured_nothing = "Nothing was measured, so nothing is known.";
+const measured_in_part = "Nothing so far. The run is incomplete.";
 
 function sentence(page: Page): HTMLElement {
   const { report } = page.model;
@@ -60,6 +61,9 @@ function sentence(page: Page): HTMLElement {
       report.state === "nothing measured" &&
         h("p", { class: "banner" },
           "Nothing was measured. This run says nothing about any kernel."),
+      report.state === "incomplete" &&
+        h("p", { class: "banner" },
+          "The run is incomplete. `plumbline run … --resume` measures the rest."),
       h("h1", { tabindex: -1 }, clipped(report.sentence, 300)),
       h("p", { class: "small-print" }, about.filter((part) => part).join(" \u00b7 "))));
 }
@@ -87,7 +91,8 @@ function card(page: Page, { title, kinds, nothing }: Card): HTMLElement {
   const { report } = page.model;
   const groups = report.groups.map((group, place) => ({ group, place }))
     .filter(({ group }) => kinds.includes(group.kind));
-  const nothing_text = report.state === "nothing measured" ? measured_nothing : nothing(page);
+  const nothing_text = report.state === "nothing measured" ? measured_nothing
+    : report.state === "incomplete" ? measured_in_part : nothing(page);
   const left_out = groups.length - groups_of_card;
   return h("section", { class: "card news-card" },
     h("h2", null, title, groups.length > 0 && h("span", { class: "badge" }, groups.length)),

@@ -555,12 +555,16 @@ CREATE TABLE run(
   -- cases.
   selection TEXT NOT NULL,
   -- Shared by all runs of one night, over all machines; '' where a run is no part of one.
-  night_id TEXT NOT NULL
+  night_id TEXT NOT NULL,
+  planned_cases INTEGER NOT NULL,  -- that the run was to measure; 0 = not known
+  -- Seconds by which the clock was behind the newest run of the database, which this run is ordered
+  -- after all the same.
+  clock_behind_s INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "run" VALUES('267d95b3-6d3c-49bc-8edf-d181502d9e5c','2026-11-22T15:42:18.000000000 01795362138125316042 267d95b3-6d3c-49bc-8edf-d181502d9e5c','2026-11-22T15:42:18Z','2026-11-22T15:42:18.134Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/dev/bin/plumbline resources"}','plumbline run s.toml --db runs.db','1/1','resources','','2026-11-22');
-INSERT INTO "run" VALUES('449e1d5f-027e-4529-83ab-239906ff0250','2026-11-23T07:35:29.000000000 01795419329674030057 449e1d5f-027e-4529-83ab-239906ff0250','2026-11-23T07:35:29Z','2026-11-23T07:35:29.739Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run --provider ''/src/build/host/lib/plumbline/plumbline_cpu.so:slow=2'' --reference-cost 1e6","resumable":{"--invariances":"run_to_run,solo","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"6 cases and 1 diffs (4114e2f93da16f8b)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_cpu.so:slow=2":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q --invariances=run_to_run,solo --reference-cost 1e6 --row-seed 20261123 --provider /src/build/host/lib/plumbline/plumbline_cpu.so:slow=2','1/1','run','tier=default invariances=run_to_run,solo provider=/src/build/host/lib/plumbline/plumbline_cpu.so:slow=2','2026-11-22');
-INSERT INTO "run" VALUES('688b6ba9-f0ba-40e9-9b50-e100213e9a87','2026-11-23T07:35:29.000000000 01795419329793241441 688b6ba9-f0ba-40e9-9b50-e100213e9a87','2026-11-23T07:35:29Z','2026-11-23T07:35:29.812Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run","resumable":{"--invariances":"","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"6 cases and 1 diffs (4114e2f93da16f8b)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q','1/1','run','tier=default','2026-11-22');
-INSERT INTO "run" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','2026-11-23T07:35:30.000000000 01795419330871325611 78c87810-f0b3-48a0-88e6-bcc6747cafea','2026-11-23T07:35:30Z','2026-11-23T07:35:30.895Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run","resumable":{"--invariances":"","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"5 cases and 1 diffs (4eb3048e6c4de290)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q','1/1','run','tier=default','2026-11-22');
+INSERT INTO "run" VALUES('267d95b3-6d3c-49bc-8edf-d181502d9e5c','2026-11-22T15:42:18.000000000 01795362138125316042 267d95b3-6d3c-49bc-8edf-d181502d9e5c','2026-11-22T15:42:18Z','2026-11-22T15:42:18.134Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/dev/bin/plumbline resources"}','plumbline run s.toml --db runs.db','1/1','resources','','2026-11-22',2,0);
+INSERT INTO "run" VALUES('449e1d5f-027e-4529-83ab-239906ff0250','2026-11-23T07:35:29.000000000 01795419329674030057 449e1d5f-027e-4529-83ab-239906ff0250','2026-11-23T07:35:29Z','2026-11-23T07:35:29.739Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run --provider ''/src/build/host/lib/plumbline/plumbline_cpu.so:slow=2'' --reference-cost 1e6","resumable":{"--invariances":"run_to_run,solo","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"6 cases and 1 diffs (4114e2f93da16f8b)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_cpu.so:slow=2":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q --invariances=run_to_run,solo --reference-cost 1e6 --row-seed 20261123 --provider /src/build/host/lib/plumbline/plumbline_cpu.so:slow=2','1/1','run','tier=default invariances=run_to_run,solo provider=/src/build/host/lib/plumbline/plumbline_cpu.so:slow=2','2026-11-22',2,0);
+INSERT INTO "run" VALUES('688b6ba9-f0ba-40e9-9b50-e100213e9a87','2026-11-23T07:35:29.000000000 01795419329793241441 688b6ba9-f0ba-40e9-9b50-e100213e9a87','2026-11-23T07:35:29Z','2026-11-23T07:35:29.812Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run","resumable":{"--invariances":"","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"6 cases and 1 diffs (4114e2f93da16f8b)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q','1/1','run','tier=default','2026-11-22',2,0);
+INSERT INTO "run" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','2026-11-23T07:35:30.000000000 01795419330871325611 78c87810-f0b3-48a0-88e6-bcc6747cafea','2026-11-23T07:35:30Z','2026-11-23T07:35:30.895Z',0,1,X'7686AC39030B9E5BCD7E33624AEA2DE2','','host','GNU 12.2.0','RelWithDebInfo -O2 -g1','{"kernel":"6.18.44-fc-v669","plumbline":"0.1.0","reproduce":"/src/build/host/bin/plumbline run","resumable":{"--invariances":"","--memory-limit":"8589934592 bytes","--reference":"cpu","--reference-cost":"1000000000","--repetitions":"10","--shard":"1/1","--timeout":"as the work asks","contracts.toml":"bba71aa321d62f1e","machine":"cpu x86-64-v3 Intel(R) Xeon(R) Processor 25769803776 ","plan":"5 cases and 1 diffs (4eb3048e6c4de290)","plumbline":"plumbline 0.1.0 (judge 3, reference 5, schema 11) a98128cfa53ed2a1","provider /src/build/host/lib/plumbline/plumbline_cpu.so":"8e9d45bb6b259f8b","provider /src/build/host/lib/plumbline/plumbline_emulated.so":"c28837d3e58e96b9","support.toml":"c99f5644f7dcf89b","worker /src/build/host/bin/plumbline-worker":"ae83cb0ee0ebc4bd"}}','/src/build/host/bin/plumbline run s.toml --db runs.db -q','1/1','run','tier=default','2026-11-22',2,0);
 CREATE TABLE run_change(
   run_id TEXT NOT NULL REFERENCES run(run_id),
   suite TEXT NOT NULL,
@@ -569,10 +573,16 @@ CREATE TABLE run_change(
   value REAL,
   limit_value REAL,
   explanation TEXT NOT NULL,
-  is_failure INTEGER NOT NULL,
+  standing TEXT NOT NULL,  -- failure: fails the run; open: lost coverage, exit 5; fine: told
   UNIQUE (run_id, suite, case_id, kind)
 ) STRICT;
-INSERT INTO "run_change" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','release','cpu/flash/fp32/b1-h1-s20-d16','vanished',0.0,0.0,'was measured in the last run of its suite, and is not in this one',0);
+INSERT INTO "run_change" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','release','cpu/flash/fp32/b1-h1-s20-d16','vanished',0.0,0.0,'was measured in the last run of its suite, and is not in this one','fine');
+CREATE TABLE run_state(
+  exit_code INTEGER NOT NULL PRIMARY KEY,
+  state TEXT NOT NULL,
+  precedence INTEGER NOT NULL  -- of the runs of a night, the state with the smallest counts
+) STRICT, WITHOUT ROWID;
+INSERT INTO "run_state" VALUES(0,'fine',4);
 CREATE TABLE suite_score(
   run_id TEXT NOT NULL REFERENCES run(run_id),
   suite TEXT NOT NULL,
@@ -599,26 +609,27 @@ INSERT INTO "suite_score" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','release
 INSERT INTO "suite_score" VALUES('78c87810-f0b3-48a0-88e6-bcc6747cafea','release','cpu/flash_tile32','bf16','temperature',1,0.0973938545573307,3.5,'not judged: too few cases');
 CREATE TABLE verdict(
   verdict TEXT NOT NULL PRIMARY KEY,
+  standing TEXT NOT NULL,  -- fine, open, failure, unmeasured
   is_failure INTEGER NOT NULL,
   is_baseline INTEGER NOT NULL  -- an outcome with this verdict may be compared with later
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "verdict" VALUES('ambiguous',0,0);
-INSERT INTO "verdict" VALUES('changed',0,1);
-INSERT INTO "verdict" VALUES('crashed',1,0);
-INSERT INTO "verdict" VALUES('error',1,0);
-INSERT INTO "verdict" VALUES('expected_failure',0,0);
-INSERT INTO "verdict" VALUES('fail',1,0);
-INSERT INTO "verdict" VALUES('first_seen',0,1);
-INSERT INTO "verdict" VALUES('improved',0,1);
-INSERT INTO "verdict" VALUES('mistrusted',1,0);
-INSERT INTO "verdict" VALUES('out_of_memory',1,0);
-INSERT INTO "verdict" VALUES('pass',0,1);
-INSERT INTO "verdict" VALUES('regressed',1,0);
-INSERT INTO "verdict" VALUES('support_mismatch',1,0);
-INSERT INTO "verdict" VALUES('timeout',1,0);
-INSERT INTO "verdict" VALUES('unconfirmed',0,0);
-INSERT INTO "verdict" VALUES('unexpected_pass',1,0);
-INSERT INTO "verdict" VALUES('unsupported',0,0);
+INSERT INTO "verdict" VALUES('ambiguous','fine',0,0);
+INSERT INTO "verdict" VALUES('changed','fine',0,1);
+INSERT INTO "verdict" VALUES('crashed','fine',1,0);
+INSERT INTO "verdict" VALUES('error','fine',1,0);
+INSERT INTO "verdict" VALUES('expected_failure','fine',0,0);
+INSERT INTO "verdict" VALUES('fail','fine',1,0);
+INSERT INTO "verdict" VALUES('first_seen','fine',0,1);
+INSERT INTO "verdict" VALUES('improved','fine',0,1);
+INSERT INTO "verdict" VALUES('mistrusted','fine',1,0);
+INSERT INTO "verdict" VALUES('out_of_memory','fine',1,0);
+INSERT INTO "verdict" VALUES('pass','fine',0,1);
+INSERT INTO "verdict" VALUES('regressed','fine',1,0);
+INSERT INTO "verdict" VALUES('support_mismatch','fine',1,0);
+INSERT INTO "verdict" VALUES('timeout','fine',1,0);
+INSERT INTO "verdict" VALUES('unconfirmed','fine',0,0);
+INSERT INTO "verdict" VALUES('unexpected_pass','fine',1,0);
+INSERT INTO "verdict" VALUES('unsupported','fine',0,0);
 CREATE INDEX attention_case_by_series ON attention_case(series_key);
 CREATE INDEX run_by_night ON run(night_id) WHERE night_id <> '';
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
@@ -703,4 +714,4 @@ BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;
 CREATE TRIGGER acknowledged_case_is_never_deleted BEFORE DELETE ON acknowledged_case
 BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;
 COMMIT;
-PRAGMA application_id = 1886154082; PRAGMA user_version = 13;
+PRAGMA application_id = 1886154082; PRAGMA user_version = 14;
