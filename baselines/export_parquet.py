@@ -9,8 +9,10 @@ Prints one line of JSON: {"rows": …, "runs": …, "bytes": …} or {"error": �
 import argparse
 import json
 import os
+import shutil
 import sqlite3
 import sys
+import tempfile
 
 # Of columns that are expressions, SQLite does not know the type, or says one of its own.
 EXPRESSIONS = {"machine": "TEXT", "machine_class": "TEXT", "build_id": "TEXT", "launched": "TEXT",
@@ -44,7 +46,8 @@ def run_ids(database, arguments):
 
 
 class ParquetFile:
-    """A Parquet file that is there once it is whole."""
+    """A Parquet file that is there once it is whole. A link is followed, and what is no regular
+    file (a pipe, /dev/stdout) is written to as it is."""
 
     def __init__(self, path, columns, metadata):
         import pyarrow
@@ -52,7 +55,11 @@ class ParquetFile:
         self._arrow = pyarrow
         kinds = {"INTEGER": pyarrow.int64(), "REAL": pyarrow.float64(), "TEXT": pyarrow.string()}
         self._schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns], metadata)
-        self._path, self._partial = path, f"{path}.partial-{os.getpid()}"
+        self._path = os.path.realpath(path)
+        self._in_place = os.path.exists(self._path) and not os.path.isfile(self._path)
+        folder = tempfile.gettempdir() if self._in_place else os.path.dirname(self._path)
+        self._partial = os.path.join(
+            folder, f"{os.path.basename(self._path)}.partial-{os.getpid()}")
         self._writer = pyarrow.parquet.ParquetWriter(self._partial, self._schema,
                                                      compression="zstd")
         self._waiting, self.rows = [], 0
@@ -77,8 +84,14 @@ class ParquetFile:
         self._writer.close()
         with open(self._partial, "rb+") as file:
             os.fsync(file.fileno())
-        os.replace(self._partial, self._path)
-        return os.path.getsize(self._path)
+        size = os.path.getsize(self._partial)
+        if self._in_place:
+            with open(self._partial, "rb") as whole, open(self._path, "wb") as place:
+                shutil.copyfileobj(whole, place)
+            os.remove(self._partial)
+        else:
+            os.replace(self._partial, self._path)
+        return size
 
     def discard(self):
         """Leaves what was there before."""

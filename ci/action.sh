@@ -2,6 +2,7 @@
 # plumbline in continuous integration: what action.yml (GitHub) and ci/gitlab.yml (GitLab) run.
 #   ci/action.sh install   makes the command: from a wheel, as it stands on the PATH, or built here
 #   ci/action.sh run       runs the suites, writes the reports, extends the history, comments
+#   ci/action.sh comment   comments alone, on what a run without PLUMBLINE_TOKEN has left
 # On a pull or merge request the suites are compared with the history, which stays as it is, and the
 # summary becomes one comment, which later runs replace. Anywhere else it is a night (ci/nightly.sh)
 # and extends the history. The inputs come from the environment; lists are separated by blanks or
@@ -17,9 +18,14 @@
 #   PLUMBLINE_FIRST_NIGHT  where the history is missing: auto begins one with a warning (default),
 #                          yes begins one, no fails with exit code 3
 #   PLUMBLINE_OUT          folder of junit.xml, summary.md, failures/ (default: out/plumbline)
-#   PLUMBLINE_TOKEN        may write comments; without it there is none
+#   PLUMBLINE_TOKEN        may write comments; without it there is none. Kernels do not get it. They
+#                          run as the user of the job, who can read the environment with which this
+#                          script was started: leave it out of `run` and give it to `comment`
 # Exit codes are those of `plumbline run`, of a night those of `plumbline night close`.
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+# Before anything is started: only ci/comment.py gets it.
+token="${PLUMBLINE_TOKEN:-}"
+unset PLUMBLINE_TOKEN
 source "$source_directory/ci/options.sh"
 caller_directory="$PWD"
 # Where the command lies if this installs it; the steps of a job share it.
@@ -160,18 +166,23 @@ run_night() {
 publish() {
   [[ -s "$out/summary.md" ]] || return 0
   [[ -z "${GITHUB_STEP_SUMMARY:-}" ]] || head -c 1000000 "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
-  if is_request && [[ -n "${PLUMBLINE_TOKEN:-}" ]]; then
-    python3 "$source_directory/ci/comment.py" "$out/summary.md" ||
-      warn "the summary could not be written as a comment: see the log; the verdict stays"
-  fi
+  comment
 }
+
+comment() {
+  [[ -s "$out/summary.md" && -n "$token" ]] && is_request || return 0
+  PLUMBLINE_TOKEN="$token" python3 "$source_directory/ci/comment.py" "$out/summary.md" ||
+    warn "the summary could not be written as a comment: see the log; the verdict stays"
+}
+
+reports_folder() { absolute "${PLUMBLINE_OUT:-out/plumbline}"; }
 
 run() {
   plumbline="$(installed_program)"
   [[ -n "$plumbline" ]] ||
     end_with 3 "there is no plumbline; remedy: run ci/action.sh install first"
   read_inputs
-  out="$(absolute "${PLUMBLINE_OUT:-out/plumbline}")"
+  out="$(reports_folder)"
   history="${PLUMBLINE_HISTORY:+$(absolute "$PLUMBLINE_HISTORY")}"
   export PLUMBLINE_COMMIT="${PLUMBLINE_COMMIT:-${GITHUB_SHA:-${CI_COMMIT_SHA:-}}}"
   mkdir -p "$out"
@@ -190,6 +201,7 @@ run() {
 case "${1:-}" in
   install) refuse_surplus "${@:2}"; install ;;
   run) refuse_surplus "${@:2}"; run ;;
+  comment) refuse_surplus "${@:2}"; out="$(reports_folder)"; comment ;;
   -h | --help) sed -n '2,/^# Exit codes/p' "${BASH_SOURCE[0]}" | cut -c3- ;;
-  *) refuse "unknown step ${1:-}: install or run" ;;
+  *) refuse "unknown step ${1:-}: install, run or comment" ;;
 esac

@@ -4,10 +4,11 @@
     ci/comment.py SUMMARY.md
 
 The comment of an earlier run is replaced: a line of HTML, which pages do not show, tells it from
-others. Reads what GitHub and GitLab set (GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH;
-CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which needs the permission
-pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the reason where the
-service refuses or cannot be reached."""
+others. Anybody can write that line, so that the service is asked whether this token wrote the
+comment. Reads what GitHub and GitLab set (GITHUB_API_URL, GITHUB_GRAPHQL_URL, GITHUB_REPOSITORY,
+GITHUB_EVENT_PATH; CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which
+needs the permission pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the
+reason where the service refuses or cannot be reached."""
 import json
 import os
 import pathlib
@@ -24,10 +25,12 @@ PAGE = 100  # comments of one answer
 
 class Service:
     """Where the comments of a request lie: `comments` lists and takes them, `one` is the address of
-    one by its number, `change` the method that replaces it."""
+    one by its number, `change` the method that replaces it. `own(service, comments)` are those of
+    the comments that the token's owner wrote."""
 
-    def __init__(self, comments, one, change, header):
+    def __init__(self, comments, one, change, header, own):
         self.comments, self.one, self.change, self.header = comments, one, change, header
+        self.own = own
 
     def ask(self, method, address, data=None):
         request = urllib.request.Request(
@@ -38,15 +41,16 @@ class Service:
 
     def earlier(self):
         """The number of the comment that an earlier run left, or None."""
-        page = 1
+        page, marked = 1, []
         while True:
             found = self.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
-            for comment in found:
-                if (comment.get("body") or "").startswith(MARK):
-                    return comment["id"]
+            marked += [comment for comment in found
+                       if (comment.get("body") or "").startswith(MARK)]
             if len(found) < PAGE:
-                return None
+                break
             page += 1
+        own = self.own(self, marked) if marked else []
+        return own[0]["id"] if own else None
 
     def write(self, body):
         number = self.earlier()
@@ -57,18 +61,40 @@ class Service:
         return "replaced the comment of an earlier run"
 
 
+def own_on_github(service, comments):
+    """A token of a job has no user to ask for: the comments themselves say it."""
+    own = set()
+    for first in range(0, len(comments), PAGE):
+        answer = service.ask("POST", os.environ["GITHUB_GRAPHQL_URL"], {
+            "query": "query($ids: [ID!]!) {nodes(ids: $ids) "
+                     "{... on IssueComment {id viewerDidAuthor}}}",
+            "variables": {"ids": [one["node_id"] for one in comments[first:first + PAGE]]}})
+        nodes = (answer.get("data") or {}).get("nodes")
+        if nodes is None:
+            raise ValueError(f"GitHub does not say who wrote the comments: {answer.get('errors')}")
+        own |= {node["id"] for node in nodes if node and node.get("viewerDidAuthor")}
+    return [comment for comment in comments if comment["node_id"] in own]
+
+
+def own_on_gitlab(service, comments):
+    user = service.ask("GET", f"{os.environ['CI_API_V4_URL']}/user")["id"]
+    return [comment for comment in comments if comment["author"]["id"] == user]
+
+
 def github():
     event = json.loads(pathlib.Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     issues = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
     return Service(f"{issues}/{event['pull_request']['number']}/comments", f"{issues}/comments",
-                   "PATCH", {"Authorization": f"Bearer {os.environ['PLUMBLINE_TOKEN']}"})
+                   "PATCH", {"Authorization": f"Bearer {os.environ['PLUMBLINE_TOKEN']}"},
+                   own_on_github)
 
 
 def gitlab():
     project = urllib.parse.quote(os.environ["CI_PROJECT_ID"], safe="")
     notes = (f"{os.environ['CI_API_V4_URL']}/projects/{project}/merge_requests/"
              f"{os.environ['CI_MERGE_REQUEST_IID']}/notes")
-    return Service(notes, notes, "PUT", {"PRIVATE-TOKEN": os.environ["PLUMBLINE_TOKEN"]})
+    return Service(notes, notes, "PUT", {"PRIVATE-TOKEN": os.environ["PLUMBLINE_TOKEN"]},
+                   own_on_gitlab)
 
 
 def shortened(summary):

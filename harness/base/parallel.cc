@@ -6,6 +6,8 @@
 
 #include <oneapi/tbb/parallel_for.h>
 
+#include "harness/base/floating_point_state.h"
+
 #ifdef PLUMBLINE_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -28,6 +30,8 @@ void run_parallel(std::int64_t count, void (*body)(const void* context, std::int
   release(fork);
   tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
     acquire(fork);
+    // a thread of oneTBB has the state of whoever first needed it
+    const UsualFloatingPoint state;
     body(context, i);
     release(join);
   });

@@ -12,7 +12,8 @@ void run_parallel(std::int64_t count, void (*body)(const void* context, std::int
 
 // body(i) for every i in [0, count), in the calling oneTBB arena; returns when all are done, or
 // throws what one of them threw. One after the other where `share` is false: waking a thread takes
-// as long as a small piece of work.
+// as long as a small piece of work. Threads of oneTBB are put into the usual floating-point state
+// (floating_point_state.h).
 template <class Body>
 void parallel_for(std::int64_t count, const Body& body, bool share = true) {
   if (!share || count == 1) {

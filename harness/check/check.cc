@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/base/floating_point_state.h"
 #include "harness/base/percent.h"
 #include "harness/check/examine.h"
 #include "harness/measure/causes.h"
@@ -351,6 +352,7 @@ class Checker {
 }  // namespace
 
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options) {
+  const UsualFloatingPoint state;
   if (dump.out.empty() && dump.geometry->out.elements > 0) {
     return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty",
                       "add the kernel's output as out"});

@@ -69,6 +69,7 @@ struct CheckOptions {
 };
 
 // An error where there is nothing to judge: no output, an unknown spec, inputs that are not finite.
+// The caller's floating-point state changes nothing, and stays as it is.
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "harness/base/floating_point_state.h"
 #include "harness/check/diff_measured.h"
 #include "harness/check/examine.h"
 #include "harness/measure/statistics.h"
@@ -328,6 +329,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
 }  // namespace
 
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options) {
+  const UsualFloatingPoint state;
   auto pairs = same_question(a, b);
   if (!pairs) return tl::unexpected(pairs.error());
   const AllRows all = compare_all_rows(a, b, *pairs);

@@ -25,6 +25,7 @@ struct ConfirmOptions {
   DatabaseOption database;
   std::vector<std::string> providers;  // instead of those that the runs name
   std::filesystem::path baselines;     // likewise
+  std::vector<std::string> pass_env;
   std::string format = "text";
   bool quiet = false;
 };
@@ -69,7 +70,7 @@ std::vector<Batch> batches_of(const OpenCases& open) {
 
 MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptions& providers) {
   MeasureOptions options;
-  options.providers = providers.libraries();
+  providers.use_in(options);
   if (measured.timeout_ms) options.timeout = std::chrono::milliseconds(*measured.timeout_ms);
   options.memory_limit_bytes = measured.memory_limit_mib << 20;
   options.reference_cost_limit = measured.reference_cost;
@@ -100,6 +101,7 @@ class Confirmation {
         options_.providers.empty() ? batch_.measured.providers : options_.providers;
     providers.no_default_provider = batch_.measured.no_default_provider;
     providers.baselines = options_.baselines;
+    providers.pass_env = options_.pass_env;
     if (providers.baselines.empty()) providers.baselines = batch_.measured.baselines;
     auto text = providers.reviewed_text();
     if (!text) return tl::unexpected(text.error());
@@ -280,6 +282,10 @@ void add_confirm(Command app, int& exit_code) {
                   "Provider, FILE[:OPTIONS], instead of those that the night's runs named; repeat "
                   "for more")
       .type_name("FILE");
+  command
+      .add_option("--pass-env", options->pass_env,
+                  "Let kernels see this variable, as `plumbline run --pass-env` does")
+      .type_name("NAME");
   command
       .add_option("--baselines", options->baselines,
                   "Directory with contracts.toml and support.toml, instead of the night's")

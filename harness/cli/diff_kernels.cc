@@ -115,6 +115,7 @@ std::string KernelsOnSuites::typed(const DiffQuestion& question) const {
   if (providers_.no_default_provider) text += " --no-default-provider";
   if (const auto& baselines = providers_.baselines; !baselines.empty())
     text += " --baselines " + shell_quoted(baselines.string());
+  for (const auto& name : providers_.pass_env) text += " --pass-env " + shell_word(name);
   return text;
 }
 
@@ -123,7 +124,7 @@ int KernelsOnSuites::run(const DiffQuestion& question) {
   measure_.reference_cost_limit = question.reference_cost_limit;
   auto text = providers_.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  measure_.providers = providers_.libraries();
+  providers_.use_in(measure_);
   auto reference = reference_.open();
   if (!reference) return report_errors(reference.error(), exit_usage);
   measure_.reference_library = std::move(*reference);

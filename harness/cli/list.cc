@@ -166,7 +166,7 @@ int list_suites(const std::string& format) {
 int list(ListOptions& options) {
   if (options.suites) return list_suites(options.format);
   MeasureOptions measure;
-  measure.providers = options.providers.libraries();
+  options.providers.use_in(measure);
   auto providers = discover(measure);
   if (!providers) return report_errors(providers.error());
   if (options.kernels) {

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure,\n"
       "4 nothing measured, 5 ambiguous or unconfirmed, 6 not comparable.",
       version_line()};
-  return run_program(argc, argv, text, [](const CommandLine& app, int& exit_code) {
+  return end_program(run_program(argc, argv, text, [](const CommandLine& app, int& exit_code) {
     add_folder_flags(app);
     add_init(app, exit_code);
     add_list(app, exit_code);
@@ -48,5 +48,5 @@ int main(int argc, char** argv) {
     add_doctor(app, exit_code);
     add_completion(app, exit_code);
     add_manual(app, exit_code);
-  });
+  }));
 }

@@ -5,13 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
+#include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/report/json_value.h"
@@ -143,18 +143,6 @@ OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
   return open;
 }
 
-Result<void> write_open(const std::filesystem::path& path, const OpenCases& open) {
-  const std::filesystem::path whole = path.string() + ".new";
-  std::ofstream file(whole, std::ios::binary);
-  file << json_text_of(open);
-  file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(whole, path, error);
-  if (!file || error)
-    return fail(Error{path.string(), 0, "cannot be written", "check the path and the free space"});
-  return {};
-}
-
 Result<std::vector<JudgedWhole>> judge_wholes(const MergeOptions& options,
                                               const MergeReport& report) {
   auto text = options.providers.reviewed_text();
@@ -185,7 +173,7 @@ int judge_merged(const MergeOptions& options, const MergeReport& report) {
   if (!wholes) return report_errors(wholes.error(), exit_infrastructure);
   const OpenCases open = open_cases(*wholes);
   if (!options.confirmations.empty()) {
-    if (auto written = write_open(options.confirmations, open); !written)
+    if (auto written = write_text(options.confirmations, json_text_of(open)); !written)
       return report_errors(written.error(), exit_infrastructure);
   }
   if (options.format == "json") {

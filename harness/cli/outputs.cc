@@ -25,6 +25,18 @@ fs::path nearest_existing(const fs::path& path) {
   return at;
 }
 
+// What a link, or the last of a chain of them, points to, whether it is there or not.
+fs::path followed(fs::path path) {
+  constexpr int most = 40;  // as the kernel follows
+  std::error_code error;
+  for (int i = 0; i < most && fs::is_symlink(path, error); ++i) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = target.is_absolute() ? target : path.parent_path() / target;
+  }
+  return path;
+}
+
 void check(const Output& output, Errors& errors) {
   std::error_code ignored;
   const std::string path = output.path.string();
@@ -56,8 +68,9 @@ Errors unusable_outputs(const std::vector<Output>& outputs) {
   return errors;
 }
 
-Result<void> write_text(const fs::path& path, const std::string& text) {
+Result<void> write_text(const fs::path& named, const std::string& text) {
   std::error_code ignored, renamed;
+  const fs::path path = followed(named);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
   const bool in_place = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
   const fs::path part = in_place ? path : fs::path(path.string() + ".part");

@@ -20,8 +20,8 @@ struct Output {
 Errors unusable_outputs(const std::vector<Output>& outputs);
 
 // Makes the file's folder where it is missing, and puts the text into a file beside the place
-// first, so that what is there stays whole until it is replaced. What is no file (/dev/stdout) is
-// written to as it is.
+// first, so that what is there stays whole until it is replaced. A link stays, and what it points
+// to is written; what is no regular file (/dev/stdout, a pipe) is written to as it is.
 Result<void> write_text(const std::filesystem::path& path, const std::string& text);
 
 // Flushes stdout as the last step of a program. Returns `code`. If output was lost to a full disk

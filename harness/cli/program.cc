@@ -1,6 +1,7 @@
 // Adds the global options, parses the command line, and answers with text or the JSON envelope.
 #include "harness/cli/program.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -8,6 +9,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "harness/base/floating_point_state.h"
+#include "harness/base/harness_failure.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/settings.h"
@@ -52,6 +55,8 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
         "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
         error.path1().c_str(), error.code().message().c_str());
     return exit_infrastructure;
+  } catch (const HarnessFailure& failure) {
+    return report_errors(failure.errors(), exit_infrastructure);
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() says what was lost
     envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
@@ -81,11 +86,20 @@ void end_with_sigbus(int) {
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
   std::signal(SIGBUS, end_with_sigbus);
+  // of whatever set another one before main(); threads inherit it
+  const UsualFloatingPoint state;
   Envelope& answer = envelope();
   answer.read_arguments(argc, argv);
   const int code = run_commands(argc, argv, text, add);
   if (answer.is_asked_for()) std::fputs(answer.text(code).c_str(), stdout);
   return finish_stdout(code);
+}
+
+int end_program(int code) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return code;
+  std::fflush(nullptr);
+  ::_exit(code);
 }
 
 }  // namespace plumbline::cli

@@ -19,4 +19,8 @@ struct ProgramText {
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add);
 
+// For the end of main(): answers the code. Under a limit on address space the process ends here: a
+// thread of OpenBLAS that finds no memory asks for it for ever, and an exit would wait for it.
+int end_program(int code);
+
 }  // namespace plumbline::cli

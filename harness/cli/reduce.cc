@@ -113,7 +113,7 @@ class Judged {
 int run(ReduceOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  options.measure.providers = options.providers.libraries();
+  options.providers.use_in(options.measure);
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error());
   auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);

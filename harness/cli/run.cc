@@ -279,15 +279,15 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
   tell_references_on_the_cpu(options.measure.reference_library.get());
   if (!done) {
     Errors errors = done.error();
+    const char* const why = session.harness_failed() ? "" : ": it could not be stored";
     if (session.interrupted())
-      errors.push_back({"", 0, "the run is incomplete: it could not be stored",
-                        resume_remedy(session, options.database.path)});
+      errors.push_back({"", 0, fmt::format("the run is incomplete{}", why),
+                        is_stored ? resume_remedy(session, options.database.path) : "run it again"});
     return report_errors(errors, exit_infrastructure);
   }
   if (!runner.stop->load()) return code;
-  const std::string remedy =
-      is_stored ? resume_remedy(session, options.database.path) : "run it again";
-  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}},
+  return report_errors({{"", 0, "stopped by a signal: the run is incomplete",
+                         is_stored ? resume_remedy(session, options.database.path) : "run it again"}},
                        exit_infrastructure);
 }
 
@@ -317,7 +317,7 @@ int run(RunOptions& options) {
   }
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  options.measure.providers = options.providers.libraries();
+  options.providers.use_in(options.measure);
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
   auto reference = options.reference.open();
   if (!reference) return report_errors(reference.error(), exit_usage);

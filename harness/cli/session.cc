@@ -141,6 +141,20 @@ void ProviderOptions::add_to(Command command) {
       .add_option("--baselines", baselines,
                   "Directory with contracts.toml and support.toml (default: plumbline's own)")
       .type_name("DIR");
+  add_pass_env(command);
+}
+
+void ProviderOptions::add_pass_env(Command command) {
+  command
+      .add_option("--pass-env", pass_env,
+                  "Let kernels see this variable of the environment, although its name looks like "
+                  "that of a secret (*TOKEN*, *SECRET*, *PASSWORD*, ACTIONS_*); repeat for more")
+      .type_name("NAME");
+}
+
+void ProviderOptions::use_in(MeasureOptions& measure) const {
+  measure.providers = libraries();
+  measure.pass_env = pass_env;
 }
 
 std::string ProviderOptions::command_line() const {
@@ -148,6 +162,7 @@ std::string ProviderOptions::command_line() const {
   for (const auto& provider : providers) text += fmt::format(" --provider '{}'", provider);
   if (no_default_provider) text += " --no-default-provider";
   if (!baselines.empty()) text += fmt::format(" --baselines '{}'", baselines.string());
+  for (const auto& name : pass_env) text += " --pass-env " + shell_word(name);
   return text;
 }
 

@@ -45,7 +45,12 @@ struct ProviderOptions {
   std::vector<std::string> providers;
   std::filesystem::path baselines;  // directory with contracts.toml and support.toml
   bool no_default_provider = false;
+  std::vector<std::string> pass_env;
   void add_to(Command command);
+  // --pass-env: variables that look like secrets and are to reach the kernels.
+  void add_pass_env(Command command);
+  // The providers and what they get of the environment.
+  void use_in(MeasureOptions& measure) const;
   // The providers that come with plumbline and can be used here (unless switched off), then those
   // named.
   std::vector<std::string> libraries() const;

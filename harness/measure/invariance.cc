@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "harness/base/harness_failure.h"
 #include "harness/contract/contract.h"
 #include "harness/measure/call_comparison.h"
 #include "harness/outcome/invariance_outcome.h"
@@ -336,9 +337,10 @@ void InvarianceMeasurer::measure(const PlannedCase& planned,
   const auto guarded = [&](InvarianceOutcome& outcome, const std::function<void()>& body) {
     try {
       body();
+    } catch (const HarnessFailure&) {
+      throw;
     } catch (const std::bad_alloc&) {
-      outcome.status = Status::out_of_memory;
-      outcome.reason = "plumbline itself: no memory for this problem's inputs and outputs";
+      end_for_memory("plumbline has no memory for the inputs and outputs of " + planned.case_id);
     } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
       outcome.status = Status::error;
       outcome.reason = e.what();

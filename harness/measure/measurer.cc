@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <thread>
+#include <utility>
 
+#include "harness/base/floating_point_state.h"
+#include "harness/base/harness_failure.h"
 #include "harness/contract/contract.h"
 #include "harness/measure/causes.h"
 #include "harness/measure/elsewhere.h"
@@ -16,14 +19,11 @@
 #include "harness/measure/measurement.h"
 #include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
-#include "harness/measure/time_limit.h"
 #include "harness/measure/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/problem/inputs.h"
-#include "harness/provider/client/default_providers.h"
 #include "harness/provider/client/launch.h"
 #include "harness/reference/cache.h"
-#include "harness/suite/gpu_case.h"
 
 namespace plumbline {
 namespace {
@@ -44,72 +44,19 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+// Until it was judged by them, the inputs were those that the kernel was given.
+void note_changed_input(const Worker& worker, Measurement& measurement) {
+  const std::string changed = worker.changed_input();
+  measurement.inputs_changed = !changed.empty();
+  Outcome& outcome = measurement.outcome;
+  if (changed.empty() || outcome.status != Status::ok) return;
+  ComparedOutput failed;  // what it was compared with is not what the kernel was given
+  failed.reason = reason_of_changed_input(changed);
+  static_cast<ComparedOutput&>(outcome) = std::move(failed);
+  outcome.output_digest.clear();
+}
+
 }  // namespace
-
-std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
-                                     int timed_repetitions) {
-  return options.timeout ? *options.timeout : time_limit(c.problem, c.device, timed_repetitions);
-}
-
-WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
-  return {options.worker_executable, provider, options.memory_limit_bytes,
-          options.timeout.value_or(least_time_limit)};
-}
-
-tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options) {
-  std::vector<ProviderInfo> providers;
-  ProviderErrors errors;
-  for (const std::string& library : options.providers) {
-    auto worker = Worker::create(worker_options(options, library));
-    auto hello = worker ? (*worker)->hello() : tl::unexpected(worker.error());
-    if (!hello) {
-      errors.are_of_options = errors.are_of_options && worker && (*worker)->refused_options();
-      errors.insert(errors.end(), hello.error().begin(), hello.error().end());
-      continue;
-    }
-    std::erase_if(providers,
-                  [&](const ProviderInfo& p) { return p.hello.provider == hello->provider; });
-    providers.push_back({library, *hello});
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return providers;
-}
-
-std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers) {
-  std::vector<OfferedKernel> kernels;
-  for (const auto& [library, hello] : providers) {
-    const bool has_gpu =
-        std::any_of(hello.devices.begin(), hello.devices.end(),
-                    [](const auto& device) { return device_kind(device) == "cuda"; });
-    for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
-      std::vector<std::string> takes = hello.kernel_devices[i];
-      // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
-      if (takes.empty() && has_gpu && !is_gpu_kernel(hello.kernels[i])) takes = {"cpu", "cuda"};
-      kernels.push_back(
-          {hello.kernels[i], hello.tensor_cores[i], std::move(takes), hello.questions[i]});
-    }
-  }
-  return kernels;
-}
-
-Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
-  Surroundings here;
-  std::set<std::string> found;
-  bool has_cuda = has_cuda_device();
-  for (const auto& [library, hello] : providers) {
-    // loaded where there is a device, or on purpose
-    has_cuda = has_cuda || hello.provider == "cuda";
-    if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
-    for (const std::string& device : hello.devices) {
-      if (device_kind(device) == "cuda") found.insert(device);
-    }
-  }
-  if (found.empty() && has_cuda) {
-    for (int ordinal = 0; ordinal < 8; ++ordinal) found.insert(fmt::format("cuda:{}", ordinal));
-  }
-  here.cuda_devices.emplace(found.begin(), found.end());
-  return here;
-}
 
 // What the cases of one problem share.
 struct Measurer::ProblemState {
@@ -151,11 +98,13 @@ void Measurer::start_afresh(const std::string& kernel, ProblemState& state) {
   if (worker == workers_.end()) return;
   state.requests.erase(worker->second.get());
   workers_.erase(worker);
+  served_.erase(provider_of(kernel));
 }
 
 void Measurer::measure(const std::vector<const PlannedCase*>& cases,
                        const std::function<void(Measurement)>& done) {
   if (cases.empty()) return;
+  const UsualFloatingPoint usual;
   ProblemState state;
   ArchReuse reuse(contracts_);
   for (const PlannedCase* planned : cases) {
@@ -184,6 +133,84 @@ DiffOutcome Measurer::measure(const PlannedDiff& diff,
 }
 
 Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& state) {
+  const std::string& kernel = planned.c.kernel;
+  std::optional<LateCrash> late = crash_since_last_case(kernel, state);
+  Measurement measurement = measure_once(planned, state);
+  const auto is_suspicious = [](const Measurement& m) {
+    return m.outcome.status == Status::crashed || m.inputs_changed;
+  };
+  const ServedCases before =
+      is_suspicious(measurement) ? std::exchange(served_[provider_of(kernel)], {}) : ServedCases();
+  if (!before.empty()) {
+    start_afresh(kernel, state);
+    Measurement again = measure_once(planned, state);
+    start_afresh(kernel, state);
+    // It may have crashed by what its own first call left running.
+    if (!is_suspicious(again) && !crashes_after_its_call(planned)) {
+      late = find_suspects({measurement.outcome.reason, planned.case_id, {}}, before, state);
+      measurement = std::move(again);
+    }
+  }
+  // Whoever wrote there may go on.
+  if (measurement.inputs_changed) start_afresh(kernel, state);
+  measurement.late = std::move(late);
+  if (const auto at = workers_.find(provider_of(kernel)); at != workers_.end())
+    served_[provider_of(kernel)].add(at->second->process(), planned);
+  return measurement;
+}
+
+std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kernel,
+                                                         ProblemState& state) {
+  const auto at = workers_.find(provider_of(kernel));
+  if (at == workers_.end()) return std::nullopt;
+  LateCrash late;
+  late.what = at->second->crash_between_requests();
+  if (const std::string changed = at->second->changed_input(); !changed.empty())
+    late.what = reason_of_changed_input(changed);
+  ServedCases& served = served_[provider_of(kernel)];
+  if (late.what.empty() && served.process() == at->second->process()) return std::nullopt;
+  const ServedCases before = std::exchange(served, {});
+  if (late.what.empty()) return std::nullopt;
+  start_afresh(kernel, state);
+  return find_suspects(std::move(late), before, state);
+}
+
+LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, ProblemState& state) {
+  late.suspects = served.names();
+  for (auto at = served.recent().rbegin(); at != served.recent().rend(); ++at) {
+    start_afresh(at->c.kernel, state);
+    if (!crashes_after_its_call(*at)) continue;
+    late.suspects = {{at->suite, at->case_id}};
+    late.is_proven = true;
+    break;
+  }
+  return late;
+}
+
+bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
+  // What is left running has come to its end, in all reports of such bugs that we know.
+  constexpr std::chrono::milliseconds patience{300};
+  ProblemState alone;
+  alone.geometry = std::make_shared<const Geometry>(suspect.c.problem);
+  const auto worker = worker_for(suspect.c.kernel);
+  const auto placed = worker ? place_inputs(alone, **worker) : tl::unexpected(worker.error());
+  if (!placed) return false;
+  PlannedCase untimed = suspect;
+  untimed.timed = false;
+  const RunReply reply = (*worker)->run(request_for(untimed, *placed));
+  if (reply.status == Status::ok) std::this_thread::sleep_for(patience);
+  const bool crashed = reply.status == Status::crashed ||
+                       !(*worker)->crash_between_requests().empty() ||
+                       !(*worker)->changed_input().empty();
+  start_afresh(suspect.c.kernel, alone);
+  return crashed;
+} catch (const HarnessFailure&) {
+  throw;
+} catch (const std::exception&) {  // it cannot be asked again
+  return false;
+}
+
+Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& state) {
   const auto start = Clock::now();
   Measurement measurement;
   Outcome& outcome = measurement.outcome;
@@ -203,12 +230,15 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
     if (planned.timed) start_afresh(planned.c.kernel, state);
     if (auto worker = worker_for(planned.c.kernel)) {
       run_kernel(planned, state, **worker, outcome, measurement);
+      note_changed_input(**worker, measurement);
     } else {
       outcome.reason = to_string(worker.error());
     }
+  } catch (const HarnessFailure&) {
+    throw;
   } catch (const std::bad_alloc&) {
-    outcome.status = Status::out_of_memory;
-    outcome.reason = "plumbline itself: no memory for this problem's reference and statistics";
+    end_for_memory("plumbline has no memory for the reference and statistics of " +
+                   planned.case_id);
   } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
     outcome.status = Status::error;
     outcome.reason = e.what();
@@ -263,9 +293,10 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     alone.status = reply.status;
     alone.reason = std::move(reply.reason);
     if (reply.status == Status::ok) alone.round = round_of(std::move(reply.timing), load);
+  } catch (const HarnessFailure&) {
+    throw;
   } catch (const std::bad_alloc&) {
-    alone.status = Status::out_of_memory;
-    alone.reason = "plumbline itself: no memory for this problem's inputs";
+    end_for_memory("plumbline has no memory for the inputs of " + planned.case_id);
   } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
     alone.status = Status::error;
     alone.reason = e.what();

@@ -5,9 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/measure/late_crash.h"
 #include "harness/measure/providers.h"
 #include "harness/outcome/times.h"
 
@@ -51,11 +53,18 @@ class Measurer {
   struct ProblemState;
   const ProviderInfo* provider_for(const std::string& kernel) const;  // nullptr: none is loaded
   Result<Worker*> worker_for(const std::string& kernel);
-  // The kernel's next request meets a process that has done nothing yet.
+  // The kernel's next request meets a process that has done nothing yet, and an empty arena.
   void start_afresh(const std::string& kernel, ProblemState& state);
   Result<RunRequest> place_inputs(ProblemState& state, Worker& worker) const;
   RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
+  // A crash that a fresh process does not repeat is none of this case (late_crash.h).
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
+  // What happened to the worker since its last case; nothing if that is nothing.
+  std::optional<LateCrash> crash_since_last_case(const std::string& kernel, ProblemState& state);
+  Measurement measure_once(const PlannedCase& planned, ProblemState& state);
+  // Names who crashed: of the cases that the provider's process had served.
+  LateCrash find_suspects(LateCrash late, const ServedCases& served, ProblemState& state);
+  bool crashes_after_its_call(const PlannedCase& suspect);
   void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,
                   Measurement& measurement);
   void judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
@@ -67,6 +76,7 @@ class Measurer {
   const std::vector<ProviderInfo>& providers_;
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name
+  std::map<std::string, ServedCases> served_;               // by the worker that is there now
 };
 
 // Compares two measured cases row by row (harness/suite/suite.h says which rows correspond).

@@ -21,6 +21,8 @@ class ReferenceLibrary;
 struct MeasureOptions {
   // "path/to/lib.so[:options]"; of two with one name the later wins
   std::vector<std::string> providers;
+  // variables that workers get although they look like secrets (provider/client/environment.h)
+  std::vector<std::string> pass_env;
   std::filesystem::path worker_executable;  // empty: found beside the program
   // of one request; none: as its work asks (time_limit.h)
   std::optional<std::chrono::milliseconds> timeout;

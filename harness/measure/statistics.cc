@@ -1,12 +1,16 @@
 // Sums an output's errors against the reference: maxima, rms, LSE, suite scores, worst element.
 #include "harness/measure/statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
 
+#include "harness/base/floating_point_state.h"
+#include "harness/base/harness_failure.h"
 #include "harness/measure/picture_errors.h"
 
 namespace plumbline {
@@ -45,6 +49,7 @@ class Comparer {
       if (outputs_.lse != nullptr) compare_lse(static_cast<std::int64_t>(r));
     }
     finish();
+    require_numbers();
     return std::move(result_);
   }
 
@@ -60,6 +65,7 @@ class Comparer {
     double shrink = 0, temperature = 0;
     for (std::int64_t j = 0; j < columns_; ++j) {
       const auto at = static_cast<std::size_t>(r * columns_ + j);
+      is_finite_ = is_finite_ && std::isfinite(got_[static_cast<std::size_t>(j)]);
       const double expected = reference_.o[at];
       const double error = got_[static_cast<std::size_t>(j)] - expected;
       const double sigma = reference_.sigma[at];
@@ -96,7 +102,7 @@ class Comparer {
     take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, element);
     ++s.elements;
     if (rotating) return;
-    const double bound = magnitude / reference_.bound[at];
+    const double bound = magnitude == 0 ? 0 : magnitude / reference_.bound[at];
     if (exceeds(bound, s.bound)) s.bound = bound;
     if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;
     const double relative = magnitude == 0 ? 0 : magnitude / std::abs(expected);
@@ -124,8 +130,9 @@ class Comparer {
   void compare_lse(std::int64_t r) {
     auto& s = result_.statistics;
     const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
-    const double error =
-        std::abs(lse_at(geometry_, outputs_, id) - reference_.lse[static_cast<std::size_t>(r)]);
+    const double lse = lse_at(geometry_, outputs_, id);
+    is_finite_ = is_finite_ && std::isfinite(lse);
+    const double error = std::abs(lse - reference_.lse[static_cast<std::size_t>(r)]);
     const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
     take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
     if (!is_rotating(r) && exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
@@ -150,10 +157,26 @@ class Comparer {
         temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
   }
 
+  // Of finite outputs a statistic that is no number is a fault of ours and not of the kernel.
+  void require_numbers() const {
+    if (!is_finite_) return;
+    for (const Statistic& statistic : error_statistics) {
+      if (!is_measured(statistic, result_.statistics) ||
+          !std::isnan(result_.statistics.*statistic.value) || !plumbline::is_finite(reference_))
+        continue;
+      throw HarnessFailure({"", 0,
+                            fmt::format("internal error: the statistic {} of finite outputs is no "
+                                        "number ({})",
+                                        statistic.column, problem_id(geometry_.problem())),
+                            "report it, with this line"});
+    }
+  }
+
   const Geometry& geometry_;
   const OutputView& outputs_;
   const Reference& reference_;
   std::int64_t columns_;
+  bool is_finite_ = true;  // every output that was compared
   Comparison result_;
   PictureOfErrors picture_;
   Sums sums_;
@@ -167,6 +190,7 @@ class Comparer {
 
 Comparison compare(const Geometry& geometry, const OutputView& outputs,
                    const Reference& reference) {
+  const UsualFloatingPoint state;
   return Comparer(geometry, outputs, reference).run();
 }
 

@@ -30,7 +30,8 @@ struct Comparison {
 };
 
 // Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows
-// without visible keys are skipped.
+// without visible keys are skipped. Throws HarnessFailure where outputs and reference are finite
+// and a statistic is no number: that is a fault of the judge.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
 
 // Whether the reference's outputs and scales are numbers. Inputs that overflow their dtype leave

@@ -2,6 +2,7 @@
 // harness/reference.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "harness/reference/bounded_scales.h"
@@ -26,7 +27,8 @@ struct BlockWorker {
 HeadData gather_for_row(const Question& question, RowId row);
 // What rows without visible keys have, for all rows of the selection.
 Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores);
-// sigma^2 of an element, given its variance before output rounding and T_j of a flat row.
+// sigma^2 of an element, given its variance before output rounding and T_j of a flat row; never
+// less than that of half the smallest subnormal of the output.
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error);
 inline double with_output_rounding(const Model& model, double o, double unit, double variance,
@@ -34,8 +36,10 @@ inline double with_output_rounding(const Model& model, double o, double unit, do
   // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
   const double sigma_squared =
       variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
-  return shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
-                      : sigma_squared;
+  return std::max(shared_error
+                      ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
+                      : sigma_squared,
+                  square(half_smallest_subnormal(model.out)));
 }
 // An element, given these and its bound before output rounding; answers sigma^2.
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numeric>
 
+#include "harness/base/floating_point_state.h"
 #include "harness/base/parallel.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/reference_library.h"
@@ -234,6 +236,17 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
                          stored(shared_error + aside));
 }
 
+namespace {
+
+// As a float, which cannot hold what is left of fp32's smallest outputs: a scale is not 0 unless it
+// was.
+float scale_of(double variance) {
+  const auto scale = static_cast<float>(std::sqrt(variance));
+  return variance > 0 ? std::max(scale, std::numeric_limits<float>::denorm_min()) : scale;
+}
+
+}  // namespace
+
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
                      double variance, std::optional<double> shared_error, double bound,
                      const Model& model) {
@@ -242,8 +255,8 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
   const double unit = output_unit(o, model.out),
                with_output = with_output_rounding(model, o, unit, variance, shared_error);
   result.o[at] = o;
-  result.spre[at] = static_cast<float>(std::sqrt(variance));
-  result.sigma[at] = static_cast<float>(std::sqrt(with_output));
+  result.spre[at] = scale_of(variance);
+  result.sigma[at] = scale_of(with_output);
   result.bound[at] = static_cast<float>(bound + unit * result.output_units);
   return with_output;
 }
@@ -256,6 +269,7 @@ void use_one_blas_thread() {
 Reference compute_reference(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options) {
+  const UsualFloatingPoint state;
   if (options.library != nullptr && !options.suite_scores) {
     if (auto result = options.library->compute(geometry, inputs, spec, rows))
       return std::move(*result);

@@ -5,6 +5,6 @@ namespace plumbline {
 
 // Raised when any result changes: stored outcomes and cached references of another version are not
 // compared.
-inline constexpr int reference_version = 5;
+inline constexpr int reference_version = 6;
 
 }  // namespace plumbline

@@ -7,7 +7,9 @@
 #include <array>
 #include <chrono>
 
+#include "harness/base/harness_failure.h"
 #include "harness/contract/reviewed_text.h"
+#include "harness/measure/late_crash.h"
 #include "harness/run/conclusion.h"
 #include "harness/run/settle.h"
 #include "harness/store/machine.h"
@@ -58,7 +60,7 @@ Result<void> RunSession::execute(const Plan& plan, bool complete,
   if (store_ != nullptr && !resumed_) keep(store_->begin_run(run_));
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   measure(plan, progress);
-  if (!store_failed_) judge_run(complete);
+  if (!interrupted()) judge_run(complete);
   finished_ = finished_ && store_errors_.empty();
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   return {};
@@ -67,13 +69,20 @@ Result<void> RunSession::execute(const Plan& plan, bool complete,
 void RunSession::measure(const Plan& plan, const std::function<void()>& progress) {
   if (store_ != nullptr)
     commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
-  runner_.run(
-      plan,
-      {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); },
-       progress, [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_, tell_more_});
-  place_on_devices();
-  confirm_regressions(resumed_ ? whole_ : plan);
-  judge_times(resumed_ ? whole_ : plan);
+  try {
+    runner_.run(
+        plan,
+        {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); },
+         progress, [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_, tell_more_,
+         [this](const LateCrash& late) { blame(late); }});
+    place_on_devices();
+    confirm_regressions(resumed_ ? whole_ : plan);
+    judge_times(resumed_ ? whole_ : plan);
+  } catch (const HarnessFailure& failure) {
+    const Errors errors = failure.errors();
+    store_errors_.insert(store_errors_.end(), errors.begin(), errors.end());
+    harness_failed_ = true;
+  }
   commits_.reset();
 }
 
@@ -192,6 +201,25 @@ void RunSession::take(Outcome outcome) {
   stored.judgement = judge_with_past(stored.outcome, past->second);
   store(stored);
   outcomes_.push_back(std::move(stored));
+}
+
+// They were judged by what they answered, and stored.
+void RunSession::blame(const LateCrash& late) {
+  for (StoredOutcome& stored : outcomes_) {
+    Outcome& outcome = stored.outcome;
+    const ServedCase here{outcome.suite, outcome.case_id};
+    if (std::find(late.suspects.begin(), late.suspects.end(), here) == late.suspects.end() ||
+        outcome.status != Status::ok)
+      continue;
+    ComparedOutput failed;  // of an answer that is not trusted nothing is said
+    failed.status = Status::crashed;
+    failed.reason = late.reason();
+    static_cast<ComparedOutput&>(outcome) = std::move(failed);
+    outcome.output_digest.clear();
+    outcome.repeat_checked = outcome.repeat_equal = false;
+    stored.judgement = judge_with_past(outcome, past_[outcome.case_id]);
+    store(stored);
+  }
 }
 
 void RunSession::take(DiffOutcome outcome) {

@@ -53,8 +53,10 @@ class RunSession {
   const std::vector<RunChange>& changes() const { return changes_; }
   const std::vector<NightTimes>& night_times() const { return night_times_; }
   const RunInfo& info() const { return run_; }
-  // measuring ended early, since nothing could be stored any more
-  bool interrupted() const { return store_failed_; }
+  // measuring ended early, since nothing could be stored or measured any more
+  bool interrupted() const { return store_failed_ || harness_failed_; }
+  // plumbline itself could not go on (HarnessFailure); what was measured is stored
+  bool harness_failed() const { return harness_failed_; }
   // True if all of the plan was measured and stored.
   bool finished() const { return finished_; }
   // Cases of the plan that have no outcome.
@@ -70,6 +72,7 @@ class RunSession {
   void take(Outcome outcome);
   void take(DiffOutcome outcome);
   void take(InvarianceOutcome outcome);
+  void blame(const LateCrash& late);
   void confirm_regressions(const Plan& plan);
   void judge_times(const Plan& plan);
   double least_spread(const MachineClass& machine);
@@ -79,7 +82,7 @@ class RunSession {
   template <class Row>
   void store(const Row& row);
   bool stopped() const {
-    return store_failed_ || (runner_.stop != nullptr && runner_.stop->load());
+    return interrupted() || (runner_.stop != nullptr && runner_.stop->load());
   }
 
   RunInfo run_;
@@ -106,6 +109,7 @@ class RunSession {
   bool resumed_ = false, finished_ = false;
   std::optional<PromptCommits> commits_;  // while measuring into a store
   std::atomic<bool> store_failed_ = false;
+  bool harness_failed_ = false;
   Errors store_errors_;
 };
 

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
+#include "harness/base/harness_failure.h"
 #include "harness/measure/invariance.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
@@ -43,8 +46,11 @@ std::vector<Task> untimed_tasks(const Plan& plan) {
 
 void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   std::mutex mutex;
-  const auto stopped = [this, &sinks] {
-    return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
+  std::optional<HarnessFailure> failure;  // the first of a thread
+  std::atomic<bool> failed{false};
+  const auto stopped = [this, &sinks, &failed] {
+    return failed.load(std::memory_order_relaxed) ||
+           (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
            (sinks.full != nullptr && sinks.full->load(std::memory_order_relaxed));
   };
   const auto take_invariance = [&](InvarianceOutcome outcome) {
@@ -64,6 +70,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         std::set<std::string> ran;
         const auto emit = [&](Measurement m) {
           const std::lock_guard lock(mutex);
+          if (m.late && sinks.late) sinks.late(*m.late);
           if (m.outcome.status == Status::ok && m.outcome.reused_from.empty())
             ran.insert(m.outcome.case_id);
           sinks.outcome(std::move(m.outcome));
@@ -82,10 +89,23 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         sinks.progress();
       }
     };
+    const auto guarded = [&] {
+      try {
+        work();
+      } catch (const HarnessFailure& thrown) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = thrown;
+        failed = true;
+      }
+    };
     std::vector<std::thread> pool;
-    for (int i = 1; i < threads; ++i) pool.emplace_back(work);
-    work();
+    try {
+      for (int i = 1; i < threads; ++i) pool.emplace_back(guarded);
+    } catch (const std::system_error&) {  // those that could be started do it all
+    }
+    guarded();
     for (auto& thread : pool) thread.join();
+    if (failure) throw *failure;
   };
   const auto untimed = untimed_tasks(plan);
   run_tasks(untimed, std::clamp(jobs, 1, std::max(1, static_cast<int>(untimed.size()))));

@@ -17,6 +17,7 @@ namespace plumbline {
 class Contracts;
 struct DiffOutcome;
 struct InvarianceOutcome;
+struct LateCrash;
 struct Outcome;
 
 struct RunSinks {
@@ -30,6 +31,8 @@ struct RunSinks {
   const std::atomic<bool>* full = nullptr;
   // Says what is measured beyond the plan.
   std::function<void(const std::string&)> more = nullptr;
+  // Cases that were handed on before, and fail for what they left running.
+  std::function<void(const LateCrash&)> late = nullptr;
 };
 
 using FreshProgress =
@@ -48,6 +51,8 @@ struct Runner {
   // What the timed cases of the run have shown so far, for time_fresh too.
   std::shared_ptr<SentinelPace> pace = std::make_shared<SentinelPace>();
 
+  // All functions here throw HarnessFailure where plumbline itself cannot go on; what was handed to
+  // the sinks before stays.
   void run(const Plan& plan, const RunSinks& sinks) const;
   // One case in fresh worker processes: confirmation of a regression.
   Outcome run_fresh(const PlannedCase& planned) const;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/floating_point_state.h"
 #include "harness/check/diff.h"
 #include "harness/cli/judge_program.h"
 #include "harness/report/check_text.h"
@@ -108,6 +109,7 @@ std::string printed(const char* report, int32_t width, int32_t taken, bool verbo
 template <class Question>
 plumbline_check_status answered(char** answer, const Question& question) {
   *answer = nullptr;
+  const UsualFloatingPoint state;
   try {
     *answer = allocated(question());
     return *answer == nullptr ? PLUMBLINE_CHECK_INTERNAL : PLUMBLINE_CHECK_OK;
@@ -148,6 +150,7 @@ plumbline_check_status plumbline_check_print(const char* report, int32_t width, 
 void plumbline_check_free(char* answer) { std::free(answer); }
 
 int32_t plumbline_check_command(int32_t argc, const char* const* argv) {
+  const plumbline::UsualFloatingPoint state;
   const int code = plumbline::cli::run_judge(argc, argv);
   std::fflush(stdout);
   return code;

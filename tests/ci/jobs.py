@@ -15,11 +15,12 @@ import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "a-token"
+OWNER, STRANGER = 7, 8  # of the token, and somebody else
 
 
 class Comments(http.server.BaseHTTPRequestHandler):
-    """The part of both APIs that lists, writes and replaces comments. `server.comments` holds them
-    as [id, body]; `server.asked` the requests."""
+    """The part of both APIs that lists, writes and replaces comments, and says who wrote them.
+    `server.comments` holds them as [id, body, author]; `server.asked` the requests."""
 
     def answer(self, status, data):
         body = json.dumps(data).encode()
@@ -40,9 +41,17 @@ class Comments(http.server.BaseHTTPRequestHandler):
             query = urllib.parse.parse_qs(address.query)
             size, page = int(query["per_page"][0]), int(query["page"][0])
             chosen = self.server.comments[size * (page - 1):size * page]
-            self.answer(200, [{"id": number, "body": body} for number, body in chosen])
+            self.answer(200, [{"id": number, "body": body, "node_id": f"node {number}",
+                               "author": {"id": author}} for number, body, author in chosen])
+        elif address.path == "/graphql" and self.command == "POST":
+            authors = {f"node {number}": author for number, _, author in self.server.comments}
+            self.answer(200, {"data": {"nodes": [
+                {"id": node, "viewerDidAuthor": authors[node] == OWNER}
+                for node in data["variables"]["ids"]]}})
+        elif address.path == "/user" and self.command == "GET":
+            self.answer(200, {"id": OWNER})
         elif address.path in self.server.lists and self.command == "POST":
-            self.server.comments.append([len(self.server.comments) + 1, data["body"]])
+            self.server.comments.append([len(self.server.comments) + 1, data["body"], OWNER])
             self.answer(201, {"id": len(self.server.comments)})
         elif self.command == self.server.change and (
                 number := re.fullmatch(self.server.one + r"/(\d+)", address.path)):
@@ -63,12 +72,14 @@ class Service:
         self.server.lists, self.server.one, self.server.change = [lists], one, change
         self.server.asked = []
         # Others have written so much that plumbline's own comment stands on a second page.
-        self.server.comments = [[n + 1, f"comment {n}"] for n in range(100)]
+        self.server.comments = [[n + 1, f"comment {n}", STRANGER]
+                                for n in range(100)]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def ours(self):
-        return [body for _, body in self.server.comments if body.startswith("<!-- plumbline -->")]
+        return [body for _, body, author in self.server.comments
+                if body.startswith("<!-- plumbline -->") and author == OWNER]
 
     def close(self):
         self.server.shutdown()
@@ -136,6 +147,8 @@ def github(job, event, inputs, service, request=7):
         if has_failed and "always()" not in terms:
             return False
         known = {"always()": True, "inputs.history != ''": values["history"] != "",
+                 "inputs.token != ''": values["token"] != "",
+                 "startsWith(github.event_name, 'pull_request')": event.startswith("pull_request"),
                  "!startsWith(github.event_name, 'pull_request')":
                      not event.startswith("pull_request")}
         return all(known[term] for term in terms)
@@ -148,6 +161,7 @@ def github(job, event, inputs, service, request=7):
         "GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": str(SOURCE), "GITHUB_EVENT_NAME": event,
         "GITHUB_EVENT_PATH": str(files["event"]), "GITHUB_WORKSPACE": str(job.work),
         "GITHUB_REPOSITORY": "someone/kernels", "GITHUB_API_URL": service.url,
+        "GITHUB_GRAPHQL_URL": f"{service.url}/graphql",
         "GITHUB_SHA": "0" * 40, "RUNNER_TEMP": str(job.temporary),
         "GITHUB_PATH": str(files["path"]), "GITHUB_OUTPUT": str(files["output"]),
         "GITHUB_STEP_SUMMARY": str(files["summary"])}
@@ -159,7 +173,8 @@ def github(job, event, inputs, service, request=7):
             assert step["shell"] == "bash"
             given = {name: filled(value) for name, value in step.get("env", {}).items()}
             where = job.work / filled(step.get("working-directory", "."))
-            code = code or job.execute(filled(step["run"]), where, {**environment, **given})
+            done = job.execute(filled(step["run"]), where, {**environment, **given})
+            code = code or done
             added = files["path"].read_text(encoding="utf-8").splitlines()
             job.path = ":".join([*added, job.path])
             files["path"].write_text("", encoding="utf-8")

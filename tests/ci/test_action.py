@@ -114,7 +114,8 @@ def test_a_pull_request_gets_one_comment_and_leaves_the_history(job, hub, progra
     code, _, _ = jobs.github(job, "pull_request", INPUTS, hub)
     assert code == 0, job.said
     assert len(hub.ours()) == 1 and "last key" not in hub.ours()[0]
-    assert [what for what, _ in hub.server.asked] == ["GET", "GET", "POST", "GET", "GET", "PATCH"]
+    assert [what for what, _ in hub.server.asked] == ["GET", "GET", "POST", "GET", "GET", "POST",
+                                                      "PATCH"]
     assert (job.caches / "plumbline-history.db").read_bytes() == night
     # The past of the night was compared with: nothing is seen for the first time.
     assert 'first seen' not in hub.ours()[0]
@@ -126,6 +127,80 @@ def test_a_token_without_the_permission_changes_no_verdict(job, hub):
     assert "HTTP Error 403" in job.said and "pull-requests: write" in job.said
     assert "::warning title=plumbline::the summary could not be written" in job.said
     assert hub.ours() == []
+
+
+MARK = "<!-- plumbline -->"
+# Writes what a kernel can read of its own environment and of that of the processes above it.
+LOOKING = """import os
+import numpy
+from plumbline_provider import Spec, kernel
+
+def above():
+    process = os.getpid()
+    while process > 1:
+        try:
+            with open(f"/proc/{process}/environ", "rb") as file:
+                yield file.read().replace(b"\\0", b"\\n").decode(errors="replace")
+        except PermissionError:
+            pass
+        with open(f"/proc/{process}/stat") as file:
+            process = int(file.read().rpartition(")")[2].split()[1])
+
+@kernel(dtypes=("fp16", "bf16"), layouts=("padded_bshd", "ragged"))
+def look(case):
+    with open(os.environ["SEEN"], "a") as file:
+        file.write("\\n".join(f"{name}={value}" for name, value in os.environ.items()))
+        if "ABOVE" in os.environ:
+            file.writelines(above())
+    return lambda: case.new_out()
+"""
+
+
+def seen_by_a_kernel(job, **variables):
+    (job.work / "looking.py").write_text(LOOKING, encoding="utf-8")
+    job.variables = {"PLUMBLINE_PYTHON": sys.executable, "SEEN": str(job.temporary / "seen"),
+                     "GITLAB_SECRET_KEY": "a secret", "ACTIONS_RUNTIME_URL": "a service",
+                     "DB_PASSWORD": "a password", **variables}
+    return job.temporary / "seen"
+
+
+def test_kernels_do_not_see_the_token(job, hub):
+    file = seen_by_a_kernel(job, ABOVE="1")
+    inputs = {**INPUTS, "providers": "looking.py", "kernels": "looking/look"}
+    assert jobs.github(job, "pull_request", inputs, hub)[0] == 1, job.said
+    seen = file.read_text(encoding="utf-8")
+    assert "SEEN=" in seen and "GITHUB_ACTIONS=true" in seen
+    assert jobs.TOKEN not in seen
+    assert len(hub.ours()) == 1, "and the comment is written"
+
+
+def test_kernels_do_not_see_secrets_unless_they_are_passed(job, lab):
+    file = seen_by_a_kernel(job)
+    given = {"PLUMBLINE_SUITES": "suites/mine.toml", "PLUMBLINE_PROVIDERS": "looking.py",
+             "PLUMBLINE_KERNELS": "looking/look", "PLUMBLINE_TOKEN": jobs.TOKEN,
+             "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_IID": "3"}
+    assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 1, job.said
+    seen = file.read_text(encoding="utf-8")
+    for secret in (jobs.TOKEN, "a secret", "a service", "a password"):
+        assert secret not in seen
+    given["PLUMBLINE_OPTIONS"] = "--pass-env DB_PASSWORD"
+    assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 1, job.said
+    seen = file.read_text(encoding="utf-8")
+    assert "a password" in seen and "a secret" not in seen
+
+
+def test_a_comment_of_a_stranger_is_left_alone(job, hub, lab):
+    """Whoever writes it: the line that marks it can be copied."""
+    for service in (hub, lab):
+        service.server.comments[3] = [4, MARK + "\nfine", jobs.STRANGER]
+    for _ in range(2):
+        assert jobs.github(job, "pull_request", INPUTS, hub)[0] == 0, job.said
+        given = {"PLUMBLINE_SUITES": "suites/mine.toml", "PLUMBLINE_TOKEN": jobs.TOKEN,
+                 "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_IID": "3"}
+        assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 0, job.said
+    for service in (hub, lab):
+        assert service.server.comments[3] == [4, MARK + "\nfine", jobs.STRANGER]
+        assert len(service.ours()) == 1
 
 
 def test_inputs_reach_plumbline(job, hub):

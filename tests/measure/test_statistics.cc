@@ -1,10 +1,12 @@
 // Error statistics find a planted element, never drop a NaN, and tell heads apart.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "harness/base/harness_failure.h"
 #include "harness/measure/statistics.h"
 #include "tests/measure/filled_problem.h"
 
@@ -170,6 +172,37 @@ TEST(Statistics, FixedTolerancesAreRecorded) {
   const auto s = compare(filled.geometry, filled.outputs(), filled.reference).statistics;
   EXPECT_NEAR(s.outside_allclose_1e3 * static_cast<double>(s.elements), 1, 1e-9);
   EXPECT_EQ(s.outside_allclose_1e2, 0);
+}
+
+TEST(Statistics, ScaleThatIsNoNumberIsOurFault) {
+  FilledProblem filled(small_problem());
+  filled.reference.sigma[5] = 0;
+  filled.set(filled.reference.selection.rows[0], 5, filled.expected(0, 5));
+  filled.reference.o[5] = round_to(filled.expected(0, 5), DType::f16);
+  try {
+    compare(filled.geometry, filled.outputs(), filled.reference);
+    FAIL() << "0 / 0 was taken for a statistic of the kernel";
+  } catch (const HarnessFailure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("internal error: the statistic peak"),
+              std::string::npos)
+        << failure.what();
+  }
+  filled.set(filled.reference.selection.rows[0], 4, std::numeric_limits<double>::infinity());
+  EXPECT_NO_THROW(compare(filled.geometry, filled.outputs(), filled.reference))
+      << "what a kernel gives may be no number";
+}
+
+TEST(Statistics, SigmaHasAFloorOfHalfASubnormal) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    Problem problem = small_problem();
+    problem.dtype = dtype;
+    problem.v_scale = dtype == DType::f16 ? 1e-7 : 1e-39;
+    const FilledProblem filled(problem);
+    const float least = *std::min_element(filled.reference.sigma.begin(),
+                                          filled.reference.sigma.end());
+    EXPECT_GE(double{least}, half_smallest_subnormal(dtype)) << name(dtype);
+    EXPECT_GT(least, 0) << "as a float, too";
+  }
 }
 
 }  // namespace

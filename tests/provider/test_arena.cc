@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -126,6 +129,42 @@ TEST(Arena, CanBeMoved) {
   a = make_arena();
   EXPECT_EQ(b.slot(index).bytes, 8u);
   EXPECT_EQ(a.slot_count(), 0u);
+}
+
+TEST(Arena, NobodyChangesItsLength) {
+  Arena arena = make_arena();
+  place(arena, 1000);
+  EXPECT_EQ(ftruncate(arena.descriptor(), 0), -1);
+  EXPECT_EQ(ftruncate(arena.descriptor(), off_t{1} << 40), -1);
+  place(arena, std::size_t{16} << 20);  // it goes on to be used
+}
+
+TEST(Arena, DigestTellsOneChangedByte) {
+  Arena arena = make_arena();
+  const std::size_t slot = place(arena, 100000, Access::read);
+  std::memset(arena.data(slot), 1, 100000);
+  const std::uint64_t before = arena.digest(slot);
+  EXPECT_EQ(arena.digest(slot), before);
+  auto* const byte = static_cast<unsigned char*>(arena.data(slot)) + 99999;
+  *byte = 2;
+  EXPECT_NE(arena.digest(slot), before);
+  *byte = 1;
+  EXPECT_EQ(arena.digest(slot), before);
+  std::memset(arena.data(slot), 0, 100000);
+  EXPECT_NE(arena.digest(slot), before);
+}
+
+// Tensors that lie far apart are nearly all holes, which become pages of zeros when they are read.
+TEST(Arena, DigestOfHolesIsThatOfZeros) {
+  Arena arena = make_arena();
+  const std::size_t bytes = std::size_t{1} << 30, slot = place(arena, bytes, Access::read);
+  auto* const data = static_cast<volatile unsigned char*>(arena.data(slot));
+  data[bytes / 2] = 7;
+  const std::uint64_t before = arena.digest(slot);
+  int sum = 0;
+  for (std::size_t at = 0; at < 64 * page_bytes; at += page_bytes) sum += data[at];
+  EXPECT_EQ(sum, 0);
+  EXPECT_EQ(arena.digest(slot), before);
 }
 
 }  // namespace

@@ -235,5 +235,48 @@ TEST_F(PythonMisbehaviour, TorchWritingToAnInputIsNeverSilent) {
                     EndsWith("in writes_to_an_input_in_torch"), Not(HasSubstr("threading.py"))));
 }
 
+TEST_F(PythonMisbehaviour, RewrittenInputFailsItsCase) {
+  const RunReply reply = run("rewrites_v");
+  EXPECT_EQ(reply.status, Status::error);
+  EXPECT_EQ(reply.reason, "input v was written to: a kernel must not change what it is given");
+}
+
+TEST_F(PythonMisbehaviour, ArenaKeepsItsLength) {
+  const RunReply reply = run("shortens_arena");
+  EXPECT_EQ(reply.status, Status::error);
+  EXPECT_THAT(reply.reason, StartsWith("PermissionError: "));
+}
+
+// ---- It changes what the next kernel meets
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(PythonMisbehaviour, StateOfTheProcessIsPutBack) {
+  EXPECT_EQ(run("ok").status, Status::ok) << "the first call of the process";
+  for (const auto& [kernel, change] :
+       {std::pair{"rounds_up", "the rounding mode (upward)"},
+        std::pair{"changes_directory", "the working directory (/), the umask (777)"},
+        std::pair{"blocks_a_signal", "whether SIGUSR1 is blocked"},
+        std::pair{"changes_a_variable", "the variable PATH"},
+        std::pair{"ignores_interrupts", "the handler of SIGINT"}}) {
+    const RunReply reply = run(kernel);
+    EXPECT_EQ(reply.status, Status::error) << kernel;
+    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call left changed"), HasSubstr(change)));
+    EXPECT_EQ(run("looks").description.launched, "seen: ") << kernel;
+  }
+}
+
+TEST_F(PythonMisbehaviour, FirstCallMayChangeEnvironmentAndHandlers) {
+  EXPECT_EQ(run("changes_a_variable").status, Status::ok);
+  EXPECT_EQ(run("changes_a_variable").status, Status::ok);
+  EXPECT_EQ(run("looks").description.launched, "seen: PATH");
+}
+
+TEST_F(PythonMisbehaviour, KernelsFirstCallMayAddToTheEnvironment) {
+  EXPECT_EQ(run("ok").status, Status::ok);
+  EXPECT_EQ(run("adds_a_variable").status, Status::ok);
+  EXPECT_EQ(run("looks").description.launched, "seen: variable");
+  EXPECT_THAT(run("adds_a_variable").reason, HasSubstr("the variable MISBEHAVED_NEW"));
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -1,6 +1,7 @@
 """`plumbline export`: what it writes is what the views tell, row by row."""
 import math
 import os
+import pathlib
 import sqlite3
 import subprocess
 
@@ -99,3 +100,21 @@ def test_without_pyarrow_the_remedy_is_said(folder):
     assert done.returncode == 3
     assert "has no pyarrow" in done.stderr and "ci/setup.sh --python" in done.stderr
     assert not (folder / "no.parquet").exists()
+
+
+def test_only_regular_files_are_replaced(folder):
+    """A link stays and its file is written; a pipe is written to."""
+    (folder / "link.parquet").symlink_to("linked.parquet")
+    os.mkfifo(folder / "pipe.parquet")
+    with subprocess.Popen(["cat", "pipe.parquet"], cwd=folder, stdout=subprocess.PIPE) as reader:
+        for name in ("link", "pipe"):
+            done = run(folder, "export", "--db", "runs.db", "--parquet", f"{name}.parquet")
+            assert done.returncode == 0, done.stderr
+        piped = reader.stdout.read()
+    assert (folder / "link.parquet").is_symlink() and (folder / "pipe.parquet").is_fifo()
+    assert pyarrow.parquet.read_table(folder / "linked.parquet").num_rows > 0
+    assert piped == (folder / "linked.parquet").read_bytes()
+    assert not list(folder.glob("*partial*"))
+    full = run(folder, "export", "--db", "runs.db", "--parquet", "/dev/full")
+    assert full.returncode == 3 and "/dev/full" in full.stderr, full.stderr
+    assert pathlib.Path("/dev/full").is_char_device()

@@ -16,6 +16,7 @@
 #include "harness/provider/child/crash_report.h"
 #include "harness/provider/child/mapping.h"
 #include "harness/provider/child/peak_memory.h"
+#include "harness/provider/child/process_state.h"
 #include "harness/provider/child/sentinel.h"
 #include "harness/provider/protocol.h"
 
@@ -31,6 +32,7 @@ std::array<char, 16384> stack_text{};
 
 std::optional<CrashPhase> current_phase;
 std::unique_ptr<MappedArena> arena;
+std::optional<ProcessState> state_before;
 
 // Runs in the handler of a deadly signal: no allocation, no stdio.
 void write_python_stack() {
@@ -88,6 +90,14 @@ void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes, const cha
 }
 
 void plumbline_support_unmap() { arena.reset(); }
+
+void plumbline_support_remember_state() { state_before.emplace(); }
+
+void plumbline_support_restore_state(int allowance, char* changes, std::size_t changes_bytes) {
+  const std::string changed =
+      state_before ? state_before->restore(static_cast<Allowance>(allowance)) : "";
+  std::snprintf(changes, changes_bytes, "%s", changed.c_str());
+}
 
 void plumbline_support_run_sentinel(std::int64_t calls) {
   for (std::int64_t i = 0; i < calls; ++i) run_sentinel();

@@ -27,6 +27,13 @@ PLUMBLINE_SUPPORT_EXPORT void* plumbline_support_map(int descriptor, std::uint64
                                                      std::size_t reason_bytes);
 PLUMBLINE_SUPPORT_EXPORT void plumbline_support_unmap();
 
+// Before and behind a call of the thread: remembers the state that process_state.h names, and puts
+// back what differs. `allowance` is an Allowance as a number. `changes` gets what differed and must
+// not, as ProcessState::restore says, "" for nothing.
+PLUMBLINE_SUPPORT_EXPORT void plumbline_support_remember_state();
+PLUMBLINE_SUPPORT_EXPORT void plumbline_support_restore_state(int allowance, char* changes,
+                                                              std::size_t changes_bytes);
+
 // The very sentinel of plumbline-worker, that many times.
 PLUMBLINE_SUPPORT_EXPORT void plumbline_support_run_sentinel(std::int64_t calls);
 // measure_peak_memory() of a call.

@@ -17,6 +17,7 @@
 #include "harness/provider/child/crash_report.h"
 #include "harness/provider/child/execute.h"
 #include "harness/provider/child/library.h"
+#include "harness/provider/child/process_state.h"
 #include "harness/provider/pages.h"
 #include "harness/provider/protocol.h"
 
@@ -98,6 +99,19 @@ void write_line(const std::string& line) {
   }
 }
 
+// Loading a library may change what calls must not (one linked with -ffast-math flushes subnormals
+// from then on); what it sets in the environment stays.
+class AsBefore {
+ public:
+  AsBefore() = default;
+  ~AsBefore() { before_.restore(Allowance::everything); }
+  AsBefore(const AsBefore&) = delete;
+  AsBefore& operator=(const AsBefore&) = delete;
+
+ private:
+  ProcessState before_;
+};
+
 protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrary& library) {
   const Deadline deadline(request.timeout_s);
   protocol::HelloReply reply;
@@ -111,6 +125,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   }
   limit_memory(request.memory_limit_bytes);
   try {
+    const AsBefore state;
     library = load_provider(request.provider, request.options);
   } catch (const WrongOptions& wrong) {
     reply.error = wrong.reason;
@@ -133,9 +148,19 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
 }
 
 protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library,
-                         KeptMemory& kept) {
+                         KeptMemory& kept, KernelsCalled& called) {
   const Deadline deadline(request.timeout_s);
+  const ProcessState before;
   protocol::RunReply reply = execute(library, kept, request);
+  const bool refused = reply.status == name(Status::unsupported);
+  const std::string changes =
+      before.restore(refused ? Allowance::everything : called.add(request.kernel));
+  if (!changes.empty() && reply.status == name(Status::ok)) {
+    const DeviceFacts device = reply.device;
+    reply = {};
+    reply.device = device;
+    reply.reason = reason_of_changes(changes);
+  }
   reply.id = request.id;
   return reply;
 }
@@ -143,6 +168,7 @@ protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibr
 int serve_all() {
   ProviderLibrary library;
   KeptMemory kept;
+  KernelsCalled called;
   while (const auto line = read_line()) {
     const nlohmann::json message = parse_json(*line);
     const std::string request = message.at("request");
@@ -153,7 +179,8 @@ int serve_all() {
           greet(protocol::read_message<protocol::HelloRequest>(message), library)));
     } else if (request == "run") {
       write_line(protocol::to_line(
-          serve(protocol::read_message<protocol::RunRequest>(message), library, kept)));
+          serve(protocol::read_message<protocol::RunRequest>(message), library, kept,
+                                        called)));
     } else {
       fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
       return 2;

@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
 
+#include "harness/base/harness_failure.h"
 #include "harness/provider/pages.h"
 
 namespace plumbline {
@@ -21,12 +24,37 @@ namespace {
 constexpr std::size_t gap_bytes = 16 * page_bytes;
 constexpr std::size_t smallest_file_bytes = std::size_t{1} << 20;
 constexpr std::size_t kept_bytes = std::size_t{1} << 30;
+
+// The length that the shared file has from its begin on, all of it a hole: after that it is sealed,
+// and nobody who has its descriptor can make it shorter (which would end plumbline by SIGBUS) or
+// longer. `ulimit -f` may forbid the whole of it.
+std::size_t file_bytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return Arena::capacity_bytes;
+  return std::min<std::size_t>(Arena::capacity_bytes, round_down(limit.rlim_cur, page_bytes));
+}
+
+bool is_zero(const std::byte* page) {
+  return page[0] == std::byte{0} && std::memcmp(page, page + 1, page_bytes - 1) == 0;
+}
+
+// Of whole pages. A page of zeros counts like one that was never touched: reading makes the one
+// into the other.
+std::uint64_t digest_of(const std::byte* base, std::size_t begin, std::size_t end) {
+  std::uint64_t digest = 0;
+  for (std::size_t at = begin; at < end; at += page_bytes) {
+    if (!is_zero(base + at)) digest += XXH3_64bits_withSeed(base + at, page_bytes, at);
+  }
+  return digest;
+}
 }  // namespace
 
 struct Arena::State {
   int descriptor = -1;
   std::byte* base = nullptr;   // of the reservation of capacity_bytes
-  std::size_t size_bytes = 0;  // of the file, all of it mapped at base
+  std::size_t file_bytes = 0;  // of the file
+  std::size_t size_bytes = 0;  // of its part that is mapped at base
   std::size_t used = 0;        // end of the last slot's pages
   std::vector<Slot> slots;
 
@@ -38,8 +66,7 @@ struct Arena::State {
     if (descriptor >= 0) close(descriptor);
   }
 
-  // Makes the file at least `bytes` long and maps the new part behind the old one, so that nothing
-  // moves.
+  // Maps at least `bytes` of the file, the new part behind the old one, so that nothing moves.
   Result<void> grow(std::size_t bytes);
   // Calls visit(first byte, count, distance of the first byte from the data: negative before, 1 and
   // up behind) for both fences.
@@ -55,16 +82,14 @@ struct Arena::State {
 Result<void> Arena::State::grow(std::size_t bytes) {
   if (bytes <= size_bytes) return {};
   const std::size_t target =
-      std::min(std::max({bytes, 2 * size_bytes, smallest_file_bytes}), capacity_bytes);
-  if (ftruncate(descriptor, static_cast<off_t>(target)) != 0) {
-    return fail(
-        fmt::format("shared memory cannot grow to {} bytes: {}", target, std::strerror(errno)));
-  }
+      std::min(std::max({bytes, 2 * size_bytes, smallest_file_bytes}), file_bytes);
   void* at = mmap(base + size_bytes, target - size_bytes, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_FIXED, descriptor, static_cast<off_t>(size_bytes));
-  if (at == MAP_FAILED)
+  if (at == MAP_FAILED) {
+    end_if_short_of(errno, fmt::format("shared memory of {} bytes cannot be mapped", target));
     return fail(fmt::format("shared memory of {} bytes cannot be mapped: {}", target,
                             std::strerror(errno)));
+  }
   size_bytes = target;
   return {};
 }
@@ -76,12 +101,25 @@ Arena::~Arena() = default;
 
 Result<Arena> Arena::create() {
   auto state = std::make_unique<State>();
-  state->descriptor = memfd_create("plumbline-arena", MFD_CLOEXEC);
-  if (state->descriptor < 0)
+  // Where the kernel knows no seals, it goes without.
+  for (const unsigned flags : {MFD_CLOEXEC | MFD_ALLOW_SEALING, MFD_CLOEXEC}) {
+    if (state->descriptor < 0) state->descriptor = memfd_create("plumbline-arena", flags);
+  }
+  if (state->descriptor < 0) {
+    end_if_short_of(errno, "memfd_create failed");
     return fail(fmt::format("memfd_create failed: {}", std::strerror(errno)));
+  }
+  state->file_bytes = plumbline::file_bytes();
+  if (ftruncate(state->descriptor, static_cast<off_t>(state->file_bytes)) != 0)
+    return fail(fmt::format("shared memory cannot be made: {}", std::strerror(errno)));
+  // No more seals either: one against writing would cost the next kernel its outputs.
+  (void)fcntl(state->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* base =
       mmap(nullptr, capacity_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
+    end_if_short_of(errno, fmt::format("cannot reserve {} GiB of address space",
+                                       capacity_bytes >> 30),
+                    "remove the limit on address space (ulimit -v)");
     return fail(fmt::format("cannot reserve {} GiB of address space: {}", capacity_bytes >> 30,
                             std::strerror(errno)),
                 "remove the limit on address space (ulimit -v)");
@@ -104,10 +142,15 @@ void Arena::reset() {
 
 Result<std::size_t> Arena::place(std::string name, std::size_t bytes, Access access) {
   const std::size_t page_begin = state_->used + gap_bytes;
-  if (page_begin + gap_bytes > capacity_bytes || bytes > capacity_bytes - page_begin - gap_bytes) {
-    return fail(fmt::format("{} of {} bytes does not fit: one case may use {} GiB in all", name,
-                            bytes, capacity_bytes >> 30),
-                "make the problem smaller");
+  const std::size_t most = state_->file_bytes;
+  if (page_begin + gap_bytes > most || bytes > most - page_begin - gap_bytes) {
+    return fail(most == capacity_bytes
+                    ? fmt::format("{} of {} bytes does not fit: one case may use {} GiB in all",
+                                  name, bytes, capacity_bytes >> 30)
+                    : fmt::format("{} of {} bytes does not fit: `ulimit -f` allows {} bytes for "
+                                  "all tensors of a case",
+                                  name, bytes, most),
+                most == capacity_bytes ? "make the problem smaller" : "raise `ulimit -f`");
   }
   const std::size_t page_end = page_begin + std::max(round_up(bytes, page_bytes), page_bytes);
   if (auto grown = state_->grow(page_end + gap_bytes); !grown) return tl::unexpected(grown.error());
@@ -154,6 +197,25 @@ std::vector<std::ptrdiff_t> Arena::broken_fence_bytes(std::size_t index) const {
                        }
                      });
   return broken;
+}
+
+std::uint64_t Arena::digest(std::size_t index) const {
+  const Slot& s = slot(index);
+  std::uint64_t digest = 0;
+  // What was never touched is left out: of tensors that lie far apart it is nearly all.
+  for (std::size_t at = s.page_begin; at < s.page_end;) {
+    const off_t data = lseek(state_->descriptor, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    const off_t hole = data < 0 ? -1 : lseek(state_->descriptor, data, SEEK_HOLE);
+    if (hole < 0) return digest + digest_of(state_->base, at, s.page_end);
+    const std::size_t begin = std::max(at, round_down(static_cast<std::size_t>(data), page_bytes));
+    const std::size_t end =
+        std::min(s.page_end, round_up(static_cast<std::size_t>(hole), page_bytes));
+    if (begin >= s.page_end) break;
+    digest += digest_of(state_->base, begin, end);
+    at = end;
+  }
+  return digest;
 }
 
 int Arena::descriptor() const { return state_->descriptor; }

@@ -1,6 +1,7 @@
 // Shared memory through which tensors travel between plumbline and a worker. It is one memfd with
 // slots at page boundaries, unmapped pages between them, and fences (known bytes) in the slack
-// before and behind each tensor.
+// before and behind each tensor. The file is sealed: who has its descriptor can neither shorten nor
+// lengthen it. He can map it again and write anywhere, so that inputs need their digests.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,8 @@ class Arena {
   // is touched.
   static constexpr std::size_t capacity_bytes = std::size_t{64} << 30;
 
+  // Throws HarnessFailure where plumbline itself may have no more descriptors or memory; so does
+  // place().
   static Result<Arena> create();
   Arena(Arena&&) noexcept;
   Arena& operator=(Arena&&) noexcept;
@@ -61,8 +64,12 @@ class Arena {
   // right behind it; empty = intact.
   std::vector<std::ptrdiff_t> broken_fence_bytes(std::size_t index) const;
 
+  // Of a slot's pages: whether they were changed. Two digests of the same pages differ if their
+  // bytes do, but for an accident of 64 bits.
+  std::uint64_t digest(std::size_t index) const;
+
   int descriptor() const;
-  // Bytes of the shared file so far: every slot lies within.
+  // Bytes of the shared file that are in use: every slot lies within.
   std::size_t size_bytes() const;
 
  private:

@@ -8,6 +8,7 @@
 
 #include "harness/base/json.h"
 #include "harness/provider/protocol.h"
+#include "harness/provider/signal_name.h"
 
 namespace plumbline {
 
@@ -26,37 +27,6 @@ std::string quote(const std::string& log) {
   }
   while (!line.empty() && line.back() == ' ') line.pop_back();
   return line.empty() ? "" : fmt::format("; it last wrote: {}", line);
-}
-
-// Those that end a process and that a kernel, the system or a person sends (sigabbrev_np knows all
-// of them, from glibc 2.32 on).
-std::string signal_text(int number) {
-  switch (number) {
-#define PLUMBLINE_SIGNAL(NAME) \
-  case NAME:                   \
-    return #NAME
-    PLUMBLINE_SIGNAL(SIGABRT);
-    PLUMBLINE_SIGNAL(SIGALRM);
-    PLUMBLINE_SIGNAL(SIGBUS);
-    PLUMBLINE_SIGNAL(SIGFPE);
-    PLUMBLINE_SIGNAL(SIGHUP);
-    PLUMBLINE_SIGNAL(SIGILL);
-    PLUMBLINE_SIGNAL(SIGINT);
-    PLUMBLINE_SIGNAL(SIGKILL);
-    PLUMBLINE_SIGNAL(SIGPIPE);
-    PLUMBLINE_SIGNAL(SIGQUIT);
-    PLUMBLINE_SIGNAL(SIGSEGV);
-    PLUMBLINE_SIGNAL(SIGSYS);
-    PLUMBLINE_SIGNAL(SIGTERM);
-    PLUMBLINE_SIGNAL(SIGTRAP);
-    PLUMBLINE_SIGNAL(SIGUSR1);
-    PLUMBLINE_SIGNAL(SIGUSR2);
-    PLUMBLINE_SIGNAL(SIGXCPU);
-    PLUMBLINE_SIGNAL(SIGXFSZ);
-#undef PLUMBLINE_SIGNAL
-    default:
-      return fmt::format("signal {}", number);
-  }
 }
 
 }  // namespace
@@ -94,7 +64,8 @@ FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
   if (worker_exit.code == SIGKILL)
     return {Status::out_of_memory,
             fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
-  return {Status::crashed, fmt::format("killed by {}{}", signal_text(worker_exit.code), said), ""};
+  const std::string signal = name_of_signal(worker_exit.code);
+  return {Status::crashed, fmt::format("killed by {}{}", signal, said), ""};
 }
 
 }  // namespace plumbline

@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/harness_failure.h"
+#include "harness/provider/client/environment.h"
 #include "harness/provider/protocol.h"
 
 namespace plumbline {
@@ -68,12 +70,13 @@ constexpr std::string_view sanitizer_options =
     "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_"
     "return_null=1:detect_leaks=0";
 
-// The worker's environment: ours, with those options behind what the user set (the last one
-// counts).
-std::vector<std::string> worker_environment() {
+// The worker's environment: ours without secrets, with those options behind what the user set (the
+// last one counts).
+std::vector<std::string> worker_environment(const std::vector<std::string>& pass_env) {
   std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    variables.emplace_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (reaches_workers(*variable, pass_env)) variables.emplace_back(*variable);
+  }
   if (sanitizer_variable.empty()) return variables;
   const auto set = std::find_if(variables.begin(), variables.end(),
                                 [](const auto& v) { return v.starts_with(sanitizer_variable); });
@@ -95,7 +98,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 // posix_spawn, not fork: the parent may run threads. `reply` serves as descriptors 3 and 4, `log`
 // as stdout and stderr.
-int spawn(const std::vector<std::string>& command, int channel, int log, int arena, pid_t& pid) {
+int spawn(const std::vector<std::string>& command, int channel, int log, int arena,
+          const std::vector<std::string>& pass_env, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -119,7 +123,7 @@ int spawn(const std::vector<std::string>& command, int channel, int log, int are
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   std::vector<std::string> arguments = command;
-  std::vector<std::string> environment = worker_environment();
+  std::vector<std::string> environment = worker_environment(pass_env);
   const int error = posix_spawn(&pid, command.front().c_str(), &actions, &attributes,
                                 pointers(arguments).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
@@ -134,9 +138,11 @@ int milliseconds_until(Clock::time_point deadline) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& command,
-                                                            int arena_descriptor) {
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
+    const std::vector<std::string>& command, int arena_descriptor,
+    const std::vector<std::string>& pass_env) {
   const auto failed = [&](const char* what, int error) {
+    end_if_short_of(error, fmt::format("{} cannot be started: {}", command.front(), what));
     return fail(
         fmt::format("{} cannot be started: {}: {}", command.front(), what, std::strerror(error)));
   };
@@ -149,12 +155,13 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   fcntl(log.get(), F_SETFL, O_NONBLOCK);
   const Descriptor channel_source = lifted(channel_end.get()), log_source = lifted(log_end.get()),
                    arena_source = lifted(arena_descriptor);
+  // EINVAL: not even the least number that was asked for is allowed.
   if (channel_source.get() < 0 || log_source.get() < 0 || arena_source.get() < 0)
-    return failed("fcntl", errno);
+    return failed("fcntl", errno == EINVAL ? EMFILE : errno);
 
   std::unique_ptr<WorkerProcess> process(new WorkerProcess);
-  const int error =
-      spawn(command, channel_source.get(), log_source.get(), arena_source.get(), process->pid_);
+  const int error = spawn(command, channel_source.get(), log_source.get(), arena_source.get(),
+                          pass_env, process->pid_);
   if (error != 0) {
     process->pid_ = -1;
     return failed("posix_spawn", error);
@@ -260,7 +267,9 @@ tl::expected<std::string, WorkerExit> WorkerProcess::exchange(const std::string&
     const bool open = waiting[0].revents == 0 || receive_reply();
     if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
       receive_log();
-      return received_.substr(0, end);
+      std::string reply = received_.substr(0, end);
+      received_.erase(0, end + 1);  // what comes behind it are the last words of the process
+      return reply;
     }
     if (waiting[2].revents != 0) return tl::unexpected(reap());
     if (!open) return tl::unexpected(wait_for_end());

@@ -25,9 +25,12 @@ struct WorkerExit {
 
 class WorkerProcess {
  public:
-  // `command`: the path of the program, then its arguments.
+  // `command`: the path of the program, then its arguments. Its environment is ours, without what
+  // looks like a secret and is not named in `pass_env` (environment.h). Throws HarnessFailure where
+  // plumbline may have no more descriptors, processes or memory.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& command,
-                                                      int arena_descriptor);
+                                                      int arena_descriptor,
+                                                      const std::vector<std::string>& pass_env);
   // Asks the process to quit, waits for a second, then kills it.
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;

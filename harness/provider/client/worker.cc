@@ -40,6 +40,11 @@ class ProcessWorker final : public Worker {
   bool refused_options() const override { return refused_options_; }
   Arena& arena() override { return arena_; }
   RunReply run(const RunRequest& request) override;
+  std::string changed_input() const override;
+  std::uint64_t process() const override {
+    return process_ != nullptr && process_->alive() ? processes_ : 0;
+  }
+  std::string crash_between_requests() override;
   std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }
 
  private:
@@ -57,6 +62,8 @@ class ProcessWorker final : public Worker {
   Answer<Reply> ask(const Request& request, std::chrono::milliseconds timeout);
   Answer<RunReply> to_reply(protocol::RunReply&& wire) const;
   void drop_process();
+  RunReply serve(const RunRequest& request);
+  void remember_inputs();
   Error options_error(const FailureReason& failure) const;
 
   WorkerOptions options_;
@@ -67,6 +74,8 @@ class ProcessWorker final : public Worker {
   bool refused_options_ = false;
   std::uint64_t last_id_ = 0;
   std::string last_log_;
+  std::uint64_t processes_ = 0;  // started so far
+  std::vector<std::pair<std::size_t, std::uint64_t>> inputs_;  // slots and digests before the run
 };
 
 void ProcessWorker::drop_process() {
@@ -103,11 +112,12 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
 ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
   if (process_ != nullptr && process_->alive()) return {};
   process_.reset();
-  auto process = WorkerProcess::start(launch_.command, arena_.descriptor());
+  auto process = WorkerProcess::start(launch_.command, arena_.descriptor(), options_.pass_env);
   if (!process)
     return tl::unexpected(FailureReason{Status::error, process.error().front().message,
                                         process.error().front().remedy});
   process_ = std::move(*process);
+  ++processes_;
   return greet();
 }
 
@@ -247,7 +257,48 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
   return reply;
 }
 
+void ProcessWorker::remember_inputs() {
+  inputs_.clear();
+  for (std::size_t slot = 0; slot < arena_.slot_count(); ++slot) {
+    if (arena_.slot(slot).access == Access::read) inputs_.emplace_back(slot, arena_.digest(slot));
+  }
+}
+
+std::string ProcessWorker::changed_input() const {
+  for (const auto& [slot, digest] : inputs_) {
+    if (slot < arena_.slot_count() && arena_.digest(slot) != digest) return arena_.slot(slot).name;
+  }
+  return "";
+}
+
+std::string ProcessWorker::crash_between_requests() {
+  if (process_ == nullptr || process_->alive()) return "";
+  const WorkerExit worker_exit = process_->wait_for_end();
+  const auto crash = crash_text(worker_exit.last_words);
+  drop_process();
+  return crash.value_or("");
+}
+
+// A kernel that maps the arena anew can write to its inputs, by which it is judged.
 RunReply ProcessWorker::run(const RunRequest& request) {
+  remember_inputs();
+  RunReply reply = serve(request);
+  const std::string changed = changed_input();
+  if (changed.empty()) return reply;
+  if (reply.status != Status::ok) return reply;
+  RunReply failed;
+  failed.reason = reason_of_changed_input(changed);
+  failed.device = reply.device;
+  return failed;
+}
+
+RunReply ProcessWorker::serve(const RunRequest& request) {
+  if (std::string crash = crash_between_requests(); !crash.empty()) {
+    RunReply reply;
+    reply.status = Status::crashed;
+    reply.reason = std::move(crash);
+    return reply;
+  }
   const auto answer =
       ensure_started()
           .and_then([&] { return to_message(request); })
@@ -271,6 +322,10 @@ RunReply ProcessWorker::run(const RunRequest& request) {
 }
 
 }  // namespace
+
+std::string reason_of_changed_input(const std::string& input) {
+  return fmt::format("input {} was written to: a kernel must not change what it is given", input);
+}
 
 Result<std::unique_ptr<Worker>> Worker::create(WorkerOptions options) {
   auto launch = find_launch(options);

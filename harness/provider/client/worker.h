@@ -45,6 +45,8 @@ struct WorkerOptions {
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   // Of one run request. Loading a library may take 60 s at least, a Python file 300 s.
   std::chrono::milliseconds timeout{60'000};
+  // Variables of the environment that workers get although they look like secrets (environment.h).
+  std::vector<std::string> pass_env = {};
 };
 
 // How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in
@@ -112,13 +114,26 @@ class Worker {
   // True if hello() failed because the provider takes no such options.
   virtual bool refused_options() const = 0;
   virtual Arena& arena() = 0;
-  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory, and after
-  // an error on a GPU (which may be sticky), the process is gone and will be restarted. Only the
-  // slots that the request names are visible to the kernel.
+  // Whatever happens is a Status, but for what plumbline itself lacks (HarnessFailure). After
+  // crashed, timeout or out_of_memory, and after an error on a GPU (which may be sticky), the
+  // process is gone and will be restarted. Only the slots that the request names are visible to
+  // the kernel.
   virtual RunReply run(const RunRequest& request) = 0;
+  // Which input is no longer as it was before the last run ("v"); "" where all are. A run in which
+  // that happens is an error; what a call left running may do it after the reply. The arena then
+  // has to be placed and filled anew.
+  virtual std::string changed_input() const = 0;
+  // The number of the process that serves, from 1 on; 0 where none lives. Each has another one.
+  virtual std::uint64_t process() const = 0;
+  // Where the process crashed with no request under way: what its crash report says, once. Where
+  // nobody asks, the next run is answered with it.
+  virtual std::string crash_between_requests() = 0;
   // What the worker wrote to stdout and stderr during the last request (the last 4 KiB of it).
   virtual std::string log_tail() = 0;
 };
+
+// Why a run that left an input changed ("v") is an error.
+std::string reason_of_changed_input(const std::string& input);
 
 // Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies
 // the index arrays, and returns a request that names them. Inputs are not filled and outputs not

@@ -24,6 +24,7 @@ class Worker:
         self._execution: Any = None
         self._provider: Any = None
         self._memory: Any = None
+        self._state: Any = None
 
     def serve_all(self) -> None:
         while True:
@@ -52,12 +53,15 @@ class Worker:
         return {**reply, **self._load(request)}
 
     def _load(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        from _plumbline_worker import execution, gpu_facts, process, provider_file, support
+        from _plumbline_worker import (execution, gpu_facts, process, provider_file, state,
+                                       support)
         self._support = support.Support()
         self._support.start(self._channel.replies)
         self._support.set_request(request["id"])
         self._support.set_phase("loading")
         self._memory = process.MemoryLimit(request["memory_limit_bytes"])
+        self._state = state.SharedState(self._support)
+        self._state.remember()
         try:
             self._provider = provider_file.load(request["provider"])
             provider_file.check_options(request["provider"], request["options"])
@@ -67,6 +71,8 @@ class Worker:
             return {"error": str(unusable), "remedy": unusable.remedy}
         except provider_file.WrongOptions as wrong:
             return {"error": str(wrong), "remedy": wrong.remedy, "options_refused": True}
+        finally:  # what loading sets in the environment stays
+            self._state.restore(state.EVERYTHING)
         self._memory.rebase()
         self._execution = execution.Execution(self._provider, request["options"], self._support,
                                               self._memory, self._channel.arena)
@@ -84,17 +90,26 @@ class Worker:
                                  "workspace_bytes": 0, "workspace_fault": "", "kernel_ns": [],
                                  "sentinel_ns": []}
         self._support.set_request(request["id"])
+        self._state.remember()
         try:
-            return {**reply, **self._execution.perform(request),
-                    "device": self._execution.device_facts}
+            reply.update(self._execution.perform(request))
         except BaseException as error:  # sys.exit() too costs the case and not the worker
             if isinstance(error, MemoryError):
                 self._memory.lift()
-            status, reason = explain(error, self._provider.path)
-            return {**reply, "status": status, "reason": reason,
-                    "device": self._execution.device_facts}
+            reply["status"], reply["reason"] = explain(error, self._provider.path)
         finally:
             self._support.set_phase("idle")
+        return self._with_state(reply, request["kernel"])
+
+    def _with_state(self, reply: Dict[str, Any], kernel: str) -> Dict[str, Any]:
+        """The reply, or an error where the call changed what it must leave as it was."""
+        from _plumbline_worker import state
+        is_refused = reply["status"] == "unsupported"
+        changes = self._state.restore(
+            state.EVERYTHING if is_refused else self._state.allowance_of(kernel))
+        if changes and reply["status"] == "ok":
+            reply.update(status="error", reason=state.reason_of(changes), description=None)
+        return {**reply, "device": self._execution.device_facts}
 
 
 def what_is_missing() -> Optional[Dict[str, str]]:

@@ -2,6 +2,7 @@
 `ok` returns the mean of V."""
 import ctypes
 import os
+import signal
 import sys
 import time
 
@@ -230,3 +231,93 @@ def writes_to_an_input_by_force(case):
 @kernel(name="writes_to_an_input_in_torch", framework="torch")
 def writes_to_an_input_in_torch(case):
     case.q.mul_(2)
+
+
+# ---- It changes what the next kernel meets -------------------------------------------------------
+
+LIBM = ctypes.CDLL("libm.so.6")
+
+
+@misbehaving
+def looks(case):
+    seen = []
+    if LIBM.fegetround() != 0:
+        seen.append("rounding")
+    if os.getcwd() == "/":
+        seen.append("directory")
+    if os.umask(0o22) == 0o777:
+        seen.append("umask")
+    if os.environ.get("PATH") == "/nowhere":
+        seen.append("PATH")
+    if "MISBEHAVED_NEW" in os.environ:
+        seen.append("variable")
+    if signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN:
+        seen.append("handler")
+    if signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, []):
+        seen.append("mask")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        seen.append("SIGINT")
+    case.launched = "seen: " + " ".join(seen)
+
+
+@misbehaving
+def rounds_up(case):
+    LIBM.fesetround(0x800)
+
+
+@misbehaving
+def changes_directory(case):
+    os.chdir("/")
+    os.umask(0o777)
+
+
+@misbehaving
+def blocks_a_signal(case):
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+
+
+@misbehaving
+def changes_a_variable(case):
+    os.environ["PATH"] = "/nowhere"
+
+
+@misbehaving
+def adds_a_variable(case):
+    os.environ["MISBEHAVED_NEW"] = str(time.monotonic())
+    os.environ["MISBEHAVED_LATER"] = "1"
+
+
+@misbehaving
+def ignores_interrupts(case):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# ---- It writes to the arena by a mapping of its own ----------------------------------------------
+
+
+def arena():
+    """The descriptor of the shared memory, wherever it is now."""
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            if "plumbline-arena" in os.readlink(f"/proc/self/fd/{descriptor}"):
+                return int(descriptor)
+        except OSError:
+            pass
+    raise ValueError("there is no arena")
+
+
+@misbehaving
+def rewrites_v(case):
+    import mmap
+    memory = mmap.mmap(arena(), 1 << 20)
+    v = np.ascontiguousarray(case.v).tobytes()
+    at = memory[:].find(v)
+    memory[at:at + len(v)] = bytes(len(v))
+    out = case.new_out()
+    out[...] = 0
+    return out
+
+
+@misbehaving
+def shortens_arena(case):
+    os.ftruncate(arena(), 0)

@@ -32,6 +32,8 @@ class Support:
              [ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p,
                                       ctypes.c_size_t]),
             ("unmap", None, []),
+            ("remember_state", None, []),
+            ("restore_state", None, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
             ("run_sentinel", None, [ctypes.c_int64]),
             ("peak_memory", ctypes.c_int64, [_PeakCall]),
         ):
@@ -67,6 +69,16 @@ class Support:
 
     def unmap(self) -> None:
         self._unmap()
+
+    def remember_state(self) -> None:
+        """Floating-point state, directory, umask, blocked signals, environment and handlers."""
+        self._remember_state()
+
+    def restore_state(self, allowance: int) -> str:
+        """Puts back what differs; what of it must not, in words."""
+        changes = ctypes.create_string_buffer(1024)
+        self._restore_state(allowance, changes, len(changes))
+        return changes.value.decode(errors="replace")
 
     def run_sentinel(self, calls: int) -> None:
         self._run_sentinel(calls)

@@ -1,0 +1,34 @@
+// Keeps what a process has served, and says why a suspect of a late crash fails.
+#include "harness/measure/late_crash.h"
+
+#include <fmt/format.h>
+
+namespace plumbline {
+
+namespace {
+// That are asked again one by one, each for a fraction of a second.
+constexpr std::size_t most_recent = 8;
+}  // namespace
+
+std::string LateCrash::reason() const {
+  if (is_proven)
+    return fmt::format("something that its call left running did this after the call: {}", what);
+  const std::string where =
+      seen_in.empty() ? "" : fmt::format(", seen in {}, which passes in a fresh process", seen_in);
+  const std::string others =
+      suspects.size() > 1 ? fmt::format("this or another of the {} cases", suspects.size())
+                          : "the only case";
+  return fmt::format("{}{}: {} that the process had served left something running", what, where,
+                     others);
+}
+
+void ServedCases::add(std::uint64_t process, const PlannedCase& planned) {
+  if (process != process_ || process == 0) *this = {};
+  process_ = process;
+  if (process == 0) return;
+  names_.push_back({planned.suite, planned.case_id});
+  recent_.push_back(planned);
+  if (recent_.size() > most_recent) recent_.erase(recent_.begin());
+}
+
+}  // namespace plumbline

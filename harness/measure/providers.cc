@@ -1,0 +1,97 @@
+// Asks each provider what it has, and says what a run finds beside kernels.
+#include "harness/measure/providers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/harness_failure.h"
+#include "harness/measure/time_limit.h"
+#include "harness/provider/client/default_providers.h"
+#include "harness/suite/gpu_case.h"
+
+namespace plumbline {
+
+std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
+                                     int timed_repetitions) {
+  return options.timeout ? *options.timeout : time_limit(c.problem, c.device, timed_repetitions);
+}
+
+WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
+  return {options.worker_executable, provider, options.memory_limit_bytes,
+          options.timeout.value_or(least_time_limit), options.pass_env};
+}
+
+namespace {
+
+// What plumbline lacks is an error of the command here: no case is under way.
+Result<Hello> hello_of(const WorkerOptions& options, std::unique_ptr<Worker>& worker) {
+  try {
+    auto created = Worker::create(options);
+    if (!created) return tl::unexpected(created.error());
+    worker = std::move(*created);
+    return worker->hello();
+  } catch (const HarnessFailure& failure) {
+    return tl::unexpected(failure.errors());
+  }
+}
+
+}  // namespace
+
+tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options) {
+  std::vector<ProviderInfo> providers;
+  ProviderErrors errors;
+  for (const std::string& library : options.providers) {
+    std::unique_ptr<Worker> worker;
+    const auto hello = hello_of(worker_options(options, library), worker);
+    if (!hello) {
+      errors.are_of_options = errors.are_of_options && worker && worker->refused_options();
+      errors.insert(errors.end(), hello.error().begin(), hello.error().end());
+      continue;
+    }
+    std::erase_if(providers,
+                  [&](const ProviderInfo& p) { return p.hello.provider == hello->provider; });
+    providers.push_back({library, *hello});
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return providers;
+}
+
+std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers) {
+  std::vector<OfferedKernel> kernels;
+  for (const auto& [library, hello] : providers) {
+    const bool has_gpu =
+        std::any_of(hello.devices.begin(), hello.devices.end(),
+                    [](const auto& device) { return device_kind(device) == "cuda"; });
+    for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
+      std::vector<std::string> takes = hello.kernel_devices[i];
+      // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
+      if (takes.empty() && has_gpu && !is_gpu_kernel(hello.kernels[i])) takes = {"cpu", "cuda"};
+      kernels.push_back(
+          {hello.kernels[i], hello.tensor_cores[i], std::move(takes), hello.questions[i]});
+    }
+  }
+  return kernels;
+}
+
+Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
+  Surroundings here;
+  std::set<std::string> found;
+  bool has_cuda = has_cuda_device();
+  for (const auto& [library, hello] : providers) {
+    // loaded where there is a device, or on purpose
+    has_cuda = has_cuda || hello.provider == "cuda";
+    if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
+    for (const std::string& device : hello.devices) {
+      if (device_kind(device) == "cuda") found.insert(device);
+    }
+  }
+  if (found.empty() && has_cuda) {
+    for (int ordinal = 0; ordinal < 8; ++ordinal) found.insert(fmt::format("cuda:{}", ordinal));
+  }
+  here.cuda_devices.emplace(found.begin(), found.end());
+  return here;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,123 @@
+// Kernels that change what is not theirs cost their own cases: the run goes on, and no other kernel
+// is blamed.
+#include <gmock/gmock.h>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class HostileRun : public test::CommandTest {
+ protected:
+  // Kernels of the hostile provider on one problem, in this order.
+  test::CommandResult run(const std::string& kernels, const std::string& before = "") const {
+    write("s.toml",
+          "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n"
+          "kernels = [" +
+              kernels + "]\nset = { seq = 40, dtype = \"fp32\" }\n");
+    const auto folder = test::build_directory / "lib" / "plumbline";
+    return plumbline("run s.toml -q -j1 --no-default-provider --provider '" +
+                         (folder / "plumbline_hostile_provider.so").string() + "' --db a.db",
+                     before);
+  }
+  // "hostile/ok first_seen" a line
+  std::string verdicts() const {
+    return plumbline(
+               "query \"SELECT kernel || ' ' || verdict FROM v_history ORDER BY kernel\" --db a.db "
+               "--format csv")
+        .text;
+  }
+  std::string reasons() const {
+    return plumbline("query \"SELECT reason FROM outcome\" --db a.db --format csv").text;
+  }
+};
+
+TEST_F(HostileRun, RewrittenInputCostsItsCaseAlone) {
+  const auto result = run("'hostile/rewrites_v', 'hostile/ok'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(),
+              AllOf(HasSubstr("hostile/rewrites_v error"), HasSubstr("hostile/ok first_seen")));
+  EXPECT_THAT(reasons(), HasSubstr("input v was written to"));
+}
+
+TEST_F(HostileRun, ShortenedArenaEndsNothing) {
+  const auto result = run("'hostile/shortens_arena', 'hostile/ok'");
+  EXPECT_EQ(result.code, 0) << result.text << "\nthe kernel is refused, and its answer is right";
+  EXPECT_THAT(verdicts(), HasSubstr("hostile/ok first_seen"));
+}
+
+TEST_F(HostileRun, LeakedRoundingModeIsItsOwnersFault) {
+  const auto result = run("'hostile/rounds_up', 'hostile/ok'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(),
+              AllOf(HasSubstr("hostile/rounds_up error"), HasSubstr("hostile/ok first_seen")));
+  EXPECT_THAT(reasons(), HasSubstr("the rounding mode (upward)"));
+}
+
+// It answers rightly, and writes to V some time after its call: in that of the slow kernel.
+TEST_F(HostileRun, LateWriteIsBlamedOnItsOwner) {
+  const auto result = run("'hostile/ok', 'hostile/writes_late', 'hostile/slow'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(),
+              AllOf(HasSubstr("hostile/ok first_seen"), HasSubstr("hostile/slow first_seen"),
+                    HasSubstr("hostile/writes_late crashed")));
+}
+
+TEST_F(HostileRun, InputRewrittenLateIsBlamedOnItsOwner) {
+  const auto result = run("'hostile/ok', 'hostile/rewrites_v_late', 'hostile/slow'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(),
+              AllOf(HasSubstr("hostile/ok first_seen"), HasSubstr("hostile/slow first_seen"),
+                    Not(HasSubstr("hostile/rewrites_v_late first_seen"))));
+}
+
+// ---- Files
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
+  ASSERT_EQ(run("'hostile/ok'").code, 0);
+  const auto result = shell(
+      "ln -s linked.json link.json && mkfifo pipe && (cat pipe > piped.json &) && for place in "
+      "link.json pipe; do '" +
+      program().string() +
+      "' merge all.db a.db --judge --confirmations $place || exit $?; done; sleep 0.2; test -L "
+      "link.json && test -p pipe && cmp linked.json piped.json");
+  EXPECT_EQ(result.code, 0) << result.text;
+  EXPECT_THAT(read("linked.json"), HasSubstr("plumbline.open_cases"));
+}
+
+// ---- What plumbline itself lacks
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
+  int ended_in_the_run = 0;
+  for (int most = 8; most <= 24; most += 2) {
+    std::filesystem::remove(directory_ / "a.db");
+    const auto result =
+        run("'hostile/ok', 'hostile/slow'", "ulimit -n " + std::to_string(most) + "; ");
+    EXPECT_TRUE(result.code == 3 || result.code == 0) << most << ": " << result.text;
+    EXPECT_THAT(result.text, Not(HasSubstr(" error "))) << most;
+    if (result.code != 3) continue;
+    const std::string stored = verdicts();
+    EXPECT_THAT(stored, Not(HasSubstr(" error"))) << most;
+    ended_in_the_run += result.text.find("ulimit -n") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(ended_in_the_run, 0);
+}
+
+TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
+  for (const char* most : {"150000", "300000"}) {  // kB; with less of it a thread hung for ever
+    const auto result =
+        shell(std::string("ulimit -v ") + most + "; timeout 30 '" + program().string() + "' run " +
+              suite("smoke.toml") + " -q --no-store");
+    EXPECT_EQ(result.code, 3) << result.text;
+    EXPECT_THAT(result.text, HasSubstr("ulimit -v"));
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,131 @@
+// A kernel that changes what is not its own costs its case; the next kernel meets nothing of it.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/provider/provider_fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class Hostile : public testing::Test {
+ protected:
+  Hostile() {
+    auto worker = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER});
+    EXPECT_TRUE(worker) << to_string(worker.error());
+    worker_ = std::move(*worker);
+  }
+  RunReply run(const std::string& kernel) {
+    PlacedCase c(*worker_, mean_problem());
+    return c.run("hostile/" + kernel);
+  }
+  // Calls a kernel that behaves, so that no later call is the first of the process.
+  void begin() { EXPECT_EQ(run("ok").status, Status::ok); }
+  // What the next kernel of the process sees.
+  void expect_nothing_is_left() {
+    const RunReply reply = run("looks");
+    EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+  }
+  void expect_fault(const std::string& kernel, const std::string& change) {
+    const RunReply reply = run(kernel);
+    EXPECT_EQ(reply.status, Status::error) << kernel;
+    EXPECT_THAT(reply.reason, AllOf(StartsWith("the call left changed"), HasSubstr(change)));
+    expect_nothing_is_left();
+  }
+
+  std::unique_ptr<Worker> worker_;
+};
+
+// ---- Inputs and arena
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(Hostile, RewrittenInputFailsItsCase) {
+  const RunReply reply = run("rewrites_v");
+  EXPECT_EQ(reply.status, Status::error);
+  EXPECT_EQ(reply.reason, "input v was written to: a kernel must not change what it is given");
+  expect_nothing_is_left();
+}
+
+TEST_F(Hostile, InputRewrittenAfterTheReplyIsSeen) {
+  EXPECT_EQ(run("rewrites_v_late").status, Status::ok);
+  EXPECT_EQ(worker_->changed_input(), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(worker_->changed_input(), "v");
+}
+
+TEST_F(Hostile, ArenaKeepsItsLength) {
+  EXPECT_EQ(run("shortens_arena").status, Status::ok) << "it was refused";
+  EXPECT_EQ(run("lengthens_arena").status, Status::ok) << "it was refused";
+  expect_nothing_is_left();
+}
+
+// ---- State of the process
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(Hostile, FloatingPointStateIsPutBack) {
+  expect_fault("rounds_up", "the rounding mode (upward)");
+  expect_fault("flushes", "flushing of subnormals (FTZ), subnormal inputs (DAZ)");
+  expect_fault("traps", "traps of floating-point exceptions");
+}
+
+TEST_F(Hostile, DirectoryUmaskAndSignalsArePutBack) {
+  expect_fault("changes_directory", "the working directory (/)");
+  expect_fault("changes_umask", "the umask (777)");
+  expect_fault("blocks_a_signal", "whether SIGUSR1 is blocked");
+}
+
+TEST_F(Hostile, FirstCallMayChangeEnvironmentAndHandlers) {
+  EXPECT_EQ(run("changes_a_variable").status, Status::ok);
+  EXPECT_EQ(run("changes_a_variable").status, Status::ok) << "it stays, and changes no more";
+}
+
+TEST_F(Hostile, LaterChangeOfVariableIsPutBack) {
+  begin();
+  expect_fault("changes_a_variable", "the variable PATH");
+}
+
+TEST_F(Hostile, KernelsFirstCallMayAddToEnvironmentAndHandlers) {
+  begin();
+  EXPECT_EQ(run("adds_a_variable").status, Status::ok);
+  EXPECT_EQ(run("handles_a_signal").status, Status::ok);
+  EXPECT_THAT(run("looks").reason, EndsWith("seen: variable handler"));
+}
+
+TEST(HostileEnvironment, SecretsReachNoWorkerUnlessTheyArePassed) {
+  setenv("HOSTILE_TOKEN", "abc", 1);
+  for (const bool passed : {false, true}) {
+    WorkerOptions options{PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER};
+    if (passed) options.pass_env = {"HOSTILE_TOKEN"};
+    auto worker = Worker::create(options);
+    ASSERT_TRUE(worker);
+    PlacedCase c(**worker, mean_problem());
+    EXPECT_EQ(c.run("hostile/looks").reason, passed ? "seen: secret abc" : "");
+  }
+  unsetenv("HOSTILE_TOKEN");
+}
+
+// ---- After the call
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(Hostile, CrashBetweenRequestsIsTold) {
+  EXPECT_EQ(worker_->process(), 0u);
+  EXPECT_EQ(run("writes_late").status, Status::ok);
+  EXPECT_EQ(worker_->process(), 1u);
+  EXPECT_THAT(worker_->crash_between_requests(), IsEmpty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(worker_->process(), 0u);
+  EXPECT_THAT(worker_->crash_between_requests(), StartsWith("SIGSEGV in idle: write "));
+  EXPECT_THAT(worker_->crash_between_requests(), IsEmpty()) << "once";
+  begin();
+  EXPECT_EQ(worker_->process(), 2u);
+}
+
+}  // namespace
+}  // namespace plumbline
