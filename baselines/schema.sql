@@ -263,6 +263,8 @@ CREATE TABLE outcome(
   output_digest TEXT NOT NULL,
   repeat_checked INTEGER NOT NULL,
   repeat_equal INTEGER NOT NULL,
+  calls INTEGER NOT NULL,         -- untimed ones; 0: not known
+  call_difference TEXT NOT NULL,  -- between them, in words; '' = none
   timed INTEGER NOT NULL,
   time_ns REAL CHECK ((time_ns IS NOT NULL) = timed),
   time_mad_ns REAL CHECK ((time_mad_ns IS NOT NULL) = timed),

@@ -82,7 +82,7 @@ SELECT
   o.location_description, o.location_z, o.cause, o.looser_rung, o.head_rms_max,
   o.head_rms_max_sample, o.head_rms_max_head,
   -- bits
-  o.output_digest, o.repeat_checked, o.repeat_equal,
+  o.output_digest, o.repeat_checked, o.repeat_equal, o.calls, o.call_difference,
   -- time and resources
   o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.time_cpu_ns,
   o.time_sentinel_ns, o.time_rounds, o.second_ratio, o.fresh_ratios, o.flops_per_second,

@@ -35,7 +35,7 @@ struct CalibrationReport {
   std::uint64_t first_seed = 1, last_seed = 1;
   std::vector<CalibrationRow> rows;
   std::vector<std::string> kernels;
-  // (kernel, problem, seed) that gave an output, each run twice for the same bits
+  // (kernel, problem, seed) that gave an output, each called three times for the same bits
   std::int64_t runs = 0;
   std::int64_t false_alarms = 0;  // of them
   std::int64_t suite_sums = 0;  // shrink and temperature judged, each of one kernel, dtype and seed

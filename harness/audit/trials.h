@@ -28,7 +28,7 @@ struct Trial {
   bool fails = false;              // a verdict that counts as a failure
   bool fails_without_lse = false;  // … of the same outcome with its LSE statistic left out
   bool ran = false;                // the kernel took the problem, however it ended
-  // other bits than the correct kernel's, or none, or not the same bits twice
+  // other bits than the correct kernel's, or none, or not the same bits in each call
   bool changed = false;
   std::array<RuleResult, rule_count> rules{};  // all not applicable unless there is an output
   std::string location;  // of a failure: where the error sits ("edge"), "" if it has no such shape

@@ -194,11 +194,12 @@ class CaseJudge {
                        name(pinned)));
     }
     if (!outcome_.repeat_checked || outcome_.repeat_equal) return;
+    const std::string what = outcome_.call_difference.empty() ? "a second run gave other bits"
+                                                              : outcome_.call_difference;
     if (determinism_promised()) {
-      find(Verdict::fail, "run_to_run",
-           "a second run gave other bits, though the same bits are promised");
+      find(Verdict::fail, "run_to_run", what + ", though the same bits are promised");
     } else {
-      builder_.note("a second run gave other bits; the kernel does not promise the same");
+      builder_.note(what + "; the kernel does not promise the same");
     }
   }
 
@@ -228,6 +229,8 @@ class CaseJudge {
 
   // What a reader has to know to trust the verdict.
   void add_notes() {
+    if (outcome_.calls == 2)
+      builder_.note("called twice, and not with a second plan: a call takes more than 2 s");
     if (outcome_.reference_rows < outcome_.rows_total) {
       builder_.note(fmt::format(
           "{} of {} rows were compared with the reference; faults were looked for in all",

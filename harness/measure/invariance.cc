@@ -196,6 +196,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   request->timeout =
       timeout_of(options_, {base.planned->c.kernel, base.planned->c.device, g.problem()}, 0);
   request->workspace_byte = call.workspace_byte;
+  request->threads_reversed = call.threads_reversed;
   for (const int slot : {request->out, request->lse}) {
     if (slot >= 0) arena.poison(static_cast<std::size_t>(slot));
   }

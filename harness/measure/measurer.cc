@@ -2,7 +2,6 @@
 #include "harness/measure/measurer.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
 #include "harness/contract/contract.h"
+#include "harness/measure/calls.h"
 #include "harness/measure/causes.h"
 #include "harness/measure/elsewhere.h"
 #include "harness/measure/faults.h"
@@ -29,20 +29,6 @@ namespace plumbline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// XXH3-128 of the whole out and lse storage (poison included, which is the same in every run).
-std::string output_digest(const Arena& arena, const RunRequest& request) {
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_128bits_reset(state);
-  for (const int slot : {request.out, request.lse}) {
-    if (slot < 0) continue;
-    const auto index = static_cast<std::size_t>(slot);
-    XXH3_128bits_update(state, arena.data(index), arena.slot(index).bytes);
-  }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
 
 // Until it was judged by them, the inputs were those that the kernel was given.
 void note_changed_input(const Worker& worker, Measurement& measurement) {
@@ -292,7 +278,10 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     RunReply reply = (*worker)->run(request);
     alone.status = reply.status;
     alone.reason = std::move(reply.reason);
-    if (reply.status == Status::ok) alone.round = round_of(std::move(reply.timing), load);
+    if (reply.status != Status::ok) return alone;
+    if (!reply.lse_returned) request.lse = -1;
+    alone.output_digest = output_digest((*worker)->arena(), request);
+    alone.round = round_of(std::move(reply.timing), load);
   } catch (const HarnessFailure&) {
     throw;
   } catch (const std::bad_alloc&) {
@@ -312,55 +301,15 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
     outcome.reason = to_string(placed.error());
     return;
   }
-  RunRequest request = request_for(planned, *placed);
-  const auto poison = [&] {
-    for (const int slot : {request.out, request.lse}) {
-      if (slot >= 0) worker.arena().poison(static_cast<std::size_t>(slot));
-    }
+  CaseCalls calls;
+  calls.request = request_for(planned, *placed);
+  calls.timed_repetitions = std::exchange(calls.request.timed_repetitions, 0);
+  calls.timed_timeout = std::exchange(calls.request.timeout, timeout_of(options_, planned.c, 0));
+  calls.load = load_average();
+  calls.judge = [&](const RunRequest& request, Measurement& judged) {
+    judge_outputs(state, worker, request, judged);
   };
-
-  poison();
-  const double load = load_average();
-  RunReply reply = worker.run(request);
-  outcome.status = reply.status;
-  outcome.reason = reply.reason;
-  outcome.device = reply.device;
-  outcome.description = reply.description;
-  outcome.workspace_bytes = reply.workspace_bytes;
-  if (reply.status != Status::ok) return;
-  if (request.timed_repetitions > 0) {
-    outcome.times.rounds = {round_of(std::move(reply.timing), load)};
-    summarise_rounds(outcome);
-  }
-  // by declaration; a kernel that forgets it leaves poison
-  if (!reply.lse_returned) request.lse = -1;
-  outcome.peak_memory_bytes = reply.peak_memory_bytes;
-  outcome.output_digest = output_digest(worker.arena(), request);
-  if (!reply.workspace_fault.empty()) {
-    outcome.faults.fence_bytes = 1;
-    outcome.faults.detail = reply.workspace_fault;
-  }
-  judge_outputs(state, worker, request, measurement);
-  if (outcome.status != Status::ok) return;
-
-  poison();
-  request.timed_repetitions = 0;
-  request.timeout = timeout_of(options_, planned.c, 0);
-  const RunReply again = worker.run(request);
-  if (again.status != Status::ok) {
-    outcome.status = again.status;
-    outcome.reason = "on the second run of the same call: " + again.reason;
-    return;
-  }
-  outcome.repeat_checked = true;
-  outcome.repeat_equal = output_digest(worker.arena(), request) == outcome.output_digest;
-  const bool has_failed = !outcome.location.description.empty();
-  if (outcome.repeat_equal || !has_failed || options_.causes == nullptr) return;
-  const OutputView second{worker.arena().data(static_cast<std::size_t>(request.out)), nullptr, 0};
-  const auto& reference = *measurement.reference;
-  std::string cause =
-      cause_of_change(reference, measurement.rows, rows_of(*state.geometry, second, reference));
-  if (!cause.empty()) outcome.cause = std::move(cause);
+  make_calls(calls, worker, measurement);
 }
 
 std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec,
@@ -459,7 +408,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     auto saved = save_failure(directory, outcome, geometry, inputs, outputs);
     outcome.saved_to = saved ? *saved : "not saved: " + to_string(saved.error());
   };
-  if (!options_.save_outputs.empty()) save_to(options_.save_outputs);
+  const bool is_first = !outcome.repeat_checked;  // of the case's calls
+  if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
   const auto strict = reference(state, strict_spec(problem), inputs, false);

@@ -25,8 +25,9 @@ struct Reference;
 // A round of times without a judgement of the output.
 struct RoundAlone {
   Status status = Status::error;
-  std::string reason;  // always filled unless ok
-  TimeRound round;     // only where ok
+  std::string reason;         // always filled unless ok
+  TimeRound round;            // only where ok
+  std::string output_digest;  // likewise: of what the last timed call left
 };
 
 class Measurer {

@@ -77,7 +77,8 @@ VariantCall call_for(const Geometry& base, std::string words, const Samples& sam
           nullptr,
           false,
           "",
-          0xFF};
+          0xFF,
+          false};
 }
 
 VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
@@ -88,7 +89,8 @@ VariantCall call_of(const Geometry& base, std::string words, const Problem& prob
           nullptr,
           false,
           "",
-          0xFF};
+          0xFF,
+          false};
 }
 VariantCall same_call(const Geometry& base, std::string words) {
   return call_of(base, std::move(words), with_other_values(base.problem()), stated_as(base));

@@ -317,6 +317,7 @@ Variants again(const Geometry& base) {
   Variants result{{same_call(base, "the same call again"),
                    same_call(base, "again, after a call with other values")},
                   ""};
+  for (VariantCall& call : result.calls) call.threads_reversed = true;
   auto other = std::make_shared<VariantCall>(same_call(base, "other values"));
   for (SampleSource& source : other->samples) source.sample = -1;
   result.calls[1].before = std::move(other);

@@ -33,6 +33,7 @@ struct VariantCall {
   bool own_process = false;     // a worker that has run nothing else
   std::string provider_option;  // "splits=3", behind the provider's own
   int workspace_byte = 0xFF;
+  bool threads_reversed = false;  // of an emulated device
 };
 
 struct Variants {

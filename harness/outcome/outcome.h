@@ -29,8 +29,12 @@ struct CaseRun {
   DeviceFacts device;  // of the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
   std::string output_digest;  // XXH3-128 of out and lse, 32 hex digits; "" unless ok
-  // a second run into freshly poisoned outputs gave the same bits
+  // whether there were several calls, each into freshly poisoned outputs; all gave the same bits
   bool repeat_checked = false, repeat_equal = false;
+  // Untimed calls (harness/measure/calls.h): 3, or 2 where one takes too long; 0 = not known.
+  int calls = 0;
+  // What differs, in words: "the second call (the same plan again) gave nan where …"; "" = nothing.
+  std::string call_difference;
   // timing, only for timed cases
   bool timed = false;
   double time_ns = 0;      // median over repetitions; on a GPU with a flushed L2

@@ -81,8 +81,22 @@ struct RunRequest {
   std::vector<Tensor> tensors;
   int timed_repetitions = 0;
   double timeout_s = 0;
-  int workspace_byte = 0xFF;  // may be absent
-  double quiet_ns = 0;        // may be absent: of the sentinel; timed repetitions wait for it
+  int workspace_byte = 0xFF;      // may be absent
+  double quiet_ns = 0;            // may be absent: of the sentinel; timed repetitions wait for it
+  bool keep_plan = false;         // may be absent: further calls of the plan follow (AgainRequest)
+  bool threads_reversed = false;  // may be absent: see plumbline_tensors
+};
+
+// Another call of the plan that the request before kept, with outputs poisoned anew.
+struct AgainRequest {
+  std::string request = "again";
+  std::uint64_t id = 0;
+  bool only_end = false;      // the plan is destroyed without a call
+  int timed_repetitions = 0;  // not 0: in place of the one call
+  double timeout_s = 0;
+  double quiet_ns = 0;
+  bool keep_plan = false;
+  bool threads_reversed = false;
 };
 
 struct RunReply {
@@ -90,8 +104,9 @@ struct RunReply {
   std::uint64_t id = 0;
   std::string status = "error";
   std::string reason;
-  std::optional<plumbline_description> description;  // null unless status is ok
-  std::string description_error;                     // not sent: why what arrived is no description
+  // null unless status is ok, and where it answers an AgainRequest
+  std::optional<plumbline_description> description;
+  std::string description_error;  // not sent: why what arrived is no description
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
@@ -107,6 +122,7 @@ struct RunReply {
   DeviceFacts device;                   // may be absent: of a GPU that the call ran on
   bool lse_returned = true;             // may be absent
   std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
+  bool plan_kept = false;               // may be absent: an AgainRequest can be served
 };
 
 // The last words of a worker, written by its signal handler.

@@ -6,7 +6,7 @@
 //   query      is this problem supported on this device? if not: why not, in a user's words
 //   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences
 //              workspace and outputs, and what a planner asks for)
-//   run        compute; on a GPU only enqueue, on the stream given, which is not the default one
+//   run        compute, once or often; on a GPU enqueue on the stream given, not the default one
 //   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
 //   destroy    free the plan
 //
@@ -16,14 +16,13 @@
 //    sized by plumbline; write only what fits.
 //  - No exception may cross this interface. A kernel that cannot get memory returns
 //    PLUMBLINE_OUT_OF_MEMORY.
-//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run: write every
-//    element of every valid row.
+//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run, workspace before
+//    the first run of a plan: write every element of every valid row.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
 //
-// tests/sample_provider has the smallest provider in plain C, and one in C++ over
-// plumbline_provider.hpp, which does what every provider does alike. kernels/cpu/provider.cc is a
-// full example.
+// tests/sample_provider has the smallest provider in C, and one in C++ over plumbline_provider.hpp,
+// which does what every provider does alike. kernels/cpu/provider.cc is a full example.
 #ifndef PLUMBLINE_PROVIDER_H_
 #define PLUMBLINE_PROVIDER_H_
 
@@ -245,7 +244,9 @@ typedef struct plumbline_tensor {
 //                           rows untouched, the LSE of the row where it attends.)
 typedef struct plumbline_tensors {
   uint32_t struct_size;
-  uint32_t reserved;
+  // In `run` on an emulated device: of the threads of a block that could go on, 1: the last one
+  // does, 0: the first. What differs lacks a barrier.
+  uint32_t threads_reversed;
   plumbline_tensor q, k, v, out, lse;
   plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
   // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
@@ -487,8 +488,7 @@ typedef struct plumbline_provider {
 } plumbline_provider;
 
 // The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options`
-// is the text after ':' in `--provider ./mine.so:options`, or "" (a provider may offer variants
-// through it).
+// is the text after ':' in `--provider ./mine.so:options`, or "" (for variants).
 typedef const plumbline_provider* (*plumbline_get_provider_function)(uint32_t abi_version,
                                                                      const char* options);
 PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t abi_version,

@@ -12,7 +12,10 @@ constexpr bool may_be_absent = true;  // what it then is, its declaration says
 struct ToJson {
   nlohmann::json& json;
   template <class T>
-  void operator()(const char* name, const T& value, bool = false) const {
+  void operator()(const char* name, const T& value, bool absent_is_fine = false) const {
+    if constexpr (requires { value.empty(); }) {
+      if (absent_is_fine && value.empty()) return;
+    }
     json[name] = value;
   }
 };
@@ -80,6 +83,8 @@ void visit_request(Request& r, Visit visit) {
   visit("timeout_s", r.timeout_s);
   visit("workspace_byte", r.workspace_byte, may_be_absent);
   visit("quiet_ns", r.quiet_ns, may_be_absent);
+  visit("keep_plan", r.keep_plan, may_be_absent);
+  visit("threads_reversed", r.threads_reversed, may_be_absent);
 }
 
 // All but the description, which may be none.
@@ -106,6 +111,7 @@ void visit_reply(Reply& r, Visit visit) {
   visit("device", r.device, may_be_absent);
   visit("lse_returned", r.lse_returned, may_be_absent);
   visit("peak_memory_bytes", r.peak_memory_bytes, may_be_absent);
+  visit("plan_kept", r.plan_kept, may_be_absent);
 }
 
 }  // namespace

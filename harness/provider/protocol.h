@@ -41,6 +41,8 @@ void from_json(const nlohmann::json& json, RunRequest& request);
 void to_json(nlohmann::json& json, const RunReply& reply);
 void from_json(const nlohmann::json& json, RunReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashReply, reply, id, signal, phase, where)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgainRequest, request, id, only_end, timed_repetitions,
+                                   timeout_s, quiet_ns, keep_plan, threads_reversed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 
 // One line with its '\n'. Bytes that are not UTF-8 (a kernel's reason may hold anything) become

@@ -132,6 +132,8 @@ void add_measurement(Json& object, const Outcome& outcome) {
   object["spec_judged"] = outcome.spec_judged;
   object["output_digest"] = outcome.output_digest;
   if (outcome.repeat_checked) object["repeat_equal"] = outcome.repeat_equal;
+  if (outcome.calls > 0) object["calls"] = outcome.calls;
+  if (!outcome.call_difference.empty()) object["call_difference"] = outcome.call_difference;
   if (outcome.timed) {
     object["time_ns"] = json_value(outcome.time_ns);
     object["time_mad_ns"] = json_value(outcome.time_mad_ns);

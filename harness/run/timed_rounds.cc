@@ -180,6 +180,11 @@ class TimedRounds {
       pace_.add(again.round);
       c.outcome->times.rounds.push_back(std::move(again.round));
       summarise_rounds(*c.outcome);
+      if (c.outcome->repeat_equal && again.output_digest != c.outcome->output_digest) {
+        c.outcome->repeat_equal = false;
+        c.outcome->call_difference = fmt::format(
+            "round {} of its times, in a process of its own, ended with other bits", round);
+      }
       return;
     }
     c.outcome->status = again.status;

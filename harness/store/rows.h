@@ -287,6 +287,8 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("output_digest", o.output_digest);
   columns("repeat_checked", o.repeat_checked);
   columns("repeat_equal", o.repeat_equal);
+  columns("calls", o.calls);
+  columns("call_difference", o.call_difference);
   columns("timed", o.timed);
   columns.measured(o.timed);
   columns("time_ns", o.time_ns);

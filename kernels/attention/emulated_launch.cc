@@ -1,16 +1,10 @@
 // Translates the provider's options into a schedule, and launches an instance in the emulator.
 #include "kernels/attention/emulated_launch.h"
 
-#include <atomic>
-#include <string_view>
-
 namespace plumbline::attention {
 namespace {
 
-// merge_splits, whose threads never wait, does not count: with it each run of a decode with splits
-// would be two launches, and both runs would begin alike.
-emulator::Schedule schedule_of(const Options& options, const Instance& instance) {
-  static std::atomic<unsigned> launches{0};
+emulator::Schedule schedule_of(const Options& options) {
   switch (options.schedule) {
     case Options::Schedule::in_order:
       return emulator::Schedule::in_order;
@@ -18,20 +12,18 @@ emulator::Schedule schedule_of(const Options& options, const Instance& instance)
       return emulator::Schedule::reversed;
     case Options::Schedule::random:
       return emulator::Schedule::random;
-    case Options::Schedule::alternating:
+    case Options::Schedule::alternating:  // nobody asked
       break;
   }
-  if (std::string_view(instance.kernel) == "merge_splits") return emulator::Schedule::in_order;
-  return launches++ % 2 == 0 ? emulator::Schedule::in_order : emulator::Schedule::reversed;
+  return emulator::Schedule::in_order;
 }
 
 }  // namespace
 
-emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options,
-                                                const Instance& instance) {
+emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options) {
   emulator::LaunchOptions launch_options;
   launch_options.arch = arch;
-  launch_options.schedule = schedule_of(options, instance);
+  launch_options.schedule = schedule_of(options);
   launch_options.seed = options.seed;
   return launch_options;
 }

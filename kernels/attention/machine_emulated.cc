@@ -68,8 +68,7 @@ std::string launch(const plumbline_device& device, const Options& options, const
   const auto run = [&](const emulator::LaunchOptions& launch_options) {
     return launch_emulated(launch_options, instance, grid, shared_bytes, parameters);
   };
-  const emulator::LaunchOptions launch_options =
-      emulated_launch_options(*arch(device), options, instance);
+  const emulator::LaunchOptions launch_options = emulated_launch_options(*arch(device), options);
   if (launch_change()) return launch_change()(instance, launch_options, run);
   return run(launch_options);
 }

@@ -19,7 +19,8 @@ struct Options {
   std::uint32_t p_dtype = PLUMBLINE_F32;
   // accumulator=fp32|fp16: of prefill_mma; fp16 is for fp16 inputs.
   std::uint32_t accumulator = PLUMBLINE_F32;
-  // schedule=…, of the emulator: the order in which threads run (emulated_launch.h).
+  // schedule=…, of the emulator: the order in which threads run. alternating: as each run is asked
+  // (plumbline_tensors.threads_reversed).
   enum class Schedule { alternating, in_order, reversed, random } schedule = Schedule::alternating;
   // seed=N: of schedule=random.
   std::uint64_t seed = 0;

@@ -123,13 +123,22 @@ std::int64_t partial_floats(const Parameters& p, bool of_out) {
   return p.splits > 1 ? p.splits * p.rows * p.heads_q * (of_out ? p.head_dim_vo : 2) : 0;
 }
 
-std::string merge(const Plan& plan, void* stream) {
+// Every call says in which order its threads run, unless the options do.
+Options options_of_run(const Options& options, const plumbline_tensors& tensors) {
+  using Schedule = Options::Schedule;
+  Options of_run = options;
+  if (of_run.schedule == Schedule::alternating)
+    of_run.schedule = tensors.threads_reversed != 0 ? Schedule::reversed : Schedule::in_order;
+  return of_run;
+}
+
+std::string merge(const Plan& plan, const Options& options, void* stream) {
   const auto all = merge_instances();
   const auto instance = std::find_if(
       all.begin(), all.end(), [&](const Instance& i) { return i.dtype == plan.problem.dtype_q; });
   const Grid grid{static_cast<unsigned>(plan.parameters.rows),
                   static_cast<unsigned>(plan.problem.heads_q), 1};
-  return launch(plan.device, plan.options, *instance, grid, 0, plan.parameters, stream);
+  return launch(plan.device, options, *instance, grid, 0, plan.parameters, stream);
 }
 
 }  // namespace
@@ -181,9 +190,9 @@ void Attention::run(Plan& plan, const plumbline_tensors& tensors, void* stream) 
     p.partial_sums = p.partial_out + partial_floats(p, true);
   }
   const int shared = shared_bytes_of(*plan.instance, plan.problem);
-  std::string error =
-      launch(plan.device, plan.options, *plan.instance, plan.grid, shared, p, stream);
-  if (error.empty() && p.splits > 1) error = merge(plan, stream);
+  const Options options = options_of_run(plan.options, tensors);
+  std::string error = launch(plan.device, options, *plan.instance, plan.grid, shared, p, stream);
+  if (error.empty() && p.splits > 1) error = merge(plan, options, stream);
   if (!error.empty())
     throw provider::Refused(PLUMBLINE_ERROR, full_name(*plan.kernel) + ": " + error);
 }

@@ -33,6 +33,11 @@ class EmulationError(RuntimeError):
     known."""
 
 
+def _require(name: str, value: str, known: Any) -> None:
+    if value not in known:
+        raise ValueError(f"no {name} {value!r}\n  remedy: one of {', '.join(known)}")
+
+
 class Emulation:
     """Triton's launches on the emulator, from the call of emulate until stop() or the end of its
     `with` block; the driver of before is then active again. Emulations end in the reverse of the
@@ -45,6 +50,16 @@ class Emulation:
     def arch(self) -> str:
         """ "sm_90" """
         return self._driver.arch
+
+    @property
+    def schedule(self) -> str:
+        """ "in_order"; may be set between launches."""
+        return self._driver.how["schedule"]
+
+    @schedule.setter
+    def schedule(self, schedule: str) -> None:
+        _require("schedule", schedule, _ptx.SCHEDULES)
+        self._driver.how["schedule"] = schedule
 
     def know(self, *tensors: Any) -> None:
         """Memory that kernels may touch though no argument has it: that of addresses which a kernel
@@ -85,10 +100,8 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
     Raises ValueError for what is no architecture, schedule or kind of lanes, and ImportError where
     Triton or plumbline's library is missing.
     """
-    for name, value, known in (("schedule", schedule, _ptx.SCHEDULES), ("lanes", lanes,
-                                                                       _ptx.LANES)):
-        if value not in known:
-            raise ValueError(f"no {name} {value!r}\n  remedy: one of {', '.join(known)}")
+    _require("schedule", schedule, _ptx.SCHEDULES)
+    _require("lanes", lanes, _ptx.LANES)
     try:
         import triton  # noqa: F401
     except ImportError as error:

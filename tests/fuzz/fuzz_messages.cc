@@ -45,6 +45,7 @@ void messages(std::string_view input) {
   survives<protocol::HelloRequest>(json);
   survives<protocol::HelloReply>(json);
   survives<protocol::RunRequest>(json);
+  survives<protocol::AgainRequest>(json);
   survives<protocol::RunReply>(json);
   survives<protocol::CrashReply>(json);
   description(json.is_object() && json.contains("description") ? json["description"] : json);

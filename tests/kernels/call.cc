@@ -361,6 +361,7 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   out.fill(poison);
   lse.fill(poison);
   plumbline_tensors tensors = bind_tensors(geometry, inputs, out.data(), lse.data(), setup.stretch);
+  tensors.threads_reversed = setup.threads_reversed ? 1 : 0;
   {
     const OnDevice q(provider, device, tensors.q), k(provider, device, tensors.k),
         v(provider, device, tensors.v);

@@ -46,6 +46,7 @@ struct CallSetup {
   std::int64_t stretch = 1;        // multiplies all strides, also that of the last dimension
   bool left_over_outputs = false;  // outputs hold 7 before the run, not NaN
   std::byte workspace_fill{0xff};
+  bool threads_reversed = false;  // of an emulated device
 };
 
 // Element types are decoded: values in the order [sample, head, row, d], valid rows only.

@@ -3,6 +3,7 @@
 // "cuda:0" is the host's, and it has no streams.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -23,20 +24,24 @@ enum class Way {
   writes_behind_memory,
   writes_far_behind_memory,
   asks_for_too_much,
-  asks_for_nothing
+  asks_for_nothing,
+  counts_calls,
+  dies_when_called_again
 };
 struct Kernel {
   const char* name;
   Way way;
 };
-constexpr std::array<Kernel, 7> all_kernels{
+constexpr std::array<Kernel, 9> all_kernels{
     {{"reads_index_copies", Way::reads_index_copies},
      {"writes_to_an_index_copy", Way::writes_to_an_index_copy},
      {"keeps_memory", Way::keeps_memory},
      {"writes_behind_memory", Way::writes_behind_memory},
      {"writes_far_behind_memory", Way::writes_far_behind_memory},
      {"asks_for_too_much", Way::asks_for_too_much},
-     {"asks_for_nothing", Way::asks_for_nothing}}};
+     {"asks_for_nothing", Way::asks_for_nothing},
+     {"counts_calls", Way::counts_calls},
+     {"dies_when_called_again", Way::dies_when_called_again}}};
 
 struct Plan {
   Way way;
@@ -46,6 +51,7 @@ struct Plan {
   // as `prepare` got them
   decltype(plumbline_tensors::allocate) allocate = nullptr;
   void* allocate_context = nullptr;
+  int calls = 0;
 };
 
 void require(bool holds, const char* what) {
@@ -106,7 +112,7 @@ struct Planner : Library {
   using Plan = ::Plan;
   static const char* name() { return "planner"; }
   static const char* version() { return "1.0 (tests)"; }
-  static const std::array<Kernel, 7>& kernels() { return all_kernels; }
+  static const std::array<Kernel, 9>& kernels() { return all_kernels; }
   static const plumbline_device_memory* memory() {
     static const plumbline_device_memory table = [] {
       auto functions = sized<plumbline_device_memory>();
@@ -126,7 +132,8 @@ struct Planner : Library {
 
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
                       const plumbline_tensors& tensors, const plumbline_device& device,
-                      std::uint64_t&) {
+                      std::uint64_t& workspace_bytes) {
+    if (kernel.way == Way::counts_calls) workspace_bytes = 64;
     Plan plan{kernel.way, problem, device, nullptr, tensors.allocate, tensors.allocate_context};
     require(planning_stream(tensors) == nullptr, "there is a stream without functions for streams");
     switch (kernel.way) {
@@ -135,6 +142,9 @@ struct Planner : Library {
         break;
       case Way::asks_for_too_much:
         plan_memory(tensors, ~std::uint64_t{0}, "the whole world");
+        break;
+      case Way::counts_calls:
+      case Way::dies_when_called_again:
         break;
       case Way::asks_for_nothing:
         require(plan_memory(tensors, 0, "nothing") == nullptr, "0 bytes are not NULL");
@@ -145,7 +155,23 @@ struct Planner : Library {
     return plan;
   }
 
+  // Leaves in the first elements what it was given: 1 where they are poisoned, the number of the
+  // plan's call, the order of threads, and what the call before left in the workspace.
+  static void count_call(const Plan& plan, const plumbline_tensors& tensors) {
+    auto* const out = static_cast<float*>(tensors.out.data);
+    auto* const workspace = static_cast<float*>(tensors.workspace.data);
+    const float left = std::isnan(*workspace) ? 0 : *workspace;
+    out[0] = std::isnan(out[0]) ? 1 : 0;
+    out[1] = static_cast<float>(plan.calls);
+    out[2] = static_cast<float>(tensors.threads_reversed);
+    out[3] = left;
+    *workspace = left + 1;
+  }
+
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
+    ++plan.calls;
+    if (plan.way == Way::counts_calls) return count_call(plan, tensors);
+    if (plan.way == Way::dies_when_called_again && plan.calls > 1) std::abort();
     if (plan.way == Way::reads_index_copies) require_copies(plan.device, tensors);
     if (plan.way == Way::keeps_memory) {
       require(

@@ -24,7 +24,6 @@ class Planner : public testing::TestWithParam<const char*> {
     return reply;
   }
 
- private:
   std::unique_ptr<Worker> worker_;
 };
 bool on_host() { return std::string(Planner::GetParam()) == "cpu"; }
@@ -79,6 +78,74 @@ TEST_P(Planner, AsksForMoreThanThereIs) {
   EXPECT_EQ(reply.reason, "no 18446744073709551615 bytes of plan memory for the whole world");
 }
 
+// The first elements of the output, as counts_calls leaves them.
+class CallsOfAPlan : public Planner {
+ protected:
+  void SetUp() override {
+    placed_ = std::make_unique<PlacedCase>(*worker_, mean_problem());
+    placed_->request.device = GetParam();
+    placed_->request.keep_plan = true;
+  }
+  RunReply first(const std::string& kernel) { return placed_->run("planner/" + kernel); }
+  RunReply again(bool keep_plan, bool reversed) {
+    placed_->request.keep_plan = keep_plan;
+    placed_->request.threads_reversed = reversed;
+    placed_->poison();
+    return worker_->run_again(placed_->request);
+  }
+  std::vector<float> left() const {
+    const auto* out = static_cast<const float*>(
+        worker_->arena().data(static_cast<std::size_t>(placed_->request.out)));
+    return {out, out + 4};
+  }
+
+  std::unique_ptr<PlacedCase> placed_;
+};
+
+TEST_P(CallsOfAPlan, GetPoisonedOutputsAndTheirOrder) {
+  EXPECT_EQ(first("counts_calls").status, Status::ok);
+  EXPECT_THAT(left(), testing::ElementsAre(1, 1, 0, 0));
+  const RunReply second = again(true, true);
+  EXPECT_EQ(second.status, Status::ok) << second.reason;
+  EXPECT_TRUE(second.same_plan);
+  EXPECT_EQ(second.workspace_fault, "");
+  EXPECT_THAT(left(), testing::ElementsAre(1, 2, 1, 1)) << "the workspace is as it was left";
+  EXPECT_EQ(again(false, false).status, Status::ok);
+  EXPECT_THAT(left(), testing::ElementsAre(1, 3, 0, 2));
+  EXPECT_FALSE(again(false, true).same_plan) << "the plan has ended: this is a new one";
+  EXPECT_THAT(left(), testing::ElementsAre(1, 1, 1, 0));
+}
+
+TEST_P(CallsOfAPlan, TimesAreTakenOfThePlan) {
+  EXPECT_EQ(first("counts_calls").status, Status::ok);
+  placed_->request.timed_repetitions = 2;
+  const RunReply timed = again(false, false);
+  EXPECT_EQ(timed.status, Status::ok) << timed.reason;
+  EXPECT_EQ(timed.timing.kernel_ns.size(), 2U);
+  EXPECT_GT(timed.timing.plan_ns, 0);
+  EXPECT_GT(left()[1], 2);
+}
+
+TEST_P(CallsOfAPlan, APlanThatIsNotCalledAgainEnds) {
+  EXPECT_EQ(first("counts_calls").status, Status::ok);
+  placed_->poison();
+  EXPECT_EQ(first("counts_calls").status, Status::ok);
+  EXPECT_EQ(left()[1], 1);
+}
+
+TEST_P(CallsOfAPlan, ACrashIsThatOfTheCall) {
+  EXPECT_EQ(first("dies_when_called_again").status, Status::ok);
+  const RunReply second = again(false, true);
+  EXPECT_EQ(second.status, Status::crashed);
+  EXPECT_THAT(second.reason, testing::HasSubstr("SIGABRT in run"));
+  placed_->poison();
+  EXPECT_EQ(first("counts_calls").status, Status::ok) << "in a new process";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CallsOfAPlan, testing::Values("cpu", "cuda:0"),
+                         [](const auto& tested) {
+                           return std::string(tested.param) == "cpu" ? "cpu" : "cuda";
+                         });
 INSTANTIATE_TEST_SUITE_P(All, Planner, testing::Values("cpu", "cuda:0"), [](const auto& tested) {
   return std::string(tested.param) == "cpu" ? "cpu" : "cuda";
 });

@@ -28,6 +28,7 @@ using testing::ElementsAreArray;
 using testing::Gt;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 PlannedCase timed(const std::string& kernel, std::int64_t seq) {
   PlannedCase planned;
@@ -195,6 +196,31 @@ TEST_F(TimedRounds, WhoCopiesAnEarlierResultIsFasterThanPhysics) {
       EXPECT_EQ(judgement.verdict, Verdict::mistrusted) << "its output is right";
     }
   }
+}
+
+TEST_F(TimedRounds, NaNOfATimedCallFailsAndIsNamed) {
+  Plan plan;
+  plan.cases = {timed("decays", 16)};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(1));
+  const Outcome& outcome = outcomes_.front();
+  EXPECT_EQ(outcome.faults.nan, 1);
+  EXPECT_THAT(outcome.cause, StartsWith("the last timed call gave nan where the first gave "));
+  EXPECT_EQ(judge({.outcome = &outcome, .contracts = &contracts_}).verdict, Verdict::fail);
+}
+
+TEST_F(TimedRounds, OtherBitsOfATimedCallFailWherePromised) {
+  Plan plan;
+  plan.cases = {timed("drifts", 16)};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(1));
+  const Outcome& outcome = outcomes_.front();
+  EXPECT_EQ(outcome.faults.total(), 0);
+  EXPECT_FALSE(outcome.repeat_equal);
+  const Judgement judgement = judge({.outcome = &outcome, .contracts = &contracts_});
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  ASSERT_THAT(judgement.findings, SizeIs(1));
+  EXPECT_THAT(judgement.findings[0].text, StartsWith("the last timed call gave "));
 }
 
 TEST_F(TimedRounds, AStoppedPlanHandsOnNothingThatLacksARound) {

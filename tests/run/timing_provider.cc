@@ -3,11 +3,14 @@
 //   timing/plain      plain attention in fp32, one row after the other
 //   timing/sleeps     likewise, and then sleeps for 5 ms: wall time without processor time
 //   timing/remembers  computes the first call of a process, and copies its result in every other
+//   timing/decays     from the third call of a process on, the first element is NaN
+//   timing/drifts     likewise, the next number, which is within rounding; promises equal bits
 //
 // Where PLUMBLINE_TEST_RUNS names a file, each `prepare` appends "process kernel seq_kv" to it.
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +30,7 @@ float keep(float p) { return p; }
 struct Timing : Library {
   struct Kernel {
     const char* name;
-    bool sleeps, remembers;
+    bool sleeps = false, remembers = false, decays = false, drifts = false;
   };
   struct Plan {
     const Kernel* kernel;
@@ -37,8 +40,11 @@ struct Timing : Library {
   static const char* name() { return "timing"; }
   static const char* version() { return "1.0 (tests)"; }
   static const std::vector<Kernel>& kernels() {
-    static const std::vector<Kernel> all{
-        {"plain", false, false}, {"sleeps", true, false}, {"remembers", false, true}};
+    static const std::vector<Kernel> all{{.name = "plain"},
+                                         {.name = "sleeps", .sleeps = true},
+                                         {.name = "remembers", .remembers = true},
+                                         {.name = "decays", .decays = true},
+                                         {.name = "drifts", .drifts = true}};
     return all;
   }
 
@@ -61,17 +67,22 @@ struct Timing : Library {
 
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
     static std::vector<char> out, lse;
+    static int calls = 0;
+    ++calls;
     if (plan.kernel->remembers && out.size() == tensors.out.bytes) {
       std::memcpy(tensors.out.data, out.data(), out.size());
       if (!lse.empty()) std::memcpy(tensors.lse.data, lse.data(), lse.size());
       return;
     }
     plain_attention(plan.problem, tensors, keep);
+    float& first = *static_cast<float*>(tensors.out.data);
+    if (plan.kernel->decays && calls > 2) first = std::nanf("");
+    if (plan.kernel->drifts && calls > 2) first = std::nextafter(first, 1e9F);
     if (plan.kernel->sleeps) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (!plan.kernel->remembers) return;
     const auto bytes_of = [](const plumbline_tensor& t) {
-      const char* first = static_cast<const char*>(t.data);
-      return std::vector<char>(first, first + t.bytes);
+      const char* begin = static_cast<const char*>(t.data);
+      return std::vector<char>(begin, begin + t.bytes);
     };
     out = bytes_of(tensors.out);
     if (tensors.lse.rank != 0) lse = bytes_of(tensors.lse);
@@ -81,6 +92,7 @@ struct Timing : Library {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
     copy_text(plan.kernel->name, description.launched);
     copy_text("test-1", description.build_id);
+    if (plan.kernel->drifts) description.promises = promises(PLUMBLINE_PROMISE_BITWISE);
   }
 };
 

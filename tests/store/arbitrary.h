@@ -178,6 +178,8 @@ class Arbitrary {
     o.output_digest = text();
     o.repeat_checked = flag();
     o.repeat_equal = flag();
+    o.calls = static_cast<int>(below(4));
+    o.call_difference = text();
     if ((o.timed = flag())) o.time_ns = real(), o.time_mad_ns = real(), o.time_ratio = real();
     if (o.timed && flag()) o.time_hot_ns = static_cast<double>(1 + below(1000));
     if (o.timed) o.times = times();

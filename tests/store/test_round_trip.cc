@@ -73,9 +73,10 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   const auto& [suite, group, tier, c, id, provider_options, problem_digest, description, device,
-               workspace_bytes, output_digest, repeat_checked, repeat_equal, timed, time_ns,
-               time_hot_ns, time_mad_ns, time_ratio, times, peak_memory_bytes, wall_ms, saved_to,
-               reused_from, expected] = static_cast<const CaseRun&>(loaded.outcome);
+               workspace_bytes, output_digest, repeat_checked, repeat_equal, calls, call_difference,
+               timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, times, peak_memory_bytes,
+               wall_ms, saved_to, reused_from, expected] =
+      static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, looser_rung,
                head_rms, picture, reference_rows, rows_total, row_seed, widening, spec_judged] =
       static_cast<const ComparedOutput&>(loaded.outcome);
@@ -100,9 +101,9 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(picture, o.picture);
   EXPECT_EQ(row_seed, o.row_seed);
   EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest,
-                     repeat_checked, repeat_equal),
+                     repeat_checked, repeat_equal, calls, call_difference),
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest,
-                     o.repeat_checked, o.repeat_equal));
+                     o.repeat_checked, o.repeat_equal, o.calls, o.call_difference));
   EXPECT_EQ(std::tie(timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes,
                      wall_ms, saved_to, reused_from),
             std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "harness/provider/child/peak_memory.h"
 #include "harness/provider/child/plan_memory.h"
 #include "harness/provider/child/processor_clock.h"
+#include "harness/provider/child/request_tensors.h"
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
 #include "harness/provider/pages.h"
@@ -35,87 +37,28 @@ std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& ke
   return static_cast<std::uint32_t>(at - library.kernels.begin());
 }
 
-plumbline_device to_device(const protocol::Device& d) {
-  plumbline_device device{};
-  device.struct_size = sizeof device;
-  device.memory_space = d.memory_space;
-  device.ordinal = d.ordinal;
-  std::copy_n(d.arch.data(), std::min(d.arch.size(), sizeof device.arch - 1), device.arch);
-  return device;
-}
-
-plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
-  if (name == "q") return &tensors.q;
-  if (name == "k") return &tensors.k;
-  if (name == "v") return &tensors.v;
-  if (name == "out") return &tensors.out;
-  if (name == "lse") return &tensors.lse;
-  if (name == "cu_seqlens_q") return &tensors.cu_seqlens_q;
-  if (name == "cu_seqlens_kv") return &tensors.cu_seqlens_kv;
-  if (name == "seqlens_q") return &tensors.seqlens_q;
-  if (name == "seqlens_kv") return &tensors.seqlens_kv;
-  if (name == "page_table") return &tensors.page_table;
-  if (name == "mask") return &tensors.mask;
-  if (name == "alibi_slopes") return &tensors.alibi_slopes;
-  if (name == "sinks") return &tensors.sinks;
-  if (name == "q_scale") return &tensors.q_scale;
-  if (name == "k_scale") return &tensors.k_scale;
-  if (name == "v_scale") return &tensors.v_scale;
-  throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
-}
-
-// An index array and its copy where the kernel's memory is.
-struct IndexArray {
-  std::string_view name;
-  plumbline_tensor plumbline_tensors::*copy;
-};
-constexpr IndexArray index_arrays[] = {{"cu_seqlens_q", &plumbline_tensors::device_cu_seqlens_q},
-                                       {"cu_seqlens_kv", &plumbline_tensors::device_cu_seqlens_kv},
-                                       {"seqlens_q", &plumbline_tensors::device_seqlens_q},
-                                       {"seqlens_kv", &plumbline_tensors::device_seqlens_kv},
-                                       {"page_table", &plumbline_tensors::device_page_table}};
-
-const IndexArray* find_index_array(std::string_view name) {
-  const auto* const at = std::find_if(std::begin(index_arrays), std::end(index_arrays),
-                                      [&](const IndexArray& one) { return one.name == name; });
-  return at == std::end(index_arrays) ? nullptr : at;
-}
-
-plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
-  plumbline_tensor tensor{};
-  tensor.struct_size = sizeof tensor;
-  tensor.dtype = t.dtype;
-  tensor.rank = static_cast<std::uint32_t>(t.extent.size());
-  if (t.extent.size() > 4 || t.stride.size() != t.extent.size())
-    throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
-  std::copy(t.extent.begin(), t.extent.end(), tensor.extent);
-  std::copy(t.stride.begin(), t.stride.end(), tensor.stride);
-  tensor.data = data;
-  tensor.bytes = t.bytes;
-  return tensor;
-}
-
 // A workspace that is kept counts against the memory that the next kernel may take.
 constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
 // Of a tensor that gets a second image in device memory.
 constexpr std::size_t most_arriving_bytes = std::size_t{1} << 30;
 
-class Execution {
+class Execution final : public KeptPlan {
  public:
-  Execution(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request)
+  Execution(const ProviderLibrary& library, KeptMemory& kept, protocol::RunRequest request)
       : library_(library),
         provider_(*library.provider),
-        request_(request),
-        kernel_(kernel_index(library, request.kernel)),
-        device_(to_device(request.device)),
-        problem_(request.problem),
+        request_(std::move(request)),
+        kernel_(kernel_index(library, request_.kernel)),
+        device_(to_device(request_.device)),
+        problem_(request_.problem),
         kept_(kept),
         plan_memory_(on_device() && library.memory ? std::optional(memory()) : std::nullopt,
-                     request.workspace_byte) {
+                     request_.workspace_byte) {
     problem_.struct_size = sizeof problem_;
     tensors_.struct_size = sizeof tensors_;
+    tensors_.threads_reversed = request_.threads_reversed ? 1 : 0;
   }
-  ~Execution() {
+  ~Execution() override {
     try {
       if (plan_ != nullptr) destroy();
     } catch (const Stop&) {  // a request that already failed keeps its first reason
@@ -139,12 +82,34 @@ class Execution {
       if (stream_) run_judged(reply);
     }
     reply.description = describe();
-    destroy();
-    collect(reply);
+    finish(reply, request_.keep_plan);
     if (on_device()) complete_arch(*reply.description);
   }
 
+  void perform_again(const protocol::AgainRequest& again, protocol::RunReply& reply) override {
+    is_again_ = true;
+    tensors_.threads_reversed = again.threads_reversed ? 1 : 0;
+    kept_.arena->resume(request_.tensors);
+    reply.workspace_bytes = tensors_.workspace.bytes;
+    poison_outputs(again.timed_repetitions > 0);
+    if (again.timed_repetitions > 0) {
+      request_.timed_repetitions = again.timed_repetitions;
+      request_.quiet_ns = again.quiet_ns;
+      time(reply);  // whose last call leaves the result
+    } else {
+      run_judged(reply);
+    }
+    finish(reply, again.keep_plan);
+  }
+
  private:
+  void finish(protocol::RunReply& reply, bool keep_plan) {
+    if (!keep_plan) destroy();
+    collect(reply);
+    reply.plan_kept = keep_plan;
+    if (keep_plan) kept_.arena->pause();
+  }
+
   bool on_device() const { return device_.memory_space == PLUMBLINE_CUDA; }
   DeviceMemory memory() const { return {*library_.memory, device_}; }
   void* stream() const { return stream_ ? stream_->handle() : nullptr; }
@@ -245,11 +210,20 @@ class Execution {
         all.push_back(
             {image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
     }
-    if (device_workspace_) {
+    if (device_workspace_ && !is_again_) {  // a plan finds there what its last call left
       all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr,
                      request_.workspace_byte, "workspace"});
     }
     return all;
+  }
+
+  // The images of outputs on a device, as plumbline has poisoned the outputs; those that arrive in
+  // order are poisoned by that.
+  void poison_outputs(bool out_of_order) {
+    for (Image& image : images_) {
+      if (image.tensor->access == "write" && (out_of_order || !image.arriving))
+        image.buffer.upload(kept_.arena->pages(*image.tensor));
+    }
   }
 
   std::uint64_t prepare() {
@@ -307,8 +281,11 @@ class Execution {
   // The call whose results are judged.
   void run_judged(protocol::RunReply& reply) {
     if (!stream_) return run(1);
-    const std::string fault =
-        call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
+    // The first call of a process counts, too: of a plan that is kept it is not made once more.
+    const bool is_followed = request_.keep_plan && !is_again_;
+    const auto if_early = is_followed ? IfEarly::leave_it : IfEarly::call_again;
+    const std::string fault = call_in_order(
+        memory(), stream_->handle(), arrivals(), [this] { call(); }, if_early);
     if (!fault.empty()) reply.workspace_fault = fault;
   }
 
@@ -415,7 +392,7 @@ class Execution {
 
   const ProviderLibrary& library_;
   const plumbline_provider& provider_;
-  const protocol::RunRequest& request_;
+  protocol::RunRequest request_;
   std::uint32_t kernel_;
   plumbline_device device_;
   plumbline_problem problem_;
@@ -429,25 +406,47 @@ class Execution {
   std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;
   double plan_ns_ = 0;
+  bool is_again_ = false;  // the plan has had a call before
 };
 
-}  // namespace
-
-protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept,
-                           const protocol::RunRequest& request) {
-  protocol::RunReply reply;
+// What goes wrong becomes the reply's status and reason.
+void answer(protocol::RunReply& reply, const std::function<void()>& serve) {
   const auto end = [&](Status status, std::string reason) {
     reply.status = name(status);
     reply.reason = std::move(reason);
+    reply.plan_kept = reply.plan_kept && status == Status::ok;
   };
   try {
-    Execution(library, kept, request).perform(reply);
+    serve();
     end(Status::ok, "");
   } catch (const Stop& stop) {
     end(stop.status, stop.reason);
   } catch (const std::bad_alloc&) {
     end(Status::out_of_memory, "the worker itself could not get memory");
   }
+}
+
+}  // namespace
+
+protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept,
+                           protocol::RunRequest request) {
+  protocol::RunReply reply;
+  kept.plan = nullptr;
+  answer(reply, [&] {
+    auto execution = std::make_unique<Execution>(library, kept, std::move(request));
+    execution->perform(reply);
+    if (reply.plan_kept) kept.plan = std::move(execution);
+  });
+  return reply;
+}
+
+protocol::RunReply execute_again(KeptMemory& kept, const protocol::AgainRequest& request) {
+  protocol::RunReply reply;
+  answer(reply, [&] {
+    if (kept.plan == nullptr) throw Stop{Status::error, "no plan was kept for another call"};
+    if (!request.only_end) kept.plan->perform_again(request, reply);
+  });
+  if (!reply.plan_kept) kept.plan = nullptr;
   return reply;
 }
 

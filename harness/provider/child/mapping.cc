@@ -85,14 +85,22 @@ bool MappedArena::reopen(std::uint64_t arena_bytes, const std::vector<protocol::
       !std::equal(pages_.begin(), pages_.end(), tensors.begin(), tensors.end(), same_pages)) {
     return false;
   }
+  give_access(tensors);
+  watch(tensors);
+  return true;
+}
+
+void MappedArena::give_access(const std::vector<protocol::Tensor>& tensors) const {
   for (const auto& tensor : tensors) {
     if (mprotect(base_ + tensor.page_begin, tensor.page_end - tensor.page_begin,
                  protection(tensor)) != 0)
       throw not_mapped(tensor, errno);
   }
-  watch(tensors);
-  return true;
 }
+
+void MappedArena::pause() { mprotect(reservation_, reserved_bytes_, PROT_NONE); }
+
+void MappedArena::resume(const std::vector<protocol::Tensor>& tensors) { give_access(tensors); }
 
 MappedArena::~MappedArena() {
   forget_watched_memory();

@@ -26,11 +26,16 @@ class MappedArena {
   // not lie in the same pages.
   bool reopen(std::uint64_t arena_bytes, const std::vector<protocol::Tensor>& tensors);
 
+  // Between two calls of a plan: likewise. resume() gives access again, to the same tensors.
+  void pause();
+  void resume(const std::vector<protocol::Tensor>& tensors);
+
   void* data(const protocol::Tensor& tensor) const { return base_ + tensor.offset; }
   // First byte of the tensor's pages.
   std::byte* pages(const protocol::Tensor& tensor) const { return base_ + tensor.page_begin; }
 
  private:
+  void give_access(const std::vector<protocol::Tensor>& tensors) const;
   void watch(const std::vector<protocol::Tensor>& tensors) const;
 
   std::byte* reservation_ = nullptr;

@@ -58,8 +58,9 @@ DeviceStream::~DeviceStream() {
 }
 
 std::string call_in_order(const DeviceMemory& memory, void* stream,
-                          const std::vector<Arrival>& arrivals, const std::function<void()>& call) {
-  for (const bool again : {true, false}) {
+                          const std::vector<Arrival>& arrivals, const std::function<void()>& call,
+                          IfEarly if_early) {
+  for (const bool again : {if_early == IfEarly::call_again, false}) {
     for (const Arrival& arrival : arrivals)
       memory.enqueue_fill(arrival.to, poison_byte, arrival.bytes, stream);
     memory.synchronize(stream);

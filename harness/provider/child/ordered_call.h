@@ -37,10 +37,12 @@ struct Arrival {
 // Enqueues the arrivals on `stream` behind a closed gate, makes the call, which enqueues behind
 // them, opens the gate once everything on other streams is done, and waits for the stream. Until
 // the gate opens all arrivals hold bytes 0xFF. A kernel that was launched on another stream has
-// then read poison, and what it wrote is overwritten. Where the gate opened by itself before the
-// call returned (loading a kernel for the first time waits for all streams), all is done once more.
-// Returns "" or what was seen to be written before the stream began.
+// then read poison, and what it wrote is overwritten. The gate may open by itself before the call
+// returns (loading a kernel for the first time waits for all streams): `if_early` says whether all
+// is then done once more. Returns "" or what was seen to be written before the stream began.
+enum class IfEarly { call_again, leave_it };
 std::string call_in_order(const DeviceMemory& memory, void* stream,
-                          const std::vector<Arrival>& arrivals, const std::function<void()>& call);
+                          const std::vector<Arrival>& arrivals, const std::function<void()>& call,
+                          IfEarly if_early);
 
 }  // namespace plumbline

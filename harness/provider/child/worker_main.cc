@@ -11,6 +11,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/base/json.h"
 #include "harness/provider/child/call.h"
@@ -147,20 +148,35 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   return reply;
 }
 
-protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library,
+// A call that changes what it must leave as it was is an error.
+protocol::RunReply with_state(protocol::RunReply reply, const ProcessState& before,
+                              const std::string& kernel, KernelsCalled& called) {
+  const bool refused = reply.status == name(Status::unsupported);
+  const std::string changes = before.restore(refused ? Allowance::everything : called.add(kernel));
+  if (changes.empty() || reply.status != name(Status::ok)) return reply;
+  protocol::RunReply failed;
+  failed.device = reply.device;
+  failed.reason = reason_of_changes(changes);
+  return failed;
+}
+
+protocol::RunReply serve(protocol::RunRequest request, const ProviderLibrary& library,
                          KeptMemory& kept, KernelsCalled& called) {
   const Deadline deadline(request.timeout_s);
+  const std::uint64_t id = request.id;
+  const std::string kernel = kept.kernel = request.kernel;
   const ProcessState before;
-  protocol::RunReply reply = execute(library, kept, request);
-  const bool refused = reply.status == name(Status::unsupported);
-  const std::string changes =
-      before.restore(refused ? Allowance::everything : called.add(request.kernel));
-  if (!changes.empty() && reply.status == name(Status::ok)) {
-    const DeviceFacts device = reply.device;
-    reply = {};
-    reply.device = device;
-    reply.reason = reason_of_changes(changes);
-  }
+  protocol::RunReply reply =
+      with_state(execute(library, kept, std::move(request)), before, kernel, called);
+  reply.id = id;
+  return reply;
+}
+
+protocol::RunReply serve_again(const protocol::AgainRequest& request, KeptMemory& kept,
+                               KernelsCalled& called) {
+  const Deadline deadline(request.timeout_s);
+  const ProcessState before;
+  protocol::RunReply reply = with_state(execute_again(kept, request), before, kept.kernel, called);
   reply.id = request.id;
   return reply;
 }
@@ -179,8 +195,10 @@ int serve_all() {
           greet(protocol::read_message<protocol::HelloRequest>(message), library)));
     } else if (request == "run") {
       write_line(protocol::to_line(
-          serve(protocol::read_message<protocol::RunRequest>(message), library, kept,
-                                        called)));
+          serve(protocol::read_message<protocol::RunRequest>(message), library, kept, called)));
+    } else if (request == "again") {
+      write_line(protocol::to_line(
+          serve_again(protocol::read_message<protocol::AgainRequest>(message), kept, called)));
     } else {
       fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
       return 2;

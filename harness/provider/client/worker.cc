@@ -45,6 +45,7 @@ class ProcessWorker final : public Worker {
     return process_ != nullptr && process_->alive() ? processes_ : 0;
   }
   std::string crash_between_requests() override;
+  RunReply run_again(const RunRequest& request) override;
   std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }
 
  private:
@@ -60,7 +61,12 @@ class ProcessWorker final : public Worker {
   // Sends a message; the reply has the right kind and id, or the process is gone.
   template <class Reply, class Request>
   Answer<Reply> ask(const Request& request, std::chrono::milliseconds timeout);
-  Answer<RunReply> to_reply(protocol::RunReply&& wire) const;
+  protocol::AgainRequest to_again(const RunRequest& request);
+  // `describes`: a reply whose status is ok needs a description.
+  Answer<RunReply> to_reply(protocol::RunReply&& wire, bool describes) const;
+  RunReply settle(const RunRequest& request, const Answer<RunReply>& answer);
+  RunReply without_changed_input(RunReply reply) const;
+  void end_kept_plan();
   void drop_process();
   RunReply serve(const RunRequest& request);
   void remember_inputs();
@@ -72,13 +78,15 @@ class ProcessWorker final : public Worker {
   std::unique_ptr<WorkerProcess> process_;
   Hello hello_;
   bool refused_options_ = false;
+  bool has_plan_ = false;  // that the process kept for run_again()
   std::uint64_t last_id_ = 0;
   std::string last_log_;
-  std::uint64_t processes_ = 0;  // started so far
+  std::uint64_t processes_ = 0;                                // started so far
   std::vector<std::pair<std::size_t, std::uint64_t>> inputs_;  // slots and digests before the run
 };
 
 void ProcessWorker::drop_process() {
+  has_plan_ = false;
   last_log_ = process_->log_tail();
   process_.reset();
 }
@@ -213,10 +221,24 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   message.quiet_ns = request.quiet_ns;
   message.timeout_s = seconds(timeout_of(request));
   message.workspace_byte = request.workspace_byte;
+  message.threads_reversed = request.threads_reversed;
+  message.keep_plan = request.keep_plan;
   return message;
 }
 
-ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire) const {
+protocol::AgainRequest ProcessWorker::to_again(const RunRequest& request) {
+  protocol::AgainRequest message;
+  message.id = ++last_id_;
+  message.timed_repetitions = request.timed_repetitions;
+  message.timeout_s = seconds(timeout_of(request));
+  message.quiet_ns = request.quiet_ns;
+  message.keep_plan = request.keep_plan;
+  message.threads_reversed = request.threads_reversed;
+  return message;
+}
+
+ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire,
+                                                        bool describes) const {
   const auto status = parse<Status>(wire.status);
   if (!status)
     return tl::unexpected(FailureReason{
@@ -246,6 +268,7 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
     if (reply.reason.empty()) reply.reason = "the worker gave no reason";
     return reply;
   }
+  if (!describes) return reply;
   if (!wire.description) {
     const std::string why =
         wire.description_error.empty() ? "there is none" : wire.description_error;
@@ -282,10 +305,13 @@ std::string ProcessWorker::crash_between_requests() {
 // A kernel that maps the arena anew can write to its inputs, by which it is judged.
 RunReply ProcessWorker::run(const RunRequest& request) {
   remember_inputs();
-  RunReply reply = serve(request);
+  return without_changed_input(serve(request));
+}
+
+// A call that changed its inputs is an error.
+RunReply ProcessWorker::without_changed_input(RunReply reply) const {
   const std::string changed = changed_input();
-  if (changed.empty()) return reply;
-  if (reply.status != Status::ok) return reply;
+  if (changed.empty() || reply.status != Status::ok) return reply;
   RunReply failed;
   failed.reason = reason_of_changed_input(changed);
   failed.device = reply.device;
@@ -299,13 +325,42 @@ RunReply ProcessWorker::serve(const RunRequest& request) {
     reply.reason = std::move(crash);
     return reply;
   }
-  const auto answer =
-      ensure_started()
-          .and_then([&] { return to_message(request); })
-          .and_then([&](const protocol::RunRequest& message) {
-            return ask<protocol::RunReply>(message, timeout_of(request));
-          })
-          .and_then([&](protocol::RunReply&& wire) { return to_reply(std::move(wire)); });
+  end_kept_plan();
+  return settle(request, ensure_started()
+                             .and_then([&] { return to_message(request); })
+                             .and_then([&](const protocol::RunRequest& message) {
+                               return ask<protocol::RunReply>(message, timeout_of(request));
+                             })
+                             .and_then([&](protocol::RunReply&& wire) {
+                               has_plan_ = request.keep_plan && wire.plan_kept;
+                               return to_reply(std::move(wire), true);
+                             }));
+}
+
+RunReply ProcessWorker::run_again(const RunRequest& request) {
+  if (!has_plan_) return run(request);
+  has_plan_ = false;
+  return without_changed_input(
+      settle(request, ask<protocol::RunReply>(to_again(request), timeout_of(request))
+                          .and_then([&](protocol::RunReply&& wire) {
+                            has_plan_ = request.keep_plan && wire.plan_kept;
+                            auto reply = to_reply(std::move(wire), false);
+                            if (reply) reply->same_plan = true;
+                            return reply;
+                          })));
+}
+
+// In a request of its own, so that what goes wrong is not the next kernel's.
+void ProcessWorker::end_kept_plan() {
+  if (!std::exchange(has_plan_, false) || process_ == nullptr) return;
+  protocol::AgainRequest message;
+  message.id = ++last_id_;
+  message.only_end = true;
+  message.timeout_s = seconds(options_.timeout);
+  ask<protocol::RunReply>(message, options_.timeout);
+}
+
+RunReply ProcessWorker::settle(const RunRequest& request, const Answer<RunReply>& answer) {
   RunReply reply;
   if (answer) {
     reply = *answer;

@@ -84,6 +84,10 @@ struct RunRequest {
   // what fills the workspace before the call: NaN in every float format unless another byte is
   // named
   int workspace_byte = 0xFF;
+  // of an emulated device: its threads run from the last to the first (plumbline_tensors)
+  bool threads_reversed = false;
+  // run_again() follows
+  bool keep_plan = false;
 };
 
 struct RunReply {
@@ -99,6 +103,7 @@ struct RunReply {
   // false: the kernel declares that it gives none, and lse was left as it was
   bool lse_returned = true;
   std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
+  bool same_plan = false;               // it is that of the call before: by run_again() alone
 };
 
 // One worker process and its arena. Not thread safe: one thread drives one Worker. A dead worker is
@@ -128,6 +133,10 @@ class Worker {
   // Where the process crashed with no request under way: what its crash report says, once. Where
   // nobody asks, the next run is answered with it.
   virtual std::string crash_between_requests() = 0;
+  // Another call of the plan that the request before was to keep; `request` is that one, but for
+  // its order of threads, times and keep_plan. Where times are asked, theirs are the only calls.
+  // Of a worker that keeps no plans it is run(). Else the reply has no description.
+  virtual RunReply run_again(const RunRequest& request) = 0;
   // What the worker wrote to stdout and stderr during the last request (the last 4 KiB of it).
   virtual std::string log_tail() = 0;
 };

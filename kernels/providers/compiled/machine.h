@@ -21,8 +21,8 @@ namespace plumbline::compiled {
 // the emulator's, and a GPU refuses them.
 struct MachineOptions {
   enum class Schedule : std::uint32_t { in_order, reversed, random, alternating };
-  // schedule=…: the order in which the threads of a block run on the emulator. alternating: the
-  // runs of a process take turns between in_order and reversed.
+  // schedule=…: the order in which the threads of a block run on the emulator. alternating: as each
+  // run is asked (plumbline_tensors.threads_reversed).
   Schedule schedule = Schedule::alternating;
   std::uint64_t seed = 0;    // seed=N: of schedule=random
   bool independent = false;  // lanes=independent: lanes meet only where CUDA promises it

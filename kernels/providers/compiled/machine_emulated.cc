@@ -1,6 +1,5 @@
 // The machine that is kernels/cudart: memory is the host's, and the device is what the case says.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "kernels/cudart/plumbline_cudart.h"
@@ -17,17 +16,17 @@ std::string_view arch_of(const plumbline_device& device) {
   return name.substr(0, prefix.size()) == prefix ? name.substr(prefix.size()) : std::string_view();
 }
 
-std::uint32_t schedule_of(const MachineOptions& options, unsigned run) {
+std::uint32_t schedule_of(const MachineOptions& options, bool reversed) {
   using Schedule = MachineOptions::Schedule;
   if (options.schedule != Schedule::alternating)
     return static_cast<std::uint32_t>(options.schedule);
-  return run % 2 == 0 ? PLUMBLINE_CUDART_IN_ORDER : PLUMBLINE_CUDART_REVERSED;
+  return reversed ? PLUMBLINE_CUDART_REVERSED : PLUMBLINE_CUDART_IN_ORDER;
 }
 
-void configure(const plumbline_device& device, const MachineOptions& options, unsigned run) {
+void configure(const plumbline_device& device, const MachineOptions& options, bool reversed) {
   auto settings = provider::sized<plumbline_cudart_settings>();
   provider::copy_text(arch_of(device), settings.arch);
-  settings.schedule = schedule_of(options, run);
+  settings.schedule = schedule_of(options, reversed);
   settings.seed = options.seed;
   settings.independent_lanes = options.independent ? 1 : 0;
   settings.skipped_line = options.skipped_line;
@@ -56,14 +55,13 @@ const plumbline_device_memory* device_memory() { return nullptr; }
 std::uint64_t features() { return PLUMBLINE_FEATURE_EMULATED; }
 
 void make_current(const plumbline_device& device, const MachineOptions& options) {
-  configure(device, options, 0);
+  configure(device, options, false);
 }
 
 Run::Run(const plumbline_device& device, const MachineOptions& options,
          const plumbline_tensors& tensors, Launched& launched)
     : record_(launched) {
-  static std::atomic<unsigned> runs{0};
-  configure(device, options, runs++);
+  configure(device, options, tensors.threads_reversed != 0);
   using Tensors = plumbline_tensors;
   for (plumbline_tensor Tensors::*const field :
        {&Tensors::q, &Tensors::k, &Tensors::v, &Tensors::out, &Tensors::lse, &Tensors::workspace,

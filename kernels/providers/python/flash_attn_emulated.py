@@ -15,6 +15,7 @@ import torch
 
 LIBRARY = pathlib.Path(__file__).parent.parent / "plumbline_compiled_flash_attention.so"
 ARCH = "sm_80"  # the architecture whose tensor cores answer
+threads_reversed = False  # of the next calls (plumbline_tensors)
 
 # plumbline_provider.h: its words and structs.
 ABI_VERSION = 1
@@ -53,7 +54,7 @@ TENSORS = ("q", "k", "v", "out", "lse", "cu_seqlens_q", "cu_seqlens_kv", "seqlen
 
 
 class _Tensors(ctypes.Structure):
-    _fields_ = ([("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+    _fields_ = ([("struct_size", ctypes.c_uint32), ("threads_reversed", ctypes.c_uint32)]
                 + [(name, _Tensor) for name in TENSORS])
 
 
@@ -146,7 +147,7 @@ def _workspace(size: int) -> torch.Tensor:
 def _run(problem: _Problem, tensors: dict, lengths: dict) -> None:
     provider, reason = _provider(), ctypes.create_string_buffer(1024)
     device = _sized(_Device, memory_space=EMULATED, arch=f"emulated:{ARCH}".encode())
-    call = _sized(_Tensors)
+    call = _sized(_Tensors, threads_reversed=int(threads_reversed))
     for named, memory_space in ((tensors, EMULATED), (lengths, HOST)):
         for name, tensor in named.items():
             setattr(call, name, _described(tensor, memory_space))

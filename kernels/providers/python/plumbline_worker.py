@@ -25,6 +25,7 @@ class Worker:
         self._provider: Any = None
         self._memory: Any = None
         self._state: Any = None
+        self._kernel = ""
 
     def serve_all(self) -> None:
         while True:
@@ -35,10 +36,12 @@ class Worker:
             with deadline(float(request["timeout_s"])):
                 reply = (self._hello(request) if request["request"] == "hello"
                          else self._run(request))
+            # another call of a plan has the reply of a run
+            kind = "hello" if request["request"] == "hello" else "run"
             # a kernel forked and both came back: one request has one reply
             if os.getpid() != self._pid:
                 os._exit(0)
-            self._channel.send({"reply": request["request"], "id": request["id"], **reply})
+            self._channel.send({"reply": kind, "id": request["id"], **reply})
 
     def _hello(self, request: Dict[str, Any]) -> Dict[str, Any]:
         reply: Dict[str, Any] = {"error": "", "remedy": "", "protocol": PROTOCOL, "abi": ABI,
@@ -91,15 +94,18 @@ class Worker:
                                  "sentinel_ns": []}
         self._support.set_request(request["id"])
         self._state.remember()
+        perform = (self._execution.perform_again if request["request"] == "again"
+                   else self._execution.perform)
         try:
-            reply.update(self._execution.perform(request))
+            reply.update(perform(request))
         except BaseException as error:  # sys.exit() too costs the case and not the worker
             if isinstance(error, MemoryError):
                 self._memory.lift()
             reply["status"], reply["reason"] = explain(error, self._provider.path)
         finally:
             self._support.set_phase("idle")
-        return self._with_state(reply, request["kernel"])
+        self._kernel = request.get("kernel", self._kernel)  # a request "again" names none
+        return self._with_state(reply, self._kernel)
 
     def _with_state(self, reply: Dict[str, Any], kernel: str) -> Dict[str, Any]:
         """The reply, or an error where the call changed what it must leave as it was."""

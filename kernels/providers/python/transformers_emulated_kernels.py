@@ -51,4 +51,10 @@ def flash_attention_2(case):
         raise Unsupported(why)
     case.launched = (f"flash_attention_forward, flash_attn {flash_attn_emulated.version()} on "
                      f"emulated:{flash_attn_emulated.ARCH}")
-    return transformers_kernels.through_transformers(case, EMULATED)
+    run = transformers_kernels.through_transformers(case, EMULATED)
+
+    def run_in_order():
+        flash_attn_emulated.threads_reversed = case.threads_reversed
+        return run()
+
+    return run_in_order

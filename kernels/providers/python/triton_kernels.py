@@ -62,6 +62,12 @@ def emulated(case):
     return emulation
 
 
+def order_threads(case, emulation) -> None:
+    """As this call is asked, where the options leave it open."""
+    if "schedule" not in options_of(case):
+        emulation.schedule = "reversed" if case.threads_reversed else "in_order"
+
+
 def folder_of(package: str) -> pathlib.Path:
     """Where ci/triton_sources.py put a package, "vllm 0.33.0"."""
     folder = os.environ.get("PLUMBLINE_TRITON_SOURCES")
@@ -160,12 +166,13 @@ def vllm_unified(case):
                           "its queries does not have")
     if foreign.has_window(case) and case.mask == "none":
         raise Unsupported("a window beside a causal mask only")
-    emulated(case)
+    emulation = emulated(case)
     unified_attention = vllm_unified_attention()
     lengths_q, lengths_kv = integers(case.cu_seqlens_q), integers(case.seqlens_kv)
     pages = integers(case.page_table)
 
     def run():
+        order_threads(case, emulation)
         out = case.new_out()
         unified_attention(q=case.q, k=case.k, v=case.v, out=out, cu_seqlens_q=lengths_q,
                           max_seqlen_q=case.seq_q, seqused_k=lengths_kv, max_seqlen_k=case.seq_kv,
@@ -183,11 +190,13 @@ def sglang_prefill(case):
     """context_attention_fwd, which divides P by the denominator so far before it rounds it."""
     if (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo:
         raise Unsupported("as many keys as queries, and one head dimension")
+    emulation = emulated(case)
     context_attention = sglang_function("prefill_attention", "context_attention_fwd",
-                                        capability_of(emulated(case)))
+                                        capability_of(emulation))
     starts, lengths = integers(case.cu_seqlens_q[:-1]), integers(case.seqlens_q)
 
     def run():
+        order_threads(case, emulation)
         out = case.new_out()
         context_attention(case.q, case.k, case.v, out, starts, lengths, case.seq_q,
                           is_causal=case.mask != "none", sm_scale=case.scale)
@@ -203,8 +212,9 @@ def sglang_extend(case):
     a cache whose rows an index names, here from last to first."""
     if (case.seqlens_q > case.seqlens_kv).any():
         raise Unsupported("as many keys as queries, or more")
+    emulation = emulated(case)
     extend_attention = sglang_function("extend_attention", "extend_attention_fwd",
-                                       capability_of(emulated(case)))
+                                       capability_of(emulation))
     prefix, extended = [], []
     for sample in range(case.batch):
         begin, end = (int(case.cu_seqlens_kv[sample + i]) for i in (0, 1))
@@ -219,6 +229,7 @@ def sglang_extend(case):
     starts[1:] = torch.cumsum(integers(case.seqlens_kv - case.seqlens_q), 0)
 
     def run():
+        order_threads(case, emulation)
         out = case.new_out()
         lse = case.new_lse() if case.lse_wanted else None
         extend_attention(case.q, k_new, v_new, out, k_cache, v_cache, integers(case.cu_seqlens_q),

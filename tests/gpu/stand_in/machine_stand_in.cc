@@ -102,7 +102,7 @@ Attributes attributes_of(const Instance&) { return {}; }
 
 std::string launch(const plumbline_device&, const Options& options, const Instance& instance,
                    const Grid& grid, int shared_bytes, const Parameters& parameters, void* stream) {
-  const emulator::LaunchOptions launch_options = emulated_launch_options(arch, options, instance);
+  const emulator::LaunchOptions launch_options = emulated_launch_options(arch, options);
   const auto work = [=] {
     if (settings().wrong == Settings::Wrong::illegal_access || !lies_on_device(parameters))
       return codes::illegal_address;

@@ -1,7 +1,8 @@
 """What a kernel's function is given: one problem, its tensors and index arrays."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+import weakref
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy
 
@@ -49,6 +50,9 @@ class Case:
     lse_wanted   whether (out, lse) is to be returned
     device       "cpu", "cuda:0"
     options      the text behind --provider FILE.py:
+    threads_reversed
+                 of kernels on an emulator, which changes from call to call: whether the threads of
+                 a block run from the last to the first
     launched     set it to say what really ran: backend, tile sizes, splits
     """
 
@@ -86,6 +90,7 @@ class Case:
         self.device = device
         self.options = options
         self.launched = launched
+        self.threads_reversed = False
         self.q: Any = None
         self.k: Any = None
         self.v: Any = None
@@ -100,6 +105,7 @@ class Case:
         self.mask_bits: Optional[numpy.ndarray] = None
         self._poisoned: Callable[[Tuple[int, ...], str], Any]
         self._shapes: Dict[str, Tuple[int, ...]]
+        self._outputs: List[Any] = []  # weak references
 
     @property
     def is_padded(self) -> bool:
@@ -125,12 +131,27 @@ class Case:
 
     def new_out(self) -> Any:
         """An output array of the right shape, dtype and device, filled with NaN (bytes 0xFF), for
-        kernels that write into one. What is never written stays NaN and is found."""
-        return self._poisoned(self._shapes["out"], self.dtype_out)
+        kernels that write into one. What is never written stays NaN and is found. Where a function
+        is called again that writes into one array each time, it is filled anew before."""
+        return self._new(self._shapes["out"], self.dtype_out)
 
     def new_lse(self) -> Any:
         """The same for the LSE: fp32, [batch, seq_q, heads_q] or [total_q, heads_q]."""
-        return self._poisoned(self._shapes["out"][:-1], "fp32")
+        return self._new(self._shapes["out"][:-1], "fp32")
+
+    def _new(self, shape: Tuple[int, ...], dtype: str) -> Any:
+        array = self._poisoned(shape, dtype)
+        if len(self._outputs) >= 64:
+            self._outputs = [output for output in self._outputs if output() is not None]
+        self._outputs.append(weakref.ref(array))
+        return array
+
+    def _poison_again(self, poison: Callable[[Any], None]) -> None:
+        """The outputs that the kernel still holds, before its next call."""
+        for output in self._outputs:
+            array = output()
+            if array is not None:
+                poison(array)
 
     def _first_row(self, extent: int, length: int) -> int:
         return extent - length if self.padding == "left" else 0

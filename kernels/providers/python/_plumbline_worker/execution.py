@@ -55,6 +55,17 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
     return ""
 
 
+class Plan:
+    """A kernel's function that may be called again."""
+
+    def __init__(self, kernel: Kernel, library: Numpy, case: Case, tensors: Tensors, base: int,
+                 device: str) -> None:
+        self.kernel, self.library, self.case = kernel, library, case
+        self.tensors, self.base, self.device = tensors, base, device
+        self.call: Callable[[], Any] = lambda: None
+        self.plan_ns = 0
+
+
 class Execution:
     def __init__(self, provider: Provider, options: str, support: Support, memory: MemoryLimit,
                  arena: int) -> None:
@@ -63,11 +74,13 @@ class Execution:
         self._support = support
         self._memory = memory
         self._arena = arena  # its descriptor
+        self._kept: Optional[Plan] = None  # for perform_again; its memory is mapped
         # of the GPU that the last request named, also where it failed
         self.device_facts: Dict[str, Any] = {}
 
     def perform(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         """The fields of a reply whose status is ok. Raises what the kernel raises, and Stop."""
+        self._end_plan()
         kernel = self._provider.kernels.get(request["kernel"])
         if kernel is None:
             raise Stop("error",
@@ -87,8 +100,46 @@ class Execution:
         base = self._support.map(self._arena, request["arena_bytes"],
                                  json.dumps(request["tensors"]))
         try:
-            return self._run(kernel, library, base, request, words)
+            plan, reply = self._run(kernel, library, base, request, words)
+            return self._keep(plan, request, reply)
         finally:
+            self._end_unless_kept()
+
+    def perform_again(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        """Another call of the plan that was kept: the fields of its reply."""
+        plan, self._kept = self._kept, None
+        if plan is None:
+            raise Stop("error", "no plan was kept for another call")
+        try:
+            if request["only_end"]:
+                return {}
+            self._support.set_phase("run")
+            plan.case.threads_reversed = request["threads_reversed"]
+            plan.case._poison_again(plan.library.poison)
+            reply: Dict[str, Any] = {}
+            if request["timed_repetitions"] > 0:
+                reply.update(self._timed(plan, request))
+            result = plan.library.judged_run(plan.call, is_first=False)
+            reply["lse_returned"] = self._collect(plan, result)
+            reply["workspace_fault"] = plan.library.input_fault(plan.base)
+            return self._keep(plan, request, reply)
+        finally:
+            self._end_unless_kept()
+
+    def _keep(self, plan: Plan, request: Mapping[str, Any],
+              reply: Dict[str, Any]) -> Dict[str, Any]:
+        if request.get("keep_plan", False):
+            self._kept = plan
+            reply["plan_kept"] = True
+        return reply
+
+    def _end_unless_kept(self) -> None:
+        if self._kept is None:
+            self._support.unmap()
+
+    def _end_plan(self) -> None:
+        if self._kept is not None:
+            self._kept = None
             self._support.unmap()
 
     def _case(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any],
@@ -110,24 +161,24 @@ class Execution:
         return case
 
     def _run(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any],
-             words: Mapping[str, str]) -> Dict[str, Any]:
+             words: Mapping[str, str]) -> Tuple[Plan, Dict[str, Any]]:
         tensors = {tensor["name"]: tensor for tensor in request["tensors"]}
         case = self._case(kernel, library, base, request, tensors)
+        case.threads_reversed = request.get("threads_reversed", False)
+        plan = Plan(kernel, library, case, tensors, base, request["device"]["name"])
         start = perf_counter_ns()
-        call = self._prepare(kernel, case)
-        plan_ns = perf_counter_ns() - start
+        plan.call = self._prepare(kernel, case)
+        plan.plan_ns = perf_counter_ns() - start
         self._support.set_phase("run")
-        result = library.first_run(call)
-        out, lse = self._checked(kernel, library, case, tensors, result)
+        result = (library.first_call if request.get("keep_plan", False)
+                  else library.judged_run)(plan.call)
         reply: Dict[str, Any] = {"workspace_bytes": 0, "kernel_ns": [], "sentinel_ns": []}
         if request["timed_repetitions"] > 0:
-            del result, out, lse
-            reply.update(self._timed(library, call, request), plan_ns=float(plan_ns))
-            out, lse = self._checked(kernel, library, case, tensors, library.first_run(call))
-        self._support.set_phase("collect")
-        library.copy_out(out, base, tensors["out"])
-        if lse is not None:
-            library.copy_out(lse, base, tensors["lse"])
+            self._checked(plan, result)
+            del result
+            reply.update(self._timed(plan, request))
+            result = library.judged_run(plan.call, is_first=False)
+        reply["lse_returned"] = self._collect(plan, result)
         self._support.set_phase("describe")
         spec = kernel.spec(case) if callable(kernel.spec) else kernel.spec
         if not isinstance(spec, Spec):
@@ -135,11 +186,19 @@ class Execution:
                        f"the spec function of {kernel.name} returned {_kind(spec)}, not a Spec")
         launched = str(case.launched).encode()[:LAUNCHED_BYTES].decode(errors="ignore")
         reply["workspace_fault"] = library.input_fault(base)
-        reply["lse_returned"] = lse is not None
         reply["description"] = description(kernel, spec, words, launched, self._provider.build_id,
                                            library.facts().get("arch", ""),
                                            request["device"]["name"], case.merge_lse_base)
-        return reply
+        return plan, reply
+
+    def _collect(self, plan: Plan, result: Any) -> bool:
+        """Copies the result out; whether it has an LSE."""
+        out, lse = self._checked(plan, result)
+        self._support.set_phase("collect")
+        plan.library.copy_out(out, plan.base, plan.tensors["out"])
+        if lse is not None:
+            plan.library.copy_out(lse, plan.base, plan.tensors["lse"])
+        return lse is not None
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
         """What is to be timed.
@@ -151,11 +210,11 @@ class Execution:
         first = [prepared]
         return lambda: first.pop() if first else kernel.function(case)
 
-    def _timed(self, library: Numpy, call: Callable[[], Any],
-               request: Mapping[str, Any]) -> Dict[str, Any]:
+    def _timed(self, plan: Plan, request: Mapping[str, Any]) -> Dict[str, Any]:
+        library, call = plan.library, plan.call
         by_device = library.device_times(call, request["timed_repetitions"])
         if by_device is not None:
-            return by_device
+            return {**by_device, "plan_ns": float(plan.plan_ns)}
 
         def calls(count: int) -> None:
             for _ in range(count):
@@ -164,7 +223,8 @@ class Execution:
         times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel,
                                              request["timed_repetitions"],
                                              request.get("quiet_ns", 0))
-        if request["device"]["name"] == "cpu":
+        times["plan_ns"] = float(plan.plan_ns)
+        if plan.device == "cpu":
             times["mhz"] = processor_mhz()
             times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))
         else:  # of a device's work the host's processors know nothing
@@ -172,9 +232,9 @@ class Execution:
         return times
 
     @staticmethod
-    def _checked(kernel: Kernel, library: Numpy, case: Case, tensors: Tensors,
-                 result: Any) -> Tuple[Any, Any]:
+    def _checked(plan: Plan, result: Any) -> Tuple[Any, Any]:
         """(out, lse or None); Stop where the kernel returned something else."""
+        kernel, library, case, tensors = plan.kernel, plan.library, plan.case, plan.tensors
         out, lse = result, None
         if isinstance(result, tuple):
             if len(result) != 2:

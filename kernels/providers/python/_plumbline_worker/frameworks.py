@@ -86,8 +86,13 @@ class Numpy:
 
     def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
         array = numpy.empty(shape, self.dtype(dtype))
-        array.reshape(-1).view(numpy.uint8)[...] = POISON
+        self.poison(array)
         return array
+
+    def poison(self, array: Any) -> None:
+        """What poisoned() made, once more; nothing where arrays do not change."""
+        if array.flags.writeable:
+            array.reshape(-1).view(numpy.uint8)[...] = POISON
 
     def is_array(self, value: object) -> bool:
         return isinstance(value, numpy.ndarray)
@@ -101,12 +106,16 @@ class Numpy:
     def synchronize(self) -> None:
         """Until all calls are done; once per repetition, part of what is timed."""
 
-    def first_run(self, call: Callable[[], Any]) -> Any:
-        """The result of the run that is judged, complete."""
+    def first_call(self, call: Callable[[], Any]) -> Any:
+        """The result of one call, complete. On a GPU others follow, which look at streams."""
         result = call()
         self.wait_for(result)
         self.synchronize()
         return result
+
+    def judged_run(self, call: Callable[[], Any], is_first: bool = True) -> Any:
+        """The result of a run that is judged, complete. `is_first`: nothing was called before."""
+        return self.first_call(call)
 
     def device_times(self, call: Callable[[], Any],
                      repetitions: int) -> Optional[Dict[str, Any]]:
@@ -180,8 +189,12 @@ class Torch(Numpy):
 
     def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
         array = self.torch.empty(shape, dtype=self.dtype(dtype), device=self.device)
-        array.view(-1).view(self.torch.uint8).fill_(POISON)
+        self.poison(array)
         return array
+
+    def poison(self, array: Any) -> None:
+        with self.torch.inference_mode():  # a kernel may have made it there
+            array.view(-1).view(self.torch.uint8).fill_(POISON)
 
     def is_array(self, value: object) -> bool:
         return isinstance(value, self.torch.Tensor)
@@ -193,14 +206,24 @@ class Torch(Numpy):
         if self.device != "cpu":
             self.torch.cuda.synchronize(self.device)
 
-    def first_run(self, call: Callable[[], Any]) -> Any:
+    def first_call(self, call: Callable[[], Any]) -> Any:
         if self.device == "cpu":
-            return super().first_run(call)
+            return super().first_call(call)
         stream = self._streams[self.device]
         self.synchronize()  # what prepare enqueued
         with self.torch.cuda.stream(stream):
-            call()  # loads and compiles what is to be launched, so that the next call only enqueues
-            stream.synchronize()
+            copy = _copied(call())
+            stream.synchronize()  # the default stream, which brings it to the host, does not wait
+            return copy
+
+    def judged_run(self, call: Callable[[], Any], is_first: bool = True) -> Any:
+        if self.device == "cpu":
+            return super().judged_run(call)
+        if is_first:  # loads and compiles what is to be launched, so that the next only enqueues
+            self.first_call(call)
+        stream = self._streams[self.device]
+        self.synchronize()  # what prepare enqueued
+        with self.torch.cuda.stream(stream):
             begin = perf_counter_ns()
             call()
             enqueue_ns = perf_counter_ns() - begin
@@ -298,6 +321,10 @@ class Jax(Numpy):
 
     def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
         return self.jax.device_put(super().poisoned(shape, dtype), self._device)
+
+    def poison(self, array: Any) -> None:
+        if isinstance(array, numpy.ndarray):  # before it becomes JAX's
+            super().poison(array)
 
     def is_array(self, value: object) -> bool:
         return isinstance(value, self.jax.Array)
