@@ -325,6 +325,22 @@ TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
 }
 
+TEST(JudgeCase, ADifferenceBetweenCallsIsSaidInItsWords) {
+  Outcome outcome = passing();
+  outcome.repeat_equal = false;
+  outcome.call_difference = "the second call gave 2 where the first gave 1";
+  EXPECT_EQ(judge_with_past(outcome).findings.at(0).text,
+            "the second call gave 2 where the first gave 1, though the same bits are promised");
+}
+
+TEST(JudgeCase, AThirdCallThatWasLeftOutIsNoted) {
+  Outcome outcome = passing();
+  outcome.calls = 3;
+  EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty());
+  outcome.calls = 2;
+  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre(HasSubstr("a call takes more than 2 s")));
+}
+
 TEST(JudgeCase, NotesSayWhatCouldNotBeSeen) {
   Outcome outcome = passing();
   outcome.errors.has_lse = false;
