@@ -46,8 +46,9 @@ class Reader {
     stated.padding = word<Padding>("padding", {{"right", Padding::right}, {"left", Padding::left}});
     stated.dtype =
         word<DType>("dtype", {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}});
-    if (const auto rows =
-            word<std::string_view>("padded_rows", {{"zeros", "zeros"}, {"attended", "attended"}}))
+    if (const auto rows = word<std::string_view>(
+            "padded_rows",
+            {{"zeros", "zeros"}, {"attended", "attended"}, {"anything", "anything"}}))
       stated.padded_rows = *rows;
     stated.spec = text("spec");
     read_numbers(stated);
@@ -194,7 +195,7 @@ const std::map<std::string, std::string>& attribute_names() {
        "fit"},
       {"padding", "right (default) or left: where the valid rows of a padded layout begin"},
       {"padded_rows",
-       "zeros or attended: what padded query rows must hold; not looked at by default"},
+       "zeros or attended: what padded query rows must hold; anything (default): not looked at"},
       {"page_size", "tokens in a page; only needed where both paged layouts fit"},
       {"scale_block",
        "tokens that share an fp8 scale; only needed where scales have blocks of more than one"},

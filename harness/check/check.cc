@@ -9,6 +9,8 @@
 #include "harness/base/floating_point_state.h"
 #include "harness/base/percent.h"
 #include "harness/check/examine.h"
+#include "harness/check/other_readings.h"
+#include "harness/check/possible_padding.h"
 #include "harness/measure/causes.h"
 #include "harness/outcome/statistics_table.h"
 
@@ -26,29 +28,51 @@ bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
   return looser_fields(other, rung).empty();
 }
 
+std::int64_t rows_given(const Geometry& geometry) {
+  const Problem& problem = geometry.problem();
+  return problem.heads_q *
+         (problem.is_padded() ? problem.batch * problem.seq_q : geometry.total_q());
+}
+
+CheckReport report_before_any_trial(const Dump& dump) {
+  CheckReport report;
+  report.name = dump.name;
+  report.problem = dump.problem();
+  report.notes = dump.notes;
+  if (dump.geometry->bias != nullptr) report.notes.emplace_back("a bias is added to the logits");
+  report.tensors_without_a_part = dump.tensors_without_a_part;
+  report.rows_given = rows_given(*dump.geometry);
+  report.not_judged = dump.not_judged;
+  report.stated = !dump.spec.empty();
+  return report;
+}
+
+// Of a call with dropout: no row of it can be compared, as the reference drops nothing.
+CheckReport report_of_dropout(const Dump& dump) {
+  CheckReport report = report_before_any_trial(dump);
+  report.answer = Answer::undecided;
+  report.sentence =
+      fmt::format("{}: nothing judges a call with dropout yet, so no row was compared",
+                  listed(dump.open.dropout));
+  report.suggestions.push_back(
+      "dump a call without dropout (dropout_p = 0, a model in eval mode) and without these "
+      "tensors");
+  return report;
+}
+
 class Checker {
  public:
   Checker(const Dump& dump, const CheckOptions& options)
       : dump_(dump), options_(options), examiner_(dump, options) {}
 
   Result<CheckReport> run() {
-    report_.name = dump_.name;
-    report_.problem = dump_.problem();
-    report_.notes = notes();
-    report_.tensors_without_a_part = dump_.tensors_without_a_part;
-    report_.stated = !dump_.spec.empty();
+    report_ = report_before_any_trial(dump_);
     if (auto done = try_rungs(); !done) return tl::unexpected(done.error());
     if (auto done = decide(); !done) return tl::unexpected(done.error());
     return std::move(report_);
   }
 
  private:
-  std::vector<std::string> notes() const {
-    std::vector<std::string> notes = dump_.notes;
-    if (dump_.geometry->bias != nullptr) notes.emplace_back("a bias is added to the logits");
-    return notes;
-  }
-
   Result<void> try_rungs() {
     std::vector<Rung> rungs = ladder(dump_.problem());
     if (report_.stated) {
@@ -146,10 +170,25 @@ class Checker {
       report_.answer = Answer::bug;
       find_bug(judged);
     }
+    if (report_.answer != Answer::bug) leave_gradients_open();
     report_.worst = examiner_.worst_elements(judged, worst_shown);
     for (Examination& examination : examinations_)
       report_.trials.push_back(std::move(examination.trial));
     return {};
+  }
+
+  // Whatever the forward pass is, gradients beside it are not judged.
+  void leave_gradients_open() {
+    if (dump_.open.gradients.empty()) return;
+    const bool explained = report_.answer == Answer::rounding;
+    report_.answer = Answer::undecided;
+    report_.sentence =
+        fmt::format("nothing judges gradients yet, so {} {} open; of the output alone: {}",
+                    listed(dump_.open.gradients), dump_.open.gradients.size() == 1 ? "is" : "are",
+                    report_.sentence);
+    if (explained)
+      report_.suggestions.emplace_back(
+          "leave the gradients out of the dump to have the output alone judged: it is explained");
   }
 
   // By the rung that nobody stated. Rounding S hides much, and above 90 % most of what a bug adds.
@@ -228,6 +267,16 @@ class Checker {
                                      percent_text(trial), trial.rung.name);
     }
     if (explained_by_another_reading(trial)) return;
+    report_.suggestions = other_readings(dump_, trial.rung.spec);
+    if (!report_.suggestions.empty()) return;
+    find_causes(judged);
+    if (names_a_question(report_.suggestions)) return;
+    if (std::string nothing = unrelated(dump_, judged); !nothing.empty())
+      report_.suggestions.insert(report_.suggestions.begin(), std::move(nothing));
+  }
+
+  void find_causes(const Examination& judged) {
+    const RungTrial& trial = judged.trial;
     report_.suggestions = causes_by(judged);
     // A rung that rounds the inputs has other answers, and explains no other question of a kernel
     // that does not.
@@ -281,6 +330,13 @@ class Checker {
             "the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if "
             "it has not");
     }
+    if (const std::int64_t rows = only_possible_padding_is_wrong(trial); rows > 0) {
+      report_.suggestions.emplace_back(
+          "state seqlens_q and seqlens_kv (and padding) if these rows are padding; rows of queries "
+          "that see no key hold 0, and their LSE is -infinity");
+      return undecided(fmt::format(
+          "{} rows see no key by the mask and do not hold 0; all others are explained", rows));
+    }
     if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
       return undecided(fmt::format(
           "inputs and output differ in dtype: a kernel that computed in {0} explains the output, "
@@ -299,6 +355,17 @@ class Checker {
       }
     }
     return false;
+  }
+
+  // Of an output that is right but in rows that see no key: how many there are, if all of them may
+  // be padding of which nothing tells.
+  std::int64_t only_possible_padding_is_wrong(const RungTrial& trial) const {
+    const Faults& faults = trial.outcome.faults;
+    const bool others_are_right = faults.total() == faults.empty_rows &&
+                                  trial.outcome.errors.elements > 0 &&
+                                  within(trial.percent_of_limit(), 100);
+    const bool may_be = dump_.mask_tensor && faults.empty_rows > 0 && others_are_right;
+    return may_be ? rows_of_possible_padding(*dump_.geometry) : 0;
   }
 
   bool explains(const Dump& other) const {
@@ -351,12 +418,18 @@ class Checker {
 
 }  // namespace
 
+const RungTrial& CheckReport::judged_trial() const {
+  static const RungTrial none;
+  return trials.empty() ? none : trials[judged];
+}
+
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options) {
   const UsualFloatingPoint state;
   if (dump.out.empty() && dump.geometry->out.elements > 0) {
     return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty",
                       "add the kernel's output as out"});
   }
+  if (!dump.open.dropout.empty()) return report_of_dropout(dump);
   return Checker(dump, options).run();
 }
 

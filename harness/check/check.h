@@ -17,7 +17,7 @@ namespace plumbline {
 // rounding: the stated spec, or (none stated) some rung, explains the output: every element, its
 // LSE and the scale of both. undecided: the stated spec does not, a looser rung does. Or, none
 // stated, only a rung that rounds S does, or only above 90 % of a limit. Or nothing could be
-// judged. bug: no rung does.
+// judged, or the dump asks what nothing judges yet: gradients or dropout. bug: no rung does.
 enum class Answer { rounding, bug, undecided };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", "UNDECIDED"};
@@ -45,7 +45,8 @@ struct CheckReport {
   std::string sentence;            // one line for people: why this answer
   std::vector<std::string> notes;  // what was done to the dump's inputs before (Dump::notes)
   bool stated = false;             // trials.front() is the stated spec
-  std::vector<RungTrial> trials;   // in the order tried
+  // in the order tried; empty where the dump's dropout leaves nothing to compare with
+  std::vector<RungTrial> trials;
   // the trial that the answer rests on: the one that explains, else the stated or the loosest
   // one
   std::size_t judged = 0;
@@ -54,7 +55,11 @@ struct CheckReport {
   // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.
   std::vector<std::string> suggestions;
   std::vector<std::string> tensors_without_a_part;  // of the dump
+  std::int64_t rows_given = 0;                      // of the output, in all heads, padding included
+  std::vector<NotJudged> not_judged;                // Dump::not_judged
 
+  // The trial that the answer rests on; an empty one where there is none.
+  const RungTrial& judged_trial() const;
   // The reason in one line: the likeliest cause of a bug if one is known, otherwise the sentence.
   const std::string& cause() const {
     return answer == Answer::bug && !suggestions.empty() ? suggestions.front() : sentence;
@@ -68,7 +73,9 @@ struct CheckOptions {
   bool whole_ladder = false;  // try every rung even when a tighter one explains
 };
 
-// An error where there is nothing to judge: no output, an unknown spec, inputs that are not finite.
+// UNDECIDED, with trials or without, where the dump asks what nothing judges yet (Dump::open),
+// unless its output is a bug without that. An error where there is nothing to judge: no output, an
+// unknown spec, inputs that are not finite.
 // The caller's floating-point state changes nothing, and stays as it is.
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
 

@@ -118,7 +118,12 @@ Rounding largest_share(const DiffElement& e) {
 
 std::string rounding_sentence(const DiffReport& report) {
   if (report.outcome.bit_equal_share >= 1) {
-    return "a and b are equal in every element, and both keep their limits against fp64";
+    const bool all = std::none_of(report.not_judged.begin(), report.not_judged.end(),
+                                  [](const NotJudged& some) { return some.what == "rows"; });
+    return fmt::format(
+        "a and b are equal in every element{}, and both keep their limits against "
+        "fp64",
+        all ? "" : " that was compared");
   }
   const DiffElement& e = report.largest_abs;
   const Rounding main = largest_share(e);
@@ -234,6 +239,8 @@ DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const M
   report.name = name;
   report.a = summary(a);
   report.b = summary(b);
+  report.not_judged = a.not_judged;
+  report.not_judged.insert(report.not_judged.end(), b.not_judged.begin(), b.not_judged.end());
   report.outcome = compare_measurements(planned(name, a, b), a.measurement, b.measurement);
   if (report.outcome.status == Status::ok) {
     report.limit =

@@ -53,6 +53,9 @@ struct DiffReport {
   Amplification softmax;
   // rows that correspond; outcome.rows of them were compared with fp64
   std::int64_t rows_total = 0;
+  // Of both dumps: rows without a counterpart, rows that see no key, and what check leaves out.
+  // None of it counts as equal bits.
+  std::vector<NotJudged> not_judged;
   std::string command;  // that shows all of it; "": the two dumps by their names
 };
 
@@ -61,7 +64,7 @@ struct DiffReport {
 // the sample's queries), so that a prefill meets a decode. Each side's sigma is by its stated spec,
 // or by the tightest rung of the ladder that explains it. Where the reference samples rows, the row
 // of each head in which the outputs differ most is always among them, and bits are compared in all
-// rows.
+// rows. UNDECIDED where a dump asks what nothing judges yet (Dump::open).
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options = {});
 
 }  // namespace plumbline

@@ -161,12 +161,17 @@ Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t samp
       fmt::format("the sink of head {} is {:.9g} in a and {:.9g} in b", head, sink_a, sink_b));
 }
 
-// Rows with a visible key that both dumps have, ordered by (sample, head, row); an error where q or
-// the visible keys differ.
-Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
+// Rows that both dumps have.
+struct CommonRows {
+  std::vector<RowPair> pairs;     // with a visible key, ordered by (sample, head, row)
+  std::int64_t without_keys = 0;  // the others
+};
+
+// An error where q or the visible keys differ.
+Result<CommonRows> corresponding_rows(const Dump& a, const Dump& b) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
-  std::vector<RowPair> pairs;
+  CommonRows rows;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t common = std::min(ga.length_q(sample), gb.length_q(sample));
     for (std::int64_t head = 0; head < problem.heads_q; ++head) {
@@ -191,17 +196,20 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
               "q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j),
               x + bytes, y + bytes, ga.q.dtype));
         }
-        if (ga.visible_count(sample, ra, head) == 0) continue;
-        pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
-                         static_cast<std::int32_t>(ra), static_cast<std::int32_t>(rb)});
+        if (ga.visible_count(sample, ra, head) == 0) {
+          ++rows.without_keys;
+          continue;
+        }
+        rows.pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
+                              static_cast<std::int32_t>(ra), static_cast<std::int32_t>(rb)});
       }
     }
   }
-  if (pairs.empty()) return other_question("they have no row with a visible key in common");
-  return pairs;
+  if (rows.pairs.empty()) return other_question("they have no row with a visible key in common");
+  return rows;
 }
 
-Result<std::vector<RowPair>> same_question(const Dump& a, const Dump& b) {
+Result<CommonRows> same_question(const Dump& a, const Dump& b) {
   for (const auto& [letter, dump] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
     if (dump->out.empty())
       return fail(fmt::format("{} ({}) has no output", letter, dump->name), "add the tensor out");
@@ -304,6 +312,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
                     trial.judgement, report->answer, report->sentence};
   side.tensors_without_a_part = report->tensors_without_a_part;
+  side.not_judged = report->not_judged;
   side.measurement.outcome = outcome_of(dump, trial);
   if (report->answer == Answer::bug && !report->suggestions.empty())
     side.measurement.outcome.cause = report->suggestions.front();
@@ -315,7 +324,8 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
 
   const ErrorStatistics errors = compare(*dump.geometry, dump.outputs(), *reference).statistics;
   const Limits limits = default_limits(side.spec, dump.problem(), errors.elements);
-  if (side.answer == Answer::rounding && !within(errors.peak, limits.peak)) {
+  const bool explained = side.answer == Answer::rounding || !dump.open.gradients.empty();
+  if (explained && side.answer != Answer::bug && !within(errors.peak, limits.peak)) {
     side.answer = Answer::bug;
     side.judgement.findings.push_back(
         {"peak", errors.peak, limits.peak,
@@ -326,20 +336,63 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   return side;
 }
 
+// Two dumps of which one was made with dropout: nothing can be compared.
+DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
+  DiffReport report;
+  report.name = fmt::format("{} and {}", a.name, b.name);
+  report.answer = Answer::undecided;
+  report.outcome.status = Status::error;
+  for (const auto& [side, dump] : {std::pair{&report.a, &a}, std::pair{&report.b, &b}}) {
+    side->label = dump->name;
+    side->out_dtype = dump->problem().out();
+    side->tensors_without_a_part = dump->tensors_without_a_part;
+    side->outcome.status = Status::error;
+    side->outcome.reason = "not compared";
+    report.not_judged.insert(report.not_judged.end(), dump->not_judged.begin(),
+                             dump->not_judged.end());
+    if (dump->open.dropout.empty()) continue;
+    side->why =
+        fmt::format("{}: nothing judges a call with dropout yet", listed(dump->open.dropout));
+    side->outcome.reason = side->why;
+    if (report.sentence.empty()) report.sentence = fmt::format("{}: {}", dump->name, side->why);
+  }
+  report.outcome.reason = report.sentence;
+  return report;
+}
+
+// Adds the rows that the other side lacks and those without keys, and says of which side all is.
+void say_what_is_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows& rows) {
+  const auto common = static_cast<std::int64_t>(rows.pairs.size()) + rows.without_keys;
+  for (const auto& [letter, side, other] : {std::tuple{"a", &a, "b"}, std::tuple{"b", &b, "a"}}) {
+    for (NotJudged& some : side->not_judged) some.why = fmt::format("{}, in {}", some.why, letter);
+    const Geometry& geometry = *side->measurement.geometry;
+    const std::int64_t valid = geometry.total_q() * geometry.problem().heads_q;
+    if (valid > common) {
+      side->not_judged.push_back(
+          {"rows", valid - common, valid, fmt::format("{} has them, {} has not", letter, other)});
+    }
+  }
+  if (rows.without_keys > 0)
+    a.not_judged.push_back({"rows", rows.without_keys, common, "they see no key"});
+}
+
 }  // namespace
 
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options) {
   const UsualFloatingPoint state;
-  auto pairs = same_question(a, b);
-  if (!pairs) return tl::unexpected(pairs.error());
-  const AllRows all = compare_all_rows(a, b, *pairs);
-  const auto chosen = chosen_pairs(a, *pairs, all, options.reference_cost_limit);
-  auto side_a = measured(a, selection(chosen, &RowPair::row_a, pairs->size()), options);
-  auto side_b = measured(b, selection(chosen, &RowPair::row_b, pairs->size()), options);
+  auto rows = same_question(a, b);
+  if (!rows) return tl::unexpected(rows.error());
+  if (!a.open.dropout.empty() || !b.open.dropout.empty()) return diff_of_dropout(a, b);
+  const std::vector<RowPair>& pairs = rows->pairs;
+  const AllRows all = compare_all_rows(a, b, pairs);
+  const auto chosen = chosen_pairs(a, pairs, all, options.reference_cost_limit);
+  auto side_a = measured(a, selection(chosen, &RowPair::row_a, pairs.size()), options);
+  auto side_b = measured(b, selection(chosen, &RowPair::row_b, pairs.size()), options);
   Errors errors;
   if (!side_a) errors = side_a.error();
   if (!side_b) errors.insert(errors.end(), side_b.error().begin(), side_b.error().end());
   if (!errors.empty()) return tl::unexpected(errors);
+  say_what_is_not_compared(*side_a, *side_b, *rows);
 
   DiffReport report =
       diff_measured(fmt::format("{} and {}", a.name, b.name), *side_a, *side_b, a.inputs());

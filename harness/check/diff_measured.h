@@ -19,6 +19,7 @@ struct MeasuredSide {
   Answer answer = Answer::undecided;
   std::string why;  // of a dump: the sentence of check; "" for a kernel
   std::vector<std::string> tensors_without_a_part = {};  // of a dump
+  std::vector<NotJudged> not_judged = {};                // of a dump; each says of which
 };
 
 // rounding: both sides keep their limits against fp64, and |a - b| is everywhere within `limit` of

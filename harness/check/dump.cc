@@ -45,6 +45,9 @@ class DumpMaker {
     if (!ok) return tl::unexpected(std::move(errors_));
     read_in_other_dtype();
     dump_.tensors_without_a_part = tensors_.unasked();
+    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
+    dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
+    note_padding_by_mask();
     return std::move(dump_);
   }
 
@@ -180,6 +183,19 @@ class DumpMaker {
     attributes["dtype"] = plumbline::name(other);
     auto dump = DumpMaker(name_, all_, attributes).make();
     if (dump) dump_.in_other_dtype = std::make_shared<const Dump>(*std::move(dump));
+  }
+
+  // Rows that only a mask of valid keys makes padding are given, and not judged unless padded_rows
+  // says what they hold.
+  void note_padding_by_mask() {
+    const Geometry& geometry = *dump_.geometry;
+    const bool is_looked_at = stated_.padded_rows == "zeros" || stated_.padded_rows == "attended";
+    if (!implied_ || is_looked_at || tensors_.find("seqlens_q") != nullptr) return;
+    const std::int64_t given = problem_.batch * problem_.seq_q * problem_.heads_q,
+                       valid = geometry.total_q() * problem_.heads_q;
+    if (valid < given)
+      dump_.not_judged.push_back(
+          {"rows", given - valid, given, "padding by the mask of valid keys"});
   }
 
   bool choose_layout() {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/check/not_judged.h"
 #include "harness/measure/outputs.h"
 #include "harness/problem/geometry.h"
 #include "harness/problem/safetensors.h"
@@ -27,7 +28,7 @@ struct Dump {
   // none (recorded inputs).
   std::vector<std::byte> q, k, v, out, lse;
   std::string spec;         // as stated: a name of the ladder or a spec's text; "" if not stated
-  std::string padded_rows;  // as stated: zeros, attended, or "" (not looked at)
+  std::string padded_rows;  // as stated: zeros, attended, anything, or "" (not looked at)
   int lse_base = 0;         // 0 = e, 2
   // What was done to the inputs before they were judged, a sentence each: "q and k were rounded to
   // bf16 before the kernel, as autocast does"
@@ -40,6 +41,9 @@ struct Dump {
   Attributes attributes;  // all that was stated, for the report
   // Tensors of the file that take no part in the question, because no name of theirs is known here.
   std::vector<std::string> tensors_without_a_part;
+  OpenQuestions open;  // what the dump asks and nothing judges yet
+  std::vector<NotJudged>
+      not_judged;  // of what was given; rows of padding by stated lengths are not
   const Problem& problem() const { return geometry->problem(); }
   InputView inputs() const { return {q.data(), k.data(), v.data()}; }
   OutputView outputs() const { return {out.data(), lse.empty() ? nullptr : lse.data(), lse_base}; }

@@ -11,7 +11,7 @@ namespace plumbline {
 
 // Reads cu_seqlens, cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv and page_table; what is not
 // stated is the full length (padded), or one query a sample (paged). `implied` are the key lengths
-// that a mask tensor implies; where queries and keys are equally many they are those of the
+// that a mask of key padding implies; where queries and keys are equally many they are those of the
 // queries, too. nullopt with errors added where they do not fit each other or the sizes.
 std::optional<StatedLayout> stated_lengths(const Problem& problem, const DumpSizes& sizes,
                                            TensorSet& tensors,

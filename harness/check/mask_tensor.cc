@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace plumbline {
@@ -98,7 +99,12 @@ class MaskReader {
       extent = padding ? std::array{b, std::int64_t{1}, std::int64_t{1}, skv}
                        : std::array{std::int64_t{1}, std::int64_t{1}, shape[0], shape[1]};
     } else if (shape.size() == 3) {
-      first_is_either_ = shape[0] == b && b == h && b > 1;
+      if (shape[0] == b && b == h && b > 1 && parts_differ(b)) {
+        return refuse(fmt::format("{} may be [batch, seq_q, seq_kv] or [heads, seq_q, seq_kv]: "
+                                  "both are {}",
+                                  shape_text(shape), b),
+                      "write it as [batch, 1, seq_q, seq_kv] or [1, heads, seq_q, seq_kv]");
+      }
       extent = shape[0] == h && h != b ? std::array{std::int64_t{1}, h, shape[1], shape[2]}
                                        : std::array{shape[0], std::int64_t{1}, shape[1], shape[2]};
     } else if (shape.size() == 4) {
@@ -114,6 +120,15 @@ class MaskReader {
     return fits || refuse(fmt::format("{} does not fit batch {}, {} heads, seq_q {}, seq_kv {}",
                                       shape_text(shape), b, h, sq, skv),
                           remedy);
+  }
+
+  // Whether the parts of the first extent, of so many, hold other bits.
+  bool parts_differ(std::int64_t parts) const {
+    const std::size_t size = tensor_.bytes / static_cast<std::size_t>(parts);
+    for (std::size_t at = size; at + size <= tensor_.bytes; at += size) {
+      if (std::memcmp(tensor_.data, tensor_.data + at, size) != 0) return true;
+    }
+    return false;
   }
 
   // Whether every value says something; and whether any is a bias.
@@ -159,12 +174,6 @@ class MaskReader {
   }
 
   bool copy_bias() {
-    if (first_is_either_) {
-      return refuse(fmt::format("{} may be [batch, seq_q, seq_kv] or [heads, seq_q, seq_kv]: both "
-                                "are {}",
-                                shape_text(tensor_.shape), problem_.batch),
-                    "write it as [batch, 1, seq_q, seq_kv] or [1, heads, seq_q, seq_kv]");
-    }
     auto bias = std::make_shared<LogitBias>();
     const auto [samples, of_heads, rows, extent] = mask_.extent_;
     const std::int64_t keys = std::max(extent, problem_.seq_kv);
@@ -188,7 +197,6 @@ class MaskReader {
   std::optional<DType> float_;
   MaskTensor mask_;
   bool is_bias_ = false;
-  bool first_is_either_ = false;  // of three extents the first is batch and heads alike
 };
 
 namespace {
@@ -200,37 +208,6 @@ Side hidden_side(const KeyRange& range, std::int64_t keys) {
   if (range.begin > 0 && range.end < keys) return Side::both;
   if (range.begin > 0) return Side::begin;
   return range.end < keys ? Side::end : Side::none;
-}
-
-KeyRange hull(KeyRange a, KeyRange b) {
-  if (a.size() == 0) return b;
-  if (b.size() == 0) return a;
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
-
-// What some head of a row sees.
-KeyRange of_all_heads(const MaskTensor& mask, std::int64_t sample, std::int64_t row) {
-  KeyRange all;
-  for (std::int64_t h = 0; h < mask.heads; ++h) all = hull(all, mask.range(h, sample, row));
-  return all;
-}
-
-// The keys that some row sees, if the rows outside of that range are padding, too: they see
-// nothing, or what all rows see.
-std::optional<KeyRange> valid_keys_of_square(const MaskTensor& mask, std::int64_t sample) {
-  KeyRange all;
-  std::vector<KeyRange> rows;
-  bool alike = true;
-  for (std::int64_t i = 0; i < mask.rows; ++i) {
-    rows.push_back(of_all_heads(mask, sample, i));
-    alike = alike && rows.back() == rows.front();
-    all = hull(all, rows.back());
-  }
-  for (std::int64_t i = 0; i < mask.rows; ++i) {
-    const bool outside = i < all.begin || i >= all.end;
-    if (outside && rows[static_cast<std::size_t>(i)].size() > 0 && !alike) return std::nullopt;
-  }
-  return all;
 }
 
 // What masks leave of mask and window, by valid row, and relative to a sample's first valid key.
@@ -296,19 +273,17 @@ std::optional<MaskTensor> read_mask(const std::string& name, const TensorData& t
 }
 
 std::optional<ImpliedLengths> implied_lengths(const MaskTensor& mask, const Problem& problem) {
-  if (!mask.key_padding && problem.seq_q != problem.seq_kv) return std::nullopt;
+  if (!mask.key_padding || mask.heads > 1) return std::nullopt;
   ImpliedLengths implied;
   bool any = false, left = false, right = false;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
-    const auto range =
-        mask.key_padding ? std::optional(of_all_heads(mask, b, 0)) : valid_keys_of_square(mask, b);
-    if (!range) return std::nullopt;
-    const Side side = hidden_side(*range, problem.seq_kv);
+    const KeyRange range = mask.range(0, b, 0);
+    const Side side = hidden_side(range, problem.seq_kv);
     if (side == Side::both) return std::nullopt;
     any = any || side != Side::none;
     left = left || side == Side::begin;
-    right = right || (side == Side::end && range->size() > 0);
-    implied.lengths.push_back(static_cast<std::int32_t>(range->size()));
+    right = right || (side == Side::end && range.size() > 0);
+    implied.lengths.push_back(static_cast<std::int32_t>(range.size()));
   }
   if (!any || (left && right)) return std::nullopt;
   implied.padding = left ? Padding::left : Padding::right;

@@ -16,7 +16,9 @@ namespace plumbline {
 // Accepted, for a problem of batch b, h query heads and lengths sq and skv:
 //   [b, skv]                  key padding: the valid keys of each sample
 //   [sq, skv], [b, sq, skv], [h, sq, skv], [b, h, sq, skv]
-//                             extents of 1 are repeated
+//                             extents of 1 are repeated; of three extents the first is batch or
+//                             heads, whichever it fits, and refused where it fits both and the two
+//                             readings differ
 // by padded row and key in padded layouts, by valid ones in others, where sq and skv are those of
 // the longest sample or more.
 // BOOL, U8, I8, I32 or I64: 1 = visible, 0 = hidden. F16, BF16, F32, F64: added to the logits: 0 =
@@ -50,8 +52,9 @@ class MaskTensor {
 std::optional<MaskTensor> read_mask(const std::string& name, const TensorData& tensor,
                                     const Problem& problem, TensorSet& tensors);
 
-// The valid keys of each sample that a mask implies, for problems that state none: key padding, or
-// rows and keys of the same index hidden at one end of a square mask. nullopt if it implies none.
+// The valid keys of each sample that a mask of key padding implies, for problems that state none.
+// nullopt if it implies none. A mask of queries and keys never does: a row of it that sees keys has
+// an answer, whoever else sees its own key.
 struct ImpliedLengths {
   std::vector<std::int32_t> lengths;  // [batch]
   Padding padding = Padding::right;

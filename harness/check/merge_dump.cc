@@ -22,6 +22,7 @@ class MergeDumpMaker {
   MergeDumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors,
                  const Attributes& attributes)
       : name_(name),
+        all_(tensors),
         attributes_(attributes),
         stated_(read_attributes(name, attributes, errors_)),
         tensors_(name, tensors, errors_) {}
@@ -32,6 +33,8 @@ class MergeDumpMaker {
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
     dump_.tensors_without_a_part = tensors_.unasked();
+    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
+    dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
     return std::move(dump_);
   }
 
@@ -233,6 +236,7 @@ class MergeDumpMaker {
   }
 
   const std::string& name_;
+  const std::map<std::string, TensorData>& all_;
   const Attributes& attributes_;
   Errors errors_;
   StatedAttributes stated_;

@@ -129,8 +129,9 @@ class ContractReader {
   Errors& errors_;
   Contract contract_;
   RoundingSpec spec_ = strict_spec(Problem{});  // the pinned spec for a bf16 problem
-  const std::array<std::string_view, 3> policies_{
-      name(PaddingPolicy::zeros), name(PaddingPolicy::untouched), name(PaddingPolicy::attended)};
+  const std::array<std::string_view, 4> policies_{
+      name(PaddingPolicy::zeros), name(PaddingPolicy::untouched), name(PaddingPolicy::attended),
+      name(PaddingPolicy::anything)};
   const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding),
                                                   name(Promise::bitwise)};
 };

@@ -66,7 +66,9 @@ std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_
     if (limit > was)
       looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", statistic.name, limit, was));
   }
-  if (before.padding_policy && now.padding_policy != before.padding_policy) {
+  const bool anything_went = before.padding_policy == PaddingPolicy::anything;
+  if (before.padding_policy && !(anything_went && now.padding_policy) &&
+      now.padding_policy != before.padding_policy) {
     looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy),
                                  policy_text(before.padding_policy)));
   }

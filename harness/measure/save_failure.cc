@@ -224,7 +224,7 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
   const PaddingPolicy policy = outcome.description.padding_policy;
   // Where the padding of the inputs is NaN, so may be what attends with it.
-  const bool checkable = policy == PaddingPolicy::zeros ||
+  const bool checkable = policy == PaddingPolicy::zeros || policy == PaddingPolicy::anything ||
                          (policy == PaddingPolicy::attended && problem.fill != Fill::nan);
   if (problem.is_padded() && checkable) metadata["padded_rows"] = name(policy);
   return metadata;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "harness/base/text.h"
+
 namespace plumbline {
 namespace {
 
@@ -42,6 +44,7 @@ class FactsReader {
     expect_equal("head_dim of q and k", q.dims, k.dims);
     facts.lengths.q = read_lengths("seqlens_q", q);
     facts.lengths.kv = read_lengths("seqlens_kv", k);
+    refuse_other_questions();
     read_attribute("mask");
     read_attribute("window");
     read_attribute("scale");
@@ -132,6 +135,26 @@ class FactsReader {
       lengths[sample] = static_cast<std::int32_t>(length);
     }
     return lengths;
+  }
+
+  // What is part of the recorded call and of no problem of a suite: kernels would be asked
+  // something else than the model was, without a word.
+  void refuse_other_questions() {
+    for (const char* part : {"mask", "attn_mask", "attention_mask", "attn_bias", "bias",
+                             "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale",
+                             "q_descale", "k_descale", "v_descale", "page_table", "block_table"}) {
+      if (file_.tensors.count(part) == 0) continue;
+      complain(
+          fmt::format("tensor {} is part of the recorded call, and no suite asks with it", part),
+          "judge the recorded output with `plumbline check`; for a suite leave the tensor out, "
+          "and state padding by seqlens_q and seqlens_kv");
+    }
+    const std::string softcap = attribute("softcap");
+    if (!softcap.empty() && parse_real(softcap) != 0) {
+      complain(
+          fmt::format("softcap = {} is part of the recorded call, and not read by suites", softcap),
+          "leave it out of the file, and state softcap in the suite");
+    }
   }
 
   void read_attribute(const std::string& key) {

@@ -9,8 +9,9 @@
 // The file: q [b, s, h, d], k and v [b, s, h, d], each F64, F32, F16, BF16 or fp8, and optionally
 // seqlens_q and seqlens_kv [b] (I32 or I64; absent: every sample is full). Metadata, all optional:
 // layout (padded_bshd, or padded_bhsd: then the tensors are [b, h, s, d]), padding (right or left:
-// where the padding lies), mask, window ("l,r") and scale as the words of a suite. What else it
-// holds is ignored, so that the same file can be a dump for `plumbline check`.
+// where the padding lies), mask, window ("l,r") and scale as the words of a suite. Outputs and
+// tensors of unknown names are ignored, so that the same file can be a dump for `plumbline check`;
+// what changes the question and no suite states (a mask, a bias, …) is an error.
 #pragma once
 
 #include <filesystem>

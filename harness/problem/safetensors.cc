@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -13,6 +14,8 @@
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
+
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -55,7 +58,29 @@ struct OtherFormat {
   std::string remedy;  // how to make a safetensors file of it
 };
 
-// By its first bytes, and for text by its name.
+// Whether the first line of a text that is neither blank nor a comment is one of TOML: "[group]" or
+// "name = value". A safetensors file cannot be text: its first eight bytes would claim a longer
+// header than the format allows.
+bool is_toml(std::string_view text) {
+  const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) {
+    return c < 0x20 && c != '\n' && c != '\r' && c != '\t';
+  });
+  if (has_control) return false;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string_view::npos || line[begin] == '#') continue;
+    const std::size_t equals = line.find('=');
+    if (line[begin] == '[') return line.find(']') != std::string_view::npos && equals > line.size();
+    const std::string_view key = line.substr(begin, equals == std::string_view::npos ? 0 : equals);
+    const auto is_of_key = [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '"' || c == ' ';
+    };
+    return !key.empty() && std::all_of(key.begin(), key.end(), is_of_key);
+  }
+  return false;
+}
+
+// By its first bytes; what is empty or damaged may have a name that tells.
 std::optional<OtherFormat> other_format(const std::string& name,
                                         const std::vector<std::byte>& contents) {
   const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
@@ -82,7 +107,7 @@ std::optional<OtherFormat> other_format(const std::string& name,
   }
   if (head.starts_with("\x89HDF"))
     return OtherFormat{"an HDF5 file", "write its arrays with safetensors.numpy.save_file"};
-  if (name.ends_with(".toml")) {
+  if (is_toml(head) || name.ends_with(".toml")) {
     return OtherFormat{"a TOML file",
                        "a suite is run by `plumbline run`; a dump is a safetensors file "
                        "(docs/dump-format.md)"};

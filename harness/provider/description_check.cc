@@ -154,7 +154,7 @@ std::string description_fault(const plumbline_description& d) {
   if (tensor_cores != "on" && tensor_cores != "off" && tensor_cores != "none") {
     check.note("tensor_cores is \"{}\", not \"on\", \"off\" or \"none\"", tensor_cores);
   }
-  check.at_most("padding_policy", d.padding_policy, PLUMBLINE_PADDED_ROWS_ATTENDED);
+  check.at_most("padding_policy", d.padding_policy, PLUMBLINE_PADDED_ROWS_ANYTHING);
   for_each_abi_spec_field<plumbline_rounding_spec>(
       [&](const char* name, auto kind, auto of) { check.field(name, kind, of(d.spec)); });
   for_each_abi_spec_field<plumbline_more_roundings>(

@@ -101,11 +101,11 @@ typedef enum plumbline_question {
 // What a kernel does with the output of padded query rows of a padded layout. Their LSE is not
 // judged, whatever the policy: it may hold anything (plumbline_tensors says more).
 typedef enum plumbline_padding_policy {
-  // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
-  PLUMBLINE_PADDED_ROWS_ZEROS = 0,
+  PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros, as Transformers around FlashAttention-2
   PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
   // treats them as queries: they attend to the sample's valid keys (SDPA)
   PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
+  PLUMBLINE_PADDED_ROWS_ANYTHING = 3,  // nothing looks at them
 } plumbline_padding_policy;
 
 // The m of P = exp(S - m).

@@ -9,7 +9,7 @@
 namespace plumbline {
 
 // Mirrors of the ABI's words.
-enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
+enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2, anything = 3 };
 enum class Promise { none = 0, rounding = 1, bitwise = 2 };
 struct Promises {
   Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,

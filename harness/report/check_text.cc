@@ -2,6 +2,7 @@
 #include "harness/report/check_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-std::string problem_text(const Problem& problem, const ComparedOutput& outcome) {
+std::string problem_text(const Problem& problem, bool has_lse) {
   std::string text = fmt::format(
       "{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}",
       name(problem.dtype), problem.batch, problem.heads_q, problem.heads_kv, problem.seq_q,
@@ -31,8 +32,33 @@ std::string problem_text(const Problem& problem, const ComparedOutput& outcome) 
   if (problem.scale_tokens() > 0)
     text += fmt::format(", a scale for each {} tokens", problem.scale_tokens());
   if (problem.out() != problem.dtype) text += fmt::format(", output {}", name(problem.out()));
-  text += outcome.errors.has_lse ? ", with LSE" : ", without LSE";
+  text += has_lse ? ", with LSE" : ", without LSE";
   return text;
+}
+
+// "dk, dq", or the first four "and 3 more".
+std::string names_shown(const std::vector<std::string>& names, const Style& style) {
+  constexpr std::size_t most = 6;
+  const std::size_t shown = style.verbose ? names.size() : std::min(most, names.size());
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  return shown == names.size() ? text : text + fmt::format(" and {} more", names.size() - shown);
+}
+
+// All that was given and not judged: also what a sample leaves out, and tensors of unknown names.
+std::vector<NotJudged> all_not_judged(const CheckReport& report) {
+  std::vector<NotJudged> all = report.not_judged;
+  const ComparedOutput& outcome = report.judged_trial().outcome;
+  if (outcome.reference_rows < outcome.rows_total) {
+    all.push_back({"rows", outcome.rows_total - outcome.reference_rows, report.rows_given,
+                   "left out of a sample: only faults were looked for"});
+  }
+  const auto& unknown = report.tensors_without_a_part;
+  if (!unknown.empty()) {
+    all.push_back({"tensors", static_cast<std::int64_t>(unknown.size()),
+                   static_cast<std::int64_t>(unknown.size()), "no tensor of this name is known",
+                   unknown});
+  }
+  return all;
 }
 
 // "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
@@ -113,17 +139,20 @@ Json trial_json(const RungTrial& trial) {
 }
 
 Json report_json(const CheckReport& report) {
-  const RungTrial& judged = report.trials[report.judged];
+  const RungTrial& judged = report.judged_trial();
+  const double percent = judged.percent_of_limit();
   Json object = {{"dump", report.name},
                  {"answer", name(report.answer)},
                  {"cause", report.suggestions.empty() ? "" : report.suggestions.front()},
                  {"sentence", report.sentence},
                  {"rung", judged.rung.name},
-                 {"percent_of_limit", json_value(judged.percent_of_limit())},
+                 {"percent_of_limit", report.trials.empty() ? Json(nullptr) : json_value(percent)},
                  {"spec_stated", report.stated},
                  {"problem", problem_id(report.problem)},
                  {"rows_compared", judged.outcome.reference_rows},
                  {"rows", judged.outcome.rows_total},
+                 {"rows_given", report.rows_given},
+                 {"not_judged", not_judged_json(all_not_judged(report))},
                  {"where", judged.outcome.location.description},
                  {"tensors_without_a_part", report.tensors_without_a_part},
                  {"notes", report.notes},
@@ -154,7 +183,7 @@ std::string figures_text(const RungTrial& judged) {
 
 // The details of a verbose report.
 std::vector<Detail> all_details(const CheckReport& report) {
-  const RungTrial& judged = report.trials[report.judged];
+  const RungTrial& judged = report.judged_trial();
   std::vector<Detail> more;
   const auto add = [&](const char* label, std::vector<std::string> lines) {
     std::erase_if(lines, [](const std::string& line) { return line.empty(); });
@@ -184,26 +213,58 @@ Verdict verdict_like(Answer answer) {
   return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
 }
 
+bool some_rows_not_judged(const std::vector<NotJudged>& not_judged) {
+  return std::any_of(not_judged.begin(), not_judged.end(),
+                     [](const NotJudged& some) { return some.what == "rows"; });
+}
+
+std::string not_judged_text(const std::vector<NotJudged>& not_judged, const Style& style) {
+  std::string text;
+  for (const NotJudged& some : not_judged) {
+    text +=
+        fmt::format("; not judged: {} ({})",
+                    some.names.empty() ? fmt::format("{} of {} {}", some.count, some.of, some.what)
+                                       : names_shown(some.names, style),
+                    some.why);
+  }
+  return text;
+}
+
+Json not_judged_json(const std::vector<NotJudged>& not_judged) {
+  Json list = Json::array();
+  for (const NotJudged& some : not_judged) {
+    Json object = {{"what", some.what}, {"count", some.count}, {"of", some.of}, {"why", some.why}};
+    if (!some.names.empty()) object["names"] = some.names;
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
 OutputReport report_of(const CheckReport& report, const Style& style) {
-  const RungTrial& judged = report.trials[report.judged];
+  const RungTrial& judged = report.judged_trial();
   const ComparedOutput& outcome = judged.outcome;
   OutputReport text;
   text.verdict = name(report.answer);
   text.colour_of = verdict_like(report.answer);
   text.cause = report.cause();
   text.subject = report.name;
-  text.judged = rows_judged(outcome.reference_rows, outcome.rows_total) +
+  text.judged = rows_judged(outcome.reference_rows, outcome.rows_total,
+                            !some_rows_not_judged(report.not_judged)) +
+                not_judged_text(report.not_judged, style) +
                 tensors_without_a_part(report.tensors_without_a_part, style);
   const auto add = [&](const char* label, const std::string& line, int weight) {
     if (!line.empty()) text.details.push_back({label, {line}, weight});
   };
-  add("problem", problem_text(report.problem, outcome), 3);
+  const bool has_lse = report.trials.empty() ? report.problem.lse : outcome.errors.has_lse;
+  add("problem", problem_text(report.problem, has_lse), 3);
   if (!report.notes.empty()) text.details.push_back({"note", report.notes, 1});
   const bool stated = report.stated && report.judged == 0;
-  add("spec",
-      fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name,
-                  judged.rung.rounds),
-      4);
+  if (!report.trials.empty()) {
+    add("spec",
+        fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name,
+                    judged.rung.rounds),
+        4);
+  }
   add("figures", figures_text(judged), 7);
   if (report.cause() != outcome.faults.detail) add("faults", outcome.faults.detail, 6);
   add("scale", scale_line(judged.scale), 2);

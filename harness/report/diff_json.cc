@@ -77,9 +77,13 @@ void add_difference(Json& object, const DiffReport& report) {
 std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
   Json root = {{"answer", name(answer)}, {"diffs", Json::array()}};
   for (const DiffReport& report : reports) {
-    Json object = {{"name", report.name},         {"answer", name(report.answer)},
-                   {"sentence", report.sentence}, {"a", side_json(report.a)},
-                   {"b", side_json(report.b)},    {"status", name(report.outcome.status)}};
+    Json object = {{"name", report.name},
+                   {"answer", name(report.answer)},
+                   {"sentence", report.sentence},
+                   {"a", side_json(report.a)},
+                   {"b", side_json(report.b)},
+                   {"status", name(report.outcome.status)},
+                   {"not_judged", not_judged_json(report.not_judged)}};
     if (report.outcome.status == Status::ok) add_difference(object, report);
     root["diffs"].push_back(std::move(object));
   }

@@ -170,7 +170,9 @@ OutputReport report_of(const DiffReport& report, const Style& style) {
   text.cause = report.sentence;
   text.subject = report.name;
   const bool ran = report.outcome.status == Status::ok;
-  text.judged = rows_judged(ran ? report.outcome.rows : 0, report.rows_total);
+  text.judged = rows_judged(ran ? report.outcome.rows : 0, report.rows_total,
+                            !some_rows_not_judged(report.not_judged)) +
+                not_judged_text(report.not_judged, style);
   for (const auto& [letter, side] : {std::pair{"a", &report.a}, std::pair{"b", &report.b}}) {
     const std::string unused = tensors_without_a_part(side->tensors_without_a_part, style);
     if (!unused.empty()) text.judged += fmt::format("{} ({})", unused, letter);

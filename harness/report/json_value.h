@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/outcome/error_statistics.h"
 
@@ -23,6 +24,10 @@ inline Json rounded(const std::optional<double>& x) { return x ? rounded(*x) : J
 Json element_json(const ElementId& element);
 // Shares of sigma^2 by the roundings' names.
 Json share_json(const std::array<double, rounding_count>& share);
+
+struct NotJudged;
+// The list `not_judged` of check and diff (check_text.cc).
+Json not_judged_json(const std::vector<NotJudged>& not_judged);
 
 // A document's text; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& root);

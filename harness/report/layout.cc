@@ -247,8 +247,10 @@ std::string render(const OutputReport& report, const Style& style, std::size_t t
   return text;
 }
 
-std::string rows_judged(std::int64_t compared, std::int64_t total) {
+std::string rows_judged(std::int64_t compared, std::int64_t total, bool are_all) {
   if (total == 0 || compared == 0) return "no row was compared";
+  if (compared == total && !are_all)
+    return fmt::format("{} compared with fp64", plural(static_cast<std::size_t>(total), "row"));
   if (compared == total)
     return total == 1 ? "its one row compared with fp64"
                       : fmt::format("all {} rows compared with fp64", total);

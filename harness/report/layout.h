@@ -52,8 +52,8 @@ inline constexpr std::size_t max_report_lines = 12;
 std::string render(const OutputReport& report, const Style& style, std::size_t taken = 0);
 
 // "all 512 rows compared with fp64", "128 of 4096 rows compared with fp64 (a sample), faults looked
-// for in all".
-std::string rows_judged(std::int64_t compared, std::int64_t total);
+// for in all". Without "all" where rows beside the total were given and not judged.
+std::string rows_judged(std::int64_t compared, std::int64_t total, bool are_all = true);
 // "; without a part in it: rope_cos, rope_sin", or "" without such tensors.
 std::string tensors_without_a_part(const std::vector<std::string>& names, const Style& style = {});
 // "sample 0 head 3 row 17 col 5: 0.5156, not 0.5 (9.3 sigma)": short enough for 80 columns

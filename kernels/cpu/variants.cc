@@ -36,7 +36,8 @@ bool set_padded(Variant& v, std::string_view text) {
   return set_choice(v.padded_rows, text,
                     {{"zeros", PLUMBLINE_PADDED_ROWS_ZEROS},
                      {"untouched", PLUMBLINE_PADDED_ROWS_UNTOUCHED},
-                     {"attended", PLUMBLINE_PADDED_ROWS_ATTENDED}});
+                     {"attended", PLUMBLINE_PADDED_ROWS_ATTENDED},
+                     {"anything", PLUMBLINE_PADDED_ROWS_ANYTHING}});
 }
 bool set_mask(Variant& v, std::string_view text) {
   return set_choice<std::int64_t>(v.extra_keys, text, {{"off_by_one", 1}, {"one_key_few", -1}});
@@ -65,7 +66,7 @@ constexpr std::array known{
          [](Variant& v, std::string_view t) {
            return set_choice(v.lse_in_log2, t, {{"e", false}, {"2", true}});
          }},
-    Rule{"padded", "zeros, untouched or attended", set_padded},
+    Rule{"padded", "zeros, untouched, attended or anything", set_padded},
     Rule{"scale", "a positive factor",
          [](Variant& v, std::string_view t) { return set_number(v.scale_factor, t, 1e-6, 1e6); }},
     Rule{"mask", "off_by_one or one_key_few", set_mask},

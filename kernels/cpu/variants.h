@@ -43,7 +43,7 @@ struct Variant {
   bool s_rounded = false;
   // lse=2: LSE in base 2.
   bool lse_in_log2 = false;
-  // padded=zeros|untouched|attended
+  // padded=zeros|untouched|attended|anything
   plumbline_padding_policy padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;
 
   // For tests of the harness: each is a fault it must see, or a change it must notice.

@@ -52,7 +52,8 @@ class Report:
     sentence: str
     """Why, in one line."""
     percent: float
-    """Of the limit, in the statistic nearest to its limit; above 100 the limit is not kept."""
+    """Of the limit, in the statistic nearest to its limit; above 100 the limit is not kept. NaN
+    where nothing was compared."""
     text: str
     """What the command prints: at most twelve lines."""
     json: Mapping[str, Any]
@@ -65,6 +66,13 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def not_judged(self) -> Sequence[Mapping[str, Any]]:
+        """What was given and not judged: `what` ("rows" or "tensors"), `count`, `of` how many, and
+        `why`; tensors have `names`. Rows of padding that lengths state are none of it."""
+        reports = self.json.get("dumps") or self.json.get("diffs") or []
+        return [some for report in reports for some in report.get("not_judged", [])]
 
     def in_full(self) -> str:
         """What the command prints with -v."""
@@ -100,6 +108,8 @@ class _PytestTerminal:
 
 
 _pytest_terminal: Optional[_PytestTerminal] = None
+# Told of every report, by the plugin.
+_on_report: Optional[Callable[[Report], None]] = None
 
 
 def _output_width() -> int:
@@ -147,6 +157,7 @@ def check(
     sinks: Optional[Array] = None,
     softcap: Optional[float] = None,
     enable_gqa: Optional[bool] = None,
+    dropout_p: Optional[float] = None,
     lse: Optional[Array] = None,
     lse_base: Union[None, str, int] = None,
     q_scale: Union[None, float, Array] = None,
@@ -168,10 +179,12 @@ def check(
         where several would fit.
     causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True
         where queries and keys are equally many.
-    is_causal, attn_mask, enable_gqa: as scaled_dot_product_attention of PyTorch takes them, but
-        that grouped heads are refused only where enable_gqa is False. is_causal is "top_left";
-        attn_mask, which broadcasts to [batch, heads, seq_q, seq_kv], stands for `mask` where it is
-        boolean and for `attn_bias` where it is of floats.
+    is_causal, attn_mask, enable_gqa, dropout_p: as scaled_dot_product_attention of PyTorch takes
+        them, but that grouped heads are refused only where enable_gqa is False, and that dropout
+        makes the answer UNDECIDED. is_causal is "top_left"; attn_mask, which broadcasts to
+        [batch, heads, seq_q, seq_kv], stands for `mask` where it is boolean and for `attn_bias`
+        where it is of floats. Of three extents the first is batch or heads, as in a dump
+        (docs/dump-format.md): refused where both have that size and it matters.
     window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
         left part.
     mask: boolean array, True where a key is seen.
@@ -185,8 +198,10 @@ def check(
         in a block.
     spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such
         as "p_dtype=bf16". None tries the ladder.
-    padded_rows: "zeros" or "attended": what padded query rows must hold; not looked at otherwise.
-    attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md.
+    padded_rows: "zeros" or "attended": what padded query rows must hold; "anything", or None: not
+        looked at.
+    attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md. dout, dq, dk, dv and
+        dropout_mask, which nothing judges yet: the answer is UNDECIDED, and says so.
 
     Raises ValueError where the arrays do not make an attention problem, with every error found.
 
@@ -349,10 +364,12 @@ _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens
 _SCALES = ("q_scale", "k_scale", "v_scale")
 _TENSORS = ("q", "k", "v", "out", "lse", "mask", "attn_bias", "alibi_slopes", "sinks",
             "page_table", "partial_out", "partial_lse", *_LENGTHS, *_SCALES)
+# Of questions that nothing judges yet, as the library answers.
+_NOT_JUDGED = ("dout", "dq", "dk", "dv", "dropout_mask")
 # Numbers and lists of numbers will do: fp32 is made of them.
 _FLOATS = (*_SCALES, "alibi_slopes", "sinks")
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
-          "softcap", "scale_block")
+          "softcap", "scale_block", "dropout_p")
 _OF_TORCH = ("is_causal", "attn_mask", "enable_gqa")
 _LAYOUTS = {"bshd": "padded_bshd", "bhsd": "padded_bhsd"}
 # Where the heads stand in q and in k.
@@ -393,14 +410,15 @@ def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
 
 def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
     """The tensor that attn_mask stands for, and its name. Its last extents are queries and keys,
-    whatever their sizes; those that it lacks are 1."""
+    whatever their sizes. The library reads the first of three, as it does in a dump."""
     __tracebackhide__ = True
     dtype, shape, contents = _tensor("attn_mask", array)
     if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
         raise ValueError(f"attn_mask has dtype {dtype}: PyTorch takes booleans, True = seen, or "
                          "floats, which are added to the logits; integers, 1 = seen, are for mask=")
+    missing = 4 - len(shape) if len(shape) < 3 else 0
     return ("mask" if dtype == "BOOL" else "attn_bias",
-            (dtype, (1,) * (4 - len(shape)) + tuple(shape), contents))
+            (dtype, (1,) * missing + tuple(shape), contents))
 
 
 def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) -> None:
@@ -435,7 +453,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
     for key, value in asked.items():
         if key == "name" or (key == "causal" and value is False):
             continue
-        if key in _TENSORS:
+        if key in _TENSORS or key in _NOT_JUDGED:
             if key in _FLOATS and isinstance(value, (int, float, list, tuple)):
                 value = numpy.float32(value)
             tensors[key] = _tensor(key, value)
@@ -444,7 +462,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
         elif key == "layout":
             stated[key] = _LAYOUTS.get(value, str(value))
         elif key in _WORDS:
-            stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)
+            is_real = key in ("scale", "softcap", "dropout_p")
+            stated[key] = repr(float(value)) if is_real else str(value)
         elif key == "causal":
             if value not in _CAUSAL:
                 raise ValueError(
@@ -456,7 +475,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
         elif key == "lse_base":
             stated["lse_base"] = str(value)
         else:
-            known = ", ".join((*_TENSORS, "causal", "window", "lse_base", *_WORDS, *_OF_TORCH))
+            known = ", ".join((*_TENSORS, *_NOT_JUDGED, "causal", "window", "lse_base", *_WORDS,
+                               *_OF_TORCH))
             raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
     if "lse" not in tensors and not keep_base:
         stated.pop("lse_base", None)
@@ -477,8 +497,11 @@ def _tensor(name: str, array: Array) -> _arrays.Contents:
 def _report(answer: Mapping[str, Any]) -> Report:
     width = _output_width()
     text = _library.printed(answer["report"], width, 0, False) if width else answer["text"]
-    return Report(answer["answer"], answer["sentence"], float(answer["percent"]), text,
-                  answer["data"], answer["report"], answer["report_in_full"])
+    report = Report(answer["answer"], answer["sentence"], float(answer["percent"]), text,
+                    answer["data"], answer["report"], answer["report_in_full"])
+    if _on_report is not None:
+        _on_report(report)
+    return report
 
 
 def _write(path: str, parts: Sequence[Any]) -> None:

@@ -24,6 +24,7 @@ from . import _library, _suite_cases
 
 _CASES_OF = "plumbline_suite"
 _NOT_APPLIED = "plumbline_default_not_applied"
+_NOT_JUDGED = "plumbline_rows_not_judged"
 _WIDTH_UNKNOWN = 100
 
 # The project's defaults: their keys in [tool.plumbline], with "plumbline_" before them in pytest's
@@ -347,12 +348,24 @@ class _Plugin:
         if self.dumps is not None and judged and report.when == "call" and report.passed:
             self.dumps.forget_this_run(item.nodeid)
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Keeps what reports of the test leave out: one that passes is not printed."""
+        def note(report: plumbline.Report) -> None:
+            item.user_properties.extend(
+                (_NOT_JUDGED, f"{some['count']} of {some['of']} rows not judged: {some['why']}")
+                for some in report.not_judged if some["what"] == "rows")
+
+        plumbline._on_report = note
+        yield
+        plumbline._on_report = None
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Once a note, wherever its tests ran: properties of a test come back from workers."""
         notes = collections.Counter(
             value for reports in terminalreporter.stats.values() for report in reports
             if getattr(report, "when", "") == "call"
-            for name, value in report.user_properties if name == _NOT_APPLIED)
+            for name, value in report.user_properties if name in (_NOT_APPLIED, _NOT_JUDGED))
         for note, calls in sorted(notes.items()):
             terminalreporter.write_line(f"plumbline: {note} ({calls} calls)" if calls > 1 else
                                         f"plumbline: {note}")

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/floating_point_state.h"
@@ -87,8 +88,8 @@ std::string answer_json(const Report& report, double percent, const std::string&
 
 std::string check_json(const plumbline_check_dump& stated) {
   const CheckReport report = value_or_throw(check(dump_of(stated)));
-  const double percent =
-      report.trials.empty() ? 0 : report.trials[report.judged].percent_of_limit();
+  const double percent = report.trials.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                               : report.judged_trial().percent_of_limit();
   return answer_json(report, percent, json_of_checks({report}));
 }
 

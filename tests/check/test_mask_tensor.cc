@@ -16,12 +16,12 @@ using test::DumpTensors;
 using test::run_emulated;
 using testing::HasSubstr;
 
-constexpr std::int64_t batch = 2, queries = 5, keys = 9;
+constexpr std::int64_t batch = 2, heads = 3, queries = 5, keys = 9;
 
 Problem problem_of(std::int64_t seq_q) {
   Problem problem;
   problem.batch = batch;
-  problem.heads_q = problem.heads_kv = 2;
+  problem.heads_q = problem.heads_kv = heads;
   problem.seq_q = seq_q;
   problem.seq_kv = keys;
   problem.head_dim_qk = problem.head_dim_vo = 8;
@@ -38,6 +38,7 @@ DumpTensors with_mask(std::int64_t seq_q, const std::vector<std::int64_t>& shape
   std::vector<std::int64_t> extent{1, 1, 1, shape.back()};
   if (shape.size() == 4) extent = shape;
   if (shape.size() == 3) extent = {shape[0], 1, shape[1], shape[2]};
+  if (shape.size() == 3 && shape[0] == heads) extent = {1, shape[0], shape[1], shape[2]};
   if (shape.size() == 2 && shape[0] == batch) extent[0] = batch;
   if (shape.size() == 2 && shape[0] != batch) extent[2] = shape[0];
   std::vector<std::byte> data;
@@ -84,7 +85,8 @@ TEST(MaskTensor, EveryShapeOfTheSameMaskMeansTheSame) {
                                                                   {1, queries, keys},
                                                                   {batch, queries, keys},
                                                                   {batch, 1, queries, keys},
-                                                                  {1, 2, queries, keys}}) {
+                                                                  {heads, queries, keys},
+                                                                  {1, heads, queries, keys}}) {
     for (const std::string dtype : {"BOOL", "U8", "I64", "F32"}) {
       const Dump dump = read(with_mask(queries, shape, visible, dtype));
       for (std::int64_t b = 0; b < batch; ++b) {
@@ -113,8 +115,6 @@ TEST(MaskTensor, OtherNumbersAreABias) {
   DumpTensors nan = with_mask(queries, {queries, keys}, visible, "F32", -0.5F);
   std::fill_n(nan.data("mask").begin(), 4, std::byte{0xff});
   EXPECT_THAT(error_of(nan), HasSubstr("row 0, key 0 cannot be added to a logit"));
-  const DumpTensors either = with_mask(queries, {batch, queries, keys}, visible, "F32", -0.5F);
-  EXPECT_THAT(error_of(either), HasSubstr("[batch, seq_q, seq_kv] or [heads, seq_q, seq_kv]"));
 }
 
 // As bits, and with what the tensor hides of mask and window.
@@ -138,12 +138,12 @@ TEST(MaskTensor, HolesAndHeads) {
   const Visible by_head = [](std::int64_t b, std::int64_t h, auto, std::int64_t key) {
     return key < 9 - h - b;
   };
-  const Dump heads = read(with_mask(queries, {batch, 2, queries, keys}, by_head));
-  EXPECT_EQ(heads.geometry->mask_heads, 2);
-  for (std::int64_t h = 0; h < 2; ++h) {
+  const Dump each = read(with_mask(queries, {batch, heads, queries, keys}, by_head));
+  EXPECT_EQ(each.geometry->mask_heads, heads);
+  for (std::int64_t h = 0; h < heads; ++h) {
     for (std::int64_t b = 0; b < batch; ++b) {
-      EXPECT_EQ(heads.geometry->visible_keys(b, 3, h), (KeyRange{0, 9 - h - b}));
-      EXPECT_EQ(heads.geometry->visible_count(b, 3, h), 9 - h - b);
+      EXPECT_EQ(each.geometry->visible_keys(b, 3, h), (KeyRange{0, 9 - h - b}));
+      EXPECT_EQ(each.geometry->visible_count(b, 3, h), 9 - h - b);
     }
   }
 }
@@ -198,14 +198,29 @@ TEST(MaskTensor, SelfAttentionPadsItsQueriesLikeItsKeys) {
       read(with_mask(keys, {batch, keys}, left), {{"mask", "causal_bottom_right"}});
   EXPECT_EQ(padding.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
   EXPECT_EQ(padding.geometry->visible_keys(1, 0), (KeyRange{0, 1}));
-  // The same as Transformers writes it: causal and padding in one mask, padded rows see nothing.
+  // Causal and padding in one mask, as Transformers writes it, states no padding: its rows see
+  // nothing, and each has the answer that a row without keys has.
   const Visible both = [](std::int64_t b, auto, std::int64_t i, std::int64_t key) {
     return key <= i && key >= (b == 0 ? 0 : 3);
   };
   const Dump full = read(with_mask(keys, {batch, 1, keys, keys}, both));
-  EXPECT_EQ(full.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
-  for (std::int64_t i = 0; i < 6; ++i)
-    EXPECT_EQ(full.geometry->visible_keys(1, i), padding.geometry->visible_keys(1, i));
+  EXPECT_EQ(full.geometry->seqlens_q, (std::vector<std::int32_t>{9, 9}));
+  EXPECT_EQ(full.geometry->visible_count(1, 2), 0);
+  EXPECT_EQ(full.geometry->visible_keys(1, 4), (KeyRange{3, 5}));
+}
+
+TEST(MaskTensor, ThreeExtentsAreRefusedWhereTheyAreOpen) {
+  Problem problem = problem_of(queries);
+  problem.heads_q = problem.heads_kv = batch;
+  for (const std::string dtype : {"BOOL", "F32"}) {
+    DumpTensors tensors = run_emulated(problem, {});
+    const std::size_t part = queries * keys * (dtype == "BOOL" ? 1 : 4);
+    std::vector<std::byte> mask(2 * part, std::byte{dtype == "BOOL"});
+    tensors.set("mask", dtype, {batch, queries, keys}, mask);
+    EXPECT_EQ(error_of(tensors), "no error") << "both readings are the same";
+    tensors.data("mask")[part] = std::byte{dtype == "F32"};
+    EXPECT_THAT(error_of(tensors), HasSubstr("[batch, seq_q, seq_kv] or [heads, seq_q, seq_kv]"));
+  }
 }
 
 TEST(MaskTensor, ATensorAndTheAttributesBothHide) {
@@ -219,7 +234,7 @@ TEST(MaskTensor, ATensorAndTheAttributesBothHide) {
 
 TEST(MaskTensor, WhatCannotBeJudgedIsRefusedInWords) {
   const Visible all = [](auto, auto, auto, auto) { return true; };
-  EXPECT_THAT(error_of(with_mask(queries, {3, queries, keys}, all)),
+  EXPECT_THAT(error_of(with_mask(queries, {4, queries, keys}, all)),
               HasSubstr("does not fit batch 2"));
   EXPECT_THAT(error_of(with_mask(batch, {batch, keys}, all)),
               HasSubstr("[batch, seq_kv] or [seq_q, seq_kv]"));

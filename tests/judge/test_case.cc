@@ -289,6 +289,11 @@ TEST(JudgeCase, PaddingPolicyIsPinnedForPaddedLayouts) {
   EXPECT_EQ(judgement.verdict, Verdict::fail);
   EXPECT_EQ(judgement.findings.at(0).text,
             "declares padded rows as attended, its contract pins zeros");
+  contract.padding_policy = PaddingPolicy::anything;
+  const Contracts loosest = contract_of_mine(contract);
+  EXPECT_EQ(judge_with_past(outcome, &loosest).verdict, Verdict::pass);
+  outcome.description.padding_policy = PaddingPolicy::anything;
+  EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::fail);
   outcome.c.problem.layout = Layout::ragged;
   EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
 }

@@ -183,8 +183,8 @@ spec = { p_dtype = "fp12", out_dtype = "bf16" }
       testing::UnorderedElementsAre(
           HasSubstr("2: "), "1: schema 2 is not known", "3: kernel is missing",
           "4: reason is not a text",
-          "5: padding_policy: \"zero\" is not one of zeros, untouched, attended", HasSubstr("6: "),
-          "9: reason is not a text",
+          "5: padding_policy: \"zero\" is not one of zeros, untouched, attended, anything",
+          HasSubstr("6: "), "9: reason is not a text",
           "10: run_to_run: \"bits\" is not one of none, rounding, bitwise", HasSubstr("bach"),
           "14: peak: \"0\" is not a finite number above 0",
           "14: rms: \"1\" is not a finite number above 0",

@@ -213,6 +213,11 @@ TEST(Changes, AContractThatAsksLessIsNamed) {
   EXPECT_THAT(looser_terms({}, spec_text(naive), {}, passing().spec_judged), testing::SizeIs(1));
   EXPECT_THAT(looser_terms({}, passing().spec_judged, {}, spec_text(naive)), IsEmpty())
       << "a tighter spec";
+  Terms zeros, anything;
+  zeros.padding_policy = PaddingPolicy::zeros, anything.padding_policy = PaddingPolicy::anything;
+  const std::string& spec = passing().spec_judged;
+  EXPECT_THAT(looser_terms(anything, spec, zeros, spec), testing::SizeIs(1));
+  EXPECT_THAT(looser_terms(zeros, spec, anything, spec), IsEmpty());
 }
 
 TEST(Changes, PromisesAreReadAsTheyAreWritten) {

@@ -130,6 +130,9 @@ TEST(Faults, PaddedRowsGoByPolicy) {
   const float far_away = 300.0F;
   encode(DType::f16, {&far_away, 1}, filled.out.data() + offset);
   EXPECT_EQ(faults_of(filled, PaddingPolicy::attended).padded_rows, 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  encode(DType::f16, {&nan, 1}, filled.out.data() + offset);
+  EXPECT_EQ(faults_of(filled, PaddingPolicy::anything).total(), 0);
 }
 
 // plumbline_provider.h: the LSE of a padded row may hold anything.

@@ -172,7 +172,7 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
        [](auto& d) { std::memset(d.device_arch, 'x', sizeof d.device_arch); }},
       {"tensor_cores is \"maybe\"", [](auto& d) { std::strcpy(d.tensor_cores, "maybe"); }},
       {"tensor_cores is \"\"", [](auto& d) { d.tensor_cores[0] = '\0'; }},
-      {"padding_policy has no meaning 3", [](auto& d) { d.padding_policy = 3; }},
+      {"padding_policy has no meaning 4", [](auto& d) { d.padding_policy = 4; }},
       {"p_dtype has no meaning 77", [](auto& d) { d.spec.p_dtype = 77; }},
       {"p_dtype has no meaning 0", [](auto& d) { d.spec.p_dtype = PLUMBLINE_DTYPE_NONE; }},
       {"s_rounded has no meaning 8", [](auto& d) { d.spec.s_rounded = PLUMBLINE_I32; }},

@@ -58,10 +58,10 @@ def test_save_states_our_words(heads_first, tmp_path):
     assert header["__metadata__"] == {"softcap": "30.0"}
     assert (header["mask"]["dtype"], header["mask"]["shape"]) == ("BOOL", [1, 1, 24, 24])
     assert (header["sinks"]["dtype"], header["alibi_slopes"]["shape"]) == ("F32", [4])
-    # Three extents are heads, queries and keys, as they broadcast in PyTorch.
+    # What three extents mean is for the library to say, as of a file.
     plumbline.save(tmp_path / "c", q=q, k=k, v=v, attn_mask=bias)
     header = saved(tmp_path / "c")
-    assert (header["attn_bias"]["dtype"], header["attn_bias"]["shape"]) == ("F16", [1, 4, 24, 24])
+    assert (header["attn_bias"]["dtype"], header["attn_bias"]["shape"]) == ("F16", [4, 24, 24])
 
 
 @pytest.mark.parametrize("kind", ["bool", "bool_heads", "bool_of_one_query", "bias"])

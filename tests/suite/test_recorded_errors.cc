@@ -95,6 +95,19 @@ TEST_F(RecordedErrorsTest, LengthsAndMetadata) {
               ElementsAre(HasSubstr("layout ragged cannot be read as recorded inputs yet")));
 }
 
+// A suite would ask kernels something else than the model asked, without a word.
+TEST_F(RecordedErrorsTest, PartsThatNoSuiteAsksWith) {
+  Recording recording = Recording::sample();
+  recording.add("attn_mask", {2, 1, 5, 5}, 1);
+  recording.add("alibi_slopes", {4}, 1);
+  recording.add("dout", {2, 5, 4, 3}, 1);
+  recording.metadata["softcap"] = "30";
+  EXPECT_THAT(complaints(recording),
+              ElementsAre(HasSubstr("tensor attn_mask is part of the recorded call, and no suite"),
+                          HasSubstr("tensor alibi_slopes is part of the recorded call"),
+                          HasSubstr("softcap = 30 is part of the recorded call")));
+}
+
 TEST_F(RecordedErrorsTest, AFileThatIsNoneOrNotThere) {
   std::ofstream(directory_ / "text.safetensors") << "q, k and v";
   EXPECT_FALSE(recorded_inputs("text.safetensors"));

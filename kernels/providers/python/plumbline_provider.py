@@ -35,7 +35,7 @@ LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
 MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")
 FRAMEWORKS = ("numpy", "torch", "jax")
 DEVICE_KINDS = ("cpu", "cuda")
-PADDING_POLICIES = ("zeros", "untouched", "attended")
+PADDING_POLICIES = ("zeros", "untouched", "attended", "anything")
 PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
@@ -277,7 +277,7 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
                     framework is torch or jax
     spec            what the kernel rounds; default: the strict one
     padding_policy  what out holds in padded query rows: "zeros", "untouched" (as case.new_out()
-                    gave them) or "attended"
+                    gave them), "attended" or "anything"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split,
                     prefill_decode and lse
     lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the
