@@ -277,17 +277,18 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
     tell_unexplained_refusals(options, session, text, is_stored);
   }
   tell_references_on_the_cpu(options.measure.reference_library.get());
+  const auto remedy = [&] {
+    return is_stored ? resume_remedy(session, options.database.path) : std::string("run it again");
+  };
   if (!done) {
     Errors errors = done.error();
     const char* const why = session.harness_failed() ? "" : ": it could not be stored";
     if (session.interrupted())
-      errors.push_back({"", 0, fmt::format("the run is incomplete{}", why),
-                        is_stored ? resume_remedy(session, options.database.path) : "run it again"});
+      errors.push_back({"", 0, fmt::format("the run is incomplete{}", why), remedy()});
     return report_errors(errors, exit_infrastructure);
   }
   if (!runner.stop->load()) return code;
-  return report_errors({{"", 0, "stopped by a signal: the run is incomplete",
-                         is_stored ? resume_remedy(session, options.database.path) : "run it again"}},
+  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy()}},
                        exit_infrastructure);
 }
 

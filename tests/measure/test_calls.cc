@@ -43,6 +43,9 @@ class FakeWorker : public Worker {
   Result<Hello> hello() override { return Hello{}; }
   bool refused_options() const override { return false; }
   Arena& arena() override { return arena_; }
+  std::string changed_input() const override { return ""; }
+  std::uint64_t process() const override { return 1; }
+  std::string crash_between_requests() override { return ""; }
   std::string log_tail() override { return ""; }
   RunReply run(const RunRequest& request) override { return answer(request, false); }
   RunReply run_again(const RunRequest& request) override { return answer(request, true); }

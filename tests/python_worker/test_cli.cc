@@ -63,6 +63,17 @@ TEST_F(PythonCommand, AnOptionThatTheFileDoesNotDeclareEndsTheRun) {
   EXPECT_EQ(plumbline("list --kernels --provider '" + provider("misbehaved.py") + ":x'").code, 2);
 }
 
+TEST_F(PythonCommand, AFileThatReadsItsOptionsTakesAny) {
+  const auto file = write("reads.py", R"(
+from plumbline_provider import kernel
+
+@kernel
+def zeros(case):
+    case.out.fill(1 if case.options == "ones" else 0)
+)");
+  EXPECT_EQ(plumbline("list --kernels --provider '" + file.string() + ":ones'").code, 0);
+}
+
 TEST_F(PythonCommand, WithoutLseTheOutputsAreJudged) {
   const auto run = plumbline("run --case behaved/zeros/bf16/b2-h4x2-s17x100-d64 -q --provider '" +
                              provider("behaved.py") + "'");

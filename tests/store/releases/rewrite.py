@@ -14,7 +14,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 VALUES = {"time_rounds": '[{"kernel_ns":[2.0],"sentinel_ns":[1.0],"ratio":2.0}]',
-          "fresh_ratios": "[2.0]", "calls": 3, "night_id": "2026-11-22", "error_histogram": bytes(4 * 41),
+          "fresh_ratios": "[2.0]", "calls": 3, "night_id": "2026-11-22",
+          "error_histogram": bytes(4 * 41),
           "spre_ratios": bytes(4 * 32), "error_map_rows": 1, "error_map_columns": 2,
           "error_map": b"\x41\x42", "standing": "fine", "planned_cases": 2, "clock_behind_s": 0}
 KEY = bytes(range(16))
