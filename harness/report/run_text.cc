@@ -134,15 +134,19 @@ std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& styl
 
 std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
   std::vector<std::vector<std::string>> rows;
+  std::map<std::string_view, std::size_t> unjudged;
   for (const auto& [outcome, judgement] : outcomes) {
     if (!outcome.timed || outcome.status != Status::ok) continue;
+    const std::string_view reason = unjudged_time(judgement);
+    if (!reason.empty()) ++unjudged[reason];
     rows.push_back({outcome.case_id, duration(outcome.time_ns), duration(outcome.time_mad_ns),
-                    number(outcome.time_ratio), std::string(unjudged_time(judgement))});
+                    number(outcome.time_ratio) + (reason.empty() ? "" : " ~")});
   }
-  return rows.empty() ? ""
-                      : render_table({"timed case", "median", "MAD", "/ sentinel", "not judged"},
-                                     rows, style) +
-                            "\n";
+  if (rows.empty()) return "";
+  std::string text = render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style);
+  for (const auto& [reason, count] : unjudged)
+    text += fmt::format("~ {} not judged: {}\n", plural(count, "time"), reason);
+  return text + "\n";
 }
 
 // A table of the scores that fail, and one line for those that pass.

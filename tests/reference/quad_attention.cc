@@ -30,6 +30,7 @@ class Row : QuadRoundedP {
           sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
         }
       }
+      sigma_squared = std::max(sigma_squared, sq(ulp(0, spec_.out_dtype) / 2));
       result.sigma.push_back(std::sqrt(sigma_squared));
       result.gradient.push_back(gradient(j));
     }

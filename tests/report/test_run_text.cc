@@ -82,7 +82,8 @@ TEST(RenderText, TimedCases) {
   sample.outcomes[1].outcome.time_ratio = 0.75;
   EXPECT_THAT(
       render_text(sample.report(0), plain),
-      HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us        0.75\n"));
+      HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us      0.75 ~\n"
+                "~ 1 time not judged: no past\n"));
 }
 
 TEST(RenderText, AmbiguousCasesAreShown) {
