@@ -45,7 +45,9 @@ TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
   const auto& [invariance, problem, words] = GetParam();
   const std::string breaker = id(std::string("varies_") + invariance, problem);
   const auto judged = run("--case '" + breaker + "'");
-  EXPECT_EQ(judged.code, 0) << judged.text;
+  // The third call of a case sees what changes from call to call.
+  const bool is_seen = std::string_view(invariance) == "run_to_run";
+  EXPECT_EQ(judged.code, is_seen ? 1 : 0) << judged.text;
   const auto caught = run(std::string("--invariances=") + invariance + " --case '" + breaker + "'");
   EXPECT_EQ(caught.code, 1) << caught.text;
   EXPECT_THAT(
@@ -78,10 +80,11 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"two_scales", padded, "whose first call had the scale"}),
     [](const auto& broken) { return std::string(broken.param.invariance); });
 
-TEST_F(Invariances, TheirBreakersPassEveryPlainCase) {
+TEST_F(Invariances, AllBreakersButRunToRunPassPlainCases) {
   const auto judged = run(suite("invariances_mutants.toml") + " --no-store");
-  EXPECT_EQ(judged.code, 0) << judged.text;
-  EXPECT_THAT(judged.text, HasSubstr("cases: 85 first seen"));
+  EXPECT_EQ(judged.code, 1) << judged.text;
+  EXPECT_THAT(judged.text, HasSubstr("cases: 80 first seen, 5 fail"));
+  EXPECT_THAT(judged.text, HasSubstr("in 4 of mutants/varies_run_to_run"));
 }
 
 TEST_F(Invariances, TheKernelThatBreakersChangeKeepsThemAll) {
