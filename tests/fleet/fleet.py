@@ -75,7 +75,7 @@ def night_tables(database, night):
     return (
         rows(database, "SELECT DISTINCT suite, kernel, dtype, statistic, cases, value, status "
              + of_night.format("suite_score") + " ORDER BY 1, 2, 3, 4", (night,)),
-        rows(database, "SELECT DISTINCT suite, case_id, kind, is_failure "
+        rows(database, "SELECT DISTINCT suite, case_id, kind, standing "
              + of_night.format("run_change") + " ORDER BY 1, 2, 3", (night,)),
         rows(database, "SELECT DISTINCT suite, name, status " + of_night.format("diff")
              + " ORDER BY 1, 2", (night,)),
