@@ -52,7 +52,7 @@ using Side = std::map<Series, Measured>;
 
 struct ReadSide {
   Side cases;
-  IncompleteSide incomplete;
+  IncompleteRuns incomplete;
   bool whole = true;  // every run measured all of its suites
 };
 
@@ -90,10 +90,7 @@ Result<ReadSide> side_of(Store& store, const RunSelection& selection) {
     if (!outcomes) return tl::unexpected(outcomes.error());
     for (const StoredOutcome& stored : *outcomes) add(side, stored, run->info.machine);
     read.whole = read.whole && run->complete && run->info.shard == "1/1";
-    if (run->finished) continue;
-    read.incomplete.is_incomplete = true;
-    read.incomplete.planned_cases += static_cast<std::size_t>(run->info.planned_cases);
-    read.incomplete.missing_cases += missing_cases_of(run->info, outcomes->size());
+    read.incomplete.add(*run, outcomes->size());
   }
   for (auto& [series, measured] : side) {
     if (measured.ratios.empty()) continue;

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
       "  plumbline show latest\n"
       "  plumbline init mine && cd mine && plumbline run\n"
       "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure,\n"
-      "4 nothing measured, 5 ambiguous or unconfirmed, 6 not comparable.",
+      "4 nothing measured, 5 open (ambiguous, unconfirmed, ...), 6 not comparable.",
       version_line()};
   return end_program(run_program(argc, argv, text, [](const CommandLine& app, int& exit_code) {
     add_folder_flags(app);

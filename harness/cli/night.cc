@@ -92,7 +92,7 @@ int show_command(const NightOptions& options, bool close) {
     return report_errors(
         {{options.database.path.string(), 0,
           fmt::format("night {} is incomplete: {}; it stays open", *id,
-                      missing_text(summary->missing_cases, summary->planned_cases)),
+                      missing_text(summary->incomplete)),
           "finish it with `plumbline run … --resume`; `plumbline night show` names it"}},
         exit_infrastructure);
   }

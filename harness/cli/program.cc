@@ -66,10 +66,6 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
   return exit_code;
 }
 
-}  // namespace
-
-namespace {
-
 // A file that another process cuts short while it is mapped: a database, or memory shared with a
 // worker. Only calls that are safe in a handler.
 void end_with_sigbus(int) {

@@ -128,8 +128,7 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
                           absent_lines(plan.absent),
                           &session.night_times(),
                           unsettled_of({session.info()}),
-                          static_cast<std::size_t>(session.info().planned_cases),
-                          session.finished() ? 0 : session.missing_cases()};
+                          session.incomplete()};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   if (options.annotations) {

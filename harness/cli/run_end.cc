@@ -10,16 +10,6 @@
 #include "harness/store/store.h"
 
 namespace plumbline::cli {
-
-std::string resume_remedy(const RunSession& session, const std::filesystem::path& database) {
-  const auto store = Store::open(database, true);
-  const auto stored =
-      store ? (*store)->outcomes(session.info().run_id) : tl::make_unexpected(store.error());
-  return fmt::format("{} of {} cases are stored; the same command with --resume measures the rest",
-                     stored ? std::to_string(stored->size()) : "some",
-                     session.info().planned_cases);
-}
-
 namespace {
 
 Result<void> compare_rows(const std::filesystem::path& database, const RunSession& session) {
@@ -44,6 +34,15 @@ Result<void> compare_rows(const std::filesystem::path& database, const RunSessio
 }
 
 }  // namespace
+
+std::string resume_remedy(const RunSession& session, const std::filesystem::path& database) {
+  const auto store = Store::open(database, true);
+  const auto stored =
+      store ? (*store)->outcomes(session.info().run_id) : tl::make_unexpected(store.error());
+  return fmt::format("{} of {} cases are stored; the same command with --resume measures the rest",
+                     stored ? std::to_string(stored->size()) : "some",
+                     session.info().planned_cases);
+}
 
 Result<void> check_stored(const std::filesystem::path& database, RunSession& session) {
   auto same = compare_rows(database, session);

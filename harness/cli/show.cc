@@ -60,19 +60,18 @@ Result<int> show(const ShowOptions& options, Store& store) {
         text += render_case(stored, reproduce_command(run), style) + render_errors(stored, style);
       for (const auto& stored : diffs) text += render_diff(stored, style);
       text += render_invariances(invariances, reproduce_command(run), style);
-      if (!stored_runs->finished) {
-        text += fmt::format("Incomplete: {}\n",
-                            missing_text(stored_runs->missing_cases, stored_runs->planned_cases));
+      if (stored_runs->incomplete.any) {
+        text += fmt::format("Incomplete: {}\n", missing_text(stored_runs->incomplete));
       }
       fmt::print("{}", text);
-      return stored_runs->finished ? exit_fine : exit_infrastructure;
+      return stored_runs->incomplete.any ? exit_infrastructure : exit_fine;
     }
   }
   if (stored_runs->runs.size() > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
                plural(stored_runs->runs.size(), "run"));
   write_as(run_formats, options.format, stored_runs->report(), options.verbose);
-  return stored_runs->finished ? exit_fine : exit_infrastructure;
+  return stored_runs->incomplete.any ? exit_infrastructure : exit_fine;
 }
 
 int show_command(const ShowOptions& options) {

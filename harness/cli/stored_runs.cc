@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -24,8 +25,9 @@ Result<void> append(Result<std::vector<Row>> more, std::vector<Row>& rows) {
 }  // namespace
 
 int StoredRuns::exit_code() const {
-  return exit_code_of(state_of({outcomes, diffs, invariances, scores, changes, night_times,
-                                finished, !unsettled_of(runs).empty()}));
+  return exit_code_of(
+      state_of({outcomes, diffs, invariances, scores, changes, night_times, !incomplete.any,
+                std::any_of(runs.begin(), runs.end(), has_wrong_clock)}));
 }
 
 RunReport StoredRuns::report() const {
@@ -38,8 +40,7 @@ RunReport StoredRuns::report() const {
                     invariances.empty() ? nullptr : &invariances,
                     &changes};
   content.night_times = &night_times;
-  content.planned_cases = planned_cases;
-  content.missing_cases = missing_cases;
+  content.incomplete = incomplete;
   content.unsettled = unsettled_of(runs);
   return content;
 }
@@ -54,11 +55,7 @@ Result<StoredRuns> read_runs(Store& store, const RunSelection& selection) {
     all.runs.push_back(run->info);
     auto outcomes = store.outcomes(run_id);
     if (!outcomes) return tl::unexpected(outcomes.error());
-    if (!run->finished) {
-      all.finished = false;
-      all.planned_cases += static_cast<std::size_t>(run->info.planned_cases);
-      all.missing_cases += missing_cases_of(run->info, outcomes->size());
-    }
+    all.incomplete.add(*run, outcomes->size());
     for (StoredOutcome& stored : *outcomes) {
       const std::string key = fmt::format("{}\n{}\n{}", stored.outcome.suite,
                                           stored.outcome.case_id, describe(run->info.machine));

@@ -22,9 +22,7 @@ struct StoredRuns {
   std::vector<StoredInvariance> invariances;
   std::vector<RunChange> changes;
   std::vector<NightTimes> night_times;
-  // Cases of the plans of those that did not finish, and how many of them have no outcome.
-  std::size_t planned_cases = 0, missing_cases = 0;
-  bool finished = true;  // all of them did
+  IncompleteRuns incomplete;
   int exit_code() const;
   // What every renderer takes. `this` stays where it is while the report is used.
   RunReport report() const;

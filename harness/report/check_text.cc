@@ -36,7 +36,7 @@ std::string problem_text(const Problem& problem, bool has_lse) {
   return text;
 }
 
-// "dk, dq", or the first four "and 3 more".
+// "dk, dq", or the first six "and 3 more".
 std::string names_shown(const std::vector<std::string>& names, const Style& style) {
   constexpr std::size_t most = 6;
   const std::size_t shown = style.verbose ? names.size() : std::min(most, names.size());

@@ -104,11 +104,9 @@ std::string incomplete_lines(const RunComparison& comparison, const Style& style
   std::string text;
   for (const auto& [label, side] : {std::pair{&comparison.before, &comparison.incomplete_before},
                                     std::pair{&comparison.after, &comparison.incomplete_after}}) {
-    if (!side->is_incomplete) continue;
-    text += wrapped(fmt::format("Incomplete: {}: {}", *label,
-                                missing_text(side->missing_cases, side->planned_cases)),
-                    2, style) +
-            "\n";
+    if (!side->any) continue;
+    text +=
+        wrapped(fmt::format("Incomplete: {}: {}", *label, missing_text(*side)), 2, style) + "\n";
   }
   return text;
 }
@@ -150,8 +148,7 @@ bool RunComparison::any_worse() const {
 
 RunState RunComparison::state() const {
   if (any_worse()) return RunState::not_fine;
-  const bool is_open =
-      incomplete_before.is_incomplete || incomplete_after.is_incomplete || lost > 0;
+  const bool is_open = incomplete_before.any || incomplete_after.any || lost > 0;
   return is_open ? RunState::open : RunState::fine;
 }
 
@@ -208,8 +205,8 @@ std::string json_of_comparison(const RunComparison& comparison) {
                     {"only_after", comparison.only_after},
                     {"lost", comparison.lost},
                     {"state", name(comparison.state())},
-                    {"incomplete_before", comparison.incomplete_before.is_incomplete},
-                    {"incomplete_after", comparison.incomplete_after.is_incomplete},
+                    {"incomplete_before", comparison.incomplete_before.any},
+                    {"incomplete_after", comparison.incomplete_after.any},
                     {"cases", std::move(cases)}});
 }
 

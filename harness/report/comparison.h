@@ -36,13 +36,6 @@ struct ComparedCase {
   bool is_faster() const { return time_change() < 1 / time_noise; }
 };
 
-// Of the runs of one side that did not finish: cases of their plans, and how many of them have no
-// outcome.
-struct IncompleteSide {
-  bool is_incomplete = false;
-  std::size_t planned_cases = 0, missing_cases = 0;
-};
-
 struct RunComparison {
   std::string before, after;                         // "run 3f2a01bc", "night 2027-01-30"
   std::vector<std::string> runs_before, runs_after;  // ids, the oldest first
@@ -50,7 +43,7 @@ struct RunComparison {
   std::size_t only_before = 0, only_after = 0;       // series of one side
   // Cases of the earlier side that the later one was to measure, too, and has no outcome of.
   std::size_t lost = 0;
-  IncompleteSide incomplete_before, incomplete_after;
+  IncompleteRuns incomplete_before, incomplete_after;
   bool all = false;        // shows also cases that did not change
   bool any_worse() const;  // a case that was fine fails now
   // not_fine if a case got worse, open if a side is incomplete or cases were lost, else fine.

@@ -155,8 +155,7 @@ std::vector<TestCase> test_cases(const RunReport& report) {
                      render_invariance(stored, report.reproduce_command, plain)});
   }
   if (report.state() == RunState::incomplete) {
-    const std::string message =
-        "incomplete: " + missing_text(report.missing_cases, report.planned_cases);
+    const std::string message = "incomplete: " + missing_text(report.incomplete);
     cases.push_back({"plumbline", "plumbline.run", "incomplete", 0, Kind::error, "incomplete",
                      message, message});
   }

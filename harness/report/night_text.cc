@@ -18,7 +18,7 @@ constexpr std::size_t most_groups = 30;
 std::string what_it_means(const NightSummary& summary) {
   switch (summary.state) {
     case RunState::incomplete:
-      return missing_text(summary.missing_cases, summary.planned_cases);
+      return missing_text(summary.incomplete);
     case RunState::nothing_measured:
       return "a run measured nothing";
     case RunState::not_fine:
@@ -156,8 +156,8 @@ std::string json_of_night(const NightSummary& summary) {
   Json root = {{"night_id", summary.night.night_id},
                {"exit_code", exit_code_of(summary.state)},
                {"state", name(summary.state)},
-               {"planned_cases", summary.planned_cases},
-               {"missing_cases", summary.missing_cases},
+               {"planned_cases", summary.incomplete.planned_cases},
+               {"missing_cases", summary.incomplete.missing_cases},
                {"cases", summary.cases},
                {"timed", summary.timed},
                {"expected_false_alerts", json_value(summary.expected_false_alerts)},

@@ -111,7 +111,7 @@ std::string render_prometheus(const RunReport& report) {
                         state == report.state() ? 1 : 0);
   }
   add_head(text, "plumbline_run_missing_cases", "Planned cases that an incomplete run lacks.");
-  text += fmt::format("plumbline_run_missing_cases {}\n", report.missing_cases);
+  text += fmt::format("plumbline_run_missing_cases {}\n", report.incomplete.missing_cases);
   add_head(text, "plumbline_run_failures",
            "Failing cases, diffs, invariances, suite statistics and changes.");
   text += fmt::format("plumbline_run_failures {}\n", counts.failures());

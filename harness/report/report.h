@@ -36,8 +36,7 @@ struct RunReport {
   const std::vector<NightTimes>* night_times = nullptr;  // null or empty: nothing was gated
   // Why the run is open beside its cases, a sentence each.
   std::vector<std::string> unsettled = {};
-  // Cases of the plans of all runs that did not finish, and how many of them have no outcome.
-  std::size_t planned_cases = 0, missing_cases = 0;
+  IncompleteRuns incomplete = {};
   RunState state() const { return state_of_exit(exit_code); }
 };
 

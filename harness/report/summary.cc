@@ -48,23 +48,23 @@ std::string failures_in_words(const RunReport& report) {
 
 }  // namespace
 
-std::string missing_text(std::size_t missing_cases, std::size_t planned_cases) {
-  if (missing_cases == 0) return "the run did not finish";
-  return fmt::format("{} of {} not measured", missing_cases, plural(planned_cases, "case"));
+std::string missing_text(const IncompleteRuns& runs) {
+  if (runs.missing_cases == 0) return "the run did not finish";
+  return fmt::format("{} of {} not measured", runs.missing_cases,
+                     plural(runs.planned_cases, "case"));
 }
 
 std::string headline(const RunReport& report) {
   const std::string failures = failures_in_words(report);
   if (report.state() != RunState::incomplete) return failures;
   return fmt::format("{}: {}; {} so far", name(RunState::incomplete),
-                     missing_text(report.missing_cases, report.planned_cases), failures);
+                     missing_text(report.incomplete), failures);
 }
 
 std::string incomplete_sentence(const RunReport& report) {
   std::string failures = failures_in_words(report);
   failures[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(failures[0])));
-  return fmt::format("Incomplete: {}. {} so far",
-                     missing_text(report.missing_cases, report.planned_cases), failures);
+  return fmt::format("Incomplete: {}. {} so far", missing_text(report.incomplete), failures);
 }
 
 std::vector<std::string> unsettled_of(const std::vector<RunInfo>& runs) {

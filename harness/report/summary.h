@@ -14,7 +14,7 @@ struct NightTimes;
 // "incomplete: 178 of 374 cases not measured; ".
 std::string headline(const RunReport& report);
 // "178 of 374 cases not measured", of runs that did not finish.
-std::string missing_text(std::size_t missing_cases, std::size_t planned_cases);
+std::string missing_text(const IncompleteRuns& runs);
 // "Incomplete: 178 of 374 cases not measured. 2 failures in 196 cases so far"
 std::string incomplete_sentence(const RunReport& report);
 // "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass"; kinds that

@@ -57,10 +57,7 @@ class Gathering {
     if (!times) return tl::unexpected(times.error());
     summary_.states.push_back(state_of({*outcomes, *diffs, *invariances, *scores, *changes, *times,
                                         run.finished, has_wrong_clock(run.info)}));
-    if (!run.finished) {
-      summary_.planned_cases += static_cast<std::size_t>(run.info.planned_cases);
-      summary_.missing_cases += missing_cases_of(run.info, outcomes->size());
-    }
+    summary_.incomplete.add(run, outcomes->size());
     summary_.times.insert(summary_.times.end(), times->begin(), times->end());
     for (const RunChange& change : *changes)
       if (wants_attention(change.change.standing)) summary_.failing_changes.push_back(change);

@@ -37,8 +37,8 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs);
 
 struct NightSummary {
   StoredNight night;
-  std::vector<RunState> states;                      // of each run
-  std::size_t planned_cases = 0, missing_cases = 0;  // of the runs that did not finish
+  std::vector<RunState> states;  // of each run
+  IncompleteRuns incomplete;
   std::vector<NightTimes> times;
   std::vector<AlertGroup> groups;
   std::vector<RunChange> failing_changes;

@@ -70,11 +70,10 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
   if (store_ != nullptr)
     commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
   try {
-    runner_.run(
-        plan,
-        {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); },
-         progress, [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_, tell_more_,
-         [this](const LateCrash& late) { blame(late); }});
+    runner_.run(plan, {[this](Outcome o) { take(std::move(o)); },
+                       [this](DiffOutcome d) { take(std::move(d)); }, progress,
+                       [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_,
+                       tell_more_, [this](const LateCrash& late) { blame(late); }});
     place_on_devices();
     confirm_regressions(resumed_ ? whole_ : plan);
     judge_times(resumed_ ? whole_ : plan);
@@ -122,7 +121,11 @@ void RunSession::find_changes(bool complete) {
   changes_ = std::move(changes->front());
 }
 
-std::size_t RunSession::missing_cases() const { return missing_cases_of(run_, outcomes_.size()); }
+IncompleteRuns RunSession::incomplete() const {
+  IncompleteRuns incomplete;
+  incomplete.add({run_, finished_}, outcomes_.size());
+  return incomplete;
+}
 
 int RunSession::exit_code() const {
   return exit_code_of(state_of({outcomes_, diffs_, invariances_, scores_, changes_, night_times_,

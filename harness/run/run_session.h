@@ -59,8 +59,8 @@ class RunSession {
   bool harness_failed() const { return harness_failed_; }
   // True if all of the plan was measured and stored.
   bool finished() const { return finished_; }
-  // Cases of the plan that have no outcome.
-  std::size_t missing_cases() const;
+  // This run, if it did not finish.
+  IncompleteRuns incomplete() const;
   int exit_code() const;
 
  private:

@@ -74,16 +74,24 @@ struct RunInfo {
 // Machines that share a database may differ by so much.
 inline constexpr std::int64_t max_clock_skew_s = 60;
 inline bool has_wrong_clock(const RunInfo& run) { return run.clock_behind_s > max_clock_skew_s; }
-// How many cases of the run's plan have no outcome, if so many have one.
-inline std::size_t missing_cases_of(const RunInfo& run, std::size_t outcomes) {
-  const auto planned = static_cast<std::size_t>(run.planned_cases);
-  return planned > outcomes ? planned - outcomes : 0;
-}
-
 struct StoredRun {
   RunInfo info;
   bool finished = false;  // ended by itself
   bool complete = false;  // and measured all of its suites, or its shard's part
+};
+
+// The runs of a selection that did not finish.
+struct IncompleteRuns {
+  bool any = false;
+  std::size_t planned_cases = 0, missing_cases = 0;  // of their plans; those without an outcome
+  // Changes nothing for a run that finished.
+  void add(const StoredRun& run, std::size_t outcomes) {
+    if (run.finished) return;
+    const auto planned = static_cast<std::size_t>(run.info.planned_cases);
+    any = true;
+    planned_cases += planned;
+    missing_cases += planned > outcomes ? planned - outcomes : 0;
+  }
 };
 
 // The new judgement of an outcome.

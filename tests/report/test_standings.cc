@@ -170,7 +170,7 @@ class EveryRunState : public testing::TestWithParam<RunState> {
   }
   RunReport report() const {
     RunReport report = sample_.report(expected_.exit_code);
-    if (GetParam() == RunState::incomplete) report.planned_cases = 374, report.missing_cases = 178;
+    if (GetParam() == RunState::incomplete) report.incomplete = {true, 374, 178};
     return report;
   }
   bool is_fine() const { return GetParam() == RunState::fine; }
@@ -234,7 +234,7 @@ TEST_P(EveryRunState, IsTheStateOfItsNight) {
   summary.night.runs = {{sample_.run, GetParam() != RunState::incomplete, true}};
   summary.states = {GetParam()};
   summary.state = GetParam();
-  summary.planned_cases = 374, summary.missing_cases = 178;
+  summary.incomplete = {true, 374, 178};
   const bool is_incomplete = GetParam() == RunState::incomplete;
   for (const std::string& text :
        {render_night(summary, Style{.width = 0}), render_night_markdown(summary)}) {
