@@ -6,7 +6,9 @@ ci/cmake/measure_seconds.c has the format. This writes seconds.csv beside it, wi
 test. The committed file has those above 1 s. The label `quick` leaves these tests out.
 
   ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s, and more than twice
-                                            its committed figure; names what has no figure yet
+                                            its committed figure; names what has no figure yet.
+                                            Where the median test takes longer, up to 1.5 times,
+                                            the limit is that much higher
   ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
 
 --accept keeps the figure of a step that the compiler cache answered, and of steps and tests that
@@ -17,6 +19,7 @@ import csv
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -25,6 +28,8 @@ COMMITTED = ROOT / "ci" / "seconds.csv"
 HEADER = ["kind", "name", "processor_seconds"]
 NOTICED = 5.0  # seconds: what takes less is never too slow
 FACTOR = 2.0  # two cores that others share: figures of equal runs differ by a third
+# The median of so many tests or more, of at least so many seconds, says how slow this machine is.
+SLOWNESS_TESTS, SLOWNESS_SECONDS, SLOWNESS_LIMIT = 20, 2.0, 1.5
 SMALLEST = 1.0  # seconds: what takes less is not in the committed file
 # Seconds, and a share of the committed figure: less, and the compiler cache answered.
 FROM_CACHE = 0.5, 0.2
@@ -82,10 +87,20 @@ def write_table(path, figures, header=HEADER):
             writer.writerow([kind, name, f"{seconds:.1f}"])
 
 
+def slowness(measured, committed):
+    """How many times longer this machine takes: the median over the tests, from 1 to 1.5."""
+    ratios = [seconds / committed[key] for key, seconds in measured.items()
+              if key[0] == "test" and committed.get(key, 0.0) >= SLOWNESS_SECONDS]
+    if len(ratios) < SLOWNESS_TESTS:
+        return 1.0
+    return min(max(statistics.median(ratios), 1.0), SLOWNESS_LIMIT)
+
+
 def too_slow(measured, committed):
     """[(kind, name), seconds, figure]: over 5 s and over twice the figure, worst first."""
+    factor = FACTOR * slowness(measured, committed)
     found = [(key, seconds, committed[key]) for key, seconds in measured.items()
-             if key in committed and seconds > NOTICED and seconds > FACTOR * committed[key]]
+             if key in committed and seconds > NOTICED and seconds > factor * committed[key]]
     return sorted(found, key=lambda row: -row[1])
 
 
@@ -145,6 +160,9 @@ def report(measured, committed, build, name=COMMITTED.name):
     lines = [f"processor seconds: {step_seconds:.0f} in {steps} build steps, {test_seconds:.0f} in "
              f"{tests} tests; {len(found) or 'none'} over {NOTICED:.0f} s and twice the figure in "
              f"ci/{name}"]
+    if (factor := slowness(measured, committed)) > 1:
+        lines.append(f"  the limit is {factor:.2f} times that, since the median test takes so much "
+                     "longer here")
     for (kind, entry), seconds, figure in found[:SHOWN]:
         lines.append(f"  {kind} {entry}: {seconds:.1f} s, was {figure:.1f} s")
     if len(found) > SHOWN:

@@ -69,6 +69,20 @@ class Seconds(InFolder):
         self.assertIn("test T.slow: 6.1 s, was 3.0 s", said)
         self.assertIn("remedy: make it faster, or `ci/seconds.py --build build --accept`", said)
 
+    def test_a_slower_machine_raises_the_limit_and_a_common_slowdown_fails(self):
+        names = [f"T.{number}" for number in range(20)]
+        self.committed = self.write("seconds.csv", "kind,name,processor_seconds\n" + "".join(
+            f"test,{name},10.0\n" for name in names))
+
+        def log(usual, first):
+            return f"test\t7\t{first}\tT.0\n" + "".join(
+                f"test\t7\t{usual}\t{name}\n" for name in names[1:])
+        said = self.compare(log(12, 23.9))  # 1.2 times slower: the limit is 24 s
+        self.assertIn("none over 5 s", said)
+        self.assertIn("the limit is 1.20 times that", said)
+        self.assertIn("test T.0: 24.1 s, was 10.0 s", self.compare(log(12, 24.1), code=1))
+        self.assertIn("20 over 5 s", self.compare(log(31, 31), code=1))
+
     def test_commands_of_one_step_add_up_and_its_last_run_counts(self):
         self.compare("build\t1\t50\tBUILD/x/../a.o\n"
                      "build\t2\t4\tBUILD/a.o\nbuild\t2\t5\tBUILD/a.o\n")
