@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -41,6 +44,35 @@ bool is_same(const struct sigaction& a, const struct sigaction& b) {
   return a.sa_handler == b.sa_handler && a.sa_flags == b.sa_flags;
 }
 
+// Two copies a call: one block of text is cheaper than a map of strings.
+std::string environment_now() {
+  std::string all;
+  all.reserve(8192);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    all.append(*variable).push_back('\0');
+  return all;
+}
+
+bool is_environment_now(std::string_view all) {
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::size_t size = std::strlen(*variable) + 1;
+    if (all.substr(0, size) != std::string_view(*variable, size)) return false;
+    all.remove_prefix(size);
+  }
+  return all.empty();
+}
+
+std::map<std::string, std::string> variables_of(std::string_view all) {
+  std::map<std::string, std::string> variables;
+  while (!all.empty()) {
+    const std::string_view text = all.substr(0, all.find('\0'));
+    const std::size_t end = text.find('=');
+    if (end != std::string_view::npos) variables.emplace(text.substr(0, end), text.substr(end + 1));
+    all.remove_prefix(text.size() + 1);
+  }
+  return variables;
+}
+
 // What a person knows of the words: bits 13 and 14 of MXCSR, 10 and 11 of the x87's.
 std::vector<std::string> words_of(const FloatingPointWords& now, const FloatingPointWords& before) {
   constexpr std::uint32_t flush_to_zero = 0x8000, denormals_are_zero = 0x0040, rounding = 0x6000,
@@ -64,16 +96,6 @@ std::vector<std::string> words_of(const FloatingPointWords& now, const FloatingP
 Allowance KernelsCalled::add(const std::string& kernel) {
   const bool is_first = kernels_.empty(), is_new = kernels_.insert(kernel).second;
   return is_first ? Allowance::everything : is_new ? Allowance::additions : Allowance::none;
-}
-
-ProcessState::Environment ProcessState::environment_now() {
-  Environment all;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    const std::size_t end = text.find('=');
-    if (end != std::string_view::npos) all.emplace(text.substr(0, end), text.substr(end + 1));
-  }
-  return all;
 }
 
 ProcessState::Handlers ProcessState::handlers_now() {
@@ -115,7 +137,7 @@ std::vector<std::string> ProcessState::restore_umask() const {
 std::vector<std::string> ProcessState::restore_signal_mask() const {
   const sigset_t now = signal_mask_now();
   std::vector<std::string> changed;
-  for (int number = 1; number < signals; ++number) {
+  for (int number = 1; number <= SIGRTMAX; ++number) {
     if (sigismember(&now, number) != sigismember(&signal_mask_, number))
       changed.push_back(fmt::format("whether {} is blocked", name_of_signal(number)));
   }
@@ -126,14 +148,14 @@ std::vector<std::string> ProcessState::restore_signal_mask() const {
 
 std::vector<std::string> ProcessState::restore_environment(Allowance allowance) const {
   std::vector<std::string> changed;
-  if (allowance == Allowance::everything) return changed;
-  const Environment now = environment_now();
+  if (allowance == Allowance::everything || is_environment_now(environment_)) return changed;
+  const auto now = variables_of(environment_now()), before = variables_of(environment_);
   for (const auto& [name, value] : now) {
-    if (environment_.contains(name) || allowance == Allowance::additions) continue;
+    if (before.contains(name) || allowance == Allowance::additions) continue;
     unsetenv(name.c_str());
     changed.push_back(fmt::format("the variable {}", name));
   }
-  for (const auto& [name, value] : environment_) {
+  for (const auto& [name, value] : before) {
     const auto at = now.find(name);
     if (at != now.end() && at->second == value) continue;
     setenv(name.c_str(), value.c_str(), 1);

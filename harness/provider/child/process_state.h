@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <array>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,11 +39,10 @@ class ProcessState {
   std::string restore(Allowance allowance) const;
 
  private:
-  static constexpr int signals = 65;  // by number, 0 unused
-  using Environment = std::map<std::string, std::string>;
+  // By number, 0 unused. Nobody but its sender gives a real-time signal a meaning.
+  static constexpr int signals = 32;
   using Handlers = std::array<struct sigaction, signals>;
 
-  static Environment environment_now();
   static Handlers handlers_now();
   std::vector<std::string> restore_floating_point() const;
   std::vector<std::string> restore_directory() const;
@@ -57,7 +55,7 @@ class ProcessState {
   std::string directory_;  // "": it has none
   mode_t umask_;
   sigset_t signal_mask_;
-  Environment environment_;
+  std::string environment_;  // "NAME=VALUE", each ended by NUL, in the order of environ
   Handlers handlers_;
 };
 
