@@ -276,6 +276,7 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
     tell_unexplained_refusals(options, session, text, is_stored);
   }
   tell_references_on_the_cpu(options.measure.reference_library.get());
+  tell_ended_orphans();
   const auto remedy = [&] {
     return is_stored ? resume_remedy(session, options.database.path) : std::string("run it again");
   };

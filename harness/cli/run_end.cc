@@ -2,11 +2,15 @@
 #include "harness/cli/run_end.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <set>
+#include <vector>
 
+#include "harness/provider/client/isolation.h"
 #include "harness/store/store.h"
 
 namespace plumbline::cli {
@@ -56,6 +60,15 @@ void tell_references_on_the_cpu(const ReferenceLibrary* library) {
     fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count,
                count == 1 ? "reference was" : "references were", why);
   }
+}
+
+void tell_ended_orphans() {
+  const std::vector<std::string> all = ended_orphans();
+  if (all.empty()) return;
+  const std::set<std::string> names(all.begin(), all.end());
+  fmt::print(stderr, "{} {} outlived the worker that started {} and {} ended: {}\n", all.size(),
+             all.size() == 1 ? "process" : "processes", all.size() == 1 ? "it" : "them",
+             all.size() == 1 ? "was" : "were", fmt::join(names, ", "));
 }
 
 void step_while_read(Progress& progress) {

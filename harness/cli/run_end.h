@@ -23,6 +23,9 @@ std::string resume_remedy(const RunSession& session, const std::filesystem::path
 // took longer than it needs to. `library` may be null.
 void tell_references_on_the_cpu(const ReferenceLibrary* library);
 
+// Prints which processes outlived the worker that started them; they were ended.
+void tell_ended_orphans();
+
 // A step of the progress. Asks the run to stop if stdout is a pipe that nobody reads any more.
 void step_while_read(Progress& progress);
 

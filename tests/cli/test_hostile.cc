@@ -119,5 +119,12 @@ TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
   }
 }
 
+TEST_F(HostileRun, DaemonsOfKernelsAreEndedAndTold) {
+  const auto result = run("'hostile/leaves_a_daemon'");
+  EXPECT_EQ(result.code, 0) << result.text;
+  EXPECT_THAT(result.text, HasSubstr("processes outlived the worker that started them and were "
+                                     "ended: sleep\n"));
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -38,8 +39,7 @@ Place find_again(const plumbline_tensor& tensor) {
   if (fstat(arena_descriptor, &file) != 0) return {};
   // the first tensors are all that there is of it in these tests
   const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(file.st_size), 1 << 20);
-  void* const all =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena_descriptor, 0);
+  void* const all = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena_descriptor, 0);
   if (all == MAP_FAILED) return {};
   char* const begin = static_cast<char*>(all);
   const auto* const data = static_cast<const char*>(tensor.data);
@@ -82,6 +82,35 @@ void look(const plumbline_tensors&) {
   if (!seen.empty()) throw Refused(PLUMBLINE_ERROR, "seen:" + seen);
 }
 
+bool can_read(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY);
+  char first = 0;
+  const bool is_open = file >= 0;
+  const bool is_memory = path.ends_with("/mem");  // nothing lies at its beginning
+  const bool can = is_open && (is_memory || read(file, &first, 1) == 1);
+  if (is_open) close(file);
+  return can;
+}
+
+void look_at_plumbline(const plumbline_tensors&) {
+  const std::string parent = "/proc/" + std::to_string(getppid());
+  std::string seen;
+  if (can_read(parent + "/environ")) seen += " environment";
+  if (can_read(parent + "/mem")) seen += " memory";
+  if (!seen.empty()) throw Refused(PLUMBLINE_ERROR, "seen of plumbline:" + seen);
+}
+
+// A daemon by the book: its parent ends at once, and it has a session of its own.
+void leave_a_daemon(const plumbline_tensors&) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    if (fork() == 0) execlp("sleep", "sleep", "600", nullptr);
+    _exit(0);
+  }
+  if (child > 0) waitpid(child, nullptr, 0);
+}
+
 struct Kernel {
   const char* name;
   void (*misbehave)(const plumbline_tensors& t);
@@ -90,6 +119,8 @@ constexpr std::array all_kernels{
     Kernel{"ok", [](const plumbline_tensors&) {}},
     Kernel{"slow", [](const plumbline_tensors&) { std::this_thread::sleep_for(3 * a_while); }},
     Kernel{"looks", look},
+    Kernel{"looks_at_plumbline", look_at_plumbline},
+    Kernel{"leaves_a_daemon", leave_a_daemon},
     Kernel{"rewrites_v",
            [](const plumbline_tensors& t) {
              write_zeros(find_again(t.v));

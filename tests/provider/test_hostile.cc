@@ -1,9 +1,13 @@
 // A kernel that changes what is not its own costs its case; the next kernel meets nothing of it.
 #include <gmock/gmock.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <thread>
 
+#include "harness/provider/client/isolation.h"
 #include "tests/provider/provider_fixture.h"
 
 namespace plumbline {
@@ -111,6 +115,25 @@ TEST(HostileEnvironment, SecretsReachNoWorkerUnlessTheyArePassed) {
   unsetenv("HOSTILE_TOKEN");
 }
 
+TEST(HostileEnvironment, MemoryOfPlumblineIsHiddenUnlessPtraceIsAllowed) {
+  // Root that has these reads the environment of everybody. Workers of this thread lose them.
+  for (const int capability : {CAP_SYS_ADMIN, CAP_PERFMON})
+    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  for (const bool allowed : {true, false}) {
+    setenv("PLUMBLINE_ALLOW_PTRACE", allowed ? "1" : "0", 1);
+    auto worker = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER});
+    ASSERT_TRUE(worker);
+    PlacedCase c(**worker, mean_problem());
+    const std::string seen = c.run("hostile/looks_at_plumbline").reason;
+    if (allowed) {
+      EXPECT_THAT(seen, StartsWith("seen of plumbline: environment")) << "the test can see it";
+    } else {
+      EXPECT_EQ(seen, "");
+    }
+  }
+  unsetenv("PLUMBLINE_ALLOW_PTRACE");
+}
+
 // ---- After the call
 // -------------------------------------------------------------------------------------------------
 
@@ -125,6 +148,21 @@ TEST_F(Hostile, CrashBetweenRequestsIsTold) {
   EXPECT_THAT(worker_->crash_between_requests(), IsEmpty()) << "once";
   begin();
   EXPECT_EQ(worker_->process(), 2u);
+}
+
+TEST_F(Hostile, DaemonEndsWithItsWorker) {
+  const std::size_t before = ended_orphans().size();
+  auto other = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER});
+  ASSERT_TRUE(other);
+  EXPECT_EQ(PlacedCase(**other, mean_problem()).run("hostile/ok").status, Status::ok);
+  EXPECT_EQ(run("leaves_a_daemon").status, Status::ok);
+  EXPECT_EQ(ended_orphans().size(), before) << "its worker lives";
+  other->reset();
+  EXPECT_EQ(ended_orphans().size(), before) << "it is no orphan of another worker";
+  worker_.reset();
+  ASSERT_EQ(ended_orphans().size(), before + 1);
+  EXPECT_EQ(ended_orphans().back(), "sleep");
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "no child is left";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "harness/provider/child/python_support.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -60,6 +61,7 @@ using namespace plumbline;
 
 void plumbline_support_start(int reply_descriptor, int stack_descriptor, int stack_signal,
                              const char* own_folder) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // as plumbline-worker does
   stack_source = stack_descriptor;
   stack_request = stack_signal;
   std::snprintf(own_frames.data(), own_frames.size(), "  File \"%s/", own_folder);

@@ -2,6 +2,7 @@
 // docs/worker-protocol.md describes them.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -48,6 +49,8 @@ void limit_memory(std::uint64_t bytes) {
 
 void set_up_process() {
   limit(RLIMIT_CORE, 0);
+  // Orphans of a worker that lives are its own; when it ends, plumbline finds them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   // when memory runs out, the worker goes and not the run
   std::ofstream("/proc/self/oom_score_adj") << 1000;
   // What the provider starts must neither read requests nor hold the reply channel open.

@@ -23,6 +23,7 @@
 
 #include "harness/base/harness_failure.h"
 #include "harness/provider/client/environment.h"
+#include "harness/provider/client/isolation.h"
 #include "harness/provider/protocol.h"
 
 namespace plumbline {
@@ -160,8 +161,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
     return failed("fcntl", errno == EINVAL ? EMFILE : errno);
 
   std::unique_ptr<WorkerProcess> process(new WorkerProcess);
-  const int error = spawn(command, channel_source.get(), log_source.get(), arena_source.get(),
-                          pass_env, process->pid_);
+  const int error = start_isolated(
+      [&](pid_t& pid) {
+        return spawn(command, channel_source.get(), log_source.get(), arena_source.get(), pass_env,
+                     pid);
+      },
+      process->pid_);
   if (error != 0) {
     process->pid_ = -1;
     return failed("posix_spawn", error);
@@ -311,6 +316,7 @@ WorkerExit WorkerProcess::reap() {
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
   }
   reaped_ = true;
+  end_orphans_of(pid_);
   receive_log();
   while (received_.find('\n') == std::string::npos) {
     const std::size_t before = received_.size();
