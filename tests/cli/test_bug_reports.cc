@@ -1,0 +1,97 @@
+// Small inputs re-created from public bug reports, with what plumbline answers to each. No answer may
+// become greener. They lie beside the repository; PLUMBLINE_DATA names another folder.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct BugReport {
+  const char* name;
+  const char* command;
+  int code;
+  const char* first;  // the output begins so
+  const char* later = "";
+};
+void PrintTo(const BugReport& report, std::ostream* out) { *out << report.name; }
+
+class BugReports : public test::CommandTest, public testing::WithParamInterface<BugReport> {};
+
+TEST_P(BugReports, AreAnsweredRightly) {
+  const BugReport& report = GetParam();
+  const char* const data = std::getenv("PLUMBLINE_DATA");
+  const auto folder = (data != nullptr ? std::filesystem::path(data)
+                                       : test::source_directory.parent_path() / "shared" / "data") /
+                      "bug-reports";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << folder << " is missing: set PLUMBLINE_DATA to the folder that has it";
+  const std::string command = report.command;
+  if (command.find(".py") != std::string::npos &&
+      !std::filesystem::exists(test::source_directory / ".venv" / "bin" / "python"))
+    GTEST_SKIP() << "there is no .venv: run ci/setup.sh --python";
+  const auto result = plumbline(command, "cd '" + folder.string() + "' && ");
+  EXPECT_EQ(result.code, report.code) << result.text;
+  EXPECT_THAT(result.text, StartsWith(report.first));
+  EXPECT_THAT(result.text, HasSubstr(report.later));
+}
+
+// What is not judged yet stays open; causes are another matter.
+constexpr BugReport dumps[] = {
+    {"block_mask_rows", "check block_mask_rows.safetensors", 1, "BUG: rows 32, 33, 34", "all 256"},
+    {"block_mask_rows_legal", "check block_mask_rows_legal.safetensors", 0, "ROUNDING", "all 256"},
+    {"context_parallel", "check context_parallel.safetensors", 1, "BUG"},
+    {"context_parallel_legal", "check context_parallel_legal.safetensors", 0, "ROUNDING"},
+    {"dropout_legal", "check dropout_legal.safetensors", 5,
+     "UNDECIDED: dropout_mask and dropout_p"},
+    {"fp8_latent_cache", "check fp8_latent_cache.safetensors", 1, "BUG"},
+    {"fp8_latent_cache_legal", "check fp8_latent_cache_legal.safetensors", 5, "UNDECIDED"},
+    {"fp8_latent_cache_legal_as_stated",
+     "check fp8_latent_cache_legal.safetensors --spec kv_dequantized_to=bf16", 0, "ROUNDING"},
+    {"gradients", "check gradients.safetensors", 5, "UNDECIDED: nothing judges gradients yet",
+     "dk, dout, dq and dv"},
+    {"gradients_legal", "check gradients_legal.safetensors", 5, "UNDECIDED", "dk, dout, dq and dv"},
+    {"hidden_nan", "check hidden_nan.safetensors", 1, "BUG: NaN"},
+    {"hidden_nan_legal", "check hidden_nan_legal.safetensors", 0, "ROUNDING"},
+    {"in_batch_tf32", "diff in_batch_tf32.safetensors alone_legal.safetensors", 0, "ROUNDING"},
+    {"one_element", "check one_element.safetensors", 1, "BUG"},
+    {"other_fp8", "check other_fp8.safetensors", 1, "BUG"},
+    {"other_fp8_legal", "check other_fp8_legal.safetensors", 0, "ROUNDING"},
+    {"smoothed_k_lse", "check smoothed_k_lse.safetensors", 1, "BUG: only the LSE"},
+    {"smoothed_k_lse_legal", "check smoothed_k_lse_legal.safetensors", 0, "ROUNDING"},
+    {"two_elements", "check two_elements.safetensors", 1, "BUG"},
+    {"two_elements_legal", "check two_elements_legal.safetensors", 0, "ROUNDING"},
+};
+
+#define RUN(suite, provider) \
+  "run " suite ".toml -q --no-store --no-default-provider --provider " provider " --kernel '*'"
+constexpr BugReport kernels[] = {
+    {"every_second_call", RUN("own", "every_second_call.py:bug"), 1, "",
+     "the second call (the same plan again) gave nan"},
+    {"every_second_call_legal", RUN("own", "every_second_call.py"), 0, ""},
+    {"plan_state", RUN("own", "plan_state.py:bug"), 1, "",
+     "the second call (the same plan again) gave nan"},
+    {"plan_state_legal", RUN("own", "plan_state.py"), 0, ""},
+    {"page_number", RUN("own", "page_number.py:bug"), 1, ""},
+    {"page_number_legal", RUN("own", "page_number.py"), 0, ""},
+    {"key_mask", RUN("own", "key_mask.py:bug"), 1, ""},
+    {"key_mask_legal", RUN("own", "key_mask.py"), 0, ""},
+    {"group_tile", RUN("group_tile", "group_tile.py:bug"), 1, ""},
+    {"group_tile_legal", RUN("group_tile", "group_tile.py"), 0, ""},
+    {"token_offset", RUN("token_offset", "token_offset.py:bug"), 1, ""},
+    {"token_offset_legal", RUN("token_offset", "token_offset.py"), 0, ""},
+};
+#undef RUN
+
+const auto name_of = [](const auto& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Dumps, BugReports, testing::ValuesIn(dumps), name_of);
+INSTANTIATE_TEST_SUITE_P(Kernels, BugReports, testing::ValuesIn(kernels), name_of);
+
+}  // namespace
+}  // namespace plumbline
