@@ -4,16 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <string_view>
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/settings.h"
+#include "harness/cli/sigbus.h"
 #include "harness/cli/terminal.h"
 #include "harness/judge/exit_code.h"
 
@@ -66,22 +65,11 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
   return exit_code;
 }
 
-// A file that another process cuts short while it is mapped: a database, or memory shared with a
-// worker. Only calls that are safe in a handler.
-void end_with_sigbus(int) {
-  constexpr std::string_view text =
-      "plumbline: a file was cut short while it was read: the database or memory shared with a "
-      "worker\n  remedy: check the database (PRAGMA integrity_check), restore it from a copy if it "
-      "is damaged, and run again\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-  ::_exit(exit_infrastructure);
-}
-
 }  // namespace
 
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
-  std::signal(SIGBUS, end_with_sigbus);
+  end_with_words_on_sigbus();
   // of whatever set another one before main(); threads inherit it
   const UsualFloatingPoint state;
   Envelope& answer = envelope();

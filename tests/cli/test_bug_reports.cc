@@ -1,5 +1,5 @@
-// Small inputs re-created from public bug reports, with what plumbline answers to each. No answer may
-// become greener. They lie beside the repository; PLUMBLINE_DATA names another folder.
+// Small inputs re-created from public bug reports, with what plumbline answers to each. No answer
+// may become greener. They lie beside the repository; PLUMBLINE_DATA names another folder.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

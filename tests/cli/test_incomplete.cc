@@ -7,7 +7,10 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/command.h"
 #include "tests/store/fixture.h"
@@ -165,6 +168,53 @@ TEST_F(Incomplete, ALostDatabaseIsNotStored) {
       "h.db-wal 2>/dev/null || echo 0) -gt 400000 ] && break; done; truncate -s 100000 h.db-wal; "
       "wait $pid; echo code $?");
   EXPECT_THAT(cut.text, AllOf(HasSubstr("code 3"), Not(HasSubstr("stored in"))));
+}
+
+TEST_F(Incomplete, ADatabaseCutShortIsNamed) {
+  // SQLite maps the file: what reads behind its new end gets SIGBUS.
+  const auto cut =
+      shell("'" + program().string() +
+            "' run s.toml -q -j1 --db h.db & pid=$!; for i in $(seq 1000); do sleep 0.01; [ $(stat "
+            "-c %s h.db-wal 2>/dev/null || echo 0) -gt 400000 ] && break; done; truncate -s 4096 "
+            "h.db; wait $pid; echo code $?");
+  EXPECT_THAT(cut.text, AllOf(HasSubstr("code 3"), HasSubstr("/h.db was cut short"),
+                              Not(HasSubstr("stored in"))));
+}
+
+TEST_F(Incomplete, AFullDiskBehindStdoutEndsEveryCommand) {
+  ASSERT_EQ(plumbline("run s.toml -q --match '*seed=9*' --db h.db").code, 0);
+  std::vector<std::string> commands = {"--help",
+                                       "--version",
+                                       "--cmake-dir",
+                                       "--include-dir",
+                                       "list s.toml",
+                                       "list s.toml --format json",
+                                       "run s.toml -q --match '*seed=9*' --no-store",
+                                       "run s.toml -q --match '*seed=9*' --db h.db --format json",
+                                       "show --db h.db",
+                                       "show --db h.db --format json",
+                                       "show --db h.db --format junit",
+                                       "compare --db h.db",
+                                       "history '*' --db h.db",
+                                       "night list --db h.db",
+                                       "query --db h.db 'SELECT 1'",
+                                       "judge latest --db h.db",
+                                       "doctor --quick",
+                                       "completion bash"};
+  // The help of each subcommand, by the list of them all.
+  const std::string help = plumbline("--help").text;
+  std::istringstream lines(help.substr(help.find("Subcommands:")));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > 2 && line[0] == ' ' && line[1] == ' ' && line[2] != ' ')
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2) + " --help");
+  }
+  EXPECT_GT(commands.size(), 40u);
+  for (const std::string& command : commands) {
+    SCOPED_TRACE(command);
+    const auto result = plumbline(command + " >/dev/full");
+    EXPECT_EQ(result.code, 3) << result.text;
+    EXPECT_THAT(result.text, HasSubstr("stdout: No space left on device"));
+  }
 }
 
 TEST_F(Incomplete, AClockBehindTheNewestRunIsOpen) {
