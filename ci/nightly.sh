@@ -19,8 +19,8 @@
 # Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which judges MLX, Keras and
 # OpenVINO, too (ci/thirdparty.sh --night); where their environment is absent it says so.
 # Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 5
-# something is unconfirmed, ambiguous or suspect, and nothing of it is green; 1 also where a
-# compiled kernel takes more than baselines/resources approves.
+# something is open (unconfirmed, ambiguous, suspect, or a case of the night before is missing); 1
+# also where a compiled kernel takes more than baselines/resources approves.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 
 # The caller's repository holds the kernels under test: this script then changes into plumbline's
@@ -179,7 +179,7 @@ if [[ -e "$work/night.db" &&
   mv "$history.new" "$history"
 fi
 if ((code == 5)); then
-  echo "nothing of the night fails, and something is unconfirmed, ambiguous or suspect: it is not" \
-    "green; see $out/summary.md" >&2
+  echo "the night has no failure, and something is open: unconfirmed, ambiguous, suspect, or a" \
+    "case of the night before is missing; see $out/summary.md" >&2
 fi
 exit "$code"

@@ -145,7 +145,8 @@ void add_night(Command app, int& exit_code) {
   night.footer(
       "A night is what several runs share: open one, give its id to each run and each shard, on "
       "every machine, merge, and close it. The exit code of close is that of the night: 0, 1 (it "
-      "fails), 5 (something is unconfirmed, ambiguous or suspect).\n"
+      "fails), 3 (a run is incomplete: the night stays open), 5 (something is unconfirmed, "
+      "ambiguous or suspect, or a case of the night before is missing).\n"
       "Examples:\n"
       "  night=$(plumbline night open --db history.db)\n"
       "  plumbline run cases/nightly.toml --night \"$night\" --purpose nightly --db history.db\n"
