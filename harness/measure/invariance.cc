@@ -234,6 +234,30 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& bas
   return run(base, call, *worker);
 }
 
+InvarianceMeasurer::Answer InvarianceMeasurer::run_or_blame(const Base& base,
+                                                            const VariantCall& call) {
+  const PlannedCase& planned = *base.planned;
+  const std::string key = provider_of(planned.c.kernel) + ":" + call.provider_option;
+  ServedCases& served = served_[key];
+  const auto was_disturbed = [&](const Answer& answer) {
+    const auto at = workers_.find(key);
+    return answer.status == Status::crashed ||
+           (at != workers_.end() && at->second != nullptr && !at->second->changed_input().empty());
+  };
+  Answer answer = run_in_its_worker(base, call);
+  if (was_disturbed(answer) && !served.empty() && !call.own_process) {
+    workers_.erase(key);
+    Answer again = run_in_its_worker(base, call);
+    if (!was_disturbed(again)) {
+      late_({answer.reason, planned.case_id, served.names()});
+      answer = std::move(again);
+    }
+  }
+  if (const auto at = workers_.find(key); at != workers_.end() && at->second != nullptr)
+    served.add(at->second->process(), planned);
+  return answer;
+}
+
 std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const PlannedCase& planned,
                                                                       InvarianceOutcome& failed) {
   if (planned.c.problem.view == View::far) {
@@ -248,7 +272,7 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   base.k.resize(base.geometry->k.bytes());
   base.v.resize(base.geometry->v.bytes());
   fill_inputs(*base.geometry, base.q.data(), base.k.data(), base.v.data());
-  Answer answer = run_in_its_worker(base, own_call(*base.geometry));
+  Answer answer = run_or_blame(base, own_call(*base.geometry));
   failed.status = answer.status;
   failed.reason = std::move(answer.reason);
   if (!ran(answer.status)) return std::nullopt;
@@ -326,7 +350,7 @@ InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, co
     all = {{}, "the kernel asks for no workspace"};
   outcome.reason = all.missing;
   for (const VariantCall& call : all.calls) {
-    if (!compare(base, call, run_in_its_worker(base, call), outcome)) return outcome;
+    if (!compare(base, call, run_or_blame(base, call), outcome)) return outcome;
   }
   if (outcome.calls > 0) outcome.status = Status::ok;
   return outcome;
@@ -334,7 +358,9 @@ InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, co
 
 void InvarianceMeasurer::measure(const PlannedCase& planned,
                                  const std::vector<Invariance>& invariances,
-                                 const std::function<void(InvarianceOutcome)>& done) {
+                                 const std::function<void(InvarianceOutcome)>& done,
+                                 const std::function<void(const LateCrash&)>& late) {
+  late_ = late;
   const auto guarded = [&](InvarianceOutcome& outcome, const std::function<void()>& body) {
     try {
       body();

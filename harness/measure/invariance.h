@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/measure/late_crash.h"
 #include "harness/measure/providers.h"
 #include "harness/measure/variants.h"
 
@@ -32,9 +33,10 @@ class InvarianceMeasurer {
                      const Contracts&) = delete;
 
   // One outcome for each of `invariances`. A case that does not run gives its status to all of
-  // them.
+  // them. A crash that a fresh process does not repeat goes to `late`.
   void measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
-               const std::function<void(InvarianceOutcome)>& done);
+               const std::function<void(InvarianceOutcome)>& done,
+               const std::function<void(const LateCrash&)>& late);
 
  private:
   struct Base;
@@ -43,6 +45,8 @@ class InvarianceMeasurer {
                      std::string& why_not);
   Answer run(const Base& base, const VariantCall& call, Worker& worker);
   Answer run_in_its_worker(const Base& base, const VariantCall& call);
+  // The same, and once more in a fresh process if it crashed in one that had served before.
+  Answer run_or_blame(const Base& base, const VariantCall& call);
   std::optional<Base> make_base(const PlannedCase& planned, InvarianceOutcome& failed);
   InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base,
                                 Invariance invariance);
@@ -54,6 +58,8 @@ class InvarianceMeasurer {
   const std::vector<ProviderInfo>& providers_;
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name and option
+  std::map<std::string, ServedCases> served_;               // likewise
+  std::function<void(const LateCrash&)> late_;
 };
 
 }  // namespace plumbline

@@ -15,9 +15,9 @@ std::string LateCrash::reason() const {
     return fmt::format("something that its call left running did this after the call: {}", what);
   const std::string where =
       seen_in.empty() ? "" : fmt::format(", seen in {}, which passes in a fresh process", seen_in);
-  const std::string others =
-      suspects.size() > 1 ? fmt::format("this or another of the {} cases", suspects.size())
-                          : "the only case";
+  const std::string others = suspects.size() > 1
+                                 ? fmt::format("this or another of the {} cases", suspects.size())
+                                 : "the only case";
   return fmt::format("{}{}: {} that the process had served left something running", what, where,
                      others);
 }
@@ -26,7 +26,9 @@ void ServedCases::add(std::uint64_t process, const PlannedCase& planned) {
   if (process != process_ || process == 0) *this = {};
   process_ = process;
   if (process == 0) return;
-  names_.push_back({planned.suite, planned.case_id});
+  const ServedCase here{planned.suite, planned.case_id};
+  if (!names_.empty() && names_.back() == here) return;
+  names_.push_back(here);
   recent_.push_back(planned);
   if (recent_.size() > most_recent) recent_.erase(recent_.begin());
 }

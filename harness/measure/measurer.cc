@@ -161,6 +161,21 @@ std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kern
   return find_suspects(std::move(late), before, state);
 }
 
+std::vector<LateCrash> Measurer::finish() {
+  constexpr std::chrono::milliseconds patience{100};
+  std::vector<LateCrash> all;
+  std::vector<std::string> kernels;  // one of each provider
+  for (const auto& [provider, served] : served_) {
+    if (!served.empty()) kernels.push_back(served.recent().back().c.kernel);
+  }
+  if (!kernels.empty()) std::this_thread::sleep_for(patience);
+  for (const std::string& kernel : kernels) {
+    ProblemState none;
+    if (auto late = crash_since_last_case(kernel, none)) all.push_back(std::move(*late));
+  }
+  return all;
+}
+
 LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, ProblemState& state) {
   late.suspects = served.names();
   for (auto at = served.recent().rbegin(); at != served.recent().rend(); ++at) {

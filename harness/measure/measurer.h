@@ -49,6 +49,9 @@ class Measurer {
   // status. `pace_ns` is that of the sentinel as far as it is known (SentinelPace), else 0:
   // repetitions wait for it.
   RoundAlone time_alone(const PlannedCase& planned, double pace_ns = 0);
+  // Call it behind the last case: waits a tenth of a second for what calls left running, and says
+  // which processes crashed or wrote to their inputs since.
+  std::vector<LateCrash> finish();
 
  private:
   struct ProblemState;

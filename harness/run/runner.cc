@@ -57,6 +57,10 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     const std::lock_guard lock(mutex);
     sinks.invariance(std::move(outcome));
   };
+  const auto tell_late = [&](const LateCrash& late) {
+    const std::lock_guard lock(mutex);
+    if (sinks.late) sinks.late(late);
+  };
   const auto run_tasks = [&](const std::vector<Task>& tasks, int threads) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
@@ -64,7 +68,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
       InvarianceMeasurer invariance_measurer(options, providers, contracts);
       const auto measure_invariances = [&](const PlannedCase& planned) {
         if (invariances.empty() || stopped()) return;
-        invariance_measurer.measure(planned, invariances, take_invariance);
+        invariance_measurer.measure(planned, invariances, take_invariance, tell_late);
       };
       for (std::size_t t = next++; t < tasks.size() && !stopped(); t = next++) {
         std::set<std::string> ran;
@@ -88,6 +92,8 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         sinks.diff(std::move(diff));
         sinks.progress();
       }
+      if (stopped()) return;
+      for (const LateCrash& late : measurer.finish()) tell_late(late);
     };
     const auto guarded = [&] {
       try {
@@ -112,7 +118,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   InvarianceMeasurer invariance_measurer(options, providers, contracts);
   run_timed(*this, plan, sinks, stopped, [&](const PlannedCase& planned) {
     if (invariances.empty() || stopped()) return;
-    invariance_measurer.measure(planned, invariances, take_invariance);
+    invariance_measurer.measure(planned, invariances, take_invariance, tell_late);
   });
 }
 

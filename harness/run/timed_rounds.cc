@@ -92,6 +92,7 @@ class TimedRounds {
     }
   }
 
+  std::vector<LateCrash> finish() { return measurer_.finish(); }
   // Cases of the plan that ran well themselves; asked before they are handed on.
   std::vector<const PlannedCase*> well() const {
     std::vector<const PlannedCase*> cases;
@@ -219,6 +220,9 @@ void run_timed(const Runner& runner, const Plan& plan, const RunSinks& sinks,
   if (!rounds.measure()) return;
   const auto well = rounds.well();
   rounds.hand_on();
+  for (const LateCrash& late : rounds.finish()) {
+    if (sinks.late) sinks.late(late);
+  }
   for (const PlannedCase* planned : well) invariances_of(*planned);
 }
 

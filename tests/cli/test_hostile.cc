@@ -14,14 +14,16 @@ using testing::Not;
 class HostileRun : public test::CommandTest {
  protected:
   // Kernels of the hostile provider on one problem, in this order.
-  test::CommandResult run(const std::string& kernels, const std::string& before = "") const {
+  test::CommandResult run(const std::string& kernels, const std::string& before = "",
+                          const std::string& settings = "", const std::string& options = "") const {
     write("s.toml",
           "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n"
           "kernels = [" +
-              kernels + "]\nset = { seq = 40, dtype = \"fp32\" }\n");
+              kernels + "]\nset = { seq = 40, dtype = \"fp32\" }\n" + settings);
     const auto folder = test::build_directory / "lib" / "plumbline";
     return plumbline("run s.toml -q -j1 --no-default-provider --provider '" +
-                         (folder / "plumbline_hostile_provider.so").string() + "' --db a.db",
+                         (folder / "plumbline_hostile_provider.so").string() + "' --db a.db " +
+                         options,
                      before);
   }
   // "hostile/ok first_seen" a line
@@ -73,6 +75,27 @@ TEST_F(HostileRun, InputRewrittenLateIsBlamedOnItsOwner) {
   EXPECT_THAT(verdicts(),
               AllOf(HasSubstr("hostile/ok first_seen"), HasSubstr("hostile/slow first_seen"),
                     Not(HasSubstr("hostile/rewrites_v_late first_seen"))));
+}
+
+TEST_F(HostileRun, LateWriteBehindTheLastCaseIsSeen) {
+  for (const char* timed : {"", "timed = true\n"}) {
+    const auto result = run("'hostile/writes_late'", "", timed);
+    EXPECT_EQ(result.code, 1) << timed << result.text;
+    EXPECT_THAT(verdicts(), HasSubstr("hostile/writes_late crashed"));
+  }
+}
+
+TEST_F(HostileRun, LateWriteAmidInvariancesBlamesNoOtherKernel) {
+  const auto result = run("'hostile/writes_late', 'hostile/slow'", "", "", "--invariances");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(), AllOf(HasSubstr("hostile/slow first_seen"),
+                                HasSubstr("hostile/writes_late crashed")));
+  const std::string slow =
+      plumbline(
+          "query \"SELECT status FROM v_invariances WHERE kernel = 'hostile/slow'\" --db a.db "
+          "--format csv")
+          .text;
+  EXPECT_THAT(slow, AllOf(HasSubstr("ok"), Not(HasSubstr("crashed")))) << slow;
 }
 
 // ---- Files
