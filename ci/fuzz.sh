@@ -50,6 +50,7 @@ corpora="${PLUMBLINE_FUZZ_CORPUS:-${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/fuzz
 mkdir -p "$corpora"
 corpora="$(realpath -- "$corpora")"
 
+commit="$(ci/hardening.py commit)"
 ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
@@ -100,8 +101,9 @@ for target in "${targets[@]}"; do
 done
 joined() { local IFS=,; echo "$*"; }
 if ((record)); then
-  ci/hardening.py append fuzz seconds="$all_seconds" executions="$all_executions" \
-    new_inputs="$all_added" crashes="$failed" targets="{$(joined "${by_target[@]}")}" \
+  ci/hardening.py append fuzz commit="\"$commit\"" seconds="$all_seconds" \
+    executions="$all_executions" new_inputs="$all_added" crashes="$failed" \
+    targets="{$(joined "${by_target[@]}")}" \
     findings="[$(joined "${findings[@]}")]"
 fi
 exit $((failed > 0))

@@ -2,6 +2,7 @@
 """Keeps the record of what the weekly job attacked plumbline with: baselines/hardening.toml.
 
     ci/hardening.py append fuzz executions=5 seconds=60 …   adds a row: values are TOML
+    ci/hardening.py commit                                  names what is tested now
     ci/hardening.py page                                    writes the tables of docs/hardening.md
     ci/hardening.py page --check                            fails where they are not the file's
 
@@ -9,7 +10,7 @@
 
 ci/fuzz.sh, ci/kills.py and ci/hostile_requests.py add a row each with --record. Rows are only ever
 added, one process at a time, and a file that is damaged is refused. A row names the commit that was
-tested; "-with-changes" stands behind it where the tree differed from the commit.
+tested, as it was when the test began; "-with-changes" stands behind it where the tree differed.
 Exit codes: 0 done, 1 the page is not current, 2 usage or a damaged file.
 """
 import argparse
@@ -118,10 +119,11 @@ def tested_commit():
 
 
 def record(path, kind, row):
-    """append() with date and commit; the page is written anew where the file is the committed
-    one."""
+    """append() with the date, and the commit where the row has none. The page is written anew where
+    the file is the committed one."""
     now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
-    append(path, kind, {"date": now, "commit": tested_commit(), **row})
+    append(path, kind, {"date": now, **({} if "commit" in row else {"commit": tested_commit()}),
+                        **row})
     if path.resolve() == FILE:
         PAGE.write_text(page_of(PAGE.read_text(encoding="utf-8"), read(path)), encoding="utf-8")
 
@@ -203,12 +205,16 @@ def main():
     adding = commands.add_parser("append", help="add a row")
     adding.add_argument("kind", choices=KINDS)
     adding.add_argument("values", nargs="*", metavar="NAME=VALUE")
+    commands.add_parser("commit", help="print the commit, as a row names it")
     writing = commands.add_parser("page", help="write the tables of docs/hardening.md")
     writing.add_argument("--check", action="store_true", help="write nothing")
     arguments = parser.parse_args()
     try:
         if arguments.command == "append":
             record(arguments.file, arguments.kind, row_of(arguments.values))
+            return 0
+        if arguments.command == "commit":
+            print(tested_commit())
             return 0
         text = PAGE.read_text(encoding="utf-8")
         current = page_of(text, read(arguments.file))

@@ -292,7 +292,7 @@ def parse():
 
 
 def main():
-    arguments, begin = parse(), time.monotonic()
+    arguments, begin, commit = parse(), time.monotonic(), hardening.tested_commit()
     with tempfile.TemporaryDirectory(prefix="plumbline-requests-") as folder:
         try:
             sent, counts, findings = run_all(arguments, pathlib.Path(folder))
@@ -306,8 +306,8 @@ def main():
           f"descriptors {counts['descriptors_before']} before, {counts['descriptors_after']} after")
     if arguments.record:
         hardening.record(hardening.FILE, "requests", {
-            "seed": arguments.seed, "seconds": round(time.monotonic() - begin), **counts,
-            "findings": findings})
+            "commit": commit, "seed": arguments.seed, "seconds": round(time.monotonic() - begin),
+            **counts, "findings": findings})
     return 1 if findings else 0
 
 
