@@ -23,7 +23,9 @@ import ctypes
 import os
 import pathlib
 import random
+import re
 import shutil
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -42,6 +44,16 @@ class Tally:
         self.kills = self.amid = self.lost = self.leftovers = self.orphans = 0
 
 
+def shared_memory():
+    """Names in /dev/shm that may be plumbline's. One that ends in the number of a living process,
+    such as that of a fuzzer beside this, is that process's own."""
+    def is_of_the_living(name):
+        number = re.search(r"\d+$", name)
+        return number is not None and os.path.exists(f"/proc/{number.group()}")
+    return {name for name in os.listdir("/dev/shm")
+            if "plumbline" in name and not is_of_the_living(name)}
+
+
 class Command:
     """How one command is prepared, called and checked; `words` name k.db in the work folder."""
 
@@ -52,6 +64,7 @@ class Command:
     def prepare(self):
         bench = self.bench
         bench.empty_work()
+        self.shared = shared_memory()
         copy_database(bench.folder / self.base, self.file)
         for name in self.inputs:
             copy_database(bench.folder / name, bench.work / name)
@@ -113,8 +126,7 @@ class Command:
         found += [f"TMPDIR/{entry.name}" for entry in bench.temporary.iterdir()]
         for entry in bench.temporary.iterdir():
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()
-        return found + [f"/dev/shm/{name}" for name in os.listdir("/dev/shm")
-                        if "plumbline" in name]
+        return found + [f"/dev/shm/{name}" for name in sorted(shared_memory() - self.shared)]
 
 
 class Run(Command):
@@ -290,6 +302,7 @@ def parse():
 
 def main():
     arguments = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))  # the folder goes
     ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
     begin, commit = time.monotonic(), hardening.tested_commit()
     with tempfile.TemporaryDirectory(prefix="plumbline-kills-") as folder:

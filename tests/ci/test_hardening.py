@@ -101,6 +101,15 @@ class Kills(InFolder):
         self.assertRegex(said, r"seed 1, run, kill 1: processes \[[\d, ]+\] lived 5 s longer")
         self.assertIn("seed 1, run, kill 1: left TMPDIR/copy", said)
 
+    def test_shared_memory_of_living_processes_is_their_own(self):
+        own = pathlib.Path(f"/dev/shm/plumbline_test_{os.getpid()}")
+        left = own.with_name("plumbline_test_left")
+        for path in (own, left):
+            path.touch()
+            self.addCleanup(path.unlink)
+        self.assertIn(left.name, kills.shared_memory())
+        self.assertNotIn(own.name, kills.shared_memory())
+
     def test_a_difference_is_told_by_its_table(self):
         self.assertEqual(kills.difference({"run": ["a"]}, {"run": ["a"]}), "")
         self.assertEqual(kills.difference({"run": ["a"]}, {"run": ["a", "b"]}),
