@@ -215,12 +215,14 @@ class Bench:
             return False, False, None, wait_for_orphans()
         process.send_signal(signal.SIGSTOP)  # so that what is seen is what is killed
         every = [process.pid, *descendants(process.pid)]
-        is_amid = any(name.startswith(str(self.folder)) for pid in every
-                      for name in open_files(pid))
-        seen = look()
-        if self.random.random() < 0.5:
-            every = every[:1]
-        send(every, signal.SIGKILL)
+        try:
+            is_amid = any(name.startswith(str(self.folder)) for pid in every
+                          for name in open_files(pid))
+            seen = look()
+            if self.random.random() < 0.5:
+                every = every[:1]
+        finally:  # also where somebody ends this script
+            send(every, signal.SIGKILL)
         process.wait()
         return True, is_amid, seen, wait_for_orphans()
 
