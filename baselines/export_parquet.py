@@ -11,6 +11,7 @@ import argparse
 import fcntl
 import json
 import os
+import select
 import shutil
 import sqlite3
 import sys
@@ -28,8 +29,20 @@ class Refused(Exception):
 
 
 def end_with_the_caller(caller):
-    """What was asked for by a process that was killed is wanted by nobody."""
-    if caller and os.getppid() != caller:
+    """What was asked for by a process that was killed is wanted by nobody. The caller need not be
+    the parent: the interpreter may be a script that calls another."""
+    if not caller:
+        return
+    try:
+        descriptor = os.pidfd_open(caller)  # readable once the process has ended
+    except ProcessLookupError:
+        has_ended = True
+    except (AttributeError, OSError):  # Python 3.8, Linux 5.2: nobody can tell
+        return
+    else:
+        has_ended = bool(select.select([descriptor], [], [], 0)[0])
+        os.close(descriptor)
+    if has_ended:
         raise Refused("the plumbline that asked for it has ended", "run it again")
 
 

@@ -45,7 +45,7 @@ Result<std::string> command_for(const ExportOptions& options, Store& store) {
   const auto python = find_python();
   if (!python) return tl::unexpected(python.error());
   const auto script = home_directory() / "baselines" / "export_parquet.py";
-  // exec: the script is a child of this process and of no shell, and sees it end.
+  // exec: no shell waits for the script, which ends with this process.
   std::string command =
       fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python->string()),
                   shell_quoted(script.string()),

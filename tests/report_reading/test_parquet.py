@@ -145,9 +145,21 @@ def test_partial_files_of_dead_exports_are_removed(folder):
     assert [path.name for path in folder.glob("swept.parquet.*")] == ["swept.parquet.partial-2"]
 
 
+def test_an_interpreter_behind_a_script_exports(folder):
+    script = folder / "python-of-a-module"
+    script.write_text(f"#!/bin/sh\n{sys.executable} \"$@\"\n")
+    script.chmod(0o755)
+    done = subprocess.run([PROGRAM, "export", "--db", "runs.db", "--parquet", "script.parquet"],
+                          cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PLUMBLINE_PYTHON": str(script)})
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_export_ends_with_the_process_that_asked(folder):
+    with subprocess.Popen(["true"]) as caller:
+        caller.wait()
     done = subprocess.run([sys.executable, SCRIPT, "--db", "runs.db", "--parquet", "late.parquet",
-                           "--caller", "1"], cwd=folder, capture_output=True, text=True,
+                           "--caller", str(caller.pid)], cwd=folder, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 3 and "has ended" in done.stdout, done.stdout + done.stderr
     assert not (folder / "late.parquet").exists()
