@@ -181,16 +181,19 @@ class Merger {
 
 // In one transaction.
 Result<void> merge_side(SQLite::Database& db, const Side& from, const Side& to) {
-  return guarded(to.path, fmt::format("merging {}", from.path.string()), [&]() -> Result<void> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (auto done = Merger(db, from, to).run(); !done) return done;
-    // The private copies have no name, and so no place.
-    if (to.schema == out_schema) {
-      if (auto in_place = check_in_place(db, to.path, out_schema); !in_place) return in_place;
-    }
-    transaction.commit();
-    return {};
-  });
+  return guarded(to.path,
+                 fmt::format("merging {}, by way of a copy under TMPDIR", from.path.string()),
+                 [&]() -> Result<void> {
+                   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+                   if (auto done = Merger(db, from, to).run(); !done) return done;
+                   // The private copies have no name, and so no place.
+                   if (to.schema == out_schema) {
+                     if (auto in_place = check_in_place(db, to.path, out_schema); !in_place)
+                       return in_place;
+                   }
+                   transaction.commit();
+                   return {};
+                 });
 }
 
 Result<void> attach(SQLite::Database& db, const fs::path& file, const char* schema) {
