@@ -207,14 +207,14 @@ class Server:
         """What is wrong with how it ends."""
         if self.process.poll() is not None:
             return f"the server ended with {self.process.returncode}"
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)
         try:
             code = self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            return f"the server goes on {PATIENCE_S} s after SIGINT"
-        return "" if code == 0 else f"the server ended with {code} after SIGINT"
+            return f"the server goes on {PATIENCE_S} s after SIGTERM"
+        return "" if code == 0 else f"the server ended with {code} after SIGTERM"
 
 
 def attack(server, count, seed):
