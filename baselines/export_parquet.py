@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Writes views of a database of runs as Parquet, for DuckDB, Spark, ClickHouse or pandas.
 
-`plumbline export` calls it; it needs pyarrow and no other file. A file is written beside its place
-and moved there when it is whole, so that whoever reads it sees the old one or the new one.
+`plumbline export` calls it; it needs pyarrow and no other file. A file has no name until it is
+whole, so that whoever reads it sees the old one or the new one, and whoever kills the process finds
+no part of one. It ends with the process that called it.
 Prints one line of JSON: {"rows": …, "runs": …, "bytes": …} or {"error": …, "remedy": …}.
 """
 
 import argparse
+import fcntl
 import json
 import os
+import select
 import shutil
 import sqlite3
 import sys
@@ -23,6 +26,24 @@ ROWS_AT_ONCE = 65536  # in memory, and in a row group of the file
 
 class Refused(Exception):
     """What a person can mend: a message and a remedy."""
+
+
+def end_with_the_caller(caller):
+    """What was asked for by a process that was killed is wanted by nobody. The caller need not be
+    the parent: the interpreter may be a script that calls another."""
+    if not caller:
+        return
+    try:
+        descriptor = os.pidfd_open(caller)  # readable once the process has ended
+    except ProcessLookupError:
+        has_ended = True
+    except (AttributeError, OSError):  # Python 3.8, Linux 5.2: nobody can tell
+        return
+    else:
+        has_ended = bool(select.select([descriptor], [], [], 0)[0])
+        os.close(descriptor)
+    if has_ended:
+        raise Refused("the plumbline that asked for it has ended", "run it again")
 
 
 def columns_of(database, view):
@@ -45,9 +66,72 @@ def run_ids(database, arguments):
     return [row[0] for row in database.execute(query, (arguments.since,))]
 
 
+class PendingFile:
+    """A file that gets its name when it is whole. Until then it has none where the file system can
+    do that (O_TMPFILE), and the kernel removes it with the process; elsewhere it is beside the path
+    as NAME.partial-PID, locked, and the next export to that path removes those of dead processes.
+    A link is followed, and what is no regular file (a pipe, /dev/stdout) is written to as it is."""
+
+    def __init__(self, path):
+        self._path = os.path.realpath(path)
+        self._in_place = os.path.exists(self._path) and not os.path.isfile(self._path)
+        folder = tempfile.gettempdir() if self._in_place else os.path.dirname(self._path)
+        self._partial = os.path.join(
+            folder, f"{os.path.basename(self._path)}.partial-{os.getpid()}")
+        self._remove_partials_of_the_dead(folder)
+        self._is_named = False
+        try:
+            os.stat("/proc/self/fd")  # which finish() needs then
+            descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError:  # the file system has no such files, or has no room for one
+            descriptor = os.open(self._partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC,
+                                 0o666)
+            self._is_named = True
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self.file = os.fdopen(descriptor, "wb+")
+
+    def _remove_partials_of_the_dead(self, folder):
+        begin = os.path.basename(self._path) + ".partial-"
+        for name in os.listdir(folder):
+            if not name.startswith(begin):
+                continue
+            try:
+                with open(os.path.join(folder, name), "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.remove(os.path.join(folder, name))
+            except OSError:
+                pass  # somebody is writing it, or has removed it
+
+    def finish(self):
+        """Puts the file in its place and returns its size in bytes."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        size = os.fstat(self.file.fileno()).st_size
+        if self._in_place:
+            self.file.seek(0)
+            with open(self._path, "wb") as place:
+                shutil.copyfileobj(self.file, place)
+            self.discard()
+            return size
+        if not self._is_named:
+            # A link replaces nothing, and rename() does. With a folder, Python follows the first.
+            descriptors = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
+            os.link(str(self.file.fileno()), self._partial, src_dir_fd=descriptors)
+            os.close(descriptors)
+            self._is_named = True
+        os.replace(self._partial, self._path)
+        self.file.close()
+        return size
+
+    def discard(self):
+        """Leaves what was there before."""
+        if self._is_named and os.path.exists(self._partial):
+            os.remove(self._partial)
+        self.file.close()
+
+
 class ParquetFile:
-    """A Parquet file that is there once it is whole. A link is followed, and what is no regular
-    file (a pipe, /dev/stdout) is written to as it is."""
+    """Rows, as a Parquet file that is there once it is whole."""
 
     def __init__(self, path, columns, metadata):
         import pyarrow
@@ -55,12 +139,8 @@ class ParquetFile:
         self._arrow = pyarrow
         kinds = {"INTEGER": pyarrow.int64(), "REAL": pyarrow.float64(), "TEXT": pyarrow.string()}
         self._schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns], metadata)
-        self._path = os.path.realpath(path)
-        self._in_place = os.path.exists(self._path) and not os.path.isfile(self._path)
-        folder = tempfile.gettempdir() if self._in_place else os.path.dirname(self._path)
-        self._partial = os.path.join(
-            folder, f"{os.path.basename(self._path)}.partial-{os.getpid()}")
-        self._writer = pyarrow.parquet.ParquetWriter(self._partial, self._schema,
+        self._pending = PendingFile(path)
+        self._writer = pyarrow.parquet.ParquetWriter(self._pending.file, self._schema,
                                                      compression="zstd")
         self._waiting, self.rows = [], 0
 
@@ -82,24 +162,14 @@ class ParquetFile:
         if self._waiting:
             self._write(self._waiting)
         self._writer.close()
-        with open(self._partial, "rb+") as file:
-            os.fsync(file.fileno())
-        size = os.path.getsize(self._partial)
-        if self._in_place:
-            with open(self._partial, "rb") as whole, open(self._path, "wb") as place:
-                shutil.copyfileobj(whole, place)
-            os.remove(self._partial)
-        else:
-            os.replace(self._partial, self._path)
-        return size
+        return self._pending.finish()
 
     def discard(self):
         """Leaves what was there before."""
-        if os.path.exists(self._partial):
-            os.remove(self._partial)
+        self._pending.discard()
 
 
-def export_view(database, view, runs, path, metadata):
+def export_view(database, view, runs, path, metadata, caller):
     """Writes the rows of a view that belong to the runs; returns how many, and their bytes."""
     columns = columns_of(database, view)
     names = ", ".join(f'"{name}"' for name, _ in columns)
@@ -110,6 +180,7 @@ def export_view(database, view, runs, path, metadata):
         raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room")
     try:
         for run in runs:
+            end_with_the_caller(caller)
             file.add(database.execute(
                 f"SELECT {names} FROM {view} WHERE run_id = ? ORDER BY {order}", (run,)).fetchall())
         size = file.finish()
@@ -137,12 +208,13 @@ def export(arguments):
                       "see `plumbline query runs`")
     version = database.execute("PRAGMA user_version").fetchone()[0]
     metadata = {"plumbline.schema": str(version), "plumbline.view": "v_history"}
-    rows, size = export_view(database, "v_history", runs, arguments.parquet, metadata)
+    rows, size = export_view(database, "v_history", runs, arguments.parquet, metadata,
+                             arguments.caller)
     told = {"rows": rows, "runs": len(runs), "bytes": size}
     if arguments.nights:
         metadata = {**metadata, "plumbline.view": "v_night_times"}
         told["night_rows"], _ = export_view(database, "v_night_times", runs, arguments.nights,
-                                            metadata)
+                                            metadata, arguments.caller)
     return told
 
 
@@ -152,6 +224,7 @@ def main():
     parser.add_argument("--parquet", required=True, help="file for the rows of v_history")
     parser.add_argument("--nights", help="file for the rows of v_night_times")
     parser.add_argument("--runs", help="run ids, separated by commas")
+    parser.add_argument("--caller", type=int, help="process that asks, with which this one ends")
     parser.add_argument("--since", default="", help="runs that began then or later: 2027-01-31")
     try:
         told, code = export(parser.parse_args()), 0

@@ -3,18 +3,21 @@
 # AddressSanitizer and UBSan; needs clang).
 #   ci/fuzz.sh                          every target, 600 seconds each, one after another
 #   ci/fuzz.sh --seconds 60 suite ids   two of them, a minute each
+#   ci/fuzz.sh --total 3600             an hour, split evenly among the targets
+#   ci/fuzz.sh --record                 adds a row to baselines/hardening.toml
 #   ci/fuzz.sh --list                   the targets
 # A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if
 # there was a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more
 # than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input
-# to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what
-# reached new code.
+# to tests/fuzz/regressions/TARGET, which the tests replay. What reached new code is kept, and where
+# the next call goes on: in $PLUMBLINE_FUZZ_CORPUS/TARGET, by default of the folder
+# ~/.cache/plumbline/fuzz ($XDG_CACHE_HOME), which outlives builds and checkouts.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 self="$(realpath -- "$0")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-usage() { sed -n '2,11p' "$0" | cut -c3-; }
+usage() { sed -n '2,15p' "$0" | cut -c3-; }
 
-seconds=600 targets=()
+seconds=600 total=0 record=0 targets=()
 while (($#)); do
   case "$1" in
     -h | --help) usage; exit 0 ;;
@@ -23,6 +26,10 @@ while (($#)); do
       [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] ||
         refuse "--seconds needs a whole number above 0"
       seconds="$2"; shift ;;
+    --total)
+      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || refuse "--total needs a whole number above 0"
+      total="$2"; shift ;;
+    --record) record=1 ;;
     -*) refuse "unknown option $1" ;;
     *) targets+=("$1") ;;
   esac
@@ -35,7 +42,15 @@ for target in "${targets[@]}"; do
   [[ " ${known[*]} " == *" $target "* ]] ||
     refuse "no target $target; there are ${known[*]}"
 done
+if ((total)); then
+  seconds=$((total / ${#targets[@]}))
+  ((seconds)) || refuse "--total $total is less than a second for each of ${#targets[@]} targets"
+fi
+corpora="${PLUMBLINE_FUZZ_CORPUS:-${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/fuzz}"
+mkdir -p "$corpora"
+corpora="$(realpath -- "$corpora")"
 
+commit="$(ci/hardening.py commit)"
 ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
@@ -57,9 +72,9 @@ export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0:${ASAN_OPTIONS:-
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 printf '%-12s %8s %12s %10s %8s\n' target seconds executions new-inputs crashes
-failed=0
+failed=0 all_seconds=0 all_executions=0 all_added=0 by_target=() findings=()
 for target in "${targets[@]}"; do
-  corpus="$PWD/build/fuzz/corpus/$target" crashes="$PWD/build/fuzz/crashes/$target" \
+  corpus="$corpora/$target" crashes="$PWD/build/fuzz/crashes/$target" \
     log="$PWD/build/fuzz/$target.log"
   mkdir -p "$corpus" "$crashes" "$scratch/$target"
   gather_seeds "$target" "$scratch/$target"
@@ -72,11 +87,23 @@ for target in "${targets[@]}"; do
   took="$(sed -n 's/^Done [0-9]* runs in \([0-9]*\) second.*/\1/p' "$log")"
   printf '%-12s %8s %12s %10s %8s\n' "$target" "${took:--}" "${executions:--}" "${added:--}" \
     "$((status != 0))"
+  all_seconds=$((all_seconds + ${took:-0})) all_executions=$((all_executions + ${executions:-0}))
+  all_added=$((all_added + ${added:-0})) by_target+=("$target = ${executions:-0}")
   if ((status)); then
-    failed=1
+    failed=$((failed + 1))
+    what="$(grep -aE '^SUMMARY|runtime error' "$log" | tail -1 | tr -d "\"\\\\'" |
+      cut -c1-200)" || true
+    findings+=("\"$target: ${what:-exit code $status}\"")
     grep -aE '^(==[0-9]+==|terminate|  what)|ERROR|SUMMARY|runtime error|Test unit written' \
-      "$log" | tail -8 >&2
+      "$log" | tail -8 >&2 || true
     echo "ci/fuzz.sh: $target failed; $log has all of it" >&2
   fi
 done
-exit $failed
+joined() { local IFS=,; echo "$*"; }
+if ((record)); then
+  ci/hardening.py append fuzz commit="\"$commit\"" seconds="$all_seconds" \
+    executions="$all_executions" new_inputs="$all_added" crashes="$failed" \
+    targets="{$(joined "${by_target[@]}")}" \
+    findings="[$(joined "${findings[@]}")]"
+fi
+exit $((failed > 0))

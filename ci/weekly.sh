@@ -7,7 +7,8 @@
 #                                 older than eight days
 #   ci/weekly.sh --results FILE   in place of baselines/weekly.csv: the last result of each item,
 #                                 rewritten after each
-# The output of each item is also in out/weekly/ITEM.log.
+# The output of each item is also in out/weekly/ITEM.log. The items fuzz, kills and requests add a
+# row to baselines/hardening.toml, which docs/hardening.md shows.
 # Exit codes: 0 every item passed, 1 some failed, 2 usage, 5 none failed and some are open.
 # Example: ci/weekly.sh --only tsan coverage
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
@@ -21,7 +22,10 @@ compiled  run_compiled
 weekly    run_label weekly
 times     run_label times
 wheel     run_label wheel
-coverage  ci/coverage.sh"
+coverage  ci/coverage.sh
+fuzz      ci/fuzz.sh --total 3600 --record
+kills     attack ci/kills.py --count 125 --record
+requests  attack ci/hostile_requests.py --count 2000 --record"
 header=item,date,commit,result,processor_seconds,wall_seconds
 results=baselines/weekly.csv
 valid_days=8
@@ -41,6 +45,11 @@ run_compiled() {
 run_label() {
   cmake --preset "$preset" && cmake --build --preset "$preset" &&
     python3 ci/run_tests.py --preset "$preset" --label "$1"
+}
+# Calls a script that attacks the program of this preset.
+attack() {
+  cmake --preset "$preset" && cmake --build --preset "$preset" --target programs &&
+    "$@" --plumbline "$plumbline"
 }
 # Runs a command with a PATH that has no nvcc: beside nvcc lie other programs.
 without_nvcc() {
@@ -148,7 +157,8 @@ conclude() {
 
 # A result belongs to a commit; with changes, or without git, it belongs to none.
 commit="$(git rev-parse --short=12 HEAD 2>/dev/null)" || commit=unknown
-changes="$(git status --porcelain --untracked-files=no -- . ":!baselines/weekly.csv" 2>&1)" ||
+changes="$(git status --porcelain --untracked-files=no -- . ":!baselines/weekly.csv" \
+  ":!baselines/hardening.toml" ":!docs/hardening.md" 2>&1)" ||
   changes="git does not say"
 [[ -z "$changes" ]] || commit+="-with-changes"
 ((${#only[@]})) || only=("${names[@]}")

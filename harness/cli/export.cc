@@ -1,6 +1,7 @@
 // plumbline export: the database's rows as Parquet, written by a Python script with pyarrow.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "harness/base/json.h"
 #include "harness/cli/commands.h"
@@ -44,10 +45,12 @@ Result<std::string> command_for(const ExportOptions& options, Store& store) {
   const auto python = find_python();
   if (!python) return tl::unexpected(python.error());
   const auto script = home_directory() / "baselines" / "export_parquet.py";
-  std::string command = fmt::format(
-      "{} {} --db {} --parquet {}", shell_quoted(python->string()), shell_quoted(script.string()),
-      shell_quoted(std::filesystem::absolute(options.database.path).string()),
-      shell_quoted(options.parquet));
+  // exec: no shell waits for the script, which ends with this process.
+  std::string command =
+      fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python->string()),
+                  shell_quoted(script.string()),
+                  shell_quoted(std::filesystem::absolute(options.database.path).string()),
+                  shell_quoted(options.parquet), ::getpid());
   if (!options.nights.empty()) command += " --nights " + shell_quoted(options.nights);
   const std::string word = options.night.empty()               ? options.run
                            : options.night.find("latest") == 0 ? options.night

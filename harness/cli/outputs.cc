@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
+#include "harness/base/pending_file.h"
 #include "harness/judge/exit_code.h"
 
 namespace plumbline::cli {
@@ -69,17 +71,16 @@ Errors unusable_outputs(const std::vector<Output>& outputs) {
 }
 
 Result<void> write_text(const fs::path& named, const std::string& text) {
-  std::error_code ignored, renamed;
+  std::error_code ignored;
   const fs::path path = followed(named);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
   const bool in_place = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
-  const fs::path part = in_place ? path : fs::path(path.string() + ".part");
-  std::ofstream file(part, std::ios::binary);
+  std::optional<PendingFile> pending;
+  if (!in_place) pending.emplace(path);
+  std::ofstream file(in_place ? path : pending->place(), std::ios::binary);
   file << text;
   file.close();
-  if (file && !in_place) fs::rename(part, path, renamed);
-  if (file && !renamed) return {};
-  if (!in_place) fs::remove(part, ignored);
+  if (file && (in_place || pending->commit())) return {};
   return fail(Error{path.string(), 0, "cannot be written",
                     "check the folder, its permission and the free space"});
 }

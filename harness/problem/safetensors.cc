@@ -2,7 +2,6 @@
 #include "harness/problem/safetensors.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +14,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "harness/base/pending_file.h"
 #include "harness/base/text.h"
 
 namespace plumbline {
@@ -343,8 +343,8 @@ Result<void> write_safetensors(const std::filesystem::path& path,
   std::string text = header.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');  // data starts aligned
 
-  const auto temporary = std::filesystem::path(fmt::format("{}.{}.tmp", path.string(), ::getpid()));
-  std::ofstream file(temporary, std::ios::binary);
+  PendingFile pending(path);
+  std::ofstream file(pending.place(), std::ios::binary);
   const auto length = static_cast<std::uint64_t>(text.size());
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -352,15 +352,9 @@ Result<void> write_safetensors(const std::filesystem::path& path,
     file.write(static_cast<const char*>(tensor.data),
                static_cast<std::streamsize>(byte_count(tensor)));
   file.close();
-  std::error_code error;
-  if (file) std::filesystem::rename(temporary, path, error);
-  if (!file || error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return fail(Error{path.string(), 0, "cannot write the file",
-                      "check that the directory exists, is writable and has space"});
-  }
-  return {};
+  if (file && pending.commit()) return {};
+  return fail(Error{path.string(), 0, "cannot write the file",
+                    "check that the directory exists, is writable and has space"});
 }
 
 }  // namespace plumbline

@@ -2,15 +2,14 @@
 #include "harness/reference/cache.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <span>
 
+#include "harness/base/pending_file.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference_library.h"
 #include "harness/reference/version.h"
@@ -141,29 +140,22 @@ std::optional<Reference> read(const std::filesystem::path& path, const XXH128_ha
   return reference;
 }
 
-// Into a file of its own name, then renamed: readers see a whole file or none. A directory that
-// cannot be written costs the time of a later computation, nothing else.
+// Readers see a whole file or none. A directory that cannot be written costs the time of a later
+// computation, nothing else.
 void write(const std::filesystem::path& path, const XXH128_hash_t& key,
            const Reference& reference) {
-  static std::atomic<unsigned> counter = 0;
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path temporary =
-      path.string() + fmt::format(".{}.{}.tmp", ::getpid(), counter++);
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  PendingFile pending(path);
   const Header header = header_of(key, reference);
-  bool whole = false;
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(&header), sizeof header);
-    for_arrays(reference, [&](const auto& array) {
-      file.write(reinterpret_cast<const char*>(array.data()),
-                 static_cast<std::streamsize>(std::span(array).size_bytes()));
-    });
-    file.close();
-    whole = static_cast<bool>(file);
-  }
-  if (whole) std::filesystem::rename(temporary, path, error);
-  if (!whole || error) std::filesystem::remove(temporary, error);
+  std::ofstream file(pending.place(), std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(&header), sizeof header);
+  for_arrays(reference, [&](const auto& array) {
+    file.write(reinterpret_cast<const char*>(array.data()),
+               static_cast<std::streamsize>(std::span(array).size_bytes()));
+  });
+  file.close();
+  if (file) pending.commit();
 }
 
 }  // namespace

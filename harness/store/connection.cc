@@ -160,6 +160,15 @@ std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
   }
 }
 
+// An empty database without a name. SQLite keeps such a one in a file that it unlinks at once, and
+// in memory where temp_store says so.
+std::unique_ptr<SQLite::Database> open_private() {
+  auto db = std::make_unique<SQLite::Database>(
+      "", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, busy_timeout_ms);
+  db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = FILE; PRAGMA cache_size = -65536");
+  return db;
+}
+
 // Statistics that nobody reads take a lock for each allocation and release. Without effect where
 // the process has used SQLite before.
 void stop_counting_memory() {
@@ -313,9 +322,9 @@ Error database_error(const fs::path& path, std::string_view doing,
                   remedy_for(exception.getErrorCode(), path));
 }
 
-Result<void> check_in_place(SQLite::Database& db, const fs::path& path) {
+Result<void> check_in_place(SQLite::Database& db, const fs::path& path, const char* schema) {
   int moved = 0;
-  if (sqlite3_file_control(db.getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+  if (sqlite3_file_control(db.getHandle(), schema, SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
       moved == 0)
     return {};
   return fail(error_at(
@@ -331,20 +340,45 @@ Result<void> check_integrity(SQLite::Database& db, const fs::path& path) {
   });
 }
 
-Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& given, const fs::path& copy) {
+// A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6 s
+// on a disk where these take 0.7 s. Up to 2 GiB of the file are mapped: judging reads a page here
+// and there of a large one, and a call of read() for each costs a sixth of its time.
+void set_writer_pragmas(SQLite::Database& db, const char* schema) {
+  db.exec(
+      fmt::format("PRAGMA {0}.synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA "
+                  "{0}.cache_size = -65536; PRAGMA {0}.mmap_size = 2147418112",
+                  schema));
+}
+
+Result<void> copy_database(const fs::path& given, SQLite::Database& db, const char* schema) {
   const fs::path path = fs::absolute(given);
   if (auto refused = refuse_file(path, true)) return fail(*refused);
-  const auto copied = guarded(path, "copying the database", [&]() -> Result<void> {
-    const auto db = connect_for_reading(path);
-    if (auto refused = refuse_contents(path, *db, true, embedded_schema.first))
+  return guarded(path, "copying the database under TMPDIR", [&]() -> Result<void> {
+    const auto from = connect_for_reading(path);
+    if (auto refused = refuse_contents(path, *from, true, embedded_schema.first))
       return fail(*refused);
-    if (auto sound = check_integrity(*db, path); !sound) return sound;
-    SQLite::Database to(copy.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    SQLite::Backup(to, *db).executeStep(-1);
+    if (auto sound = check_integrity(*from, path); !sound) return sound;
+    if (pragma(*from, "user_version") == schema_version) {
+      SQLite::Backup(db, schema, *from, "main").executeStep(-1);
+      return {};
+    }
+    const auto older = open_private();  // what migrates names no schema
+    SQLite::Backup(*older, *from).executeStep(-1);
+    migrate(*older, embedded_schema);
+    SQLite::Backup(db, schema, *older, "main").executeStep(-1);
     return {};
   });
-  if (!copied) return tl::unexpected(copied.error());
-  return open_database(copy, false);
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& path) {
+  return guarded(path, "copying the database under TMPDIR",
+                 [&]() -> Result<std::unique_ptr<SQLite::Database>> {
+                   auto copy = open_private();
+                   if (auto copied = copy_database(path, *copy, "main"); !copied)
+                     return tl::unexpected(copied.error());
+                   refresh_views(*copy);
+                   return copy;
+                 });
 }
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
@@ -364,12 +398,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, b
     // before the change to WAL, so that the file's own header says at once whose it is
     migrate(*db, embedded_schema);
     use_write_ahead_log(*db);
-    // A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6
-    // s on a disk where these take 0.7 s. Up to 2 GiB of the file are mapped: judging reads a page
-    // here and there of a large one, and a call of read() for each costs a sixth of its time.
-    db->exec(
-        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = "
-        "-65536; PRAGMA mmap_size = 2147418112");
+    set_writer_pragmas(*db, "main");
     refresh_views(*db);
     return db;
   });

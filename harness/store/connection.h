@@ -22,15 +22,25 @@ inline constexpr int busy_timeout_ms = 20'000;
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path,
                                                         bool read_only);
 
-// For merging: copies what the file holds now, whatever its schema, to `copy`, which is then as
-// open_database leaves it. Refuses what open_database refuses, and damage that SQLite's
-// integrity_check finds. The file itself is only read.
-Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path,
-                                                    const std::filesystem::path& copy);
+// What a writer sets for a database of a connection: "main", or one that is attached.
+void set_writer_pragmas(SQLite::Database& db, const char* schema);
+
+// For merging: a connection to a private copy of what the file holds now, migrated and with the
+// current views, whatever its schema was. Refuses what open_database refuses, and damage that
+// SQLite's integrity_check finds. The file itself is only read. The copy has no name: what exceeds
+// the cache lies in a file (under TMPDIR) that SQLite unlinks as it opens it, so that a process
+// that is killed leaves nothing behind.
+Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path);
+
+// The same into a database that is attached to `db` as `schema` and has no name either; views stay
+// those of the file.
+Result<void> copy_database(const std::filesystem::path& path, SQLite::Database& db,
+                           const char* schema);
 
 // An error where the file is no longer where it was opened: SQLite would go on writing to what
 // nobody can open any more.
-Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path);
+Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path,
+                            const char* schema = "main");
 
 // An error unless SQLite's quick_check finds nothing: every page and row is read, and indexes are
 // not held against their tables.

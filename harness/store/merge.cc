@@ -5,11 +5,8 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <string_view>
 
@@ -59,60 +56,41 @@ const std::vector<Table>& tables_after_run() {
   return tables;
 }
 
-// A directory that is gone afterwards.
-class Scratch {
- public:
-  static Result<Scratch> make() {
-    std::string pattern = (fs::temp_directory_path() / "plumbline-merge-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      return fail(error_at(pattern, fmt::format("cannot be made: {}", std::strerror(errno)),
-                           "set TMPDIR to a directory with room"));
-    }
-    return Scratch(pattern);
-  }
-  Scratch(Scratch&& other) noexcept : directory_(std::exchange(other.directory_, {})) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!directory_.empty()) fs::remove_all(directory_, ignored);
-  }
-  fs::path operator/(const std::string& name) const { return directory_ / name; }
-
- private:
-  explicit Scratch(fs::path directory) : directory_(std::move(directory)) {}
-  fs::path directory_;
+// One side of a merge: a database of the connection, by the name it has there, and its file.
+struct Side {
+  const char* schema;
+  const fs::path& path;
 };
+constexpr const char* staged_schema = "main";  // the shards that came together so far
+constexpr const char* next_schema = "more";    // the shard that comes to them
+constexpr const char* out_schema = "result";
 
-std::vector<std::string> columns_of(SQLite::Database& db, const char* table) {
+std::vector<std::string> columns_of(SQLite::Database& db, const Side& side, const char* table) {
   std::vector<std::string> columns;
   // generated columns are not listed
-  SQLite::Statement select(db, "SELECT name FROM pragma_table_info(?, 'main')");
+  SQLite::Statement select(db, "SELECT name FROM pragma_table_info(?, ?)");
   select.bind(1, table);
+  select.bind(2, side.schema);
   while (select.executeStep()) columns.push_back(select.getColumn(0).getString());
   return columns;
 }
 
-// What is attached as `more` goes into `main`, within a transaction of the caller.
+// What `from` holds goes into `to`, within a transaction of the caller.
 class Merger {
  public:
-  Merger(SQLite::Database& db, const fs::path& from, const fs::path& to)
-      : db_(db), from_(from), to_(to) {}
+  Merger(SQLite::Database& db, const Side& from, const Side& to) : db_(db), from_(from), to_(to) {}
 
   Result<void> run() {
     // Runs that both hold, none of them later: only their rows can contradict each other.
-    db_.exec(
-        "DROP TABLE IF EXISTS temp.merge_both; CREATE TEMP TABLE merge_both AS SELECT m.run_id "
-        "FROM more.run AS m JOIN main.run AS r USING (run_id) "
-        "WHERE coalesce(m.finished_at, '') = coalesce(r.finished_at, '')");
     // A run that is not finished was never later; text of ISO 8601 sorts as time does.
-    for (const auto& [name, order] :
-         {std::pair{"merge_newer", ">"}, std::pair{"merge_older", "<"}}) {
+    for (const auto& [name, order] : {std::pair{"merge_both", "="}, std::pair{"merge_newer", ">"},
+                                      std::pair{"merge_older", "<"}}) {
       db_.exec(
           fmt::format("DROP TABLE IF EXISTS temp.{0}; CREATE TEMP TABLE {0} AS SELECT m.run_id "
-                      "FROM more.run AS m "
-                      "JOIN main.run AS r USING (run_id) WHERE coalesce(m.finished_at, '') {1} "
+                      "FROM {2}.run AS m "
+                      "JOIN {3}.run AS r USING (run_id) WHERE coalesce(m.finished_at, '') {1} "
                       "coalesce(r.finished_at, '')",
-                      name, order));
+                      name, order, from_.schema, to_.schema));
     }
     for (const Table& table : tables_before_run()) {
       if (auto merged = merge(table); !merged) return merged;
@@ -129,93 +107,110 @@ class Merger {
   // contents; a run has one past.
   Result<void> check_same(const Table& table, const std::vector<std::string>& ignored = {}) {
     std::vector<std::string> differs;
-    for (const auto& column : columns_of(db_, table.name)) {
+    for (const auto& column : columns_of(db_, to_, table.name)) {
       const bool compared = std::find(ignored.begin(), ignored.end(), column) == ignored.end();
       if (compared) differs.push_back(fmt::format("m.{0} IS NOT r.{0}", column));
     }
     const bool of_run = std::find(table.key.begin(), table.key.end(), "run_id") != table.key.end();
     // CROSS JOIN: the few rows that come in are looked up among the many that are there.
     SQLite::Statement find(
-        db_,
-        fmt::format("SELECT {} FROM more.{} AS m CROSS JOIN main.{} AS r USING ({}) WHERE ({}){} "
-                    "LIMIT 1",
-                    of_run ? "m.run_id" : "''", table.name, table.name, fmt::join(table.key, ", "),
-                    fmt::join(differs, " OR "),
-                    of_run && table.part == Part::of_run
-                        ? " AND m.run_id IN (SELECT run_id FROM merge_both)"
-                        : ""));
+        db_, fmt::format("SELECT {} FROM {}.{} AS m CROSS JOIN {}.{} AS r USING ({}) WHERE ({}){} "
+                         "LIMIT 1",
+                         of_run ? "m.run_id" : "''", from_.schema, table.name, to_.schema,
+                         table.name, fmt::join(table.key, ", "), fmt::join(differs, " OR "),
+                         of_run && table.part == Part::of_run
+                             ? " AND m.run_id IN (SELECT run_id FROM merge_both)"
+                             : ""));
     if (!find.executeStep()) return {};
     const std::string run_id = find.getColumn(0).getString();
     if (run_id.empty()) {
-      return fail(error_at(from_,
+      return fail(error_at(from_.path,
                            fmt::format("holds another row under a key of table {} than {}",
-                                       table.name, to_.string()),
+                                       table.name, to_.path.string()),
                            "one of the files was changed by hand or is damaged: measure again, or "
                            "restore it from a backup"));
     }
     return fail(error_at(
-        from_,
+        from_.path,
         fmt::format(
             "contradicts {} about run {} (table {}): two copies of one run that went on apart",
-            to_.string(), run_id, table.name),
+            to_.path.string(), run_id, table.name),
         "leave one of the two files out, or finish or judge the run in the one that counts: the "
         "copy finished last wins"));
   }
 
   Result<void> merge(const Table& table) {
     if (table.part == Part::of_run) {
-      db_.exec(fmt::format("DELETE FROM main.{} WHERE run_id IN (SELECT run_id FROM merge_newer)",
-                           table.name));
+      db_.exec(fmt::format("DELETE FROM {}.{} WHERE run_id IN (SELECT run_id FROM merge_newer)",
+                           to_.schema, table.name));
     }
     if (auto same = check_same(table); !same) return same;
-    const auto columns = columns_of(db_, table.name);
+    const auto columns = columns_of(db_, to_, table.name);
     // In the order of storing, which reports keep; tables without rowids have none.
     const bool has_rowid =
         table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
     db_.exec(fmt::format(
-        "INSERT INTO main.{0}({1}) SELECT {1} FROM more.{0} AS m WHERE {2} {3} ON CONFLICT ({4}) "
+        "INSERT INTO {5}.{0}({1}) SELECT {1} FROM {6}.{0} AS m WHERE {2} {3} ON CONFLICT ({4}) "
         "DO NOTHING",
         table.name, fmt::join(columns, ", "),
         table.part == Part::of_run ? "m.run_id NOT IN (SELECT run_id FROM merge_older)" : "true",
-        has_rowid ? "ORDER BY m.rowid" : "", fmt::join(table.key, ", ")));
+        has_rowid ? "ORDER BY m.rowid" : "", fmt::join(table.key, ", "), to_.schema, from_.schema));
     return {};
   }
 
   Result<void> merge_runs() {
     const Table table{"run", {"run_id"}, Part::of_run};
     if (auto same = check_same(table); !same) return same;
-    const auto columns = columns_of(db_, "run");
+    const auto columns = columns_of(db_, to_, "run");
     std::vector<std::string> updates;
     for (const auto& column : columns) {
       if (column != "run_id") updates.push_back(fmt::format("{0} = excluded.{0}", column));
     }
     db_.exec(
-        fmt::format("INSERT INTO main.run({0}) SELECT {0} FROM more.run AS m WHERE true ON "
+        fmt::format("INSERT INTO {2}.run({0}) SELECT {0} FROM {3}.run AS m WHERE true ON "
                     "CONFLICT (run_id) DO UPDATE SET {1} "
                     "WHERE run_id IN (SELECT run_id FROM merge_newer)",
-                    fmt::join(columns, ", "), fmt::join(updates, ", ")));
+                    fmt::join(columns, ", "), fmt::join(updates, ", "), to_.schema, from_.schema));
     return {};
   }
 
   SQLite::Database& db_;
-  const fs::path& from_;
-  const fs::path& to_;
+  const Side from_;
+  const Side to_;
 };
 
-// Merges the file `more`, a copy of `from`, into `db`, which is `to`, in one transaction.
-Result<void> merge_file(SQLite::Database& db, const fs::path& more, const fs::path& from,
-                        const fs::path& to) {
-  auto merged = guarded(to, fmt::format("merging {}", from.string()), [&]() -> Result<void> {
-    SQLite::Statement attach(db, "ATTACH ? AS more");
-    attach.bind(1, more.string());
-    attach.exec();
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (auto done = Merger(db, from, to).run(); !done) return done;
-    if (auto in_place = check_in_place(db, to); !in_place) return in_place;
-    transaction.commit();
+// In one transaction.
+Result<void> merge_side(SQLite::Database& db, const Side& from, const Side& to) {
+  return guarded(to.path,
+                 fmt::format("merging {}, by way of a copy under TMPDIR", from.path.string()),
+                 [&]() -> Result<void> {
+                   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+                   if (auto done = Merger(db, from, to).run(); !done) return done;
+                   // The private copies have no name, and so no place.
+                   if (to.schema == out_schema) {
+                     if (auto in_place = check_in_place(db, to.path, out_schema); !in_place)
+                       return in_place;
+                   }
+                   transaction.commit();
+                   return {};
+                 });
+}
+
+Result<void> attach(SQLite::Database& db, const fs::path& file, const char* schema) {
+  return guarded(file, "opening the database", [&]() -> Result<void> {
+    SQLite::Statement statement(db, fmt::format("ATTACH ? AS {}", schema));
+    statement.bind(1, file.string());
+    statement.exec();
     return {};
   });
-  db.tryExec("DETACH more");
+}
+
+// Adds a shard to those that came together.
+Result<void> stage(SQLite::Database& staged, const fs::path& shard, const fs::path& first) {
+  if (auto attached = attach(staged, "", next_schema); !attached) return attached;
+  auto merged = copy_database(shard, staged, next_schema);
+  if (merged) merged = merge_side(staged, {next_schema, shard}, {staged_schema, first});
+  staged.tryExec(fmt::format("DETACH {}", next_schema));
   return merged;
 }
 
@@ -227,18 +222,24 @@ std::map<std::string, std::string> finish_times(SQLite::Database& db) {
   return times;
 }
 
+// `db` is a connection to `out`, which keeps it open; the rows go there by the connection of the
+// shards, since only they have no file that could be attached.
 Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
-                               const fs::path& staged_path, const fs::path& last_shard) {
+                               const fs::path& shards) {
   auto db = open_database(out, false);
   if (!db) return tl::unexpected(db.error());
   return guarded(out, "merging", [&]() -> Result<MergeReport> {
     MergeReport report;
     const auto before = finish_times(**db), more = finish_times(staged);
     report.outcomes_before = (*db)->execAndGet("SELECT count(*) FROM outcome").getInt64();
-    auto runs = read_runs(staged, staged_path, 0);
+    auto runs = read_runs(staged, shards, 0);
     if (!runs) return tl::unexpected(runs.error());
-    if (auto merged = merge_file(**db, staged_path, last_shard, out); !merged)
+    if (auto attached = attach(staged, fs::absolute(out), out_schema); !attached)
+      return tl::unexpected(attached.error());
+    set_writer_pragmas(staged, out_schema);
+    if (auto merged = merge_side(staged, {staged_schema, shards}, {out_schema, out}); !merged)
       return tl::unexpected(merged.error());
+    staged.exec(fmt::format("DETACH {}", out_schema));
     for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
       const auto known = before.find(run->run_id);
       auto state = MergedRun::State::added;
@@ -262,31 +263,25 @@ std::vector<std::string> merged_tables() {
   return names;
 }
 
-// All shards first come together in a private file: a transaction on `out` cannot span more than
-// ten attached files, and what they contradict each other in is found before `out` is touched.
+// All shards first come together in a private copy, so that what they contradict each other in is
+// found before `out` is touched. It has no name: see open_private.
 Result<MergeReport> merge_databases(const fs::path& out, const std::vector<fs::path>& shards) {
-  auto scratch = Scratch::make();
-  if (!scratch) return tl::unexpected(scratch.error());
-  const fs::path staged_path = *scratch / "shards.db";
+  if (shards.empty()) return fail("there is nothing to merge", "name the files of the shards");
   std::unique_ptr<SQLite::Database> staged;
   for (const fs::path& shard : shards) {
     std::error_code ignored;
     if (fs::equivalent(shard, out, ignored))
       return fail(error_at(shard, "is the file that is merged into", "name only the other files"));
-    const fs::path copy = staged == nullptr ? staged_path : *scratch / "next.db";
-    auto opened = open_copy(shard, copy);
-    if (!opened) return tl::unexpected(opened.error());
-    if (staged == nullptr) {
-      staged = std::move(*opened);
+    if (staged != nullptr) {
+      if (auto done = stage(*staged, shard, shards.front()); !done)
+        return tl::unexpected(done.error());
       continue;
     }
-    opened->reset();
-    if (auto merged = merge_file(*staged, copy, shard, shards.front()); !merged)
-      return tl::unexpected(merged.error());
-    fs::remove(copy, ignored);
+    auto first = open_copy(shard);
+    if (!first) return tl::unexpected(first.error());
+    staged = std::move(*first);
   }
-  if (staged == nullptr) return fail("there is nothing to merge", "name the files of the shards");
-  return merge_into(out, *staged, staged_path, shards.size() == 1 ? shards.front() : "the shards");
+  return merge_into(out, *staged, shards.size() == 1 ? shards.front() : "the shards");
 }
 
 }  // namespace plumbline

@@ -1,12 +1,17 @@
 """`plumbline export`: what it writes is what the views tell, row by row."""
+import fcntl
 import math
 import os
 import pathlib
+import signal
 import sqlite3
 import subprocess
+import sys
 
 import pyarrow.parquet
 from conftest import PROGRAM, run
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "baselines" / "export_parquet.py"
 
 
 def rows_of(database, sql, *arguments):
@@ -118,3 +123,43 @@ def test_only_regular_files_are_replaced(folder):
     full = run(folder, "export", "--db", "runs.db", "--parquet", "/dev/full")
     assert full.returncode == 3 and "/dev/full" in full.stderr, full.stderr
     assert pathlib.Path("/dev/full").is_char_device()
+
+
+def test_a_killed_export_leaves_nothing(folder):
+    (folder / "killed").mkdir()
+    code = ("import os, signal, export_parquet as e; f = e.PendingFile('killed/o.parquet'); "
+            "f.file.write(b'x' * 100000); f.file.flush(); os.kill(os.getpid(), signal.SIGKILL)")
+    done = subprocess.run(["python3", "-c", code], cwd=folder, check=False,
+                          env={**os.environ, "PYTHONPATH": str(SCRIPT.parent)})
+    assert done.returncode == -signal.SIGKILL
+    assert not list((folder / "killed").iterdir())
+
+
+def test_partial_files_of_dead_exports_are_removed(folder):
+    """As they remain where files without a name are not to be had."""
+    (folder / "swept.parquet.partial-1").write_bytes(b"of a dead process")
+    with open(folder / "swept.parquet.partial-2", "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run(folder, "export", "--db", "runs.db", "--parquet", "swept.parquet")
+        assert done.returncode == 0, done.stderr
+    assert [path.name for path in folder.glob("swept.parquet.*")] == ["swept.parquet.partial-2"]
+
+
+def test_an_interpreter_behind_a_script_exports(folder):
+    script = folder / "python-of-a-module"
+    script.write_text(f"#!/bin/sh\n{sys.executable} \"$@\"\n")
+    script.chmod(0o755)
+    done = subprocess.run([PROGRAM, "export", "--db", "runs.db", "--parquet", "script.parquet"],
+                          cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PLUMBLINE_PYTHON": str(script)})
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_export_ends_with_the_process_that_asked(folder):
+    with subprocess.Popen(["true"]) as caller:
+        caller.wait()
+    done = subprocess.run([sys.executable, SCRIPT, "--db", "runs.db", "--parquet", "late.parquet",
+                           "--caller", str(caller.pid)], cwd=folder, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 3 and "has ended" in done.stdout, done.stdout + done.stderr
+    assert not (folder / "late.parquet").exists()

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <set>
@@ -225,6 +227,30 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
 }
 
 // Merges and a run write one file at once.
+// Whoever looks while shards are merged sees no private copy, so that a kill leaves none.
+TEST_F(Merge, PrivateCopiesHaveNoNameWhileMerging) {
+  const auto files = shards();
+  const auto folder = file("temporary");
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(::setenv("TMPDIR", folder.c_str(), 1), 0);
+  std::atomic<bool> is_done = false;
+  std::set<std::string> seen;
+  std::thread looking([&] {
+    while (!is_done) {
+      for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        // SQLite's own, which it unlinks at once
+        if (!name.starts_with("etilqs_")) seen.insert(name);
+      }
+    }
+  });
+  for (int i = 0; i < 5; ++i) value_of(merge_databases(file(fmt::format("out{}.db", i)), files));
+  is_done = true;
+  looking.join();
+  ::unsetenv("TMPDIR");
+  EXPECT_TRUE(seen.empty()) << *seen.begin();
+}
+
 TEST_F(Merge, NothingIsLostBesideAWriter) {
   constexpr int merges = 6, rows = 300;
   for (int i = 0; i < merges; ++i)

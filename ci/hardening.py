@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Keeps the record of what the weekly job attacked plumbline with: baselines/hardening.toml.
+
+    ci/hardening.py append fuzz executions=5 seconds=60 …   adds a row: values are TOML
+    ci/hardening.py commit                                  names what is tested now
+    ci/hardening.py page                                    writes the tables of docs/hardening.md
+    ci/hardening.py page --check                            fails where they are not the file's
+
+  --file FILE   in place of baselines/hardening.toml; docs/hardening.md then stays as it is
+
+ci/fuzz.sh, ci/kills.py and ci/hostile_requests.py add a row each with --record. Rows are only ever
+added, one process at a time, and a file that is damaged is refused. A row names the commit that was
+tested, as it was when the test began; "-with-changes" stands behind it where the tree differed.
+Exit codes: 0 done, 1 the page is not current, 2 usage or a damaged file.
+"""
+import argparse
+import datetime
+import fcntl
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FILE = ROOT / "baselines" / "hardening.toml"
+PAGE = ROOT / "docs" / "hardening.md"
+# What changes while the weekly job runs and is no part of what it tests.
+RESULTS = ["baselines/weekly.csv", "baselines/hardening.toml", "docs/hardening.md"]
+# Of each kind of row: its fields and their types. `findings` is one line for each.
+KINDS = {
+    "fuzz": {"date": datetime.datetime, "commit": str, "seconds": int, "executions": int,
+             "new_inputs": int, "crashes": int, "targets": dict, "findings": list},
+    "kills": {"date": datetime.datetime, "commit": str, "seed": int, "seconds": int, "kills": int,
+              "amid": int, "lost": int, "leftovers": int, "orphans": int, "commands": dict,
+              "findings": list},
+    "requests": {"date": datetime.datetime, "commit": str, "seed": int, "seconds": int,
+                 "requests": int, "wrong": int, "descriptors_before": int,
+                 "descriptors_after": int, "findings": list},
+}
+TITLES = {"fuzz": "Fuzzing", "kills": "Kills", "requests": "Hostile requests"}
+BEGIN, END = "<!-- ci/hardening.py page writes what follows -->", "<!-- to here -->"
+
+
+class Refused(Exception):
+    """The file or the row is wrong: exit code 2."""
+
+
+def check_row(kind, row, where):
+    fields = KINDS[kind]
+    if set(row) != set(fields):
+        wrong = ", ".join(sorted(set(row) ^ set(fields)))
+        raise Refused(f"{where}: [[{kind}]] has {', '.join(fields)}; wrong: {wrong}")
+    for name, value in row.items():
+        # bool is an int in Python
+        if type(value) is not fields[name]:
+            raise Refused(f"{where}: {name} of [[{kind}]] is {value!r}, no {fields[name].__name__}")
+
+
+def read(path):
+    """The rows by kind, the oldest first; {} where there is no file yet."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Refused(f"{path}: {error}; restore it with git checkout, and run again") from None
+    if text and not text.endswith("\n"):
+        raise Refused(f"{path}: the last line is cut off; restore it with git checkout")
+    for kind, rows in table.items():
+        if kind not in KINDS or not isinstance(rows, list):
+            raise Refused(f"{path}: there is no [[{kind}]]; there are {', '.join(KINDS)}")
+        for number, row in enumerate(rows, 1):
+            check_row(kind, row, f"{path}: row {number}")
+    return table
+
+
+def toml_of(value):
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {toml_of(of)}" for name, of in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + "".join(f"\n  {toml_of(of)}," for of in value) + ("\n]" if value else "]")
+    if isinstance(value, str):
+        kept = "".join(c if c.isprintable() else "?" for c in value)
+        return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
+def append(path, kind, row):
+    """Adds a row, with one write that others wait for."""
+    row = {name: row[name] for name in KINDS[kind] if name in row} | row
+    check_row(kind, row, "the new row")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        rows = read(path)
+        text = f"[[{kind}]]\n" + "".join(f"{name} = {toml_of(of)}\n" for name, of in row.items())
+        file.write(("\n" if rows else "") + text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def tested_commit():
+    """HEAD, and whether the tree differs from it."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True,
+                              check=True).stdout.strip()
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD")
+        changes = git("status", "--porcelain", "--untracked-files=no", "--", ".",
+                      *(f":!{name}" for name in RESULTS))
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit + ("-with-changes" if changes else "")
+
+
+def record(path, kind, row):
+    """append() with the date, and the commit where the row has none. The page is written anew where
+    the file is the committed one."""
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    append(path, kind, {"date": now, **({} if "commit" in row else {"commit": tested_commit()}),
+                        **row})
+    if path.resolve() == FILE:
+        PAGE.write_text(page_of(PAGE.read_text(encoding="utf-8"), read(path)), encoding="utf-8")
+
+
+class Progress:
+    """One line on a terminal: how far it is, and how long the rest may take."""
+
+    def __init__(self, count):
+        self.count, self.begin, self.done = count, time.monotonic(), 0
+        self.is_shown = sys.stderr.isatty()
+
+    def step(self, what):
+        self.done += 1
+        if self.is_shown:
+            rest = (time.monotonic() - self.begin) / self.done * (self.count - self.done)
+            print(f"\r\033[K[{self.done}/{self.count}] {what}, about {rest:.0f} s left", end="",
+                  file=sys.stderr, flush=True)
+
+    def end(self):
+        if self.is_shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+# ---- The page ----
+
+def cell(value):
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%d")
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {of:,}" for name, of in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|")
+
+
+def tables(rows):
+    lines = []
+    for kind, title in TITLES.items():
+        lines += [f"## {title}", ""]
+        known = rows.get(kind, [])
+        names = [name for name in KINDS[kind] if name not in ("findings", "targets", "commands")]
+        lines += ["| " + " | ".join(name.replace("_", " ") for name in names) + " | findings |",
+                  "|" + "---|" * (len(names) + 1)]
+        for row in reversed(known):
+            lines.append("| " + " | ".join(cell(row[name]) for name in names) +
+                         f" | {len(row['findings'])} |")
+        newest = known[-1] if known else {}
+        for name in ("targets", "commands"):
+            if newest.get(name):
+                what = "Executions by target" if name == "targets" else "Kills by command"
+                lines += ["", f"{what}, newest row:"]
+                lines += [f"- {entry}: {count:,}" for entry, count in newest[name].items()]
+        for row in reversed(known):
+            for finding in row["findings"]:
+                lines += ["", f"{cell(row['date'])}: {cell(finding)}"]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def page_of(text, rows):
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return f"{text[:begin]}\n\n{tables(rows)}\n{text[end:]}"
+
+
+def row_of(words):
+    values = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            values[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise Refused(f"{word}: {error}") from None
+    return values
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--file", type=pathlib.Path, default=FILE)
+    commands = parser.add_subparsers(dest="command", required=True)
+    adding = commands.add_parser("append", help="add a row")
+    adding.add_argument("kind", choices=KINDS)
+    adding.add_argument("values", nargs="*", metavar="NAME=VALUE")
+    commands.add_parser("commit", help="print the commit, as a row names it")
+    writing = commands.add_parser("page", help="write the tables of docs/hardening.md")
+    writing.add_argument("--check", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
+    try:
+        if arguments.command == "append":
+            record(arguments.file, arguments.kind, row_of(arguments.values))
+            return 0
+        if arguments.command == "commit":
+            print(tested_commit())
+            return 0
+        text = PAGE.read_text(encoding="utf-8")
+        current = page_of(text, read(arguments.file))
+    except Refused as refused:
+        print(f"ci/hardening.py: {refused}", file=sys.stderr)
+        return 2
+    if not arguments.check:
+        PAGE.write_text(current, encoding="utf-8")
+    elif text != current:
+        print("ci/hardening.py: docs/hardening.md differs from baselines/hardening.toml; next: "
+              "ci/hardening.py page", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
