@@ -35,6 +35,7 @@ NO_LINE_LIMIT = [
     re.compile(r"tests/provider/first_release/"),  # the header of a release, as it was
     re.compile(r"tests/.*\.(md|toml|sql)$"),  # golden output and recorded inputs
     re.compile(r"baselines/gpu/"),  # figures as ci/gpu.sh wrote them
+    re.compile(r"baselines/hardening\.toml$"),  # rows as ci/hardening.py added them
 ]
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 README_WORDS = 900  # as `wc -w` counts them

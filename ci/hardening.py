@@ -152,9 +152,7 @@ class Progress:
 def cell(value):
     if isinstance(value, datetime.datetime):
         return value.strftime("%Y-%m-%d")
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {of:,}" for name, of in value.items())
-    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|")
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def tables(rows):
@@ -166,7 +164,8 @@ def tables(rows):
         lines += ["| " + " | ".join(name.replace("_", " ") for name in names) + " | findings |",
                   "|" + "---|" * (len(names) + 1)]
         for row in reversed(known):
-            lines.append("| " + " | ".join(cell(row[name]) for name in names) +
+            lines.append("| " + " | ".join(
+                str(row[name]) if name == "seed" else cell(row[name]) for name in names) +
                          f" | {len(row['findings'])} |")
         newest = known[-1] if known else {}
         for name in ("targets", "commands"):
@@ -174,9 +173,10 @@ def tables(rows):
                 what = "Executions by target" if name == "targets" else "Kills by command"
                 lines += ["", f"{what}, newest row:"]
                 lines += [f"- {entry}: {count:,}" for entry, count in newest[name].items()]
-        for row in reversed(known):
-            for finding in row["findings"]:
-                lines += ["", f"{cell(row['date'])}: {cell(finding)}"]
+        found = [f"{cell(row['date'])}: {finding.replace('```', '')}" for row in reversed(known)
+                 for finding in row["findings"]]
+        if found:  # as code, whose lines may be long
+            lines += ["", "```text", *found, "```"]
         lines.append("")
     return "\n".join(lines)
 

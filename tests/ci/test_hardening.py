@@ -76,6 +76,11 @@ class Record(InFolder):
         self.assertIn("next: ci/hardening.py page", self.run_it(
             CI / "hardening.py", "--file", self.file, "page", "--check", code=1))
 
+    def test_findings_stand_on_the_page_as_they_are(self):
+        self.append(*KILLS)
+        page = hardening.tables(hardening.read(self.file))
+        self.assertRegex(page, r'```text\n\d{4}-\d\d-\d\d: merge: left "a"\n```')
+
     def test_the_committed_file_has_rows_of_each_kind(self):
         rows = hardening.read(hardening.FILE)
         self.assertEqual(set(rows), set(hardening.KINDS))
