@@ -62,6 +62,7 @@ add_notices() {
   [[ -x "$python" ]] || end_with 3 "there is no $python, which makes the SBOM of the bundle;" \
     "remedy: ci/setup.sh --python, or set PLUMBLINE_PYTHON"
   mapfile -t carried < <(carried_libraries)
+  wait "$!"
   targets=("${programs[@]}" "$python_support")
   "$python" "$source_directory/ci/notices/notices.py" bundle "$bundle" --build "$build" \
     "${targets[@]}" --carried "${carried[@]}"
