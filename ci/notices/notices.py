@@ -71,9 +71,11 @@ def _add_to_wheel(path: pathlib.Path, parts: list) -> None:
         head, blank, body = metadata.read_text(encoding="utf-8").partition("\n\n")
         name = next(line[6:] for line in head.splitlines() if line.startswith("Name: "))
         _write(name, parts, info / "licenses" / NOTICES, info / "sboms" / SBOM)
-        line = f"License-File: {NOTICES}"
-        if line not in head.splitlines():
-            metadata.write_text(f"{head}\n{line}{blank}{body}", encoding="utf-8")
+        lines, line = head.splitlines(), f"License-File: {NOTICES}"
+        if line not in lines:
+            last = max(i for i, one in enumerate(lines) if one.startswith("License-File: "))
+            lines.insert(last + 1, line)
+            metadata.write_text("\n".join(lines) + blank + body, encoding="utf-8")
         subprocess.run([*wheel, "pack", "--dest-dir", path.parent, root], check=True,
                        stdout=subprocess.DEVNULL)
 

@@ -69,7 +69,7 @@ def _kept(library: Library, prefix: pathlib.Path) -> Tuple[str, str]:
 def _ziglang(prefix: pathlib.Path) -> Tuple[pathlib.Path, str]:
     """The folder of site-packages that has it, and its version."""
     for info in prefix.glob("venv/lib/python*/site-packages/ziglang-*.dist-info"):
-        return info.parent, info.name.split("-")[1][:-len(".dist-info")]
+        return info.parent, info.name[len("ziglang-"):-len(".dist-info")]
     raise NoText(f"{prefix} has no package ziglang\n  remedy: run ci/wheel/dependencies.sh")
 
 

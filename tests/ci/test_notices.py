@@ -150,7 +150,8 @@ def test_a_wheel_gets_both_and_stays_whole(tmp_path, everything):
     info.mkdir(parents=True)
     (root / "demo.py").write_text("print('here')\n", encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
-                                   "License-File: LICENSE\n\nLong: text\n\nSecond\n",
+                                   "License-File: LICENSE\nKeywords: a\n\nLong: text\n\n"
+                                   "Second\n",
                                    encoding="utf-8")
     (info / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
                                 "Tag: py3-none-any\n", encoding="utf-8")
@@ -176,10 +177,20 @@ def test_a_wheel_gets_both_and_stays_whole(tmp_path, everything):
     assert "terms of zlib" in (installed / "licenses/NOTICES.txt").read_text("utf-8")
     assert json.loads((installed / "sboms/plumbline.cdx.json").read_text("utf-8"))["components"]
     metadata = (installed / "METADATA").read_text("utf-8")
-    assert metadata.endswith("License-File: LICENSE\nLicense-File: NOTICES.txt\n\nLong: text\n\n"
-                             "Second\n")
+    assert metadata.endswith("License-File: LICENSE\nLicense-File: NOTICES.txt\nKeywords: a\n\n"
+                             "Long: text\n\nSecond\n")
     record = (installed / "RECORD").read_text("utf-8")
     assert "demo-1.0.dist-info/licenses/NOTICES.txt,sha256=" in record
+
+
+def test_the_version_of_the_wheels_compiler_is_that_of_its_package(tmp_path):
+    packages = tmp_path / "venv/lib/python3.11/site-packages"
+    (packages / "ziglang-0.17.1.dist-info").mkdir(parents=True)
+    (packages / "ziglang").mkdir()
+    (packages / "ziglang/LICENSE").write_text("terms of Zig\n", encoding="utf-8")
+    zig = next(one for one in linked.libraries() if one.name == "Zig's compiler_rt")
+    part = texts.component(zig, [], tmp_path)
+    assert (part.version, part.purl) == ("0.17.1", "pkg:pypi/ziglang@0.17.1")
 
 
 def test_a_build_that_is_not_there_is_named(tmp_path):
