@@ -24,7 +24,7 @@ SYSTEM_PACKAGES = ("libc6-dev", "linux-libc-dev", "libstdc++-*-dev", "libgcc-*-d
                    "libclang-common-*-dev")
 COMPILER = re.compile(r"^/usr/include/(x86_64-linux-gnu/)?c\+\+/|/lib/(gcc|clang|llvm-[0-9]+)/|"
                       r"/ziglang/lib/|/zig/[oh]/")
-LIBRARY = re.compile(r"^/.*/lib([^/]+?)(?:\.a|\.so[.0-9]*)$")
+LIBRARY = re.compile(r"^/.*/lib([^/]+?)(?:\.a|\.so(?:\.[\w.]+)?)$")
 INCLUDES = re.compile(r"^/usr/local/include/|^/usr/include/(?:x86_64-linux-gnu/)?|^.*?/include/")
 CUDA = re.compile(r"^/usr/local/cuda[^/]*/|^.*/targets/x86_64-linux/")
 FETCHED = re.compile(r"/\.providers/([\w./-]+)")
@@ -119,26 +119,17 @@ def _is_ours(path: str, build: pathlib.Path) -> bool:
     return inside and "/.providers/" not in path and "/.venv" not in path
 
 
-class _Evidence:
-    def __init__(self) -> None:
-        self.found: Dict[str, List[str]] = collections.defaultdict(list)
-        self.unclaimed: Set[str] = set()
-
-    def add(self, kind: str, word: str, path: str) -> None:
-        owners = [library for library in libraries() if library.has(kind, word)]
-        for library in owners:
-            # The link line goes first: a file there is what is handed on.
-            place = self.found[library.name]
-            if path and path not in place:
-                place.append(path)
-        if not owners:
-            self.unclaimed.add(f"{kind} {word}" + (f" ({path})" if path else ""))
+Evidence = Tuple[str, str, str]  # kind, what it is called there, file or ""
 
 
-def linked(build: pathlib.Path, targets: Sequence[str], carried: Sequence[str] = ()) -> Linked:
-    """Of `targets`, which are built, and of the shared libraries `carried` beside them."""
+def evidence(build: pathlib.Path, targets: Sequence[str],
+             carried: Sequence[str] = ()) -> List[Evidence]:
+    """Of `targets`, which are built, and of the shared libraries `carried` beside them. What links
+    comes first: a file there is what is handed on. Raises NotBuilt."""
     build = build.resolve()
-    evidence, objects, folders = _Evidence(), [], set()
+    found: List[Evidence] = []
+    objects: List[str] = []
+    folders: Set[str] = set()
     for line in _ninja(build, "commands", *targets).splitlines():
         words = shlex.split(line)
         folders.update(match[1].rstrip("/") for match in map(FETCHED.search, words) if match)
@@ -149,19 +140,37 @@ def linked(build: pathlib.Path, targets: Sequence[str], carried: Sequence[str] =
             continue
         for name, path in _links_of(words):
             if name not in SYSTEM_LINKS | OUR_LINKS and not (path and _is_ours(path, build)):
-                evidence.add("link", name, path)
+                found.append(("link", name, path))
     for path in carried:
         match = LIBRARY.match(path)
-        evidence.add("link", match[1] if match else path, path)
+        found.append(("link", match[1] if match else path, path))
     for path in sorted(_headers_of(build, objects)):
         fetched = FETCHED.search(path)
         if fetched:
             folders.add(os.path.dirname(fetched[1]))
         elif not (_is_ours(path, build) or COMPILER.search(path) or path in _system_headers()):
-            evidence.add("header", _as_included(path), path)
-    for folder in sorted(folders - {"cuda"}):
-        evidence.add("folder", folder, "")
-    return Linked(dict(evidence.found), sorted(evidence.unclaimed))
+            found.append(("header", _as_included(path), path))
+    return found + [("folder", folder, "") for folder in sorted(folders - {"cuda"})]
+
+
+def claimed(found: Sequence[Evidence]) -> Linked:
+    """What of the evidence belongs to which entry."""
+    files: Dict[str, List[str]] = collections.defaultdict(list)
+    unclaimed: Set[str] = set()
+    for kind, word, path in found:
+        owners = [library for library in libraries() if library.has(kind, word)]
+        for library in owners:
+            place = files[library.name]
+            if path and path not in place:
+                place.append(path)
+        if not owners:
+            unclaimed.add(f"{kind} {word}" + (f" ({path})" if path else ""))
+    return Linked(dict(files), sorted(unclaimed))
+
+
+def linked(build: pathlib.Path, targets: Sequence[str], carried: Sequence[str] = ()) -> Linked:
+    """Both, see above."""
+    return claimed(evidence(build, targets, carried))
 
 
 def problems(result: Linked, kind: str, with_cuda: Optional[bool] = None) -> List[str]:

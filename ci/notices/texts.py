@@ -29,13 +29,11 @@ class Component:
 def _package_of(path: str) -> Optional[str]:
     """The Debian package of a file; /lib and /usr/lib are one folder."""
     real = os.path.realpath(path)
-    for candidate in dict.fromkeys([path, real, "/usr" + path,
-                                    real.replace("/usr/lib", "/lib", 1)]):
-        done = subprocess.run(["dpkg", "-S", candidate], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, check=False)
-        if done.returncode == 0:
-            return done.stdout.split(": ")[0].split(",")[0]
-    return None
+    candidates = dict.fromkeys([path, real, "/usr" + path, real.replace("/usr/lib", "/lib", 1)])
+    said = subprocess.run(["dpkg", "-S", *candidates], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False).stdout  # 1: not all are known
+    owners = [line for line in said.splitlines() if not line.startswith("diversion by ")]
+    return owners[0].split(": ")[0].split(",")[0] if owners else None
 
 
 def _installed(library: Library, files: Sequence[str]) -> Tuple[str, str]:

@@ -64,7 +64,8 @@ make_bundle() {
   mkdir -p "$2"
   stand_in_build "$1" "$2/build"
   "$source_directory/ci/gpu.sh" --no-build --build "$2/build" --pack "$2/bundle.tar.gz"
-  tar -xzOf "$2/bundle.tar.gz" plumbline-gpu/NOTICES.txt | grep -q "^  OpenBLAS .*BSD-3-Clause$" ||
+  tar -xzOf "$2/bundle.tar.gz" plumbline-gpu/NOTICES.txt >"$2/notices.txt"
+  grep -q "^  OpenBLAS .*BSD-3-Clause$" "$2/notices.txt" ||
     fail "NOTICES.txt of the bundle does not name OpenBLAS"
   tar -xzOf "$2/bundle.tar.gz" plumbline-gpu/plumbline.cdx.json >"$2/sbom.json"
   "$python" -c "import sys; sys.path.insert(0, sys.argv[1]); import sbom

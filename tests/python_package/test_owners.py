@@ -1,6 +1,7 @@
 """A package of another project that is called plumbline: pip installs it over ours."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -50,17 +51,19 @@ def wheels(tmp_path_factory):
     return mine, other
 
 
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """Folders in which pip has installed ours, and the other."""
+    folder = tmp_path_factory.mktemp("installed")
+    for name, one in zip(("mine", "other"), wheels):
+        pip("--target", folder / name, one)
+    return folder
+
+
 @pytest.fixture
-def site(tmp_path):
-    """A folder in which packages are installed; the library of the build is in it."""
-    place = tmp_path / "site"
-    place.mkdir()
-    return place
-
-
-def install(site, *wheels):
-    for one in wheels:
-        pip("--target", site, one)
+def site(tmp_path, installed):
+    """A folder in which ours is installed."""
+    return shutil.copytree(installed / "mine", tmp_path / "site")
 
 
 def run(site, *words, **more):
@@ -78,14 +81,12 @@ def unpack_over(site, wheel):
         archive.extractall(site)
 
 
-def test_ours_alone_is_not_in_the_way(site, wheels):
-    install(site, wheels[0])
+def test_ours_alone_is_not_in_the_way(site):
     done = run(site, sys.executable, "-m", "plumbline_command.owners")
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_the_other_package_is_named_with_place_and_remedy(site, wheels):
-    install(site, wheels[0])
     unpack_over(site, wheels[1])
     done = run(site, sys.executable, "-m", "plumbline_command.owners")
     assert done.stdout.startswith(
@@ -94,8 +95,7 @@ def test_the_other_package_is_named_with_place_and_remedy(site, wheels):
     assert f"remedy: {sys.executable} -m pip uninstall plumbline; then install " in done.stdout
 
 
-def test_the_command_alone_is_enough(site, wheels, tmp_path):
-    install(site, wheels[0])
+def test_the_command_alone_is_enough(site, tmp_path):
     unpack_over(site, wheel(tmp_path, "level", "3", {"level.py": ""},
                             "[console_scripts]\nplumbline = level:main\n"))
     done = run(site, sys.executable, "-m", "plumbline_command.owners")
@@ -104,7 +104,6 @@ def test_the_command_alone_is_enough(site, wheels, tmp_path):
 
 
 def test_doctor_finds_it_missing(site, wheels, tmp_path):
-    install(site, wheels[0])
     doctor = [PROGRAM, "doctor", "--quick", "--db", tmp_path / "none.db"]
     before = run(site, *doctor)
     assert before.returncode == 0 and "packages" not in before.stdout, before.stdout
@@ -127,7 +126,6 @@ def test_that_judges(attention_judge):
 
 def test_pytest_fails_what_judges_and_runs_the_rest(site, wheels, tmp_path):
     """The other package came after ours: `import plumbline` is theirs."""
-    install(site, wheels[0])
     unpack_over(site, wheels[1])
     (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")
     done = run(site, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_mine.py",
@@ -137,9 +135,9 @@ def test_pytest_fails_what_judges_and_runs_the_rest(site, wheels, tmp_path):
     assert done.stdout.count("pip uninstall plumbline") == 2, "the header and the test"
 
 
-def test_pytest_warns_where_ours_came_later(site, wheels, tmp_path):
+def test_pytest_warns_where_ours_came_later(installed, wheels, tmp_path):
     """`import plumbline` is ours, and their uninstallation would take it away."""
-    install(site, wheels[1])
+    site = shutil.copytree(installed / "other", tmp_path / "site")
     unpack_over(site, wheels[0])
     (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")
     done = run(site, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_mine.py",
@@ -148,7 +146,6 @@ def test_pytest_warns_where_ours_came_later(site, wheels, tmp_path):
     assert "plumbline: plumbline 0.0.9, a package of another project, owns" in done.stdout
 
 
-def test_the_command_is_there_under_its_module_too(site, wheels, tmp_path):
-    install(site, wheels[0])
+def test_the_command_is_there_under_its_module_too(site, tmp_path):
     done = run(site, sys.executable, "-m", "plumbline_command", "--version", cwd=tmp_path)
     assert done.returncode == 0 and "0.1.0" in done.stdout, done.stdout
