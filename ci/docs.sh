@@ -28,7 +28,7 @@ setup() {
   [[ -n "$(what_is_missing)" ]] || return 0
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --requirement "$requirements" || {
+    --require-hashes --requirement "$requirements" || {
     end_with 3 "pip could not install $requirements;" \
       "remedy: a network, or an index of yours (PIP_INDEX_URL)"
   }

@@ -5,7 +5,7 @@
 #   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and
 #                                   ml_dtypes
 #   ci/setup.sh --python            also what Python kernels and the Python package need: .venv,
-#                                   pinned by ci/requirements.txt
+#                                   pinned with hashes by ci/requirements.txt
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
 #   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
 #                                   not started
@@ -88,32 +88,40 @@ for package in "${packages[@]}"; do
     missing+=("$package")
 done
 
-# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of
-# numpy and ml_dtypes.
+# Prints what of the pinned requirements is wanted, as pip reads it, with the hashes of each: all of
+# them, or with --numpy alone numpy and ml_dtypes. torch comes first, see below.
 wanted_requirements() {
-  local pattern='^(numpy|ml_dtypes)=='
-  ((!python)) || pattern='=='
-  grep -E "$pattern" "$ci/requirements.txt"
+  if ((python)); then
+    cat "$ci/torch_requirements.txt" "$ci/requirements.txt"
+  else
+    awk '/^[a-z]/ {wanted = /^(numpy|ml-dtypes)==/} wanted' "$ci/requirements.txt"
+  fi
 }
 
-# Of those, what .venv lacks; all of them without a .venv.
+# A line for each of those that .venv lacks; for all of them without a .venv.
 missing_requirements() {
   local interpreter="$venv/bin/python"
-  [[ -x "$interpreter" ]] || { wanted_requirements; return; }
+  [[ -x "$interpreter" ]] || {
+    wanted_requirements | sed -nE 's/^([a-z][^ ]*==[^ ]*).*/\1/p'
+    return
+  }
   "$interpreter" - <(wanted_requirements) <<'END'
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
+# A line of hashes is indented; "name[extra]==1.0 \\" begins a package.
+package = re.compile(r"(?P<name>[a-z][\w.-]*)(?:\[[^\]]*\])?==(?P<wanted>\S+)")
 for line in open(sys.argv[1], encoding="utf-8"):
-    name, pin, wanted = line.strip().partition("==")
-    if line.startswith("#") or not pin:
+    match = package.match(line)
+    if match is None:
         continue
     try:
-        found = version(name)
+        found = version(match["name"])
     except PackageNotFoundError:
         found = None
-    if found != wanted:
-        print(line.strip() + (f" (there is {found})" if found else ""))
+    if found != match["wanted"]:
+        print(match[0] + (f" (there is {found})" if found else ""))
 END
 }
 requirements=()
@@ -196,14 +204,15 @@ fi
 if ((${#requirements[@]})); then
   echo "installing into .venv: ${#requirements[@]} of the packages in ci/requirements.txt"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
-  install=("$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check)
+  install=("$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check
+    --require-hashes)
   if ((!python)); then
-    "${install[@]}" "${requirements[@]%% *}"
+    "${install[@]}" --requirement <(wanted_requirements)
     exit 0
   fi
   # Only torch is looked for in PyTorch's index, and only where no other source has it.
-  torch="$(grep '^torch==' "$ci/requirements.txt")"
-  "${install[@]}" --no-deps "$torch" 2>/dev/null ||
-    "${install[@]}" --no-deps --extra-index-url https://download.pytorch.org/whl/cpu "$torch"
+  torch=(--no-deps --requirement "$ci/torch_requirements.txt")
+  "${install[@]}" "${torch[@]}" 2>/dev/null ||
+    "${install[@]}" "${torch[@]}" --extra-index-url https://download.pytorch.org/whl/cpu
   "${install[@]}" --requirement "$ci/requirements.txt"
 fi

@@ -5,7 +5,8 @@
 #   plumbline_attention_harness   the rest: the whole program, its workers, plumbline-ptx, all
 #                                 providers that need no GPU, the suites, the contracts and the page
 # No file is in both, and the second requires the first. They are for Python 3.9 and newer on x86-64
-# Linux with glibc 2.28 or newer and AVX2.
+# Linux with glibc 2.28 or newer and AVX2. Each carries the licences of what it links and an SBOM
+# (ci/notices/notices.py).
 #   ci/wheel.sh [--judge] [-o FOLDER]
 #     --judge             only the first
 #     -o, --output FOLDER into FOLDER (default: dist); the last lines are the paths of the wheels
@@ -15,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 folder="$source_directory/dist" wheels=(judge harness)
 while (($#)); do
   case "$1" in
-    -h | --help) sed -n '2,13p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,14p' "$0" | cut -c3-; exit 0 ;;
     --judge) wheels=(judge) ;;
     -o | --output) require_value "a folder" "$@"; folder="$(absolute "$2")"; shift ;;
     *) refuse "unknown option $1" ;;
@@ -52,9 +53,9 @@ show_phases() {
   [[ -z "$last" ]] || echo "  $last in $((SECONDS - begin)) s"
 }
 
-# make_wheel WHICH FOLDER_OF_ITS_PYPROJECT LIMIT_IN_BYTES
+# make_wheel WHICH FOLDER_OF_ITS_PYPROJECT TARGET LIMIT_IN_BYTES
 make_wheel() {
-  local which="$1" project="$2" limit="$3" begin=$SECONDS phase=$SECONDS wheel bytes
+  local which="$1" project="$2" target="$3" limit="$4" begin=$SECONDS phase=$SECONDS wheel bytes
   local raw="$work/$which/raw" repaired="$work/$which/repaired" log="$work/$which/log.txt"
   echo "wheel of the $which"
   rm -rf "$raw" "$repaired"
@@ -81,6 +82,10 @@ make_wheel() {
     end_with 1 "the wheel needs more of a system than manylinux_2_28 has"
   }
   echo "  repaired in $((SECONDS - phase)) s: its shared libraries are in it"
+  "$PLUMBLINE_WHEEL_PYTHON" ci/notices/notices.py wheel "$repaired"/*.whl --build "$work/build" \
+    --prefix "$PLUMBLINE_WHEEL_PREFIX" "$target" >"$work/$which/notices.txt" ||
+    end_with 1 "the wheel has no notices and no SBOM"
+  echo "  notices and SBOM of $(<"$work/$which/notices.txt")"
   mkdir -p "$folder"
   wheel="$(basename "$repaired"/*.whl)"
   mv "$repaired/$wheel" "$folder/$wheel"
@@ -95,8 +100,8 @@ make_wheel() {
 paths=()
 for which in "${wheels[@]}"; do
   case "$which" in
-    judge) make_wheel judge "$source_directory" 4000000 ;;
-    harness) make_wheel harness "$source_directory/python/harness" 11000000 ;;
+    judge) make_wheel judge "$source_directory" plumbline_check_library 4000000 ;;
+    harness) make_wheel harness "$source_directory/python/harness" programs 11000000 ;;
   esac
 done
 echo "all in $SECONDS s"

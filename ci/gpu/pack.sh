@@ -55,6 +55,19 @@ carry_compiled() {
   find "$1/lib/plumbline/emulated" -type f ! -name '*.so*' -delete
 }
 
+# NOTICES.txt and the SBOM of what the bundle has. They need the Python packages of .venv.
+add_notices() {
+  local bundle="$1" targets=() carried python
+  python="${PLUMBLINE_PYTHON:-$source_directory/.venv/bin/python}"
+  [[ -x "$python" ]] || end_with 3 "there is no $python, which makes the SBOM of the bundle;" \
+    "remedy: ci/setup.sh --python, or set PLUMBLINE_PYTHON"
+  mapfile -t carried < <(carried_libraries)
+  wait "$!"
+  targets=("${programs[@]}" "$python_support")
+  "$python" "$source_directory/ci/notices/notices.py" bundle "$bundle" --build "$build" \
+    "${targets[@]}" --carried "${carried[@]}"
+}
+
 fill_bundle() {
   local bundle="$1" changed
   mkdir -p "$bundle/lib/shared" "$bundle/docs"
@@ -131,6 +144,7 @@ pack_all() {
   check_programs
   keep_present
   fill_bundle "$bundle"
+  add_notices "$bundle"
   check_requirements "$bundle"
   check_self_contained "$bundle"
   mkdir -p "$(dirname "$pack")"

@@ -11,6 +11,8 @@
 #              zstd's decompressor and Google Benchmark, from Debian's source packages; SLEEF is
 #              Debian's shared library, which needs no newer glibc than 2.17; the headers of
 #              header-only libraries come from Debian's packages
+#   share/notices  for each of these: Debian's file "copyright", and the version of the source, in a
+#              folder with the name of the source package (ci/notices/notices.py reads them)
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 source "$here/environment.sh"
@@ -59,7 +61,7 @@ step() {
 make_tools() {
   python3 -m venv "$prefix/venv"
   "$prefix/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --requirement "$here/requirements.txt"
+    --require-hashes --requirement "$here/requirements.txt"
 }
 
 # clang compiles its C++ library when it first links. A program and a shared library need different
@@ -88,6 +90,26 @@ folder_of() {
   local found=("$sources/$1"-[0-9]*/)
   [[ -d "${found[0]}" ]] || fail "no source of $1 in $sources"
   echo "${found[0]%/}"
+}
+
+# Of the source packages, and of the binary packages whose files are copied.
+keep_notices() {
+  local name folder package
+  for name in openblas onetbb fmtlib xxhash sqlitecpp zlib benchmark sqlite3 cpp-httplib lz4 \
+    libzstd; do
+    folder="$(folder_of "$name")/debian"
+    mkdir -p "$prefix/share/notices/$name"
+    cp "$folder/copyright" "$prefix/share/notices/$name"
+    sed -nE '1s/^[^ ]+ \(([^)]+)\).*/\1/p' "$folder/changelog" \
+      >"$prefix/share/notices/$name/version"
+  done
+  for package in libsleef-dev nlohmann-json3-dev libcli11-dev libexpected-dev \
+    libtomlplusplus-dev; do
+    name="$(dpkg-query -W -f='${source:Package}' "$package")"
+    mkdir -p "$prefix/share/notices/$name"
+    cp -L "/usr/share/doc/$package/copyright" "$prefix/share/notices/$name"
+    dpkg-query -W -f='${source:Version}\n' "$package" >"$prefix/share/notices/$name/version"
+  done
 }
 
 with_cmake() {
@@ -183,6 +205,7 @@ step tools make_tools
 step cxx_library make_cxx_library
 step sources fetch_sources
 step headers take_from_debian
+step notices keep_notices
 step cpu_model build_cpu_model
 step openblas build_openblas
 step onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBB_STRICT=OFF -DTBBMALLOC_BUILD=OFF \

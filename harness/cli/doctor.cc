@@ -87,6 +87,16 @@ struct Python {
   std::string interpreter = {};
 };
 
+// The package of another project that is called plumbline, if plumbline_command/owners.py finds
+// one. Nothing where that is not installed for the interpreter, as in a checkout.
+std::optional<Finding> other_owner(const std::string& interpreter) {
+  if (interpreter.empty()) return std::nullopt;
+  const auto said =
+      output_of(shell_quoted(interpreter) + " -m plumbline_command.owners 2>/dev/null");
+  if (!said || !said->is_well || said->text.empty()) return std::nullopt;
+  return Finding{"packages", false, true, said->text};
+}
+
 Python no_python(const std::string& why) { return {{"Python", false, false, why}}; }
 
 Python python() {
@@ -276,6 +286,7 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
   const Python python_here = python();
   std::vector<Finding> findings{processor(), settings(), reviewed_text(provider_options),
                                 python_here.finding};
+  if (auto finding = other_owner(python_here.interpreter)) findings.push_back(std::move(*finding));
   for (auto& finding : providers(provider_options, python_here, quick))
     findings.push_back(std::move(finding));
   findings.push_back(database(database_option));

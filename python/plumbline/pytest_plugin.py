@@ -22,6 +22,11 @@ import plumbline
 
 from . import _library, _suite_cases
 
+try:
+    from plumbline_command import owners
+except ImportError:  # a build tree on PYTHONPATH without it
+    owners = None  # type: ignore[assignment]
+
 _CASES_OF = "plumbline_suite"
 _NOT_APPLIED = "plumbline_default_not_applied"
 _NOT_JUDGED = "plumbline_rows_not_judged"
@@ -333,12 +338,38 @@ class AttentionJudge:
         raise AssertionError("\n".join([str(text).rstrip("\n"), *remarks]))
 
 
+class _Replaced:
+    """In place of _Plugin where `plumbline` is another project's: tests that do not ask for it
+    run."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def pytest_report_header(self) -> str:
+        return f"plumbline cannot judge: {self.reason}"
+
+
+def _is_ours() -> bool:
+    """Whether `import plumbline` gave the package of this file."""
+    return hasattr(plumbline, "assert_attention") and hasattr(plumbline, "_PytestTerminal")
+
+
+def _in_the_way() -> str:
+    """What another project's package owns of ours; "" where there is none."""
+    said = owners.sentence() if owners is not None else ""
+    if said or _is_ours():
+        return said
+    return (f"{getattr(plumbline, '__file__', 'plumbline')} is not of plumbline-attention\n"
+            f"  remedy: install plumbline-attention again, with --force-reinstall --no-deps")
+
+
 class _Plugin:
     """What a session knows: one for each process."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings = _settings(config)
         self.dumps, self.dumps_words = _dumps(config, self.settings)
+        self.in_the_way = _in_the_way()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
@@ -371,7 +402,8 @@ class _Plugin:
                                         f"plumbline: {note}")
 
     def pytest_report_header(self) -> str:
-        return f"plumbline {plumbline.__version__}: {self.settings}; {self.dumps_words}"
+        header = f"plumbline {plumbline.__version__}: {self.settings}; {self.dumps_words}"
+        return f"{header}\nplumbline: {self.in_the_way}" if self.in_the_way else header
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -388,10 +420,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_CASES_OF}(suite, kernel=None, match=None, exclude=None, tier=None): a test "
         "for each case of a suite of plumbline, with the fixture plumbline_case")
-    config.pluginmanager.register(_Plugin(config), "plumbline_session")
+    plugin = _Plugin(config) if _is_ours() else _Replaced(_in_the_way())
+    config.pluginmanager.register(plugin, "plumbline_session")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    if not _is_ours():
+        return
     # Not before: pytest_configure of the terminal's plugin comes after that of this one.
     plumbline._pytest_terminal = plumbline._PytestTerminal(
         _width(session.config), session.config.getoption("verbose") > 0)
@@ -437,6 +472,8 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
     """plumbline's check, diff, assert_attention, assert_merge and assert_case with the project's
     defaults."""
     plugin = request.config.pluginmanager.get_plugin("plumbline_session")
+    if isinstance(plugin, _Replaced):
+        pytest.fail(plugin.reason, pytrace=False)
     if plugin.dumps is not None:
         plugin.dumps.forget_earlier_runs(request.node.nodeid)
     return AttentionJudge(plugin.settings, plugin.dumps, request.node)
@@ -445,6 +482,8 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
 @pytest.fixture
 def plumbline_case(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> "_suite_cases.Case":
     """A case of the suite of @pytest.mark.plumbline_suite: q, k, v and the question."""
+    if not _is_ours():
+        pytest.fail(_in_the_way(), pytrace=False)
     try:
         return _suite_cases.inputs_of(request.param, tmp_path)
     except _suite_cases.Unsupported as reason:

@@ -50,11 +50,27 @@ stand_in_build() {
   cp "$build/tests/emulator/record_emulated" "$to/tests/gpu/record_mma"
   printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/gpu/test_gpu_special_functions \
     tests/kernels/test_kernels_cuda tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
+  # ci/notices asks ninja how programs are linked. These were copied: what they are linked with
+  # shows in the libraries that the bundle carries.
+  {
+    printf 'rule copied\n  command = true\n'
+    (cd "$to" && find bin lib tests -type f -printf 'build %p: copied\n')
+  } >"$to/build.ninja"
 }
 make_bundle() {
+  local python="${PLUMBLINE_PYTHON:-$source_directory/.venv/bin/python}"
+  "$python" -c "import cyclonedx" 2>/dev/null ||
+    skip "$python has no cyclonedx, which makes the SBOM of a bundle (ci/setup.sh --python)"
   mkdir -p "$2"
   stand_in_build "$1" "$2/build"
   "$source_directory/ci/gpu.sh" --no-build --build "$2/build" --pack "$2/bundle.tar.gz"
+  tar -xzOf "$2/bundle.tar.gz" plumbline-gpu/NOTICES.txt >"$2/notices.txt"
+  grep -q "^  OpenBLAS .*BSD-3-Clause$" "$2/notices.txt" ||
+    fail "NOTICES.txt of the bundle does not name OpenBLAS"
+  tar -xzOf "$2/bundle.tar.gz" plumbline-gpu/plumbline.cdx.json >"$2/sbom.json"
+  "$python" -c "import sys; sys.path.insert(0, sys.argv[1]); import sbom
+sys.exit(sbom.errors_of(open(sys.argv[2]).read()))" "$source_directory/ci/notices" "$2/sbom.json" ||
+    fail "the SBOM of the bundle is not valid"
 }
 
 nvidia_smi='#!/bin/bash

@@ -1,0 +1,68 @@
+"""Does a package of another project own `plumbline/__init__.py` or the command `plumbline`?
+
+PyPI has a package called plumbline that is not ours. pip installs both into the same folder and
+writes over files of the first without a word. `python -m plumbline_command.owners` prints what
+there is to say, or nothing; the pytest plugin and `plumbline doctor` ask here. Does not import
+`plumbline`, which may be the other one.
+"""
+import importlib.metadata
+import re
+import sys
+from typing import List, NamedTuple
+
+OURS = ("plumbline-attention", "plumbline-attention-harness")
+_MODULE = "plumbline/__init__.py"
+_COMMANDS = ("plumbline", "plumbline-ptx")
+# Lines of RECORD, which is "path,hash,size": quick where a package has ten thousand files.
+_FILE = re.compile(r"^\"?plumbline/__init__\.py\b", re.M)
+_SCRIPT = re.compile(r"(?:^|/)bin/(plumbline(?:-ptx)?),", re.M)
+
+
+class Owner(NamedTuple):
+    """A distribution that is not ours, and what of ours it owns."""
+    name: str
+    version: str
+    owns: List[str]
+    where: str
+
+    def __str__(self) -> str:
+        return (f"{self.name} {self.version}, a package of another project, owns "
+                f"{' and '.join(self.owns)} in {self.where}")
+
+
+def _owned(distribution: importlib.metadata.Distribution) -> List[str]:
+    record = distribution.read_text("RECORD") or ""
+    owns = [_MODULE] if _FILE.search(record) else []
+    commands = set(_SCRIPT.findall(record))
+    if "plumbline" in (distribution.read_text("entry_points.txt") or ""):
+        commands |= {entry.name for entry in distribution.entry_points
+                     if entry.group == "console_scripts" and entry.name in _COMMANDS}
+    return owns + [f"the command {name}" for name in sorted(commands)]
+
+
+def foreign() -> List[Owner]:
+    """Of the distributions that this interpreter finds."""
+    found = []
+    for distribution in importlib.metadata.distributions():
+        owns = _owned(distribution)
+        name = distribution.metadata["Name"] if owns else ""
+        if name and re.sub(r"[-_.]+", "-", name).lower() not in OURS:
+            found.append(Owner(name, distribution.version, owns,
+                               str(distribution.locate_file(""))))
+    return found
+
+
+def sentence() -> str:
+    """What, where and the remedy; "" where nothing is in the way."""
+    found = foreign()
+    if not found:
+        return ""
+    names = " ".join(dict.fromkeys(owner.name for owner in found))
+    remedy = (f"  remedy: {sys.executable} -m pip uninstall {names}; then install "
+              "plumbline-attention again, with --force-reinstall --no-deps: the first takes files "
+              "of both away")
+    return "\n".join([*map(str, found), remedy])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(sentence())
