@@ -21,7 +21,8 @@
 #   PLUMBLINE_TOKEN        may write comments; without it there is none. Kernels do not get it. They
 #                          run as the user of the job, who can read the environment with which this
 #                          script was started: leave it out of `run` and give it to `comment`
-# Exit codes are those of `plumbline run`, of a night those of `plumbline night close`.
+# Exit codes are those of `plumbline run`, of a night those of `plumbline night close`; 3 where a
+# signal ended it.
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # Before anything is started: only ci/comment.py gets it.
 token="${PLUMBLINE_TOKEN:-}"
@@ -162,15 +163,34 @@ run_night() {
     "${first[@]}" --out "$out" "${arguments[@]}" -- "${options[@]}"
 }
 
+# say_incomplete HOW: the summary of a run that was killed is missing, and the comment of an earlier
+# push would stand for it; or it was written before the end, and may say "Fine".
+say_incomplete() {
+  local before=""
+  mkdir -p "$out"
+  if [[ -s "$out/summary.md" ]]; then
+    before="$(<"$out/summary.md")"
+    [[ "${before%%$'\n'*}" != *Incomplete* ]] || return 0
+  fi
+  {
+    echo "## plumbline: Incomplete: $1$([[ -n "$before" ]] || echo ", no case was reported")"
+    echo
+    echo "Nothing is known of this commit: an earlier verdict does not hold for it. Next: read" \
+      "the log of the job (exit code 137 is mostly memory that ran out), then run the job again."
+    [[ -z "$before" ]] || printf '\n%s\n' "$before"
+  } >"$out/summary.md"
+}
+
 # GitHub cuts a summary of a step at 1 MiB.
 publish() {
-  [[ -s "$out/summary.md" ]] || return 0
   [[ -z "${GITHUB_STEP_SUMMARY:-}" ]] || head -c 1000000 "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
   comment
 }
 
 comment() {
-  [[ -s "$out/summary.md" && -n "$token" ]] && is_request || return 0
+  [[ -n "$token" ]] && is_request || return 0
+  # As a step of its own: the run was cancelled, or could not begin.
+  [[ -s "$out/summary.md" ]] || say_incomplete "the run did not come to its end"
   PLUMBLINE_TOKEN="$token" python3 "$source_directory/ci/comment.py" "$out/summary.md" ||
     warn "the summary could not be written as a comment: see the log; the verdict stays"
 }
@@ -193,6 +213,12 @@ run() {
   else
     run_once || code=$?
   fi
+  local ended="the run ended with exit code $code"
+  case $code in
+    0 | 1 | 4 | 5) [[ -s "$out/summary.md" ]] || say_incomplete "$ended" ;;
+    *) say_incomplete "$ended" ;;
+  esac
+  ((code < 128)) || code=3
   publish
   [[ -z "${GITHUB_OUTPUT:-}" ]] || echo "exit-code=$code" >>"$GITHUB_OUTPUT"
   exit "$code"

@@ -18,9 +18,11 @@
 #   --night ID       of the night, which this machine's runs are then part of (default: a new one)
 # Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which judges MLX, Keras and
 # OpenVINO, too (ci/thirdparty.sh --night); where their environment is absent it says so.
-# Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 5
-# something is open (unconfirmed, ambiguous, suspect, or a case of the night before is missing); 1
-# also where a compiled kernel takes more than baselines/resources approves.
+# Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 3
+# a run is incomplete or was killed, 5 something is open (unconfirmed, ambiguous, suspect, or a case
+# of the night before is missing); 1 also where a compiled kernel takes more than
+# baselines/resources approves. 4 is a warning where only the invariances of this script measured
+# nothing.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 
 # The caller's repository holds the kernels under test: this script then changes into plumbline's
@@ -73,6 +75,8 @@ else
 fi
 
 mkdir -p "$out" "$(dirname "$history")"
+# A run that is killed writes none of these: those of the night before would stand for it.
+rm -f "$out"/{summary.md,junit.xml,invariances.xml}
 work="$(mktemp -d "$out/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 # The pages as they are, those of the write-ahead log included; VACUUM would build the whole file
@@ -83,6 +87,57 @@ trap 'rm -rf "$work"' EXIT
 name_history() {
   local line
   while IFS= read -r line; do printf '%s\n' "${line//"$work/night.db"/"$history"}"; done
+}
+
+# worse_of CODE…: the first in the order of precedence (docs/judging.md). Any other code, such as
+# 137 of a killed program, means that something did not run to its end.
+worse_of() {
+  local code known ranks=" "
+  for code in "$@"; do
+    case $code in [0-5]) ranks+="$code " ;; *) ranks+="3 " ;; esac
+  done
+  for known in 2 3 4 1 5 0; do
+    [[ "$ranks" != *" $known "* ]] || { echo "$known"; return; }
+  done
+}
+
+# The runs of the night so far; an error, or nothing, where it has none.
+list_runs() {
+  "$plumbline" night show "$night" --db "$work/night.db" --format json 2>/dev/null || true
+}
+
+# The worst state of the night's runs, apart from those of the invariances.
+worst_of_others() {
+  list_runs >"$work/all.json"
+  python3 - "$work"/{all,before,after}.json <<'END'
+import json, sys
+
+def runs(path):
+    with open(path, encoding="utf-8") as file:
+        data = json.loads(file.read() or "{}").get("data") or {}
+    return {run["run_id"]: run["exit_code"] for run in data.get("runs", [])}
+
+every, before, after = map(runs, sys.argv[1:])
+assert every, "the night has runs"
+codes = [code for run, code in every.items() if run in before or run not in after]
+print(next((code for code in (3, 4, 1, 5) if code in codes), 0))
+END
+}
+
+# Without it the summary of another run of the night would speak first, and may say "Fine".
+say_incomplete() {
+  {
+    echo "## plumbline: Incomplete: night $night has not run to its end: exit code $code"
+    echo
+    local ended="The suites ended with exit code $code_of_suites"
+    ((${#invariances[@]} == 0)) || ended+=", the invariances with $code_of_invariances"
+    echo "$ended. Next: read the log; a code of 128 or more is a signal, such as 137 where memory" \
+      "ran out. Then run the night again, or finish its runs with \`plumbline run … --resume\`."
+    echo
+    "$plumbline" night show "$night" --db "$work/night.db" --format markdown || true
+    if [[ -e "$out/summary.md" ]]; then cat "$out/summary.md"; fi
+  } >"$work/summary.md"
+  mv "$work/summary.md" "$out/summary.md"
 }
 
 if [[ -z "$night" ]]; then night="$("$plumbline" night open --db "$work/night.db")"; fi
@@ -96,10 +151,12 @@ annotations=()
 
 kept=0
 if ((${#invariances[@]})); then
+  list_runs >"$work/before.json"
   "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" \
     --junit "$out/invariances.xml" \
     --markdown "$work/invariances.md" --save-failures "$out/failures" "$@" |
     name_history || kept=$?
+  list_runs >"$work/after.json"
 fi
 
 code=0
@@ -107,15 +164,14 @@ code=0
   --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" \
   "${annotations[@]}" "$@" | name_history || code=$?
 
-if ((code == 0 || code == 1 || code == 5)); then
-  if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
-  case $kept in
-    0) ;;
-    4) echo "warning: no invariance was measured: the options left no case of them, or the" \
-         "kernels take none" >&2 ;;
-    5) ((code != 0)) || code=5 ;;
-    *) ((code == 1)) || code=$kept ;;
-  esac
+code_of_suites=$code code_of_invariances=$kept
+code="$(worse_of "$code")"
+if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
+if ((kept == 4)); then
+  echo "warning: no invariance was measured: the options left no case of them, or the kernels" \
+    "take none" >&2
+else
+  code="$(worse_of "$code" "$kept")"
 fi
 
 # What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit
@@ -131,7 +187,8 @@ if ((code == 0 || code == 1 || code == 5)); then
     0 | 4) ;;
     6) echo "warning: resources are not comparable with the approved ones:" \
          "see $out/summary.md" >&2 ;;
-    *) grep '^- ' "$work/resources.md" >&2 || true; ((code == 1)) || code=$resources ;;
+    *) grep '^- ' "$work/resources.md" >&2 || true
+      code="$(worse_of "$code" "$resources")" ;;
   esac
 fi
 
@@ -142,11 +199,10 @@ if ((code == 0 || code == 1 || code == 5)); then
     closed=$?
   cat "$work/night.md" "$out/summary.md" >"$work/summary.md"
   mv "$work/summary.md" "$out/summary.md"
-  case $closed in
-    0 | 4) ;;
-    1 | 3) ((code == 1)) || code=$closed ;;
-    *) ((code != 0)) || code=$closed ;;
-  esac
+  # 4 outranks what other runs came to: where the invariances are the ones that measured nothing,
+  # the others decide.
+  if ((closed == 4 && kept == 4)); then closed="$(worst_of_others)" || closed=3; fi
+  code="$(worse_of "$code" "$closed")"
 fi
 
 # Kernels that need packages of their own have no part in the history: tests judge them.
@@ -165,6 +221,8 @@ if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
       "missing (ci/setup.sh --providers)"
   fi
 fi
+
+case $code in 0 | 1 | 4 | 5) ;; *) say_incomplete ;; esac
 
 # What was measured is history, whatever the verdict. The copy is complete before it replaces the
 # file; a file that is not plumbline's (application_id "plmb") stays as it was. Leaving the

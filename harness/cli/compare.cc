@@ -246,8 +246,9 @@ void add_compare(Command app, int& exit_code) {
       "Of several runs of a night or commit the newest outcome of each case counts, and of its "
       "times the median. A time is listed where it changed by more than noise, which is three "
       "standard deviations between nights, or 10 % where those are not known yet.\n"
-      "Exit 1 if a case that was fine fails now; 5 if a run did not finish, or whole suites lost "
-      "cases; 6 if the two share no case, or if cases ran on other machine classes.\n"
+      "Exit 1 if a case that did not fail fails now; 5 if a case that was fine is open or was not "
+      "judged now, a run did not finish, or whole suites lost cases; 6 if the two share no case, "
+      "or if cases ran on other machine classes.\n"
       "Examples:\n  plumbline compare latest~1 latest\n"
       "  plumbline compare latest-night~1 latest-night\n"
       "  plumbline compare 3f2a01b 9c2e3fc --all");

@@ -287,7 +287,7 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
       errors.push_back({"", 0, fmt::format("the run is incomplete{}", why), remedy()});
     return report_errors(errors, exit_infrastructure);
   }
-  if (!runner.stop->load()) return code;
+  if (session.finished()) return code;
   return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy()}},
                        exit_infrastructure);
 }

@@ -84,8 +84,9 @@ std::atomic<bool>& stop_on_signals() {
     if (signal != SIGPIPE) std::signal(signal, SIG_DFL);
   };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-    // nohup and a shell's background jobs ignore SIGHUP and SIGINT: these stay ignored.
-    if (std::signal(signal, request) == SIG_IGN) std::signal(signal, SIG_IGN);
+    // nohup and a shell's background jobs ignore SIGHUP and SIGINT: these stay ignored. Services
+    // ignore SIGPIPE, too, but output that nobody reads ends a run.
+    if (std::signal(signal, request) == SIG_IGN && signal != SIGPIPE) std::signal(signal, SIG_IGN);
   }
   // A write beyond `ulimit -f` then fails, and SQLite says that the disk is full.
   std::signal(SIGXFSZ, SIG_IGN);

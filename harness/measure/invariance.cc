@@ -248,7 +248,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_or_blame(const Base& base,
   if (was_disturbed(answer) && !served.empty() && !call.own_process) {
     workers_.erase(key);
     Answer again = run_in_its_worker(base, call);
-    if (!was_disturbed(again)) {
+    if (ran(again.status) && !was_disturbed(again)) {
       late_({answer.reason, planned.case_id, served.names()});
       answer = std::move(again);
     }

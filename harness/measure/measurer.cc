@@ -132,17 +132,26 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
     Measurement again = measure_once(planned, state);
     start_afresh(kernel, state);
     // It may have crashed by what its own first call left running.
-    if (!is_suspicious(again) && !crashes_after_its_call(planned)) {
+    const bool passes = again.outcome.status == Status::ok && !again.inputs_changed;
+    if (passes && !crashes_after_its_call(planned)) {
       late = find_suspects({measurement.outcome.reason, planned.case_id, {}}, before, state);
-      measurement = std::move(again);
+      // Else it may crash by itself, now and then.
+      if (late->is_proven) measurement = std::move(again);
     }
   }
   // Whoever wrote there may go on.
   if (measurement.inputs_changed) start_afresh(kernel, state);
   measurement.late = std::move(late);
-  if (const auto at = workers_.find(provider_of(kernel)); at != workers_.end())
-    served_[provider_of(kernel)].add(at->second->process(), planned);
+  note_served(planned, measurement.outcome.status);
   return measurement;
+}
+
+void Measurer::note_served(const PlannedCase& planned, Status status) {
+  const auto at = workers_.find(provider_of(planned.c.kernel));
+  if (at == workers_.end()) return;
+  // A process that answered and ended since is the one whose end is asked for next.
+  served_[at->first].add(status == Status::ok ? at->second->processes() : at->second->process(),
+                         planned);
 }
 
 std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kernel,
@@ -163,7 +172,7 @@ std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kern
 
 std::vector<LateCrash> Measurer::finish() {
   constexpr std::chrono::milliseconds patience{100};
-  std::vector<LateCrash> all;
+  std::vector<LateCrash> all = std::exchange(unclaimed_, {});
   std::vector<std::string> kernels;  // one of each provider
   for (const auto& [provider, served] : served_) {
     if (!served.empty()) kernels.push_back(served.recent().back().c.kernel);
@@ -198,7 +207,12 @@ bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
   if (!placed) return false;
   PlannedCase untimed = suspect;
   untimed.timed = false;
-  const RunReply reply = (*worker)->run(request_for(untimed, *placed));
+  RunRequest request = request_for(untimed, *placed);
+  request.keep_plan = true;
+  RunReply reply = (*worker)->run(request);
+  request.keep_plan = false;
+  if (reply.status == Status::ok) reply = (*worker)->run_again(request);
+  if (reply.status == Status::ok) reply = (*worker)->run(request);
   if (reply.status == Status::ok) std::this_thread::sleep_for(patience);
   const bool crashed = reply.status == Status::crashed ||
                        !(*worker)->crash_between_requests().empty() ||
@@ -275,6 +289,8 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
   RoundAlone alone;
   try {
     ProblemState state;
+    if (auto late = crash_since_last_case(planned.c.kernel, state))
+      unclaimed_.push_back(std::move(*late));
     start_afresh(planned.c.kernel, state);
     state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     const auto worker = worker_for(planned.c.kernel);
@@ -293,6 +309,7 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     RunReply reply = (*worker)->run(request);
     alone.status = reply.status;
     alone.reason = std::move(reply.reason);
+    note_served(planned, reply.status);
     if (reply.status != Status::ok) return alone;
     if (!reply.lse_returned) request.lse = -1;
     alone.output_digest = output_digest((*worker)->arena(), request);

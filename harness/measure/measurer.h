@@ -50,7 +50,7 @@ class Measurer {
   // repetitions wait for it.
   RoundAlone time_alone(const PlannedCase& planned, double pace_ns = 0);
   // Call it behind the last case: waits a tenth of a second for what calls left running, and says
-  // which processes crashed or wrote to their inputs since.
+  // which processes ended or wrote to their inputs since. Those that time_alone met come first.
   std::vector<LateCrash> finish();
 
  private:
@@ -63,6 +63,7 @@ class Measurer {
   RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
   // A crash that a fresh process does not repeat is none of this case (late_crash.h).
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
+  void note_served(const PlannedCase& planned, Status status);
   // What happened to the worker since its last case; nothing if that is nothing.
   std::optional<LateCrash> crash_since_last_case(const std::string& kernel, ProblemState& state);
   Measurement measure_once(const PlannedCase& planned, ProblemState& state);
@@ -81,6 +82,7 @@ class Measurer {
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name
   std::map<std::string, ServedCases> served_;               // by the worker that is there now
+  std::vector<LateCrash> unclaimed_;                        // found by time_alone, for finish()
 };
 
 // Compares two measured cases row by row (harness/suite/suite.h says which rows correspond).

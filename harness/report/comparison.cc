@@ -146,9 +146,16 @@ bool RunComparison::any_worse() const {
   });
 }
 
+bool RunComparison::any_less_sure() const {
+  return std::any_of(cases.begin(), cases.end(), [](const ComparedCase& c) {
+    return standing_of(c.before.verdict) == Standing::fine &&
+           standing_of(c.after.verdict) != Standing::fine;
+  });
+}
+
 RunState RunComparison::state() const {
   if (any_worse()) return RunState::not_fine;
-  const bool is_open = incomplete_before.any || incomplete_after.any || lost > 0;
+  const bool is_open = incomplete_before.any || incomplete_after.any || lost > 0 || any_less_sure();
   return is_open ? RunState::open : RunState::fine;
 }
 

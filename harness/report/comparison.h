@@ -44,8 +44,9 @@ struct RunComparison {
   // Cases of the earlier side that the later one was to measure, too, and has no outcome of.
   std::size_t lost = 0;
   IncompleteRuns incomplete_before, incomplete_after;
-  bool all = false;        // shows also cases that did not change
-  bool any_worse() const;  // a case that was fine fails now
+  bool all = false;            // shows also cases that did not change
+  bool any_worse() const;      // a case that did not fail fails now
+  bool any_less_sure() const;  // a case that was fine is open or unmeasured now
   // not_fine if a case got worse, open if a side is incomplete or cases were lost, else fine.
   RunState state() const;
 };

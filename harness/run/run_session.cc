@@ -86,7 +86,8 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
 }
 
 void RunSession::judge_run(bool complete) {
-  find_changes(complete && !stopped());
+  const bool is_whole = !stopped();  // asked once: a signal may come at any time
+  find_changes(complete && is_whole);
   std::vector<const Outcome*> outcomes;
   std::vector<const Baseline*> baselines, pins;
   for (const auto& stored : outcomes_) {
@@ -99,9 +100,9 @@ void RunSession::judge_run(bool complete) {
   // A shard is complete in itself, and judged over its suites only together with the others
   // (plumbline judge RUN RUN…).
   scores_ = judge_suites(outcomes, text_.contracts, baselines,
-                         complete && !stopped() && run_.shard == "1/1", pins);
-  finished_ = !stopped() && store_errors_.empty();
-  if (store_ == nullptr || stopped()) return;
+                         complete && is_whole && run_.shard == "1/1", pins);
+  finished_ = is_whole && store_errors_.empty();
+  if (store_ == nullptr || !is_whole) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
   keep(store_->set_changes(run_.run_id, changes_));
   keep(store_->set_night_times(run_.run_id, night_times_));
@@ -208,11 +209,24 @@ void RunSession::take(Outcome outcome) {
 
 // They were judged by what they answered, and stored.
 void RunSession::blame(const LateCrash& late) {
+  const auto is_suspect = [&](const std::string& suite, const std::string& case_id) {
+    return std::find(late.suspects.begin(), late.suspects.end(), ServedCase{suite, case_id}) !=
+           late.suspects.end();
+  };
+  for (StoredDiff& stored : diffs_) {
+    DiffOutcome& outcome = stored.outcome;
+    if (outcome.status != Status::ok ||
+        (!is_suspect(outcome.suite, outcome.case_a) && !is_suspect(outcome.suite, outcome.case_b)))
+      continue;
+    outcome.status = Status::crashed;
+    outcome.reason = late.reason();
+    stored.judgement = judge_diff(outcome);
+    store(stored);
+  }
   for (StoredOutcome& stored : outcomes_) {
     Outcome& outcome = stored.outcome;
-    const ServedCase here{outcome.suite, outcome.case_id};
-    if (std::find(late.suspects.begin(), late.suspects.end(), here) == late.suspects.end() ||
-        outcome.status != Status::ok)
+    if (outcome.status != Status::ok || (!is_suspect(outcome.suite, outcome.case_id) &&
+                                         !is_suspect(outcome.suite, outcome.reused_from)))
       continue;
     ComparedOutput failed;  // of an answer that is not trusted nothing is said
     failed.status = Status::crashed;

@@ -2,9 +2,10 @@
 #include "harness/run/runner.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -46,7 +47,7 @@ std::vector<Task> untimed_tasks(const Plan& plan) {
 
 void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   std::mutex mutex;
-  std::optional<HarnessFailure> failure;  // the first of a thread
+  std::exception_ptr failure;  // the first of a thread
   std::atomic<bool> failed{false};
   const auto stopped = [this, &sinks, &failed] {
     return failed.load(std::memory_order_relaxed) ||
@@ -96,12 +97,19 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
       for (const LateCrash& late : measurer.finish()) tell_late(late);
     };
     const auto guarded = [&] {
-      try {
-        work();
-      } catch (const HarnessFailure& thrown) {
+      const auto keep = [&](const std::exception_ptr& thrown) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = thrown;
         failed = true;
+      };
+      try {
+        work();
+      } catch (const std::bad_alloc&) {
+        keep(std::make_exception_ptr(
+            HarnessFailure({"", 0, "plumbline has no memory for the results of the run",
+                            "run fewer cases at a time (--shard), or with fewer --jobs"})));
+      } catch (...) {
+        keep(std::current_exception());
       }
     };
     std::vector<std::thread> pool;
@@ -111,7 +119,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     }
     guarded();
     for (auto& thread : pool) thread.join();
-    if (failure) throw *failure;
+    if (failure) std::rethrow_exception(failure);
   };
   const auto untimed = untimed_tasks(plan);
   run_tasks(untimed, std::clamp(jobs, 1, std::max(1, static_cast<int>(untimed.size()))));

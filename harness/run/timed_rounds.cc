@@ -92,7 +92,12 @@ class TimedRounds {
     }
   }
 
-  std::vector<LateCrash> finish() { return measurer_.finish(); }
+  // Late crashes of all rounds. Outcomes have to be handed on before somebody is blamed.
+  std::vector<LateCrash> finish() {
+    std::vector<LateCrash> all = std::move(lates_);
+    for (LateCrash& late : measurer_.finish()) all.push_back(std::move(late));
+    return all;
+  }
   // Cases of the plan that ran well themselves; asked before they are handed on.
   std::vector<const PlannedCase*> well() const {
     std::vector<const PlannedCase*> cases;
@@ -151,6 +156,7 @@ class TimedRounds {
   }
 
   void keep(TimedCase& c, Measurement measurement) {
+    if (measurement.late) lates_.push_back(std::move(*measurement.late));
     if (measurement.outcome.status == Status::ok) {
       for (const TimeRound& round : measurement.outcome.times.rounds) pace_.add(round);
       c.outcome = std::move(measurement.outcome);
@@ -209,6 +215,7 @@ class TimedRounds {
   std::deque<TimedCase> cases_;                    // stay where they are
   std::map<std::string, const TimedCase*> first_;  // by case id
   std::vector<TimedStep> steps_;
+  std::vector<LateCrash> lates_;
 };
 
 }  // namespace

@@ -121,6 +121,52 @@ def test_a_pull_request_gets_one_comment_and_leaves_the_history(job, hub, progra
     assert 'first seen' not in hub.ours()[0]
 
 
+def kill_the_run(job, what):
+    """From now on `plumbline run` ends as `what` says; other commands are plumbline's."""
+    folder = job.temporary / "killed"
+    folder.mkdir()
+    program = job.path.partition(":")[0] + "/plumbline"
+    (folder / "plumbline").write_text(
+        f'#!/bin/bash\n[[ "$1" != run ]] || {{ {what}; }}\nexec {program} "$@"\n',
+        encoding="utf-8")
+    (folder / "plumbline").chmod(0o755)
+    job.path = f"{folder}:{job.path}"
+
+
+@pytest.mark.parametrize("what, words", [
+    ("kill -9 $$", "Incomplete: the run ended with exit code 137, no case was reported"),
+    # The job is cancelled: ci/action.sh itself ends at once.
+    ("kill -9 $PPID $$", "Incomplete: the run did not come to its end, no case was reported")])
+def test_a_killed_run_replaces_the_comment_of_an_earlier_push(job, hub, what, words):
+    assert jobs.github(job, "pull_request", INPUTS, hub)[0] == 0, job.said
+    assert "Fine" in hub.ours()[0]
+    kill_the_run(job, what)
+    code, outputs, summary = jobs.github(job, "pull_request", INPUTS, hub)
+    assert len(hub.ours()) == 1 and "Fine" not in hub.ours()[0], job.said
+    assert f"## plumbline: {words}\n" in hub.ours()[0] and "Next: " in hub.ours()[0]
+    if "PPID" not in what:
+        assert code == 3 and outputs == {"exit-code": "3"}
+        assert summary.rstrip() in hub.ours()[0]
+
+
+def test_a_killed_run_replaces_the_note_on_gitlab(job, lab):
+    given = {"PLUMBLINE_SUITES": "suites/mine.toml", "PLUMBLINE_TOKEN": jobs.TOKEN,
+             "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_IID": "3"}
+    assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 0, job.said
+    assert "Fine" in lab.ours()[0]
+    kill_the_run(job, "kill -9 $$")
+    assert jobs.gitlab(job, jobs.SOURCE, given, lab) == 3, job.said
+    assert len(lab.ours()) == 1 and "Incomplete: the run ended with" in lab.ours()[0]
+
+
+def test_a_killed_night_says_so(job, hub):
+    kill_the_run(job, "kill -9 $$")
+    code, outputs, summary = jobs.github(job, "schedule", INPUTS, hub)
+    assert code == 3 and outputs == {"exit-code": "3"}, job.said
+    assert summary.startswith("## plumbline: Incomplete: night ")
+    assert "The suites ended with exit code 137." in summary
+
+
 def test_a_token_without_the_permission_changes_no_verdict(job, hub):
     code, _, _ = jobs.github(job, "pull_request", {**INPUTS, "token": "of a fork"}, hub)
     assert code == 0

@@ -85,6 +85,48 @@ TEST_F(HostileRun, LateWriteBehindTheLastCaseIsSeen) {
   }
 }
 
+// While plumbline judges its output, the process that gave it is gone.
+TEST_F(HostileRun, CrashAmidJudgingIsNeverGreen) {
+  for (int i = 0; i < 4; ++i) {
+    const auto result = run("'hostile/writes_soon', 'hostile/ok'");
+    EXPECT_EQ(result.code, 1) << result.text;
+    EXPECT_THAT(verdicts(), HasSubstr("hostile/writes_soon crashed"));
+  }
+}
+
+TEST_F(HostileRun, LateExitIsSeen) {
+  const auto result = run("'hostile/exits_late'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(), HasSubstr("hostile/exits_late crashed"));
+  EXPECT_THAT(reasons(), HasSubstr("ended itself with exit status 7"));
+}
+
+TEST_F(HostileRun, CrashThatDoesNotRepeatStaysACrash) {
+  const auto result = run("'hostile/ok', 'hostile/crashes_once'");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(), HasSubstr("hostile/crashes_once crashed"));
+}
+
+TEST_F(HostileRun, LateWriteBetweenTimedCasesIsSeen) {
+  const auto result =
+      run("'hostile/writes_late', 'hostile/ok'", "", "timed = true\n", "--repetitions 3");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(verdicts(),
+              AllOf(HasSubstr("hostile/writes_late crashed"), HasSubstr("hostile/ok first_seen")));
+}
+
+TEST_F(HostileRun, LateWriteFailsTheDiffOfItsCase) {
+  const auto result =
+      run("'hostile/writes_late'", "",
+          "[[diff]]\nname = \"d\"\nreason = \"r\"\na = { kernel = \"hostile/ok\" }\n"
+          "b = { kernel = \"hostile/writes_late\" }\n"
+          "set = { seq = 40, dtype = \"fp32\" }\nexpect = \"rounding\"\n");
+  EXPECT_EQ(result.code, 1) << result.text;
+  const std::string diffs =
+      plumbline("query \"SELECT status FROM diff\" --db a.db --format csv").text;
+  EXPECT_THAT(diffs, HasSubstr("crashed")) << result.text;
+}
+
 TEST_F(HostileRun, LateWriteAmidInvariancesBlamesNoOtherKernel) {
   const auto result = run("'hostile/writes_late', 'hostile/slow'", "", "", "--invariances");
   EXPECT_EQ(result.code, 1) << result.text;

@@ -158,6 +158,21 @@ constexpr std::array all_kernels{
            [](const plumbline_tensors& t) {
              after_the_call([v = t.v] { static_cast<volatile char*>(v.data)[0] = 0; });
            }},
+    Kernel{"exits_late", [](const plumbline_tensors&) { after_the_call([] { _exit(7); }); }},
+    Kernel{"crashes_once",
+           [](const plumbline_tensors& t) {
+             const int marker = open("crashed-once", O_CREAT | O_EXCL | O_WRONLY, 0600);
+             if (marker < 0) return;
+             close(marker);
+             static_cast<volatile char*>(t.v.data)[0] = 0;
+           }},
+    Kernel{"writes_soon",
+           [](const plumbline_tensors& t) {
+             std::thread([v = t.v] {
+               std::this_thread::sleep_for(std::chrono::milliseconds(2));
+               static_cast<volatile char*>(v.data)[0] = 0;
+             }).detach();
+           }},
     Kernel{"rewrites_v_late",
            [](const plumbline_tensors& t) {
              after_the_call([place = find_again(t.v)] { write_zeros(place); });

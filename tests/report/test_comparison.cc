@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "harness/base/enumeration.h"
 #include "harness/report/comparison.h"
 
 namespace plumbline {
@@ -62,6 +63,22 @@ TEST(Comparison, ListsVerdictsAndErrors) {
   const std::string json = json_of_comparison(comparison_of({worse}));
   EXPECT_THAT(json, AllOf(HasSubstr("\"before\": \"run-1\""), HasSubstr("\"after\": \"night 2\""),
                           HasSubstr("\"bits_equal\": false")));
+}
+
+// A pass that became anything else is worse, and the state says how much.
+TEST(Comparison, StateIsThatOfTheWorstChangeOfStanding) {
+  for (const Verdict verdict : all<Verdict>()) {
+    ComparedCase changed = same("k/changed/x");
+    changed.after.verdict = verdict;
+    const Standing standing = standing_of(verdict);
+    EXPECT_EQ(comparison_of({same("k/same/x"), changed}).state(),
+              standing == Standing::failure ? RunState::not_fine
+              : standing == Standing::fine  ? RunState::fine
+                                            : RunState::open)
+        << name(verdict);
+    changed.before.verdict = verdict;
+    EXPECT_EQ(comparison_of({changed}).state(), RunState::fine) << name(verdict) << ", as before";
+  }
 }
 
 TEST(Comparison, TimesOfOtherMachinesAreNoChange) {

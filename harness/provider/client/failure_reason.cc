@@ -45,6 +45,14 @@ std::optional<std::string> crash_text(const std::string& line) {
   }
 }
 
+std::string explain_idle_end(const WorkerExit& worker_exit) {
+  if (const auto crash = crash_text(worker_exit.last_words)) return *crash;
+  if (!worker_exit.by_signal)
+    return fmt::format("ended itself with exit status {} after its last request", worker_exit.code);
+  if (worker_exit.code == SIGKILL) return "";
+  return fmt::format("killed by {} after its last request", name_of_signal(worker_exit.code));
+}
+
 FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
                       std::chrono::milliseconds timeout) {
   const std::string said = quote(log);

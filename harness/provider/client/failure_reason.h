@@ -22,6 +22,9 @@ struct FailureReason {
 // is none.
 std::optional<std::string> crash_text(const std::string& line);
 
+// Of a worker that ended with no request under way; "" for SIGKILL, which is the system's.
+std::string explain_idle_end(const WorkerExit& worker_exit);
+
 // `log` is what the worker printed; its end is quoted in the reason.
 FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
                       std::chrono::milliseconds timeout);

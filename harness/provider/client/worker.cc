@@ -44,6 +44,7 @@ class ProcessWorker final : public Worker {
   std::uint64_t process() const override {
     return process_ != nullptr && process_->alive() ? processes_ : 0;
   }
+  std::uint64_t processes() const override { return processes_; }
   std::string crash_between_requests() override;
   RunReply run_again(const RunRequest& request) override;
   std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }
@@ -297,9 +298,8 @@ std::string ProcessWorker::changed_input() const {
 std::string ProcessWorker::crash_between_requests() {
   if (process_ == nullptr || process_->alive()) return "";
   const WorkerExit worker_exit = process_->wait_for_end();
-  const auto crash = crash_text(worker_exit.last_words);
   drop_process();
-  return crash.value_or("");
+  return explain_idle_end(worker_exit);
 }
 
 // A kernel that maps the arena anew can write to its inputs, by which it is judged.

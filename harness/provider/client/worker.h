@@ -130,8 +130,11 @@ class Worker {
   virtual std::string changed_input() const = 0;
   // The number of the process that serves, from 1 on; 0 where none lives. Each has another one.
   virtual std::uint64_t process() const = 0;
-  // Where the process crashed with no request under way: what its crash report says, once. Where
-  // nobody asks, the next run is answered with it.
+  // How many were started so far: the number of the one that answered last, which may have ended.
+  virtual std::uint64_t processes() const = 0;
+  // Where the process ended with no request under way: its crash report, its exit status or its
+  // signal, once. SIGKILL does not count: the system sends it to idle workers when memory runs out.
+  // If nobody asks, the next run is answered with it.
   virtual std::string crash_between_requests() = 0;
   // Another call of the plan that the request before was to keep; `request` is that one, but for
   // its order of threads, times and keep_plan. Where times are asked, theirs are the only calls.

@@ -2,15 +2,25 @@
 // measured.
 import type { Night, Outlook } from "./data.ts";
 import { h, short } from "./dom.ts";
-import { commit, count, is_run, night_date, night_day, night_title, sign, time } from "./format.ts";
+import {
+  commit, count, is_run, night_date, night_day, night_title, outlook_of_state, sign, time,
+} from "./format.ts";
 import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 
-// Verdicts that were decided since change what a night looks like, and its exit code stays.
-export function outlook_of_night(night: Night): Outlook {
+// What the rows of cases say. Verdicts that were decided since change it.
+function outlook_of_cases(night: Night): Outlook {
   if (night.failures > 0) return "failure";
-  if (night.open > 0 || night.state === "incomplete") return "open";
+  if (night.open > 0) return "open";
   return night.fine > 0 ? "fine" : "unmeasured";
+}
+
+// A night also fails or is open by what is no case: a statistic of a suite, a diff, an invariance, a
+// change, lost coverage, a clock. Its state has these.
+const worst_first: readonly Outlook[] = ["failure", "open", "unmeasured", "fine"];
+export function outlook_of_night(night: Night): Outlook {
+  const both = [outlook_of_cases(night), outlook_of_state(night.state)];
+  return worst_first.find((outlook) => both.includes(outlook)) ?? "unmeasured";
 }
 
 export function night_in_words(night: Night): string {
@@ -22,7 +32,8 @@ export function night_in_words(night: Night): string {
   ];
   const suspect = night.suspect ? `; suspect: ${night.why || "its times were set aside"}` : "";
   const name = is_run(night) ? night_title(night) : night.name;
-  const begin = night.state === "incomplete" ? "incomplete, " : "";
+  const is_more = night.state === "incomplete" || outlook_of_night(night) !== outlook_of_cases(night);
+  const begin = is_more ? `${night.state}, ` : "";
   return `${name}: ${begin}${parts.join(", ")}${suspect}`;
 }
 
