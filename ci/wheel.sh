@@ -101,7 +101,7 @@ paths=()
 for which in "${wheels[@]}"; do
   case "$which" in
     judge) make_wheel judge "$source_directory" plumbline_check_library 4000000 ;;
-    harness) make_wheel harness "$source_directory/python/harness" programs 11000000 ;;
+    harness) make_wheel harness "$source_directory/python/harness" programs 11500000 ;;
   esac
 done
 echo "all in $SECONDS s"
