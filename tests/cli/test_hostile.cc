@@ -109,10 +109,10 @@ TEST_F(HostileRun, CrashThatDoesNotRepeatStaysACrash) {
 
 TEST_F(HostileRun, LateWriteBetweenTimedCasesIsSeen) {
   const auto result =
-      run("'hostile/writes_late', 'hostile/ok'", "", "timed = true\n", "--repetitions 3");
+      run("'hostile/writes_soon', 'hostile/ok'", "", "timed = true\n", "--repetitions 3");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(),
-              AllOf(HasSubstr("hostile/writes_late crashed"), HasSubstr("hostile/ok first_seen")));
+              AllOf(HasSubstr("hostile/writes_soon crashed"), HasSubstr("hostile/ok first_seen")));
 }
 
 TEST_F(HostileRun, LateWriteFailsTheDiffOfItsCase) {

@@ -102,13 +102,20 @@ void look_at_plumbline(const plumbline_tensors&) {
 
 // A daemon by the book: its parent ends at once, and it has a session of its own.
 void leave_a_daemon(const plumbline_tensors&) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
   const pid_t child = fork();
   if (child == 0) {
     setsid();
     if (fork() == 0) execlp("sleep", "sleep", "600", nullptr);
     _exit(0);
   }
+  close(ends[1]);
   if (child > 0) waitpid(child, nullptr, 0);
+  char none = 0;
+  while (read(ends[0], &none, 1) > 0) {  // ends when the daemon is `sleep`
+  }
+  close(ends[0]);
 }
 
 struct Kernel {
