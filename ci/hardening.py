@@ -18,6 +18,7 @@ import datetime
 import fcntl
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -26,9 +27,9 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "baselines" / "hardening.toml"
 PAGE = ROOT / "docs" / "hardening.md"
-# What changes while the weekly job runs and is no part of what it tests.
+# Files that the weekly job itself changes; it tests none of them.
 RESULTS = ["baselines/weekly.csv", "baselines/hardening.toml", "docs/hardening.md"]
-# Of each kind of row: its fields and their types. `findings` is one line for each.
+# Fields and types of each kind of row. `findings` has a line for each.
 KINDS = {
     "fuzz": {"date": datetime.datetime, "commit": str, "seconds": int, "executions": int,
              "new_inputs": int, "crashes": int, "targets": dict, "findings": list},
@@ -126,6 +127,24 @@ def record(path, kind, row):
                         **row})
     if path.resolve() == FILE:
         PAGE.write_text(page_of(PAGE.read_text(encoding="utf-8"), read(path)), encoding="utf-8")
+
+
+def parse_attack(parser):
+    """Adds the options that attacks share, parses and checks; draws a seed where none is given. The
+    parser has --count and --seed already."""
+    parser.add_argument("--plumbline", type=pathlib.Path, dest="program", metavar="PROGRAM",
+                        default=ROOT / "build" / "ci" / "bin" / "plumbline")
+    parser.add_argument("--record", action="store_true",
+                        help="add a row to baselines/hardening.toml")
+    arguments = parser.parse_args()
+    if arguments.count < 1:
+        parser.error("--count needs a whole number above 0")
+    if not os.access(arguments.program, os.X_OK):
+        parser.error(f"{arguments.program} is no program: build it, or name it with --plumbline")
+    arguments.program = arguments.program.resolve()
+    if arguments.seed is None:
+        arguments.seed = random.SystemRandom().randrange(1 << 31)
+    return arguments
 
 
 class Progress:

@@ -30,7 +30,6 @@ import time
 
 import hardening
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 THREADS, PATIENCE_S = 8, 20
 SUITE = """schema = 1
 name = "requests"
@@ -276,19 +275,7 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, help="of the requests; printed")
-    parser.add_argument("--plumbline", type=pathlib.Path, dest="program", metavar="PROGRAM",
-                        default=ROOT / "build" / "ci" / "bin" / "plumbline")
-    parser.add_argument("--record", action="store_true",
-                        help="add a row to baselines/hardening.toml")
-    arguments = parser.parse_args()
-    if arguments.count < 1:
-        parser.error("--count needs a whole number above 0")
-    if not os.access(arguments.program, os.X_OK):
-        parser.error(f"{arguments.program} is no program: build it, or name it with --plumbline")
-    arguments.program = arguments.program.resolve()
-    if arguments.seed is None:
-        arguments.seed = random.SystemRandom().randrange(1 << 31)
-    return arguments
+    return hardening.parse_attack(parser)
 
 
 def main():

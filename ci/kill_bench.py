@@ -19,10 +19,10 @@ kernels = ["cpu/flash"]
 set = { heads_q = 2, heads_kv = 1, head_dim = 64, seq = 65 }
 product = { dtype = ["fp16", "bf16"], seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] }
 """
-# What differs between two runs of the same cases.
+# Columns that differ between two runs of the same cases.
 OF_A_RUN = {"run_id", "run_order", "started_at", "finished_at", "wall_ms", "versions_json",
             "command_line", "last_started_at", "past_run_id"}
-# What differs between two calls of the same command.
+# Columns that differ between two calls of the same command.
 OF_A_CALL = {"finished_at", "happened_at", "event_key"}
 RUNS = {"run", "resume"}
 RUN_VIEWS = ["v_runs", "v_history", "v_suite_scores", "v_support"]

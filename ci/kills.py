@@ -35,7 +35,6 @@ import hardening
 from kill_bench import (PATIENCE_S, Bench, CannotRun, contents, copy_database, difference,
                         newest_run, query)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 
 
@@ -285,19 +284,7 @@ def parse():
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="COMMAND",
                         help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seed", type=int, help="of the moments; printed")
-    parser.add_argument("--plumbline", type=pathlib.Path, dest="program", metavar="PROGRAM",
-                        default=ROOT / "build" / "ci" / "bin" / "plumbline")
-    parser.add_argument("--record", action="store_true",
-                        help="add a row to baselines/hardening.toml")
-    arguments = parser.parse_args()
-    if arguments.count < 1:
-        parser.error("--count needs a whole number above 0")
-    if not os.access(arguments.program, os.X_OK):
-        parser.error(f"{arguments.program} is no program: build it, or name it with --plumbline")
-    arguments.program = arguments.program.resolve()
-    if arguments.seed is None:
-        arguments.seed = random.SystemRandom().randrange(1 << 31)
-    return arguments
+    return hardening.parse_attack(parser)
 
 
 def main():

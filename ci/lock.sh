@@ -20,7 +20,7 @@ while (($#)); do
 done
 command -v uv >/dev/null || end_with 3 "no uv on the PATH; remedy: pip install uv==$uv_version"
 
-# Where torch is: a folder that pip is told of, or PyTorch's index.
+# The source of torch: the folder in PIP_FIND_LINKS, or PyTorch's index.
 torch_index=(--index https://download.pytorch.org/whl/cpu --index-strategy first-index)
 [[ -z "${PIP_FIND_LINKS:-}" ]] || torch_index=(--find-links "$PIP_FIND_LINKS")
 

@@ -108,8 +108,9 @@ list_runs() {
 
 # The worst state of the night's runs, apart from those of the invariances.
 worst_of_others() {
+  local codes
   list_runs >"$work/all.json"
-  python3 - "$work"/{all,before,after}.json <<'END'
+  codes="$(python3 - "$work"/{all,before,after}.json <<'END'
 import json, sys
 
 def runs(path):
@@ -119,9 +120,10 @@ def runs(path):
 
 every, before, after = map(runs, sys.argv[1:])
 assert every, "the night has runs"
-codes = [code for run, code in every.items() if run in before or run not in after]
-print(next((code for code in (3, 4, 1, 5) if code in codes), 0))
+print(*(code for run, code in every.items() if run in before or run not in after))
 END
+  )" || return 1
+  worse_of 0 $codes
 }
 
 # Without it the summary of another run of the night would speak first, and may say "Fine".

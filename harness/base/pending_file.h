@@ -17,8 +17,8 @@ class PendingFile {
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
 
-  // What to open and write in place of the path, and to close before commit(). Opening it fails
-  // where the folder cannot be written to.
+  // Open and write this in place of the path, and close it before commit(). Opening it fails if
+  // the folder cannot be written to.
   const std::filesystem::path& place() const { return place_; }
 
   // Gives the file its name; a file of that name is replaced. False where that fails: what was

@@ -85,7 +85,7 @@ std::atomic<bool>& stop_on_signals() {
   };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     // nohup and a shell's background jobs ignore SIGHUP and SIGINT: these stay ignored. Services
-    // ignore SIGPIPE, too, but output that nobody reads ends a run.
+    // also ignore SIGPIPE, but a closed pipe ends a run.
     if (std::signal(signal, request) == SIG_IGN && signal != SIGPIPE) std::signal(signal, SIG_IGN);
   }
   // A write beyond `ulimit -f` then fails, and SQLite says that the disk is full.

@@ -224,7 +224,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
 InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base,
                                                                  const VariantCall& call) {
   Answer answer;
-  if (call.own_process) workers_.erase(provider_of(base.planned->c.kernel) + ":");
+  if (call.own_process) start_afresh(provider_of(base.planned->c.kernel) + ":");
   Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
   if (worker == nullptr) return answer;
   if (call.before != nullptr) {
@@ -234,27 +234,32 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& bas
   return run(base, call, *worker);
 }
 
+void InvarianceMeasurer::start_afresh(const std::string& key) {
+  workers_.erase(key);
+  served_.erase(key);
+}
+
 InvarianceMeasurer::Answer InvarianceMeasurer::run_or_blame(const Base& base,
                                                             const VariantCall& call) {
   const PlannedCase& planned = *base.planned;
   const std::string key = provider_of(planned.c.kernel) + ":" + call.provider_option;
-  ServedCases& served = served_[key];
   const auto was_disturbed = [&](const Answer& answer) {
     const auto at = workers_.find(key);
     return answer.status == Status::crashed ||
            (at != workers_.end() && at->second != nullptr && !at->second->changed_input().empty());
   };
   Answer answer = run_in_its_worker(base, call);
-  if (was_disturbed(answer) && !served.empty() && !call.own_process) {
-    workers_.erase(key);
+  if (was_disturbed(answer) && !served_[key].empty()) {
+    const ServedCases before = served_[key];
+    start_afresh(key);
     Answer again = run_in_its_worker(base, call);
     if (ran(again.status) && !was_disturbed(again)) {
-      late_({answer.reason, planned.case_id, served.names()});
+      late_({answer.reason, planned.case_id, before.names()});
       answer = std::move(again);
     }
   }
   if (const auto at = workers_.find(key); at != workers_.end() && at->second != nullptr)
-    served.add(at->second->process(), planned);
+    served_[key].add(*at->second, answer.status, planned);
   return answer;
 }
 

@@ -47,6 +47,8 @@ class InvarianceMeasurer {
   Answer run_in_its_worker(const Base& base, const VariantCall& call);
   // The same, and once more in a fresh process if it crashed in one that had served before.
   Answer run_or_blame(const Base& base, const VariantCall& call);
+  // The next request to the worker `key` meets a process that has done nothing yet.
+  void start_afresh(const std::string& key);
   std::optional<Base> make_base(const PlannedCase& planned, InvarianceOutcome& failed);
   InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base,
                                 Invariance invariance);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/provider/client/worker.h"
+
 namespace plumbline {
 
 namespace {
@@ -22,7 +24,8 @@ std::string LateCrash::reason() const {
                      others);
 }
 
-void ServedCases::add(std::uint64_t process, const PlannedCase& planned) {
+void ServedCases::add(const Worker& worker, Status status, const PlannedCase& planned) {
+  const std::uint64_t process = status == Status::ok ? worker.processes() : worker.process();
   if (process != process_ || process == 0) *this = {};
   process_ = process;
   if (process == 0) return;

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/provider/status.h"
 #include "harness/suite/plan.h"
 
 namespace plumbline {
+
+class Worker;
 
 struct ServedCase {
   std::string suite, case_id;
@@ -32,8 +35,9 @@ struct LateCrash {
 // What the process of one worker has served since its start.
 class ServedCases {
  public:
-  // `process`: Worker::process() behind the case; 0 where it has ended.
-  void add(std::uint64_t process, const PlannedCase& planned);
+  // Call it after a case. A process that answered and has ended since counts as the one that
+  // served: its end is asked for next.
+  void add(const Worker& worker, Status status, const PlannedCase& planned);
 
   std::uint64_t process() const { return process_; }
   bool empty() const { return names_.empty(); }

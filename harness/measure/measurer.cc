@@ -148,10 +148,7 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
 
 void Measurer::note_served(const PlannedCase& planned, Status status) {
   const auto at = workers_.find(provider_of(planned.c.kernel));
-  if (at == workers_.end()) return;
-  // A process that answered and ended since is the one whose end is asked for next.
-  served_[at->first].add(status == Status::ok ? at->second->processes() : at->second->process(),
-                         planned);
+  if (at != workers_.end()) served_[at->first].add(*at->second, status, planned);
 }
 
 std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kernel,

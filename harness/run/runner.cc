@@ -97,19 +97,16 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
       for (const LateCrash& late : measurer.finish()) tell_late(late);
     };
     const auto guarded = [&] {
-      const auto keep = [&](const std::exception_ptr& thrown) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = thrown;
-        failed = true;
-      };
       try {
-        work();
-      } catch (const std::bad_alloc&) {
-        keep(std::make_exception_ptr(
-            HarnessFailure({"", 0, "plumbline has no memory for the results of the run",
-                            "run fewer cases at a time (--shard), or with fewer --jobs"})));
+        try {
+          work();
+        } catch (const std::bad_alloc&) {
+          end_for_memory("plumbline has no memory for the results of the run");
+        }
       } catch (...) {
-        keep(std::current_exception());
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        failed = true;
       }
     };
     std::vector<std::thread> pool;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -51,15 +50,6 @@ std::string environment_now() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
     all.append(*variable).push_back('\0');
   return all;
-}
-
-bool is_environment_now(std::string_view all) {
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    const std::size_t size = std::strlen(*variable) + 1;
-    if (all.substr(0, size) != std::string_view(*variable, size)) return false;
-    all.remove_prefix(size);
-  }
-  return all.empty();
 }
 
 std::map<std::string, std::string> variables_of(std::string_view all) {
@@ -148,8 +138,10 @@ std::vector<std::string> ProcessState::restore_signal_mask() const {
 
 std::vector<std::string> ProcessState::restore_environment(Allowance allowance) const {
   std::vector<std::string> changed;
-  if (allowance == Allowance::everything || is_environment_now(environment_)) return changed;
-  const auto now = variables_of(environment_now()), before = variables_of(environment_);
+  if (allowance == Allowance::everything) return changed;
+  const std::string all = environment_now();
+  if (all == environment_) return changed;
+  const auto now = variables_of(all), before = variables_of(environment_);
   for (const auto& [name, value] : now) {
     if (before.contains(name) || allowance == Allowance::additions) continue;
     unsetenv(name.c_str());
