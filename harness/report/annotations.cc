@@ -87,6 +87,8 @@ std::string render_annotations(const RunReport& report, const SuitePlaces& place
     text +=
         fmt::format("::error title=plumbline::{}\n", escaped(incomplete_sentence(report), false));
   }
+  for (const std::string& sentence : report.unsettled)
+    text += fmt::format("::warning title=plumbline::{}\n", escaped(sentence, false));
   std::map<std::string_view, std::size_t> shown, left_out;
   for (const News& news : news_of(report, {})) {
     if (news.kind == NewsKind::faster) continue;

@@ -66,6 +66,7 @@ std::string title_of(const HistoryPoint& point) {
   if (point.percent_of_limit) text += ", " + percent(*point.percent_of_limit) + " of the limit";
   if (point.time_ns) text += ", " + duration(*point.time_ns);
   if (point.time_ratio) text += ", ratio " + number(*point.time_ratio);
+  if (point.is_set_aside) text += " (set aside)";
   text += ", run " + point.run_id.substr(0, 8);
   if (!point.night_id.empty()) text += ", night " + point.night_id;
   if (!point.commit.empty()) text += ", commit " + point.commit;

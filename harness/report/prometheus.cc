@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "harness/report/format.h"
 #include "harness/report/report.h"
 #include "harness/report/tally.h"
 #include "harness/store/stored.h"
@@ -72,6 +73,22 @@ void add_cases(std::string& text, const RunReport& report) {
   }
 }
 
+// An alert on a time needs this beside it: such a time says nothing of the kernel.
+void add_unjudged_times(std::string& text, const RunReport& report) {
+  std::string samples;
+  for (const auto& [outcome, judgement] : *report.outcomes) {
+    const std::string_view reason = outcome.timed ? unjudged_time(judgement) : "";
+    if (reason.empty()) continue;
+    samples += fmt::format(
+        "plumbline_case_time_not_judged{{suite=\"{}\",case=\"{}\",reason=\"{}\"}} 1\n",
+        label_value(outcome.suite), label_value(outcome.case_id), reason);
+  }
+  if (samples.empty()) return;
+  add_head(text, "plumbline_case_time_not_judged",
+           "1 for each time that was set aside or has too little past to be judged.");
+  text += samples;
+}
+
 void add_times(std::string& text, const RunReport& report) {
   std::map<std::pair<std::string, std::string>, const Outcome*> timed;  // suite and case
   for (const auto& [outcome, judgement] : *report.outcomes)
@@ -90,6 +107,7 @@ void add_times(std::string& text, const RunReport& report) {
                         label_value(key.first), label_value(key.second),
                         number_of(outcome->time_ratio));
   }
+  add_unjudged_times(text, report);
 }
 
 }  // namespace
@@ -112,6 +130,10 @@ std::string render_prometheus(const RunReport& report) {
   }
   add_head(text, "plumbline_run_missing_cases", "Planned cases that an incomplete run lacks.");
   text += fmt::format("plumbline_run_missing_cases {}\n", report.incomplete.missing_cases);
+  add_head(text, "plumbline_run_clock_behind_seconds",
+           "How far the clock was behind the newest run of the database.");
+  text += fmt::format("plumbline_run_clock_behind_seconds {}\n",
+                      number_of(report.run->clock_behind_s));
   add_head(text, "plumbline_run_failures",
            "Failing cases, diffs, invariances, suite statistics and changes.");
   text += fmt::format("plumbline_run_failures {}\n", counts.failures());

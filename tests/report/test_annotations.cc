@@ -80,6 +80,18 @@ TEST_F(Annotations, WhatIsFineSaysNothing) {
   EXPECT_EQ(text(), "");
 }
 
+TEST_F(Annotations, AClockBehindIsAWarning) {
+  outcomes_ = {passing_outcome()};
+  run_.run_id = "7d3f0a52-0000-4000-8000-000000000001";
+  run_.clock_behind_s = 7200;
+  RunReport report{&run_, &outcomes_, &diffs_, &scores_, 5, "plumbline run"};
+  report.unsettled = unsettled_of({run_});
+  const auto found = commands(render_annotations(report, places_));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].level, "warning");
+  EXPECT_THAT(found[0].message, testing::HasSubstr("set the clock and run again"));
+}
+
 TEST_F(Annotations, NoNameEndsTheCommand) {
   outcomes_ = {failing_outcome()};
   Outcome& failing = outcomes_[0].outcome;

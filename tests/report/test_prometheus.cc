@@ -42,6 +42,26 @@ TEST_F(Prometheus, CountsCasesAndTellsTheWorst) {
                                 "b1-h4-s128-d64/mask=causal_top_left\"} 0.001276\n"));
 }
 
+TEST_F(Prometheus, TellsEachTimeThatIsNotJudged) {
+  for (StoredOutcome& stored : outcomes_) {
+    stored.outcome.timed = true;
+    stored.judgement.gated_time = GatedTime{.finding = "quiet", .nights = 12};
+  }
+  EXPECT_THAT(text(), Not(HasSubstr("time_not_judged")));
+  outcomes_[1].judgement.gated_time->finding = "set aside";
+  outcomes_[2].judgement.gated_time.reset();
+  EXPECT_THAT(text(), HasSubstr("plumbline_case_time_not_judged{suite=\"smoke\",case=\"" +
+                                outcomes_[1].outcome.case_id + "\",reason=\"set aside\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("plumbline_case_time_not_judged{suite=\"stories\",case=\"" +
+                                outcomes_[2].outcome.case_id + "\",reason=\"no past\"} 1\n"));
+}
+
+TEST_F(Prometheus, TellsAClockBehind) {
+  EXPECT_THAT(text(), HasSubstr("plumbline_run_clock_behind_seconds 0\n"));
+  run_.clock_behind_s = 7200;
+  EXPECT_THAT(text(), HasSubstr("plumbline_run_clock_behind_seconds 7200\n"));
+}
+
 TEST_F(Prometheus, WhatWasNotMeasuredHasNoSample) {
   outcomes_ = {unsupported_outcome()};
   EXPECT_THAT(text(), HasSubstr("verdict=\"unsupported\"} 1\n"));
