@@ -51,7 +51,7 @@ FAMILIES = [
     ("sglang", "SGLang (Triton)", r"sglang_"),
     ("flex", "FlexAttention (Triton)", r"flex_"),
 ]
-# The folders of kernels/providers/compiled, and the families that are in them.
+# The folders of kernels/compiled, and the families that are in them.
 PROVIDERS = {"flash_attention": {"fa2_split", "fa2_d64", "fa2_d128"},
              "flashinfer": {"prefill", "decode", "single"}, "cutlass": {"cutlass"}}
 TRITON = {"vllm", "sglang", "flex"}

@@ -51,7 +51,7 @@ NOT_IN_EVERY_BUILD = [
     (re.compile(r"ci/wheel/cpu_model\.c"), lambda cache: True),
     # configuring compiles it
     (re.compile(r"ci/cmake/measure_seconds\.c"), lambda cache: True),
-    (re.compile(r"kernels/providers/compiled/flash_attention/|"
+    (re.compile(r"kernels/compiled/flash_attention/|"
                 r"tests/compiled/(scalar|test)_flash_attention\.cc"),
      lambda cache: not cache.get("PLUMBLINE_FLASH_ATTENTION_FILES")),
     # what nvcc said of it lies beside it
@@ -71,7 +71,7 @@ NOT_IN_EVERY_BUILD = [
                 r"tests/cudart/program_of_nvcc\.cu"),
      lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
     # kernels of others, whose sources ci/setup.sh --providers brings
-    (re.compile(r"kernels/providers/compiled/|tests/compiled/"),
+    (re.compile(r"kernels/compiled/|tests/compiled/"),
      lambda cache: cache.get("PLUMBLINE_FOREIGN_BUILT", "OFF") == "OFF"),
 ]
 
@@ -82,7 +82,7 @@ COMPILED_TWICE = [
     # the stand-in for a GPU runs the emulated kernels behind the interface of CUDA's
     re.compile(r"kernels/attention/(emulated_launch|kernels|options|provider)\.cc"),
     re.compile(r"kernels/attention/\w+\.(cc|cu)"),  # g++ for the emulator, nvcc for GPUs
-    re.compile(r"kernels/providers/compiled/"),  # for the emulator and for GPUs
+    re.compile(r"kernels/compiled/"),  # for the emulator and for GPUs
     re.compile(r"harness/(base/json|provider/(protocol|child/\w+))\.cc"),  # without sanitizers
     # a test program for each provider that it loads
     re.compile(r"tests/kernels/test_gpu_(features|kernels)\.cc|tests/gpu/test_memory_table\.cc"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts FFMA, FADD and FMUL in what ptxas makes of PTX, beside our own count of the same PTX.
 
-Which products and sums become one fma is ptxas's choice; kernels/ptx/contract.h has our rule for
+Which products and sums become one fma is ptxas's choice; emulator/ptx/contract.h has our rule for
 it. Counts do not say that the same pairs were chosen, but a difference says that others were.
 """
 import argparse

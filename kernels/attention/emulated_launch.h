@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/machine.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline::attention {
 

@@ -29,5 +29,5 @@
 #ifdef __CUDACC__
 #include "kernels/attention/simt_cuda.h"
 #else
-#include "kernels/emulator/simt.h"
+#include "emulator/machine/simt.h"
 #endif

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "kernels/emulator/launch.h"
+#include "emulator/machine/launch.h"
 #include "kernels/reference_gpu/library.h"
 #include "kernels/reference_gpu/reference_kernel.cuh"
 

@@ -1,4 +1,4 @@
-"""libplumbline_ptx.so through ctypes: kernels/ptx/c/plumbline_ptx.h in Python."""
+"""libplumbline_ptx.so through ctypes: emulator/ptx/c/plumbline_ptx.h in Python."""
 from __future__ import annotations
 
 import ctypes

@@ -3,8 +3,8 @@
 #include <benchmark/benchmark.h>
 #include <tbb/task_arena.h>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/simt.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline {
 namespace {

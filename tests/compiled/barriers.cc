@@ -1,9 +1,9 @@
-// Asks kernels/cudart where the barriers are, and for launches without one of them.
+// Asks emulator/cudart where the barriers are, and for launches without one of them.
 #include "tests/compiled/barriers.h"
 
 #include <sstream>
 
-#include "kernels/cudart/plumbline_cudart.h"
+#include "emulator/cudart/plumbline_cudart.h"
 
 namespace plumbline::compiled::test {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A provider of kernels of others for GPUs where there is no GPU: kernels/cudart stands in for
+# A provider of kernels of others for GPUs where there is no GPU: emulator/cudart stands in for
 # NVIDIA's run-time library, as one device cuda:0 of sm_90 that runs the PTX which the provider
 # carries beside its machine code. Its cases pass and have the bits of the provider for the
 # emulator.

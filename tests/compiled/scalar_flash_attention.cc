@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/ptx/special_functions.h"
+#include "emulator/ptx/special_functions.h"
 
 namespace plumbline::compiled::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/emulator/tensor_core.h"
+#include "emulator/tensor_core/tensor_core.h"
 
 namespace plumbline::compiled::test {
 

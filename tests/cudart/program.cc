@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "kernels/ptx/fat_binary.h"
+#include "emulator/ptx/fat_binary.h"
 
 namespace plumbline::cudart::test {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cudart/plumbline_cudart.h"
-#include "kernels/cudart/types.h"
+#include "emulator/cudart/plumbline_cudart.h"
+#include "emulator/cudart/types.h"
 
 namespace plumbline::cudart::test {
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "kernels/emulator/tensor_core.h"
+#include "emulator/tensor_core/tensor_core.h"
 
 namespace plumbline::testing {
 

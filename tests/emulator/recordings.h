@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emulator/tensor_core.h"
+#include "emulator/tensor_core/tensor_core.h"
 
 namespace plumbline::testing {
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/simt.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline {
 namespace {

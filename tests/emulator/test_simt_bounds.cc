@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/simt.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline {
 namespace {

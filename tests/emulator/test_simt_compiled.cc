@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/simt.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline {
 namespace {

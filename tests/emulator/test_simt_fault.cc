@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/simt.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline {
 namespace {

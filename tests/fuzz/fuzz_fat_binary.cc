@@ -2,7 +2,7 @@
 // our own, is read again.
 #include <span>
 
-#include "kernels/ptx/fat_binary.h"
+#include "emulator/ptx/fat_binary.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

@@ -2,7 +2,7 @@
 // is translated, and what of it is not is listed with its line.
 #include <algorithm>
 
-#include "kernels/ptx/translate.h"
+#include "emulator/ptx/translate.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/emulator/tensor_core.h"
+#include "emulator/tensor_core/tensor_core.h"
 
 namespace plumbline::testing {
 

@@ -1,4 +1,4 @@
-// The special function unit of a real GPU, for comparing it with kernels/ptx/special_functions.h.
+// The special function unit of a real GPU, for comparing it with emulator/ptx/special_functions.h.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// What kernels/ptx gives for each instruction, and which slice of the model's table that takes.
+// What emulator/ptx gives for each instruction, and which slice of the model's table that takes.
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/ptx/special_functions.h"
-#include "kernels/ptx/special_tables.h"
-#include "kernels/ptx/translated/thread.h"
+#include "emulator/ptx/special_functions.h"
+#include "emulator/ptx/special_tables.h"
+#include "emulator/ptx/translated/thread.h"
 #include "tests/gpu/special_sweep.h"
 
 namespace plumbline::testing {
@@ -89,7 +89,7 @@ int tanh_slice(std::uint32_t x) {
   }
 
 constexpr SpecialModel models[] = {
-    // What the machine itself gives is what kernels/ptx/special_functions.h declares.
+    // What the machine itself gives is what emulator/ptx/special_functions.h declares.
     {Special::ex2_ftz, ptx::special_ex2, nullptr, 64, ex2_slice},
     {Special::rcp_ftz, ptx::special_rcp, nullptr, 128, rcp_slice},
     {Special::rsqrt_ftz, ptx::special_rsqrt, nullptr, 128, rsqrt_slice},

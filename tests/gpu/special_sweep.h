@@ -23,7 +23,7 @@ using SpecialUnit = std::function<std::string(Special, const SpecialOperands&, s
 
 std::string_view ptx_name(Special);
 
-// What an instruction gives by kernels/ptx, as translated kernels call it. The model's table has
+// What an instruction gives by emulator/ptx, as translated kernels call it. The model's table has
 // `slices`, and slice_of says which one an operand (of a division: the divisor) takes.
 struct SpecialModel {
   Special instruction;

@@ -106,7 +106,7 @@ TEST_P(EveryOperand, GivesTheModelsBits) {
 class Division : public SpecialFunctions, public ::testing::WithParamInterface<SpecialModel> {};
 INSTANTIATE_TEST_SUITE_P(SpecialFunctions, Division, ::testing::ValuesIn(models(true)), test_name);
 
-// A NaN of a product is whatever NaN the host gives (kernels/ptx/translated/numbers.h).
+// A NaN of a product is whatever NaN the host gives (emulator/ptx/translated/numbers.h).
 TEST_P(Division, OfRandomPairsGivesTheModelsBits) {
   const SpecialModel& model = GetParam();
   const SpecialComparison compared = compare_pairs(unit_, model, std::uint64_t{1} << 26U, buffer_);

@@ -9,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include "kernels/ptx/special_functions.h"
+#include "emulator/ptx/special_functions.h"
 #include "tests/gpu/special_sweep.h"
 
 namespace plumbline::testing {

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "emulator/machine/launch.h"
 #include "kernels/attention/instances.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline::attention {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/ptx/compile.h"
+#include "emulator/ptx/compile.h"
 
 namespace plumbline::ptx {
 

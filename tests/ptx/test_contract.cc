@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/ptx/contract.h"
-#include "kernels/ptx/translate.h"
+#include "emulator/ptx/contract.h"
+#include "emulator/ptx/translate.h"
 #include "tests/ptx/compiled.h"
 
 namespace plumbline::ptx {

@@ -8,9 +8,9 @@
 #include <array>
 #include <string>
 
+#include "emulator/machine/launch.h"
+#include "emulator/ptx/device.h"
 #include "harness/resources/occupancy.h"
-#include "kernels/emulator/launch.h"
-#include "kernels/ptx/device.h"
 
 namespace plumbline::ptx {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/ptx/fat_binary.h"
+#include "emulator/ptx/fat_binary.h"
 
 namespace plumbline::ptx {
 namespace {

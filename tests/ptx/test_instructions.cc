@@ -336,7 +336,7 @@ U64 larger(float x, float y) {
   return of(x > y || (x == y && !std::signbit(x)) ? x : y);
 }
 
-// What the processor flushes where all of a kernel's arithmetic asks for it (kernels/ptx/flush.h).
+// What the processor flushes where all of a kernel's arithmetic asks for it (emulator/ptx/flush.h).
 const std::vector<Row>& flushing_rows() {
   static const auto on = [](float (*of_flushed)(float, float, float)) {
     return [of_flushed](U64 a, U64 b, U64 c) {

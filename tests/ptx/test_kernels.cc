@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/emulator/tensor_core.h"
+#include "emulator/tensor_core/tensor_core.h"
 #include "tests/ptx/compiled.h"
 
 namespace plumbline::ptx {

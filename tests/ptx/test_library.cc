@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/ptx/c/plumbline_ptx.h"
+#include "emulator/ptx/c/plumbline_ptx.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "kernels/ptx/fat_binary.h"
+#include "emulator/ptx/fat_binary.h"
 
 namespace plumbline::ptx {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/ptx/parse.h"
+#include "emulator/ptx/parse.h"
 
 namespace plumbline::ptx {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/ptx/special_functions.h"
+#include "emulator/ptx/special_functions.h"
 
 namespace plumbline::ptx {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "emulator/machine/fault.h"
 #include "kernels/attention/instances.h"
-#include "kernels/emulator/fault.h"
 
 namespace plumbline::mutants {
 

@@ -1,7 +1,7 @@
 """FlashAttention-2's two functions for PyTorch's CPU tensors, by the interface of version 2.8.3.
 
 The kernels are FlashAttention-2's own, compiled from their source for the emulator
-(kernels/providers/compiled/flash_attention), called through plumbline_provider.h.
+(kernels/compiled/flash_attention), called through plumbline_provider.h.
 https://github.com/Dao-AILab/flash-attention/blob/v2.8.3/flash_attn/flash_attn_interface.py
 """
 

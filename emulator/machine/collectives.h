@@ -1,0 +1,213 @@
+// The collectives as our own kernels call them: inline, down to the switch between threads.
+//
+// Each lane puts its part into the exchange of its warp and arrives; the last one to arrive does
+// the work of all. No function that is called returns after a switch: a processor expects a return
+// to go where its own last call came from, and after a switch it goes elsewhere. With that, and
+// with operands that stay in registers until they are put into the exchange, prefill_mma takes half
+// the time (DECISIONS.md).
+//
+// What a fault may change and what CUDA does not define is left to the functions of thread.h.
+// Translated kernels (emulator/ptx) do the same, with what this header has for them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "emulator/machine/thread.h"
+#include "emulator/tensor_core/tensor_core.h"
+
+namespace plumbline::emulator {
+
+// The running lane has brought its part. Answers the thread to run until all lanes of the mask have
+// brought theirs; nullptr: they have, or nobody else is chosen.
+ThreadContext* arrive(Call call, unsigned mask, Where where);
+
+// The functions of thread.h that wait, but for the switch: what they answer is as of arrive().
+ThreadContext* arrive_at_syncthreads(Where where);
+ThreadContext* arrive_at_syncwarp(unsigned mask, Where where);
+ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where where);
+ThreadContext* arrive_to_converge();
+
+// Ends the block where the running lane names a row of ldmatrix or stmatrix that is not in shared
+// memory.
+void check_row(Call call, const void* row, Where where);
+
+// Suspends the running thread for `next`, unless that is nullptr.
+[[gnu::always_inline]] inline void go_on_with(ThreadContext* next) {
+  if (next == nullptr) return;
+  ThreadContext& self = *current;
+  current = next;
+  self.fiber.switch_to(next->fiber, self.block->switching);
+}
+
+// Suspends the running thread for `next` where a fiber is more than its stack pointer. Answers
+// nullptr. Apart: what contains a switch saves all registers.
+void* switched_to(ThreadContext& next);
+
+// The same for code that contains switch_stacks() and knows no fiber: that code is to resume what
+// this answers, and `next` counts as running. nullptr: it goes on, or has been resumed here where
+// fibers are switched in another way.
+[[gnu::always_inline]] inline void* stack_to_resume(ThreadContext* next) {
+  if (next == nullptr) return nullptr;
+  if (!Fiber::is_stack_pointer(next->block->switching)) return switched_to(*next);
+  current = next;
+  return *next->fiber.stack_pointer();
+}
+void* arrive_to_stack(Call call, unsigned mask, Where where);
+
+// Returns when all lanes of the mask have brought their parts and the results are there.
+[[gnu::always_inline]] inline void together(Call call, unsigned mask, Where where) {
+  go_on_with(arrive(call, mask, where));
+}
+
+// The lane that `lane` reads from, as the PTX ISA has it for shfl.sync; itself where that lies
+// outside of its segment.
+constexpr unsigned source_lane(Call call, unsigned lane, unsigned operand, unsigned width) {
+  const unsigned segment = lane & ~(width - 1);
+  const unsigned last = segment | (width - 1);
+  unsigned from = lane;
+  bool within = false;
+  switch (call) {
+    case Call::shfl:
+      return segment | (operand & (width - 1));
+    case Call::shfl_up:
+      within = lane >= segment + operand;
+      from = lane - operand;
+      break;
+    case Call::shfl_down:
+      within = lane + operand <= last;
+      from = lane + operand;
+      break;
+    default:  // xor
+      from = lane ^ operand;
+      within = from <= last;
+      break;
+  }
+  return within ? from : lane;
+}
+
+constexpr MmaInstruction instruction(Call call) {
+  switch (call) {
+    case Call::mma_f16:
+      return {MmaFormat::f16, MmaAccumulator::f32, 16};
+    case Call::mma_f16_f16:
+      return {MmaFormat::f16, MmaAccumulator::f16, 16};
+    case Call::mma_bf16:
+      return {MmaFormat::bf16, MmaAccumulator::f32, 16};
+    case Call::mma_tf32:
+      return {MmaFormat::tf32, MmaAccumulator::f32, 8};
+    case Call::mma_e4m3:
+      return {MmaFormat::e4m3, MmaAccumulator::f32, 32};
+    case Call::mma_f16_k8:
+      return {MmaFormat::f16, MmaAccumulator::f32, 8};
+    case Call::mma_f16_f16_k8:
+      return {MmaFormat::f16, MmaAccumulator::f16, 8};
+    case Call::mma_bf16_k8:
+      return {MmaFormat::bf16, MmaAccumulator::f32, 8};
+    case Call::mma_tf32_k4:
+      return {MmaFormat::tf32, MmaAccumulator::f32, 4};
+    case Call::mma_e4m3_k16:
+      return {MmaFormat::e4m3, MmaAccumulator::f32, 16};
+    case Call::mma_e5m2_k16:
+      return {MmaFormat::e5m2, MmaAccumulator::f32, 16};
+    default:
+      return {MmaFormat::e5m2, MmaAccumulator::f32, 32};
+  }
+}
+
+// The functions of thread.h after their checks, where no fault changes them.
+namespace exchanged {
+
+[[gnu::always_inline]] inline std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value,
+                                                    unsigned from, Where where) {
+  const ThreadContext& lane = *current;
+  lane.exchange->in[lane.lane] = value;
+  lane.exchange->from[lane.lane] = static_cast<std::uint8_t>(from);
+  together(call, mask, where);
+  const ThreadContext& again = *current;  // the same: cheaper than kept over a switch
+  return again.exchange->out[again.lane];
+}
+
+[[gnu::always_inline]] inline unsigned ballot(Call call, unsigned mask, bool predicate,
+                                              Where where) {
+  const ThreadContext& lane = *current;
+  lane.exchange->in[lane.lane] = predicate ? 1U : 0U;
+  together(call, mask, where);
+  const ThreadContext& again = *current;
+  return static_cast<unsigned>(again.exchange->out[again.lane]);
+}
+
+[[gnu::always_inline]] inline void ldmatrix(Call call, std::uint32_t* r, unsigned count,
+                                            const void* row, Where where) {
+  const ThreadContext& lane = *current;
+  lane.exchange->in[lane.lane] = reinterpret_cast<std::uintptr_t>(row);
+  together(call, full_mask, where);
+  const ThreadContext& again = *current;
+  std::memcpy(r, &again.exchange->d[std::size_t{4} * again.lane], count * sizeof *r);
+}
+
+template <int words>
+[[gnu::always_inline]] inline void copy(std::uint32_t* to, const std::uint32_t* from) {
+  std::memcpy(to, from, words * sizeof *to);
+}
+
+template <MmaRegisters words>
+[[gnu::always_inline]] inline void mma(Call call, const std::uint32_t* a, const std::uint32_t* b,
+                                       std::uint32_t* d, Where where) {
+  const ThreadContext& lane = *current;
+  copy<words.a>(&lane.exchange->a[std::size_t{words.a} * lane.lane], a);
+  copy<words.b>(&lane.exchange->b[std::size_t{words.b} * lane.lane], b);
+  copy<words.c>(&lane.exchange->c[std::size_t{words.c} * lane.lane], d);
+  together(call, full_mask, where);
+  const ThreadContext& again = *current;
+  copy<words.c>(d, &again.exchange->d[std::size_t{words.c} * again.lane]);
+}
+
+}  // namespace exchanged
+
+// What simt.h calls. Functions of thread.h get copies of a kernel's registers, which could not stay
+// in registers if their addresses were known elsewhere.
+namespace inlined {
+
+[[gnu::always_inline]] inline std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value,
+                                                    int operand, int width, Where where) {
+  const unsigned from = source_lane(call, current->lane, static_cast<unsigned>(operand),
+                                    static_cast<unsigned>(width));
+  const bool defined = width > 0 && width <= static_cast<int>(warp_size) &&
+                       (width & (width - 1)) == 0 && from < warp_size && (mask >> from & 1U) != 0;
+  if (!defined || current->block->fault != nullptr)
+    return emulator::shuffle(call, mask, value, operand, width, where);
+  return exchanged::shuffle(call, mask, value, from, where);
+}
+
+template <unsigned count>
+[[gnu::always_inline]] inline void ldmatrix(Call call, std::uint32_t (&r)[count], const void* row,
+                                            Where where) {
+  const BlockContext& block = *current->block;
+  const auto at = reinterpret_cast<std::uintptr_t>(row),
+             first = reinterpret_cast<std::uintptr_t>(block.shared);
+  const bool defined = at >= first && at + 16 <= first + block.shared_bytes && at % 16 == 0;
+  if (defined && block.fault == nullptr) return exchanged::ldmatrix(call, r, count, row, where);
+  std::uint32_t copy_r[count];
+  emulator::ldmatrix(call, copy_r, row, where);
+  std::memcpy(r, copy_r, sizeof copy_r);
+}
+
+template <Call call>
+[[gnu::always_inline]] inline void mma(const std::uint32_t* a, const std::uint32_t* b,
+                                       std::uint32_t* d, Where where) {
+  constexpr MmaRegisters words = registers(instruction(call));
+  if (current->block->fault == nullptr) return exchanged::mma<words>(call, a, b, d, where);
+  std::uint32_t copy_a[words.a], copy_b[words.b], copy_d[words.c];
+  exchanged::copy<words.a>(copy_a, a);
+  exchanged::copy<words.b>(copy_b, b);
+  exchanged::copy<words.c>(copy_d, d);
+  emulator::mma(call, copy_a, copy_b, copy_d, where);
+  exchanged::copy<words.c>(d, copy_d);
+}
+
+}  // namespace inlined
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,264 @@
+// The emulator as the machine of translated kernels.
+#include "emulator/ptx/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <utility>
+
+#include "emulator/machine/collectives.h"
+#include "emulator/ptx/special_functions.h"
+
+namespace plumbline::ptx {
+namespace {
+
+using emulator::Call;
+
+struct Running {
+  const Kernel* kernel;
+  const Launch* launch;
+  std::uint32_t shared_bytes;
+  std::vector<Range> allocations;  // when the launch began, in ascending order
+  std::uint64_t number;            // of the launch, within the process
+};
+
+// The allocations that each access met last, of the launch `number`. Blocks that an OS thread runs
+// share them: a kernel has hundreds of such accesses, and a thread meets most of them once.
+struct Sites {
+  std::uint64_t number = 0;
+  std::vector<Range> met;
+};
+Range* sites_of(const Running& running) {
+  static thread_local Sites sites;
+  if (sites.number != running.number) {
+    sites.number = running.number;
+    sites.met.assign(static_cast<std::size_t>(running.kernel->facts.sites), {});
+  }
+  return sites.met.data();
+}
+
+template <class Each>
+void each_lane(unsigned mask, const Each& each) {
+  for (; mask != 0; mask &= mask - 1) each(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+std::uint64_t same_value(const std::uint64_t* values, unsigned mask, unsigned lane) {
+  unsigned lanes = 0;
+  each_lane(mask, [&](unsigned i) { lanes |= (values[i] == values[lane] ? 1U : 0U) << i; });
+  return lanes;
+}
+
+template <class T, class Operation>
+std::uint64_t combined(const std::uint64_t* values, unsigned mask, unsigned) {
+  constexpr Operation operation;
+  auto result = static_cast<T>(values[std::countr_zero(mask)]);
+  each_lane(mask & (mask - 1),
+            [&](unsigned i) { result = operation(result, static_cast<T>(values[i])); });
+  return static_cast<std::uint32_t>(result);
+}
+struct Smaller {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b ? a : b;
+  }
+};
+struct Larger {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
+};
+
+Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes, Where where) {
+  const auto& running = *static_cast<const Running*>(thread.launch);
+  const std::uint64_t module = thread.module;
+  const std::size_t module_bytes = running.kernel->facts.module_bytes;
+  if (address >= module && address + bytes <= module + module_bytes)
+    return {module, module + module_bytes};
+  const auto next =
+      std::upper_bound(running.allocations.begin(), running.allocations.end(), address,
+                       [](std::uint64_t at, const Range& range) { return at < range.begin; });
+  if (next == running.allocations.begin() || address + bytes > std::prev(next)->end)
+    emulator::fail_at(fmt::format("global memory: out of bounds, {} bytes {}", bytes,
+                                  running.launch->allocations->describe(address)),
+                      where);
+  return *std::prev(next);
+}
+
+__attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Where where) {
+  emulator::fail_at(detail == no_detail ? what : fmt::format("{} {}", what, detail), where);
+}
+
+using U = std::uint32_t;
+using S = std::int32_t;
+
+constexpr Machine machine{
+    .arrive = emulator::arrive_to_stack,
+    .sync_threads =
+        [](Where where) {
+          return emulator::stack_to_resume(emulator::arrive_at_syncthreads(where));
+        },
+    .barrier =
+        [](Call call, int id, int threads, Where where) {
+          return emulator::stack_to_resume(
+              emulator::arrive_at_named_barrier(call, id, threads, where));
+        },
+    .sync_warp =
+        [](unsigned mask, Where where) {
+          return emulator::stack_to_resume(emulator::arrive_at_syncwarp(mask, where));
+        },
+    .converge = [] { return emulator::stack_to_resume(emulator::arrive_to_converge()); },
+    .check_row =
+        [](Call call, std::uint64_t row, Where where) {
+          emulator::check_row(call, reinterpret_cast<const void*>(row), where);
+        },
+    .unmasked =
+        [](unsigned mask, unsigned from, Where where) {
+          emulator::shuffle(Call::shfl, mask, 0, static_cast<int>(from), 32, where);
+        },
+    .same_value = same_value,
+    .redux = {combined<U, std::plus<U>>, combined<U, Smaller>, combined<U, Larger>,
+              combined<S, Smaller>, combined<S, Larger>, combined<U, std::bit_and<U>>,
+              combined<U, std::bit_or<U>>, combined<U, std::bit_xor<U>>},
+    .cp_async =
+        [](std::uint64_t shared, std::uint64_t global, std::size_t bytes, std::size_t source_bytes,
+           Where where) {
+          emulator::cp_async(reinterpret_cast<void*>(shared), reinterpret_cast<const void*>(global),
+                             bytes, source_bytes, where);
+        },
+    .cp_async_commit = emulator::cp_async_commit,
+    .cp_async_wait = emulator::cp_async_wait,
+    .ex2 = special_ex2,
+    .lg2 = special_lg2,
+    .rcp = special_rcp,
+    .rsqrt = special_rsqrt,
+    .sqrt = special_sqrt,
+    .sin = special_sin,
+    .cos = special_cos,
+    .tanh = special_tanh,
+    .allocation = allocation,
+    .fail = fail,
+};
+
+// Each thread's life.
+void run_thread(const void* call) {
+  const auto& running = *static_cast<const Running*>(call);
+  emulator::ThreadContext& of = *emulator::current;
+  const emulator::BlockContext& block = *of.block;
+  const auto index = [](const emulator::Dim3& d) { return Index{d.x, d.y, d.z}; };
+  const std::uint32_t number =
+      of.index.x + block.dimensions.x * (of.index.y + block.dimensions.y * of.index.z);
+  const Thread thread{
+      .machine = &machine,
+      .tid = index(of.index),
+      .ntid = index(block.dimensions),
+      .ctaid = index(block.index),
+      .nctaid = index(block.grid),
+      .lane = number % 32,
+      .warp = number / 32,
+      .exchange = of.exchange,
+      .stack_pointer = of.fiber.stack_pointer(),
+      .shared = reinterpret_cast<std::uint64_t>(block.shared),
+      .shared_bytes = running.shared_bytes,
+      .lockstep = running.launch->options.lanes == emulator::Lanes::lockstep,
+      .checked = running.launch->allocations != nullptr,
+      .module = reinterpret_cast<std::uint64_t>(running.launch->module_memory),
+      .sites = sites_of(running),
+      .launch = &running,
+  };
+  running.kernel->entry(thread, running.launch->parameters);
+}
+
+}  // namespace
+
+void Allocations::add(const void* begin, std::size_t bytes) {
+  const std::unique_lock lock(mutex_);
+  const auto at = reinterpret_cast<std::uint64_t>(begin);
+  if (bytes != 0) ends_[at] = at + bytes;
+}
+
+void Allocations::remove(const void* begin) {
+  const std::unique_lock lock(mutex_);
+  ends_.erase(reinterpret_cast<std::uint64_t>(begin));
+}
+
+void Allocations::clear() {
+  const std::unique_lock lock(mutex_);
+  ends_.clear();
+}
+
+std::vector<Range> Allocations::ranges() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<Range> all;
+  all.reserve(ends_.size());
+  for (const auto& [begin, end] : ends_) all.push_back({begin, end});
+  return all;
+}
+
+std::string Allocations::describe(std::uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const auto next = ends_.upper_bound(address);
+  if (next != ends_.begin()) {
+    const auto before = std::prev(next);
+    const std::uint64_t bytes = before->second - before->first;
+    // Near its end, or nearer to it than to the next one.
+    if (next == ends_.end() || address - before->first < next->first - address) {
+      return fmt::format("at byte {} of an allocation of {}", address - before->first, bytes);
+    }
+  }
+  if (next == ends_.end())
+    return fmt::format("at {:#x}, where nothing is allocated", address & address_bits);
+  return fmt::format("{} bytes before an allocation of {}", next->first - address,
+                     next->second - next->first);
+}
+
+emulator::LaunchOptions compiled_options(emulator::Arch arch) {
+  emulator::LaunchOptions options;
+  options.arch = arch;
+  options.lanes = emulator::Lanes::lockstep;
+  options.barriers = emulator::BarrierMatch::id;
+  return options;
+}
+
+std::string launch(const Kernel& kernel, const Launch& launch) {
+  static std::atomic<std::uint64_t> launches = 0;
+  assert(launch.options.fault == nullptr);
+  const std::size_t bytes = dynamic_shared_offset(kernel.facts) + launch.dynamic_shared_bytes;
+  const Running running{
+      &kernel, &launch, static_cast<std::uint32_t>(bytes),
+      launch.allocations == nullptr ? std::vector<Range>() : launch.allocations->ranges(),
+      ++launches};
+  emulator::LaunchOptions options = launch.options;
+  options.flushes_denormals = kernel.facts.host_flushes;
+  std::string text = emulator::launch(options, launch.grid, launch.block, bytes,
+                                      emulator::KernelCall{run_thread, &running});
+  return with_source_lines(std::move(text), kernel);
+}
+
+std::string with_source_lines(std::string text, const Kernel& kernel) {
+  const std::string mark = kernel.name + ":";
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    int line = 0;
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9')
+      line = 10 * line + (text[at++] - '0');
+    const auto found = kernel.facts.source_lines.find(line);
+    if (found == kernel.facts.source_lines.end()) continue;
+    const auto file = static_cast<std::size_t>(found->second.first);
+    if (file >= kernel.source_files.size()) continue;
+    const std::string& path = kernel.source_files[file];
+    const std::string place =
+        fmt::format(" ({}:{})", path.substr(path.rfind('/') + 1), found->second.second);
+    text.insert(at, place);
+    at += place.size();
+  }
+  return text;
+}
+
+}  // namespace plumbline::ptx

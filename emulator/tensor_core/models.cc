@@ -1,0 +1,123 @@
+// Names, instructions and parameters of the architectures, each with what it rests on.
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "emulator/tensor_core/tensor_core.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90,
+                                   Arch::sm_100};
+constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_86", "sm_89",
+                                                                   "sm_90", "sm_100"};
+
+enum class Operands { sixteen_bit, tf32, fp8 };
+Operands operands(MmaFormat format) {
+  return format == MmaFormat::tf32 ? Operands::tf32
+         : is_fp8(format)          ? Operands::fp8
+                                   : Operands::sixteen_bit;
+}
+
+struct Row {
+  Arch first, last;
+  Operands operands;
+  int products_per_step, fraction_bits;
+  bool through_f16;
+  std::string_view evidence;
+};
+
+// Recordings: Khattak and Mikaitis, 5,000 rows per GPU and format
+// (tests/emulator/test_recordings.cc replays those at hand); MMA-Sim: arXiv 2511.10909. No
+// recording has products below the smallest normal, zeros beside huge operands, or non-finite
+// values: there all models are what an H200 gave for a million random instructions of each kind
+// (ci/gpu.sh --only mma).
+constexpr std::array table{
+    Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit, 8, 24, false,
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; that k = 16 is two steps, "
+        "low k first: MMA-Sim"},
+    Row{Arch::sm_80, Arch::sm_89, Operands::tf32, 4, 24, false,
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; that k = 8 is two steps, "
+        "low k first: MMA-Sim"},
+    Row{Arch::sm_89, Arch::sm_89, Operands::fp8, 16, 13, false,
+        "recordings of RTX 1000 Ada and L40S, both steps"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, 16, 25, false,
+        "recordings of H100, H200 and B200"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::tf32, 8, 25, false,
+        "recordings of H100, H200 and B200 with 4 products; that 8 are one step: MMA-Sim"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::fp8, 16, 25, true,
+        "recordings of H100, H200 (fp16 results) and B200 (both); the instructions ptxas 13.0 "
+        "emits"},
+};
+
+}  // namespace
+
+std::optional<Arch> parse_arch(std::string_view text) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return std::nullopt;
+  return architectures[static_cast<std::size_t>(found - names.begin())];
+}
+
+std::string_view name(Arch arch) {
+  const auto found = std::find(architectures.begin(), architectures.end(), arch);
+  assert(found != architectures.end());
+  return names[static_cast<std::size_t>(found - architectures.begin())];
+}
+
+bool supports(Arch arch, const MmaInstruction& instruction) {
+  const int full = 8 * elements_per_register(instruction.format);
+  if (instruction.k != full && instruction.k != full / 2) return false;
+  if (is_fp8(instruction.format)) return arch >= Arch::sm_89;
+  return instruction.accumulator == MmaAccumulator::f32 || instruction.format == MmaFormat::f16;
+}
+
+MmaModel model(Arch arch, const MmaInstruction& instruction) {
+  assert(supports(arch, instruction));
+  const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) {
+    return r.operands == operands(instruction.format) && r.first <= arch && arch <= r.last;
+  });
+  assert(row != table.end());
+  FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
+  // The floor under E: the newest parameters of Khattak and Mikaitis. An H200 has that of bf16; no
+  // input of fp8 can reach one (tests/emulator, NoInputOfFp8ReachesTheFloor).
+  if (instruction.accumulator == MmaAccumulator::f16) {
+    sum.result = Conversion::f16_to_nearest_even;
+    sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;
+  } else {
+    if (row->fraction_bits == 13) sum.result = Conversion::f32_e8m13_toward_zero;
+    sum.min_exponent = row->fraction_bits == 25 ? -133 : -132;
+  }
+  return {sum, row->through_f16, row->evidence};
+}
+
+// Recordings of V100; its floor for fp16 results is Khattak and Mikaitis's, for fp32 results there
+// is none.
+FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
+  if (accumulator == MmaAccumulator::f16) return {4, 23, Conversion::f16_to_nearest_even, -19};
+  return {4, 23, Conversion::f32_toward_zero};
+}
+
+// Recordings of H100 and H200, with c = 0.
+FusedSum wgmma_fp8_sm_90() { return {32, 13, Conversion::f32_e8m13_toward_zero, -133}; }
+
+// PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds row lane / 4 and row lane / 4 + 8 of A,
+// and column lane / 4 of B; a register holds consecutive k, the four lanes of a group of four
+// consecutive registers, and the upper half of K lies in the upper registers.
+FragmentPlace place_a(const MmaInstruction& instruction, int row, int k) {
+  const int elements = elements_per_register(instruction.format);
+  return {row % 8 * 4 + k / elements % 4, row / 8 + k / (4 * elements) * 2, k % elements};
+}
+
+FragmentPlace place_b(const MmaInstruction& instruction, int k, int column) {
+  const int elements = elements_per_register(instruction.format);
+  return {column * 4 + k / elements % 4, k / (4 * elements), k % elements};
+}
+
+FragmentPlace place_c(const MmaInstruction& instruction, int row, int column) {
+  const int lane = row % 8 * 4 + column / 2;
+  if (instruction.accumulator == MmaAccumulator::f16) return {lane, row / 8, column % 2};
+  return {lane, row / 8 * 2 + column % 2, 0};
+}
+
+}  // namespace plumbline::emulator

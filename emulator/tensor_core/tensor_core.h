@@ -1,0 +1,89 @@
+// Tensor cores bit for bit: what mma.sync answers on each architecture.
+//
+// mma_sync takes the registers of a warp and is fast; mma_sync_exact is the same function, to be
+// read (fused_sum.h says what one output element is). Parameters and what each of them rests on:
+// models.cc. "emulated sm_90" is mma.sync of sm_90, never wgmma.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "emulator/tensor_core/fused_sum.h"
+
+namespace plumbline::emulator {
+
+enum class Arch { sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90, sm_100 = 100 };
+std::optional<Arch> parse_arch(std::string_view);  // "sm_90"
+std::string_view name(Arch);                       // "sm_90"
+
+enum class MmaAccumulator { f32, f16 };  // of C and D
+
+// mma.sync.aligned.m16n8kK.row.col: D (16 x 8) = A (16 x K) B (K x 8) + C.
+struct MmaInstruction {
+  MmaFormat format;  // of A and B
+  MmaAccumulator accumulator;
+  int k;  // 8 or 16 (f16, bf16), 4 or 8 (tf32), 16 or 32 (e4m3, e5m2)
+};
+
+// Whether the PTX ISA has the instruction on this architecture: fp8 needs sm_89, bf16 and tf32
+// accumulate in f32 only.
+bool supports(Arch, const MmaInstruction&);
+
+// How an architecture computes one output element.
+struct MmaModel {
+  FusedSum sum;
+  // fp8 on sm_90 and sm_100, as ptxas 13.0 compiles it: operands widened to fp16, h = the sum over
+  // k mod 4 in {0, 1} from 0, then over the others from that, each an instruction of its own; D = C
+  // + h, rounded to nearest.
+  bool through_f16 = false;
+  std::string_view evidence;
+};
+MmaModel model(Arch, const MmaInstruction&);  // asserts that it is supported
+
+// Instructions that nothing here runs, for recordings of them: mma.m8n8k4 of sm_70 with fp16
+// operands, wgmma of sm_90 with fp8 operands and fp32 results.
+FusedSum mma_m8n8k4_sm_70(MmaAccumulator);
+FusedSum wgmma_fp8_sm_90();
+
+// 32-bit registers per lane.
+struct MmaRegisters {
+  int a, b, c;
+};
+constexpr bool is_fp8(MmaFormat format) {
+  return format == MmaFormat::e4m3 || format == MmaFormat::e5m2;
+}
+constexpr int elements_per_register(MmaFormat format) {
+  return format == MmaFormat::tf32 ? 1 : is_fp8(format) ? 4 : 2;
+}
+constexpr MmaRegisters registers(const MmaInstruction& instruction) {
+  const int halves = instruction.k / (4 * elements_per_register(instruction.format));
+  return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};
+}
+
+// Where a matrix element lies: the lane, its register, and the element of that register from its
+// low bits.
+struct FragmentPlace {
+  int lane, register_index, element;
+};
+FragmentPlace place_a(const MmaInstruction&, int row, int k);
+FragmentPlace place_b(const MmaInstruction&, int k, int column);
+FragmentPlace place_c(const MmaInstruction&, int row, int column);
+
+// One mma.sync of a warp. Registers as the PTX ISA lays them out, lane-major: a[lane *
+// registers(i).a + r]. d may be c. The instruction must be supported (asserted).
+void mma_sync(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
+              const std::uint32_t* c, std::uint32_t* d);
+void mma_sync_exact(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
+                    const std::uint32_t* c, std::uint32_t* d);
+// One element of D as mma_sync_exact computes it: raw bits in the low bits of a word.
+std::uint32_t mma_element_exact(Arch, const MmaInstruction&, const std::uint32_t* a,
+                                const std::uint32_t* b, const std::uint32_t* c, int row,
+                                int column);
+
+// One output element of a model: k products. Operands and c, and what is returned, are raw bits in
+// the low bits of a word.
+std::uint32_t dot(const MmaModel&, MmaFormat, int k, const std::uint32_t* a, const std::uint32_t* b,
+                  std::uint32_t c);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,259 @@
+// FlashAttention-2, compiled from its own source, behind plumbline_provider.h.
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/compiled/cuda.h"
+#include "kernels/compiled/flash_attention/forward.h"
+#include "kernels/compiled/machine.h"
+
+namespace plumbline::flash_attention {
+namespace {
+
+using compiled::all_are;
+using compiled::DeviceArray;
+using compiled::values;
+
+struct Options : compiled::MachineOptions {
+  // splits=1..128: KV splits of split_kv; 0: what FlashAttention-2 chooses.
+  int splits = 0;
+};
+constexpr auto known_options = compiled::options_with<Options>(
+    provider::Option<Options>{"splits", "0 to 128", [](Options& options, std::string_view text) {
+                                return provider::set_number(options.splits, text, 0, 128);
+                              }});
+
+struct Kernel {
+  const char* name;
+  bool split;
+};
+constexpr std::array<Kernel, 2> all_kernels{{{"forward", false}, {"split_kv", true}}};
+
+struct Plan {
+  const Kernel* kernel;
+  Options options;
+  plumbline_problem problem;
+  plumbline_device device;
+  compiled::Launched launched;
+  Call call;
+  std::unique_ptr<DeviceArray> sums_q, sums_kv, pages;
+  std::int64_t lse_floats = 0, lse_part_floats = 0, out_part_floats = 0;
+};
+
+std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
+  if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
+    return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only "
+           "support "
+           "fp16 and bf16 data type\")";
+  if (p.head_dim_qk != p.head_dim_vo) return "takes V with the head dimension of Q and K";
+  if (p.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT)
+    return "aligns its causal mask bottom right (since 2.1)";
+  if (p.mask == PLUMBLINE_MASK_CUSTOM) return "has no custom mask";
+  if (p.window_left >= 0 || p.window_right >= 0)
+    return "is compiled here without local attention (FLASHATTENTION_DISABLE_LOCAL)";
+  if (p.softcap != 0) return "is compiled here without softcap (FLASHATTENTION_DISABLE_SOFTCAP)";
+  if (p.has_alibi != 0) return "is compiled here without ALiBi (FLASHATTENTION_DISABLE_ALIBI)";
+  if (p.has_sink != 0) return "has no attention sinks";
+  if (kernel.split) {
+    if (p.layout == PLUMBLINE_RAGGED_THD || p.layout == PLUMBLINE_PAGED_HND)
+      return "takes a KV cache: padded, or paged as [page, token, head, element]";
+    if (provider::is_paged(p.layout) && p.page_size % 256 != 0)
+      return "takes pages of 256 tokens or a multiple (flash_api.cpp: \"Paged KV cache block size "
+             "must be divisible by 256\")";
+    if (provider::is_padded(p.layout) && p.padding == PLUMBLINE_PADDING_LEFT)
+      return "takes caches whose samples begin at their first token";
+    return "";
+  }
+  if (provider::is_paged(p.layout)) return "takes no pages; flash_attention/split_kv does";
+  return "";
+}
+
+// All of it but addresses.
+Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
+  Call call;
+  call.split_kernel = kernel.split;
+  call.is_bf16 = problem.dtype_q == PLUMBLINE_BF16;
+  call.causal = problem.mask == PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT;
+  call.batch = static_cast<int>(problem.batch);
+  call.heads_q = static_cast<int>(problem.heads_q);
+  call.heads_kv = static_cast<int>(problem.heads_kv);
+  call.head_dim = static_cast<int>(problem.head_dim_qk);
+  call.seq_q = static_cast<int>(problem.seq_q);
+  call.seq_kv = static_cast<int>(problem.seq_kv);
+  call.total_q = static_cast<int>(problem.total_q);
+  call.scale = problem.scale;
+  return call;
+}
+
+// Where a problem is one that flash_api.cpp would answer without a kernel, or not take.
+void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
+  const plumbline_problem& p = plan.problem;
+  const auto refuse = [](const char* why) { throw provider::Refused(PLUMBLINE_UNSUPPORTED, why); };
+  const bool queries_full = all_are(tensors.seqlens_q, p.batch, p.seq_q);
+  if (plan.kernel->split) {
+    if (!queries_full) refuse("the cache's kernel takes as many queries of each sample");
+    return;
+  }
+  if (provider::is_padded(p.layout) &&
+      (!queries_full || !all_are(tensors.seqlens_kv, p.batch, p.seq_kv)))
+    refuse(
+        "flash_attn_func knows no lengths; samples of several lengths go to the ragged layout, as "
+        "Transformers unpads them");
+}
+
+void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
+  const plumbline_problem& p = plan.problem;
+  Call& call = plan.call;
+  if (p.layout == PLUMBLINE_RAGGED_THD) {
+    plan.sums_q = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q,
+                                                values(tensors.cu_seqlens_q, p.batch + 1));
+    plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_kv,
+                                                 values(tensors.cu_seqlens_kv, p.batch + 1));
+    call.cu_seqlens_q = plan.sums_q->data();
+    call.cu_seqlens_kv = plan.sums_kv->data();
+  }
+  if (!plan.kernel->split) return;
+  plan.sums_kv = std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_seqlens_kv,
+                                               values(tensors.seqlens_kv, p.batch));
+  call.lengths_kv = plan.sums_kv->data();
+  if (!provider::is_paged(p.layout)) return;
+  call.pages_per_sample = tensors.page_table.extent[1];
+  call.page_size = static_cast<int>(p.page_size);
+  // Rows of the cache that a page table has room for (flash_api.cpp: seqlen_k).
+  call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
+  std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
+  for (std::int32_t& page : pages) page = std::max(page, 0);  // never read
+  plan.pages = std::make_unique<DeviceArray>(tensors, pages);
+  call.page_table = plan.pages->data();
+}
+
+void plan_splits(Plan& plan) {
+  Call& call = plan.call;
+  int multiprocessors = 0;
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+  call.splits = plan.options.splits != 0 ? plan.options.splits : splits_of(call, multiprocessors);
+  if (call.splits == 1) return;
+  plan.lse_part_floats = std::int64_t{call.splits} * call.batch * call.heads_q * call.seq_q;
+  plan.out_part_floats = plan.lse_part_floats * call.head_dim;
+}
+
+// The kernel's LSE has heads outermost, and lies in the workspace first.
+void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
+  const Call& call = plan.call;
+  const plumbline_tensor& lse = tensors.lse;
+  const bool padded = provider::is_padded(plan.problem.layout);
+  const int token = padded ? 1 : 0;
+  const bool ragged = call.cu_seqlens_q != nullptr;
+  const int samples = ragged ? 1 : call.batch;
+  const std::size_t tokens = ragged ? call.total_q : call.seq_q;
+  for (int sample = 0; sample < samples; ++sample) {
+    for (int head = 0; head < call.heads_q; ++head) {
+      const float* from =
+          call.lse + (static_cast<std::size_t>(sample) * call.heads_q + head) * tokens;
+      const std::int64_t outer =
+          padded ? lse.stride[0] * sample
+                 : lse.stride[0] * static_cast<std::int64_t>(sample) * call.seq_q;
+      float* to = static_cast<float*>(lse.data) + outer + lse.stride[token + 1] * head;
+      cudaMemcpy2DAsync(to, lse.stride[token] * sizeof(float), from, sizeof(float), sizeof(float),
+                        tokens, cudaMemcpyDeviceToDevice, stream);
+    }
+  }
+}
+
+struct FlashAttention : compiled::Library<Options> {
+  using Kernel = flash_attention::Kernel;
+  using Plan = flash_attention::Plan;
+  static const char* name() { return "flash_attention"; }
+  static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
+  static const std::array<Kernel, 2>& kernels() { return all_kernels; }
+  static const char* tensor_cores(const Kernel&) { return "on"; }
+  static std::string set_options(std::string_view text) {
+    return read_options(text, known_options);
+  }
+  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
+                             const plumbline_device& device) {
+    if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
+    std::string why = refuse_problem(kernel, problem);
+    if (why.empty() && !is_compiled(instance_of(call_of(kernel, problem))))
+      why =
+          "is not compiled here for this dtype, head dimension and mask (CMake's "
+          "PLUMBLINE_FLASH_ATTENTION_FILES)";
+    return why.empty() ? "" : "flash_attention/" + std::string(kernel.name) + " " + why;
+  }
+
+  static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
+                      const plumbline_tensors& tensors, const plumbline_device& device,
+                      std::uint64_t& workspace_bytes) {
+    Plan plan{};
+    plan.kernel = &kernel;
+    plan.options = current_options();
+    plan.problem = problem;
+    plan.device = device;
+    refuse_lengths(plan, tensors);
+    compiled::make_current(device, plan.options);
+    Call& call = plan.call = call_of(kernel, problem);
+    plan_indices(plan, tensors);
+    if (kernel.split) plan_splits(plan);
+    const bool ragged = call.cu_seqlens_q != nullptr;
+    plan.lse_floats = problem.heads_q * (ragged ? problem.total_q : problem.batch * problem.seq_q);
+    workspace_bytes =
+        static_cast<std::uint64_t>(plan.lse_floats + plan.lse_part_floats + plan.out_part_floats) *
+        sizeof(float);
+    return plan;
+  }
+
+  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+    Call& call = plan.call;
+    if (plan.lse_floats == 0) return;
+    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
+    call.q = compiled::rows<Rows>(tensors.q);
+    call.k = compiled::rows<Rows>(tensors.k);
+    call.v = compiled::rows<Rows>(tensors.v);
+    call.out = compiled::rows<Rows>(tensors.out);
+    if (plan.kernel->split && provider::is_paged(plan.problem.layout)) {
+      // Every sample has as many queries, one after another.
+      call.q.batch_stride = call.q.row_stride * call.seq_q;
+      call.out.batch_stride = call.out.row_stride * call.seq_q;
+    }
+    auto* floats = static_cast<float*>(tensors.workspace.data);
+    call.lse = floats;
+    call.lse_parts = floats + plan.lse_floats;
+    call.out_parts = call.lse_parts + plan.lse_part_floats;
+    forward(call, stream);
+    compiled::throw_if_failed("flash_attention/" + std::string(plan.kernel->name));
+    if (plan.problem.lse_wanted != 0) copy_lse(plan, tensors, static_cast<cudaStream_t>(stream));
+  }
+
+  static void describe(const Plan& plan, plumbline_description& description) {
+    const Call& call = plan.call;
+    std::snprintf(
+        description.launched, sizeof description.launched,
+        "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
+        call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel", call.head_dim,
+        call.causal ? "causal" : "no mask", call.splits, call.splits == 1 ? "" : "s");
+    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
+                              plan.launched);
+    // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type), from
+    // the largest logit seen so far; mma.sync accumulates in fp32.
+    plumbline_rounding_spec& spec = description.spec;
+    spec.p_dtype = plan.problem.dtype_q;
+    description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
+    spec.qk_accumulator = spec.pv_accumulator =
+        compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
+    description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
+    description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
+    description.promises.lse = PLUMBLINE_PROMISE_BITWISE;
+    // A sample's tiles begin at its own first token, and no row's bits depend on another sample.
+    if (!plan.kernel->split) description.promises.batch = PLUMBLINE_PROMISE_BITWISE;
+  }
+};
+
+}  // namespace
+}  // namespace plumbline::flash_attention
+
+const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  return plumbline::provider::serve<plumbline::flash_attention::FlashAttention>(abi_version,
+                                                                                options);
+}

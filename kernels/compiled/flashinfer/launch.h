@@ -1,0 +1,77 @@
+// FlashInfer's planner and launchers, instance by instance. No header of FlashInfer is needed here:
+// prefill.h and decode.h fill its parameters as csrc/batch_prefill.cu and batch_decode.cu of its
+// Python package do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/compiled/machine.h"
+
+namespace plumbline::flashinfer_kernels {
+
+enum class Kind { ragged, paged, decode };
+
+// One file that was compiled.
+struct Instance {
+  Kind kind;
+  bool is_bf16;
+  int head_dim;
+  bool causal;
+  bool operator==(const Instance& other) const {
+    return kind == other.kind && is_bf16 == other.is_bf16 && head_dim == other.head_dim &&
+           causal == other.causal;
+  }
+};
+
+// Strides in elements. A ragged tensor has no pages.
+struct Rows {
+  void* data = nullptr;
+  std::int64_t page = 0, token = 0, head = 0;
+};
+
+struct Call {
+  int batch = 0, heads_q = 0, heads_kv = 0;
+  int total_q = 0;
+  int page_size = 1;  // of a ragged problem: 1
+  float scale = 0;
+  // Of the KV cache that a block reads, in pages; 0: the planner chooses. unsplit: all of it.
+  int fixed_split_pages = 0;
+  bool unsplit = false;
+  Rows q, k, v;
+  void* out = nullptr;   // [total_q, heads_q, head_dim]
+  float* lse = nullptr;  // [total_q, heads_q] to base 2, or null
+  // Sums over samples, [batch + 1]: of queries, and of keys where ragged, else of pages.
+  std::vector<std::int32_t> sums_q, sums_kv;
+  // The same on the device, and of a paged cache the pages of all samples and the tokens of each
+  // sample's last page.
+  std::unique_ptr<compiled::DeviceArray> device_sums_q, device_sums_kv, pages, last_page;
+};
+
+// What the planner decided: its PlanInfo as FlashInfer carries it between plan and run, and its
+// index arrays on the device.
+struct Planned {
+  std::vector<std::int64_t> info;
+  std::unique_ptr<compiled::DeviceArray> indices;
+  std::size_t float_bytes = 0;  // what a run needs, 16-byte aligned
+  // For a description.
+  int tile_q = 0;  // rows of Q, times the group size, that a block takes; 0: a decode kernel
+  std::int64_t blocks = 0;
+  bool split = false;
+};
+
+struct Launcher {
+  Instance instance;
+  // Plans with memory and a stream of these tensors. Throws what FlashInfer throws, and Refused
+  // where a call of the run-time failed.
+  void (*plan)(const Call&, const plumbline_tensors&, Planned&);
+  // Enqueues on a cudaStream_t. `floats` are the plan's float_bytes.
+  void (*run)(const Call&, const Planned&, void* floats, void* stream);
+};
+
+// Null: it is not compiled.
+const Launcher* find_launcher(const Instance&);
+
+}  // namespace plumbline::flashinfer_kernels

@@ -1,0 +1,274 @@
+// FlashInfer, compiled from its own source, behind plumbline_provider.h.
+//
+// Lines are those of flashinfer_python 0.7.2.post1, include/flashinfer.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/compiled/flashinfer/launch.h"
+#include "kernels/compiled/machine.h"
+
+namespace plumbline::flashinfer_kernels {
+namespace {
+
+using compiled::DeviceArray;
+using compiled::values;
+
+struct Options : compiled::MachineOptions {
+  // splits=off: the prefill kernels' disable_split_kv; auto: the planner's choice.
+  bool unsplit = false;
+  // split_pages=N: their fixed_split_size, in pages of the cache, of a ragged problem in keys. 0:
+  // the planner's.
+  int split_pages = 0;
+};
+constexpr auto known_options = compiled::options_with<Options>(
+    provider::Option<Options>{
+        "splits", "auto or off",
+        [](Options& options, std::string_view text) {
+          return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
+        }},
+    provider::Option<Options>{"split_pages", "0 to 1048576",
+                              [](Options& options, std::string_view text) {
+                                return provider::set_number(options.split_pages, text, 0, 1 << 20);
+                              }});
+
+// The names that FlashInfer's Python wrappers have in kernels/providers/python.
+struct Kernel {
+  const char* name;
+  Kind kind;
+  bool decodes;  // BatchDecodeWithPagedKVCacheWrapper; use_tensor_cores: the prefill kernel
+};
+constexpr std::array<Kernel, 4> all_kernels{{{"ragged_prefill", Kind::ragged, false},
+                                             {"paged_prefill", Kind::paged, false},
+                                             {"paged_decode", Kind::decode, true},
+                                             {"paged_decode_tensor_cores", Kind::paged, true}}};
+
+struct Plan {
+  const Kernel* kernel;
+  Options options;
+  plumbline_problem problem;
+  plumbline_device device;
+  compiled::Launched launched;
+  const Launcher* launcher;
+  Call call;
+  Planned made;
+};
+
+std::string refuse_features(const plumbline_problem& p) {
+  if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
+    return "is compiled here for fp16 and bf16, the same for Q, K, V and the output";
+  if (p.head_dim_qk != p.head_dim_vo)
+    return "is compiled here for V with the head dimension of Q and K";
+  if (p.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT)
+    return "aligns its causal mask bottom right (prefill.cuh:1675)";
+  if (p.mask == PLUMBLINE_MASK_CUSTOM) return "is compiled here without custom masks";
+  if (p.window_left >= 0 || p.window_right >= 0) return "is compiled here without a window";
+  if (p.softcap != 0) return "is compiled here without softcap";
+  if (p.has_alibi != 0) return "is compiled here without ALiBi";
+  if (p.has_sink != 0) return "is compiled here without attention sinks";
+  return "";
+}
+
+bool decode_has_group(std::int64_t group) {  // DISPATCH_GQA_GROUP_SIZE (utils.cuh:142-168)
+  constexpr std::int64_t known[] = {1, 2, 3, 4, 6, 8, 16};
+  return std::find(std::begin(known), std::end(known), group) != std::end(known);
+}
+
+std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p,
+                           const Options& options) {
+  if (std::string why = refuse_features(p); !why.empty()) return why;
+  if (kernel.kind == Kind::ragged) {
+    if (p.layout != PLUMBLINE_RAGGED_THD) return "takes ragged tensors";
+    return "";
+  }
+  if (!provider::is_paged(p.layout)) return "takes a paged KV cache";
+  if (!kernel.decodes) return "";
+  if (p.seq_q != 1 || p.total_q != p.batch) return "takes one query of each sample";
+  if (kernel.kind != Kind::decode) return "";
+  if (!decode_has_group(p.heads_q / p.heads_kv))
+    return "takes 1, 2, 3, 4, 6, 8 or 16 query heads for each key head (utils.cuh:142)";
+  if (options.unsplit || options.split_pages != 0)
+    return "lets its planner choose splits: the options splits and split_pages are for the prefill "
+           "kernels (DecodePlan in scheduler.cuh takes no such choice)";
+  return "";
+}
+
+Instance instance_of(const Kernel& kernel, const plumbline_problem& p) {
+  // The decode wrapper plans its single query without a mask.
+  const bool causal = p.mask == PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT && !kernel.decodes;
+  return {kernel.kind, p.dtype_q == PLUMBLINE_BF16, static_cast<int>(p.head_dim_qk), causal};
+}
+
+// The kernels compute where they write from the number of heads alone (prefill.cuh:3071,
+// decode.cuh:605). The decode kernel reads V at K's offsets (decode.cuh:483), and the paged prefill
+// kernel is compiled for that, too (SAME_KV_STRIDES).
+void refuse_strides(const Kernel& kernel, const plumbline_tensors& tensors) {
+  const auto refuse = [](const char* why) { throw provider::Refused(PLUMBLINE_UNSUPPORTED, why); };
+  const plumbline_tensor& out = tensors.out;
+  if (out.stride[1] != out.extent[2] || out.stride[0] != out.extent[1] * out.extent[2])
+    refuse("FlashInfer writes a contiguous output");
+  const plumbline_tensor& lse = tensors.lse;
+  if (lse.rank != 0 && (lse.stride[1] != 1 || lse.stride[0] != lse.extent[1]))
+    refuse("FlashInfer writes a contiguous LSE");
+  if (kernel.kind == Kind::ragged) return;
+  for (int i = 0; i < 3; ++i) {
+    if (tensors.k.stride[i] != tensors.v.stride[i])
+      refuse("FlashInfer takes pages of K and V with the same strides");
+  }
+}
+
+std::vector<std::int32_t> sums(const std::vector<std::int32_t>& of) {
+  std::vector<std::int32_t> all{0};
+  for (const std::int32_t one : of) all.push_back(all.back() + one);
+  return all;
+}
+
+void set_pages(Call& call, const plumbline_problem& p, const plumbline_tensors& tensors) {
+  const std::vector<std::int32_t> keys = values(tensors.seqlens_kv, p.batch);
+  const auto page_size = static_cast<std::int32_t>(p.page_size);
+  std::vector<std::int32_t> counts, pages, last_page;
+  const std::int64_t columns = tensors.page_table.extent[1];
+  const auto* const table = static_cast<const std::int32_t*>(tensors.page_table.data);
+  for (std::int64_t sample = 0; sample < p.batch; ++sample) {
+    const std::int32_t count = (keys[sample] + page_size - 1) / page_size;
+    const std::int32_t* const row = table + sample * columns;
+    pages.insert(pages.end(), row, row + count);
+    counts.push_back(count);
+    last_page.push_back(count == 0 ? 0 : keys[sample] - (count - 1) * page_size);
+  }
+  call.page_size = page_size;
+  call.sums_kv = sums(counts);
+  call.pages = std::make_unique<DeviceArray>(tensors, pages);
+  call.last_page = std::make_unique<DeviceArray>(tensors, last_page);
+  call.device_sums_kv = std::make_unique<DeviceArray>(tensors, call.sums_kv);
+}
+
+Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const Options& options) {
+  Call call;
+  call.batch = static_cast<int>(p.batch);
+  call.heads_q = static_cast<int>(p.heads_q);
+  call.heads_kv = static_cast<int>(p.heads_kv);
+  call.total_q = static_cast<int>(p.total_q);
+  call.scale = static_cast<float>(p.scale);
+  call.unsplit = options.unsplit;
+  call.fixed_split_pages = options.split_pages;
+  call.sums_q = values(tensors.cu_seqlens_q, p.batch + 1);
+  if (provider::is_paged(p.layout)) {
+    set_pages(call, p, tensors);
+  } else {
+    call.sums_kv = values(tensors.cu_seqlens_kv, p.batch + 1);
+    call.device_sums_kv = std::make_unique<DeviceArray>(
+        tensors, &plumbline_tensors::device_cu_seqlens_kv, call.sums_kv);
+  }
+  call.device_sums_q =
+      std::make_unique<DeviceArray>(tensors, &plumbline_tensors::device_cu_seqlens_q, call.sums_q);
+  return call;
+}
+
+// compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
+// sum of what is rounded, by mma.sync with ones (1882, mma.cuh:522). The maximum that P is taken
+// from has seen the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
+// (decode.cuh:63, compute_qk; 134, update_local_state). Both store partial results of a split in
+// the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
+// (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
+plumbline_rounding_spec roundings(const Plan& plan, plumbline_rounding_spec spec) {
+  spec.lse_base = 2;
+  spec.split_partial_dtype = plan.problem.dtype_out;
+  if (plan.kernel->kind == Kind::decode) return spec;
+  spec.p_dtype = plan.problem.dtype_q;
+  spec.denominator_from_rounded_p = 1;
+  spec.qk_accumulator = spec.pv_accumulator =
+      compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
+  return spec;
+}
+
+std::string launched(const Plan& plan) {
+  const Planned& made = plan.made;
+  std::string text = plan.kernel->kind == Kind::decode
+                         ? "BatchDecodeWithPagedKVCacheKernel"
+                         : "BatchPrefillWith" +
+                               std::string(plan.kernel->kind == Kind::paged ? "Paged" : "Ragged") +
+                               "KVCacheKernel, CTA_TILE_Q " + std::to_string(made.tile_q);
+  text += ", head dimension " + std::to_string(plan.problem.head_dim_qk) + ", " +
+          (plan.launcher->instance.causal ? "causal" : "no mask") + ", " +
+          std::to_string(made.blocks) + " blocks" + (made.split ? ", split and merged" : "");
+  return text + "; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER;
+}
+
+struct FlashInfer : compiled::Library<Options> {
+  using Kernel = flashinfer_kernels::Kernel;
+  using Plan = flashinfer_kernels::Plan;
+  static const char* name() { return "flashinfer"; }
+  static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
+  static const std::array<Kernel, 4>& kernels() { return all_kernels; }
+  static const char* tensor_cores(const Kernel& kernel) {
+    return kernel.kind == Kind::decode ? "off" : "on";
+  }
+  static std::string set_options(std::string_view text) {
+    return read_options(text, known_options);
+  }
+  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
+                             const plumbline_device& device) {
+    if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
+    std::string why = refuse_problem(kernel, problem, current_options());
+    if (why.empty() && find_launcher(instance_of(kernel, problem)) == nullptr)
+      why =
+          "is not compiled here for this dtype, head dimension and mask (CMake's "
+          "PLUMBLINE_FLASHINFER_INSTANCES)";
+    return why.empty() ? "" : "flashinfer/" + std::string(kernel.name) + " " + why;
+  }
+
+  static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
+                      const plumbline_tensors& tensors, const plumbline_device& device,
+                      std::uint64_t& workspace_bytes) {
+    refuse_strides(kernel, tensors);
+    Plan plan{};
+    plan.kernel = &kernel;
+    plan.options = current_options();
+    plan.problem = problem;
+    plan.device = device;
+    plan.launcher = find_launcher(instance_of(kernel, problem));
+    compiled::make_current(device, plan.options);
+    plan.call = call_of(problem, tensors, plan.options);
+    plan.launcher->plan(plan.call, tensors, plan.made);
+    workspace_bytes = plan.made.float_bytes;
+    return plan;
+  }
+
+  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
+    Call& call = plan.call;
+    call.q = compiled::rows<Rows>(tensors.q);
+    call.k = compiled::rows<Rows>(tensors.k);
+    call.v = compiled::rows<Rows>(tensors.v);
+    call.out = tensors.out.data;
+    // Without return_lse FlashInfer's wrappers pass none.
+    call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.lse.data) : nullptr;
+    plan.launcher->run(call, plan.made, tensors.workspace.data, stream);
+    compiled::throw_if_failed("flashinfer/" + std::string(plan.kernel->name));
+  }
+
+  static void describe(const Plan& plan, plumbline_description& description) {
+    provider::copy_text(launched(plan), description.launched);
+    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
+                              plan.launched);
+    description.spec = roundings(plan, description.spec);
+    description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
+    // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
+    // in scheduler.cuh), and splits on the page size.
+    description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
+    description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
+    description.promises.lse = PLUMBLINE_PROMISE_BITWISE;
+  }
+};
+
+}  // namespace
+}  // namespace plumbline::flashinfer_kernels
+
+const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  return plumbline::provider::serve<plumbline::flashinfer_kernels::FlashInfer>(abi_version,
+                                                                               options);
+}

@@ -1,0 +1,31 @@
+// Notes launches, and hands them on.
+#include "kernels/compiled/launched.h"
+
+#include "kernels/compiled/cuda.h"
+
+namespace plumbline::compiled {
+namespace {
+
+thread_local Launched* noted = nullptr;
+
+}  // namespace
+
+LaunchRecord::LaunchRecord(Launched& first) {
+  first = {};
+  noted = &first;
+}
+LaunchRecord::~LaunchRecord() { noted = nullptr; }
+
+}  // namespace plumbline::compiled
+
+// With --wrap=cudaLaunchKernel calls of that name come to __wrap_…; __real_… is the library's.
+extern "C" {
+cudaError_t __real_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes, cudaStream_t stream);
+cudaError_t __wrap_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t shared_bytes, cudaStream_t stream) {
+  if (auto* const first = plumbline::compiled::noted; first != nullptr && first->kernel == nullptr)
+    *first = {kernel, shared_bytes};
+  return __real_cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream);
+}
+}

@@ -1,0 +1,87 @@
+// What is the same wherever the kernels run.
+#include "kernels/compiled/machine.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "kernels/compiled/cuda.h"
+
+namespace plumbline::compiled {
+
+void describe_launch(plumbline_description& description, const char* build_id,
+                     const MachineOptions& options, const plumbline_device& device,
+                     const Launched& launched) {
+  std::snprintf(description.build_id, sizeof description.build_id, "%s%s%.30s", build_id,
+                options.text.empty() ? "" : "+", options.text.c_str());
+  provider::copy_text(arch_name(device), description.device_arch);
+  cudaFuncAttributes attributes{};
+  if (launched.kernel == nullptr ||
+      cudaFuncGetAttributes(&attributes, launched.kernel) != cudaSuccess)
+    return;
+  description.shared_memory_bytes =
+      static_cast<std::int64_t>(attributes.sharedSizeBytes + launched.dynamic_shared_bytes);
+  describe_threads(description, attributes);
+}
+
+std::vector<std::int32_t> values(const plumbline_tensor& tensor, std::int64_t count) {
+  const auto* const all = static_cast<const std::int32_t*>(tensor.data);
+  return {all, all + count};
+}
+
+bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length) {
+  const auto* const all = static_cast<const std::int32_t*>(lengths.data);
+  return std::all_of(all, all + batch, [&](std::int32_t one) { return one == length; });
+}
+
+DeviceArray::DeviceArray(const plumbline_tensors& tensors, std::size_t count) {
+  allocate(tensors, count);
+}
+DeviceArray::DeviceArray(const plumbline_tensors& tensors,
+                         const std::vector<std::int32_t>& values) {
+  copy(tensors, values);
+}
+DeviceArray::DeviceArray(const plumbline_tensors& tensors,
+                         plumbline_tensor plumbline_tensors::*copied,
+                         const std::vector<std::int32_t>& values) {
+  if (provider::device_indices(tensors, copied) == nullptr) {
+    copy(tensors, values);
+  } else {
+    owner_ = Owner::problem;  // compiled::Run lets kernels touch it
+    data_ = static_cast<std::int32_t*>((tensors.*copied).data);
+  }
+}
+DeviceArray::~DeviceArray() {
+  if (owner_ == Owner::plan) take_back(data_);
+  if (owner_ == Owner::run_time) cudaFree(data_);
+}
+
+void DeviceArray::allocate(const plumbline_tensors& tensors, std::size_t count) {
+  const std::size_t bytes = count * sizeof(std::int32_t);
+  if (bytes == 0) return;
+  if (void* const given = provider::plan_memory(tensors, bytes, "index arrays")) {
+    owner_ = Owner::plan;
+    data_ = static_cast<std::int32_t*>(given);
+    allow(data_, bytes);
+  } else if (cudaMalloc(reinterpret_cast<void**>(&data_), bytes) != cudaSuccess) {
+    throw provider::Refused(PLUMBLINE_OUT_OF_MEMORY, "no memory for index arrays on the device");
+  }
+}
+
+void DeviceArray::copy(const plumbline_tensors& tensors, const std::vector<std::int32_t>& values) {
+  allocate(tensors, values.size());
+  if (values.empty()) return;
+  auto* const stream = static_cast<cudaStream_t>(provider::planning_stream(tensors));
+  cudaMemcpyAsync(data_, values.data(), values.size() * sizeof(std::int32_t),
+                  cudaMemcpyHostToDevice, stream);
+  // From pageable memory it may return before the last part has arrived.
+  cudaStreamSynchronize(stream);
+}
+
+// What tests/emulator/recordings.cc has of the hardware.
+plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch) {
+  const bool hopper = arch >= 90;
+  const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
+  return {PLUMBLINE_F32, 1, hopper ? 25U : 24U, products};
+}
+
+}  // namespace plumbline::compiled
