@@ -10,7 +10,7 @@
 #   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
 #                                   not started
 #   ci/setup.sh --page              also what the page of `plumbline report` is made with: node, npm
-#                                   and the packages of harness/report/page/package-lock.json
+#                                   and the packages of page/package-lock.json
 #   ci/setup.sh --browser           also what tests of the page look at it with: chromium, unless
 #                                   $CHROMIUM names one
 #   ci/setup.sh --promtool          also what checks the text for Prometheus: Debian's package
@@ -75,7 +75,7 @@ fi
 if ((browser)) && [[ -z "${CHROMIUM:-}" ]]; then
   command -v chromium >/dev/null || packages+=(chromium)
 fi
-page_folder="$(dirname "$ci")/harness/report/page"
+page_folder="$(dirname "$ci")/page"
 # npm writes this file last: the packages that are there.
 page_is_there() {
   local installed="$page_folder/node_modules/.package-lock.json"
@@ -138,7 +138,7 @@ if ((check)); then
     ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
   fi
   if ((page)) && ! page_is_there; then
-    echo "missing: the packages of harness/report/page"
+    echo "missing: the packages of page"
     echo "remedy: run ci/setup.sh --page (without root where no Debian package is missing)"
     ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 1
   fi
@@ -196,7 +196,7 @@ fi
 ((providers)) && python3 "$ci/providers.py" "$sources"
 
 if ((page)) && ! page_is_there; then
-  echo "installing the packages of harness/report/page"
+  echo "installing the packages of page"
   (cd "$page_folder" && npm ci --silent --no-audit --no-fund)
   touch "$page_folder/node_modules/.package-lock.json"
 fi

@@ -18,7 +18,7 @@ class LivePage {
 
   struct Moment {
     std::string id;    // of these bytes; no two moments share it, of no two servers either
-    std::string json;  // Report of harness/report/page/src/data.ts
+    std::string json;  // Report of page/src/data.ts
     std::string label;
     std::size_t outcomes = 0;
   };

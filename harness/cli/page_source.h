@@ -8,7 +8,7 @@
 
 namespace plumbline::cli {
 
-// The page that harness/report/page bundles; its data are not in it yet. An error where plumbline
+// The page that page bundles; its data are not in it yet. An error where plumbline
 // was built without it.
 Result<std::string> read_template();
 

@@ -87,7 +87,7 @@ void add_report(Command app, int& exit_code) {
       .type_name("FILE");
   command.add_flag("--data", options->data,
                    "Write what the page is made from, as JSON "
-                   "(harness/report/page/src/data.ts)");
+                   "(page/src/data.ts)");
   command
       .add_option("--against", options->extras.against,
                   "Also another run, night or commit, named likewise: B of the panel \"A and B\"")

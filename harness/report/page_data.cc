@@ -22,7 +22,7 @@ namespace plumbline {
 namespace {
 
 // Percent of a limit of an error that is no number or without bound, which JSON cannot hold
-// (harness/report/page/src/format.ts has the same).
+// (page/src/format.ts has the same).
 constexpr double beyond_every_limit = 1e15;
 
 constexpr std::size_t most_not_fine = 500, most_near = 200;

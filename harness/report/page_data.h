@@ -1,4 +1,4 @@
-// What the page of a run or night is made from, as JSON. harness/report/page/src/data.ts names
+// What the page of a run or night is made from, as JSON. page/src/data.ts names
 // every field; the page is built from that folder.
 #pragma once
 

@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// Puts `json` into the page's template (harness/report/page), compressed by gzip and as base64. An
+// Puts `json` into the page's template (page), compressed by gzip and as base64. An
 // error where the template has no place for it.
 Result<std::string> page_with_data(std::string_view page_template, std::string_view json);
 

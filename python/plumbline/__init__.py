@@ -15,6 +15,7 @@ says what they mean.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json as _json
 import linecache
@@ -519,20 +520,9 @@ def _write(path: str, parts: Sequence[Any]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has,
-    # loaded where it is used.
+    # Loaded where it is used: kernels written in Python.
     if name in ("Spec", "Unsupported", "kernel"):
-        return getattr(_provider_module(), name)
+        return getattr(importlib.import_module(".kernels", __name__), name)
     if name == "__version__":
         return _library.version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _provider_module() -> Any:
-    """The workers' own module, which an installed package has beside its worker."""
-    folder = str(_library.NATIVE / "lib" / "plumbline" / "python")
-    if os.path.isdir(folder) and folder not in sys.path:
-        sys.path.append(folder)
-    import plumbline_provider
-
-    return plumbline_provider

@@ -179,7 +179,7 @@ MARK = "<!-- plumbline -->"
 # Writes what a kernel can read of its own environment and of that of the processes above it.
 LOOKING = """import os
 import numpy
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 
 def above():
     process = os.getpid()

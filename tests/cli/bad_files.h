@@ -84,8 +84,8 @@ inline void write_suites(const std::filesystem::path& to) {
 
 inline void write_providers(const std::filesystem::path& to) {
   write_file(to / "text.so", "this is no shared library\n");
-  write_file(to / "syntax.py", "from plumbline_provider import kernel\n\ndef broken(:\n    pass\n");
-  write_file(to / "no_kernel.py", "import plumbline_provider\n");
+  write_file(to / "syntax.py", "from plumbline.kernels import kernel\n\ndef broken(:\n    pass\n");
+  write_file(to / "no_kernel.py", "import plumbline.kernels\n");
   write_file(to / "no_module.py", "import a_module_that_is_not_there\n");
   write_file(to / "leaves.py", "import sys\nsys.exit(7)\n");
   write_file(to / "broken" / "contracts.toml", "this is no TOML\n");

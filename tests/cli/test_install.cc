@@ -53,7 +53,7 @@ TEST_F(Installed, HasThePtxCommandOfTheDocumentation) {
 
 TEST_F(Installed, RunsPythonKernels) {
   const std::string kernel =
-      "import numpy as np\nfrom plumbline_provider import kernel\n\n"
+      "import numpy as np\nfrom plumbline.kernels import kernel\n\n"
       "@kernel(name='ones', dtypes=('fp32',), layouts=('padded_bshd',), masks=('none',))\n"
       "def ones(case):\n    out = case.new_out()\n    out[...] = 1\n    return out\n";
   std::filesystem::create_directories(directory_ / "empty");

@@ -48,7 +48,7 @@ def install_build(build, venv):
     for package in ("plumbline", "plumbline_command"):
         shutil.copytree(SOURCE / "python" / package, site / package,
                         ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(SOURCE / "kernels" / "providers" / "python" / "plumbline_provider.py", site)
+    shutil.copy(SOURCE / "python" / "plumbline_provider.py", site)
     subprocess.run(["cmake", "--install", build, "--prefix", site / "plumbline" / "_native"],
                    check=True, stdout=subprocess.DEVNULL)
     write_entry_points(site)

@@ -1,6 +1,6 @@
 """A provider for tests of kernels on a GPU: right ones, and one that launches on another stream."""
 import torch
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "on_gpu"
 COMMON = {"framework": "torch", "dtypes": ("fp32", "bf16"), "layouts": ("padded_bshd",)}

@@ -3,14 +3,14 @@ import os
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROVIDERS = os.path.join(ROOT, "kernels", "providers", "python")
-sys.path.insert(0, PROVIDERS)
+PROVIDERS = os.path.join(ROOT, "kernels", "foreign")
+sys.path[:0] = [PROVIDERS, os.path.join(ROOT, "python", "worker")]
 
 import numpy  # noqa: E402
 
 from _plumbline_worker import wire  # noqa: E402
 from _plumbline_worker.case import Case  # noqa: E402
-from plumbline_provider import LAYOUTS, MASKS, declared  # noqa: E402
+from plumbline.kernels import LAYOUTS, MASKS, declared  # noqa: E402
 
 
 def load(provider):

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const page = fileURLToPath(new URL("../../harness/report/page/", import.meta.url));
+const page = fileURLToPath(new URL("../../page/", import.meta.url));
 const { build } = await import(pathToFileURL(join(page, "node_modules/esbuild/lib/main.js")));
 
 const folder = mkdtempSync(join(tmpdir(), "plumbline-page-"));

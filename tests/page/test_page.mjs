@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-const page_folder = new URL("../../harness/report/page/", import.meta.url);
+const page_folder = new URL("../../page/", import.meta.url);
 const require = createRequire(fileURLToPath(page_folder));
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");

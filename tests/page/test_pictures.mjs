@@ -12,7 +12,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = new URL("../../", import.meta.url);
-const require = createRequire(fileURLToPath(new URL("harness/report/page/", root)));
+const require = createRequire(fileURLToPath(new URL("page/", root)));
 const { chromium } = require("playwright-core");
 const { PAGE_NIGHT, PAGE_PICTURES, PAGE_SHOTS, CHROMIUM } = process.env;
 const images = fileURLToPath(new URL("docs/images/", root));

@@ -142,16 +142,16 @@ def test_objects_with_dlpack_or_array_only():
 
 
 def test_no_framework_is_imported():
-    code = ("import sys, plumbline; print({'torch', 'jax', 'ml_dtypes', 'plumbline_provider'} "
+    code = ("import sys, plumbline; print({'torch', 'jax', 'ml_dtypes', 'plumbline.kernels'} "
             "& set(sys.modules))")
     assert (subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                            check=True).stdout == "set()\n")
 
 
 def test_the_kernel_decorator_is_the_workers_own():
-    import plumbline_provider
+    from plumbline import kernels
 
-    assert plumbline.kernel is plumbline_provider.kernel
-    assert plumbline.Spec is plumbline_provider.Spec
+    assert plumbline.kernel is kernels.kernel
+    assert plumbline.Spec is kernels.Spec
     with pytest.raises(AttributeError, match="colonel"):
         plumbline.colonel  # noqa: B018

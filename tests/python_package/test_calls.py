@@ -10,7 +10,7 @@ import pytest
 # `way` is what a kernel does from its second call on, of the process or of one plan.
 KERNELS = """
 import numpy as np
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 calls, last_calls = [0], [0]
 

@@ -6,7 +6,7 @@ import sys
 from pip_install import REPOSITORY, install
 
 VERDICT = """
-import numpy, plumbline, plumbline_provider
+import numpy, plumbline, plumbline.kernels
 q = numpy.random.default_rng(0).standard_normal((1, 8, 2, 16), dtype=numpy.float32)
 mean = numpy.broadcast_to(q.mean(axis=1, keepdims=True), q.shape)
 print(plumbline.check(mean, q, q * 0, q, layout="padded_bshd").answer)
@@ -23,7 +23,7 @@ def test_pip_install(tmp_path):
                          stdout=subprocess.PIPE, text=True, check=True)
     answer, place = ran.stdout.splitlines()
     assert answer == "ROUNDING"
-    assert place == f"{tmp_path}/site/plumbline/__init__.py plumbline_provider"
+    assert place == f"{tmp_path}/site/plumbline/__init__.py plumbline.kernels"
     command = subprocess.run([site / "bin" / "plumbline", "check", "mean.safetensors"], text=True,
                              cwd=tmp_path, env=environment, stdout=subprocess.PIPE, check=True)
     assert command.stdout.startswith("ROUNDING")

@@ -7,21 +7,21 @@ import sys
 import pytest
 
 import plumbline
-import plumbline_provider
+from plumbline import kernels as declarations
 
 
 @pytest.fixture(autouse=True)
 def nothing_declared():
-    before = list(plumbline_provider.declared)
-    plumbline_provider.declared.clear()
+    before = list(declarations.declared)
+    declarations.declared.clear()
     yield
-    plumbline_provider.declared[:] = before
+    declarations.declared[:] = before
 
 
 def refused(declare, error=TypeError):
     with pytest.raises(error) as raised:
         declare()
-    assert plumbline_provider.declared == []
+    assert declarations.declared == []
     return str(raised.value)
 
 
@@ -31,14 +31,14 @@ def test_without_parentheses():
         return case.q
 
     assert softmax(type("Case", (), {"q": 3})) == 3
-    [declared] = plumbline_provider.declared
+    [declared] = declarations.declared
     assert declared.name == "softmax"
 
     @plumbline.kernel()
     def other(case):
         return case.q
 
-    by_default = plumbline_provider.declared[1]
+    by_default = declarations.declared[1]
     assert {field: value for field, value in vars(declared).items()
             if field not in ("name", "function")} == {
         field: value for field, value in vars(by_default).items()
@@ -100,12 +100,19 @@ def test_parameters_with_defaults_and_of_methods():
 
     plumbline.kernel(name="a")(Kernels().run)
     plumbline.kernel(name="b")(lambda *case, **more: case)
-    assert [one.name for one in plumbline_provider.declared] == ["a", "b"]
+    assert [one.name for one in declarations.declared] == ["a", "b"]
+
+
+def test_the_old_module_is_the_new_one_and_warns():
+    with pytest.warns(FutureWarning, match="plumbline_provider is plumbline.kernels now"):
+        import plumbline_provider
+
+    assert plumbline_provider.kernel is declarations.kernel
 
 
 KERNEL = """
 import numpy as np
-from plumbline_provider import kernel, options
+from plumbline.kernels import kernel, options
 options("0.01", "1e-8")  # the size of the noise
 
 generator = np.random.default_rng()

@@ -63,9 +63,27 @@ TEST_F(PythonCommand, AnOptionThatTheFileDoesNotDeclareEndsTheRun) {
   EXPECT_EQ(plumbline("list --kernels --provider '" + provider("misbehaved.py") + ":x'").code, 2);
 }
 
+TEST_F(PythonCommand, EveryImportOfTheDeclarationsIsOneModule) {
+  const auto file = write("imports.py", R"(
+import plumbline.kernels
+import plumbline_provider
+from plumbline import kernels
+
+assert plumbline_provider.declared is kernels.declared is plumbline.kernels.declared
+
+@plumbline_provider.kernel
+def zeros(case):
+    case.out.fill(0)
+)");
+  const auto listed = plumbline("list --kernels --no-default-provider --provider '" +
+                                file.string() + "'");
+  EXPECT_EQ(listed.code, 0) << listed.text;
+  EXPECT_THAT(listed.text, HasSubstr("imports/zeros"));
+}
+
 TEST_F(PythonCommand, AFileThatReadsItsOptionsTakesAny) {
   const auto file = write("reads.py", R"(
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 @kernel
 def zeros(case):

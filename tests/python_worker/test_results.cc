@@ -184,7 +184,7 @@ TEST_F(PythonTest, OptionsAndDeviceReachTheKernel) {
 
 TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {
   const std::string provider =
-      "import helper\nfrom plumbline_provider import kernel\n\n@kernel()\ndef f(case):\n    return "
+      "import helper\nfrom plumbline.kernels import kernel\n\n@kernel()\ndef f(case):\n    return "
       "case.new_out()\n";
   const auto build_id = [&] {
     auto worker = Worker::create({"", (folder_ / "mine.py").string()});

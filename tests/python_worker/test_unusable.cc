@@ -148,7 +148,7 @@ TEST_F(Scratch, AWorkerThatIsNotThereOrIncomplete) {
                 HasSubstr("PLUMBLINE_PYTHON_WORKER is /nowhere/plumbline_worker.py: no such file"));
   }
   const Variable worker("PLUMBLINE_PYTHON_WORKER",
-                        PLUMBLINE_SOURCE_DIRECTORY "/kernels/providers/python/plumbline_worker.py");
+                        PLUMBLINE_SOURCE_DIRECTORY "/python/worker/plumbline_worker.py");
   EXPECT_THAT(hello_error(provider_path("behaved.py")),
               AllOf(HasSubstr("plumbline_python_support.so is not beside plumbline_worker.py"),
                     HasSubstr("build plumbline")));

@@ -3,7 +3,7 @@
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
-const page_folder = fileURLToPath(new URL("../../harness/report/page/", import.meta.url));
+const page_folder = fileURLToPath(new URL("../../page/", import.meta.url));
 const { chromium } = createRequire(page_folder)("playwright-core");
 const [url, case_id, row] = process.argv.slice(2);
 

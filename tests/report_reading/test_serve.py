@@ -12,7 +12,7 @@ from conftest import PROGRAM, SOURCE, run
 from serving import ask, make_database, report_of, row_without_detail, serving
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-PLAYWRIGHT = SOURCE / "harness/report/page/node_modules/playwright-core"
+PLAYWRIGHT = SOURCE / "page/node_modules/playwright-core"
 
 
 @pytest.fixture(scope="module")

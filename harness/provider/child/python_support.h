@@ -1,5 +1,5 @@
 // What the Python worker shares with plumbline-worker: a small library that ctypes loads. Its entry
-// points are C; the worker is kernels/providers/python. One thread calls it. The Python side is
+// points are C; the worker is python/worker. One thread calls it. The Python side is
 // _plumbline_worker/support.py.
 #pragma once
 

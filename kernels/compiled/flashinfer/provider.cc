@@ -35,7 +35,7 @@ constexpr auto known_options = compiled::options_with<Options>(
                                 return provider::set_number(options.split_pages, text, 0, 1 << 20);
                               }});
 
-// The names that FlashInfer's Python wrappers have in kernels/providers/python.
+// The names that FlashInfer's Python wrappers have in kernels/foreign.
 struct Kernel {
   const char* name;
   Kind kind;

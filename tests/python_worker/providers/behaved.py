@@ -6,7 +6,7 @@ import time
 import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
 import numpy as np
 
-from plumbline_provider import Spec, Unsupported, kernel, options
+from plumbline.kernels import Spec, Unsupported, kernel, options
 
 options("scale", "more")
 

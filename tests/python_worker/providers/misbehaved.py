@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 
 LEAK = []
 

@@ -1,7 +1,7 @@
 # A kernel that passes `plumbline run` as it stands. Put your own into it at the comments 1, 2 and
 # 3; docs/plug-in-your-kernel.md says what a case offers.
 import numpy as np
-from plumbline_provider import Spec, kernel, options
+from plumbline.kernels import Spec, kernel, options
 
 options("off_by_one")  # accepted after --provider mine.py:
 

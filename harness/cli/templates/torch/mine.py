@@ -1,7 +1,7 @@
 # A kernel in PyTorch that passes `plumbline run` as it stands. Put your own into it at the comments
 # 1, 2 and 3; docs/plug-in-your-kernel.md says what a case offers.
 import torch
-from plumbline_provider import Spec, Unsupported, kernel, options
+from plumbline.kernels import Spec, Unsupported, kernel, options
 from torch.nn.functional import scaled_dot_product_attention
 
 options("off_by_one")  # accepted after --provider mine.py:

@@ -1,5 +1,5 @@
 """A name that is no part of an id."""
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 PROVIDER = "my kernels/1"
 

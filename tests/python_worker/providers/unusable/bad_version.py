@@ -1,5 +1,5 @@
 """A version() that fails."""
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 
 def version():

@@ -1,5 +1,5 @@
 """Two kernels with one name."""
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 
 @kernel(name="flash")

@@ -1,5 +1,5 @@
 """A word that no declaration knows."""
-from plumbline_provider import kernel
+from plumbline.kernels import kernel
 
 
 @kernel(name="flash", masks=("causal",))

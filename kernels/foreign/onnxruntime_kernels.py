@@ -13,7 +13,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "onnxruntime"
 NEEDS = ("onnxruntime", "onnx")  # without these there is nothing to measure

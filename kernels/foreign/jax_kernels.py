@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "jax"
 NEEDS = ("jax", "jaxlib")  # without these there is nothing to measure

@@ -17,7 +17,7 @@ import numpy as np  # noqa: E402
 import tensorflow  # noqa: E402,F401  named where it is what is missing
 
 import foreign_case as foreign  # noqa: E402
-from plumbline_provider import Spec, Unsupported, kernel  # noqa: E402
+from plumbline.kernels import Spec, Unsupported, kernel  # noqa: E402
 
 PROVIDER = "keras"
 NEEDS = ("keras", "tensorflow")  # without these there is nothing to measure

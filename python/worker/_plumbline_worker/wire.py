@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from plumbline_provider import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
+from .kernels import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
                                 PROMISE_LEVELS, PROMISES, QUESTIONS, Kernel, Spec)
 
 PADDINGS = ("right", "left")  # plumbline_padding

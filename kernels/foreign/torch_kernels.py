@@ -18,7 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import foreign_case as foreign
 import torch_flex  # noqa: F401  declares kernels
 import torch_operators
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 from torch_common import (
     ALL_DTYPES,
     HALF_DTYPES,

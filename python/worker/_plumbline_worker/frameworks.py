@@ -17,11 +17,11 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy
-from plumbline_provider import TENSOR_DTYPES
 
 from . import gpu_facts
 from .failures import Stop
 from .gpu_timing import CYCLES_PER_NS, TorchTimer
+from .kernels import TENSOR_DTYPES
 from .wire import DTYPES, word
 
 POISON = 0xFF  # NaN in every float format: what is never written stays NaN

@@ -11,7 +11,7 @@ import mlx.core as mx
 import numpy as np
 
 import foreign_case as foreign
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "mlx"
 NEEDS = ("mlx",)  # without these there is nothing to measure

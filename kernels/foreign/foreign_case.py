@@ -11,7 +11,7 @@ import importlib.metadata
 
 import numpy as np
 
-from plumbline_provider import Spec, Unsupported, options
+from plumbline.kernels import Spec, Unsupported, options
 
 options("raw")
 

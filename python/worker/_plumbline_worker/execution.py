@@ -7,11 +7,10 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 import numpy
 
-from plumbline_provider import Kernel, Spec
-
 from .case import Case
 from .failures import Stop
 from .frameworks import Numpy, framework, index_array
+from .kernels import Kernel, Spec
 from .process import MemoryLimit
 from .provider_file import Provider
 from .support import Support

@@ -1,6 +1,6 @@
 """Declares a Python function as an attention kernel: `plumbline run … --provider my_kernels.py`.
 
-    from plumbline_provider import Spec, Unsupported, kernel
+    from plumbline.kernels import Spec, Unsupported, kernel
 
     @kernel(dtypes=("fp16", "bf16"), layouts=("padded_bshd",), framework="torch",
             spec=Spec(p_dtype="input"))

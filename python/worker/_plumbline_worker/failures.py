@@ -6,8 +6,7 @@ import sys
 import traceback
 from typing import Tuple
 
-from plumbline_provider import Unsupported
-
+from .kernels import Unsupported
 from .support import FOLDER
 
 LONGEST_REASON = 600

@@ -5,7 +5,7 @@ https://github.com/Dao-AILab/flash-attention/blob/v2.8.3/flash_attn/flash_attn_i
 from __future__ import annotations
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "flash_attn"
 COMMON = {

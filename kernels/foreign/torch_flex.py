@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import flex_attention as flex_module
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 from torch_common import ALL_DTYPES, attention_mask, heads_first, on_device
 
 CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")

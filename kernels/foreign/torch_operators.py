@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 from torch_common import (
     ALL_DTYPES,
     HALF_DTYPES,

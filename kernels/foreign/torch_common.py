@@ -8,7 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import foreign_case as foreign
-from plumbline_provider import Unsupported
+from plumbline.kernels import Unsupported
 
 ALL_DTYPES = ("fp32", "fp16", "bf16")
 HALF_DTYPES = ("fp16", "bf16")

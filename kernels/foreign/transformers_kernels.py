@@ -30,7 +30,7 @@ from transformers.models.llama.modeling_llama import (LlamaConfig, LlamaModel,
                                                       eager_attention_forward)
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "transformers"
 NEEDS = ("transformers", "torch")  # without these there is nothing to measure

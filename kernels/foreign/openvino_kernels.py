@@ -13,7 +13,7 @@ import openvino
 from openvino import opset13
 
 import foreign_case as foreign
-from plumbline_provider import Spec, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "openvino"
 NEEDS = ("openvino",)  # without these there is nothing to measure

@@ -23,7 +23,7 @@ import types
 import torch
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel, options
+from plumbline.kernels import Spec, Unsupported, kernel, options
 
 PROVIDER = "triton"
 OPTIONS = {"arch": str, "schedule": str, "seed": int}  # arguments of emulate

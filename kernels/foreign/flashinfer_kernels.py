@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import foreign_case as foreign
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "flashinfer"
 WORKSPACE_BYTES = 128 << 20  # what FlashInfer's documentation recommends

@@ -6,15 +6,15 @@ A provider of its own: its kernel takes what was compiled of FlashAttention-2 (c
 
 from __future__ import annotations
 
-import plumbline_provider
+import plumbline.kernels
 from transformers import modeling_flash_attention_utils as flash_utils
 
 import flash_attn_emulated
 import foreign_case as foreign
 import transformers_kernels
-from plumbline_provider import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, Unsupported, kernel
 
-plumbline_provider.declared.clear()  # those of the file that was imported belong to `transformers`
+plumbline.kernels.declared.clear()  # those of the file that was imported belong to `transformers`
 
 PROVIDER = "transformers_emulated"
 NEEDS = ("transformers", "torch")  # without these there is nothing to measure

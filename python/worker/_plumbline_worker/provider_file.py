@@ -13,8 +13,8 @@ import sys
 import types
 from typing import Any, Dict
 
-import plumbline_provider
 
+from . import kernels as declarations
 from .failures import explain
 
 
@@ -50,7 +50,7 @@ class Provider:
     version: str
     # changes whenever the file, what it imports from its own folder, or its version() does
     build_id: str
-    kernels: Dict[str, plumbline_provider.Kernel]
+    kernels: Dict[str, declarations.Kernel]
 
 
 def _compile(path: str, source: bytes) -> types.CodeType:
@@ -100,9 +100,9 @@ def _constants(path: str) -> Dict[str, Any]:
     return found
 
 
-def _kernels(path: str) -> Dict[str, plumbline_provider.Kernel]:
-    kernels: Dict[str, plumbline_provider.Kernel] = {}
-    for kernel in plumbline_provider.declared:
+def _kernels(path: str) -> Dict[str, declarations.Kernel]:
+    kernels: Dict[str, declarations.Kernel] = {}
+    for kernel in declarations.declared:
         if kernel.name in kernels:
             places = f"{kernels[kernel.name].place()} and {kernel.place()}"
             raise Unusable(f"{path} declares two kernels named {kernel.name!r}, at {places}",
@@ -110,7 +110,7 @@ def _kernels(path: str) -> Dict[str, plumbline_provider.Kernel]:
         kernels[kernel.name] = kernel
     if not kernels:
         raise Unusable(f"{path} declares no kernel",
-                       "from plumbline_provider import kernel, and put @kernel(…) above a function "
+                       "from plumbline.kernels import kernel, and put @kernel(…) above a function "
                        "(docs/plug-in-your-kernel.md)")
     return kernels
 
@@ -150,8 +150,8 @@ def load(path: str) -> Provider:
     except OSError as error:
         raise Unusable(f"{path} cannot be read: {error.strerror}",
                        "check the path behind --provider") from None
-    plumbline_provider.declared.clear()
-    plumbline_provider.known_options.clear()
+    declarations.declared.clear()
+    declarations.known_options.clear()
     module = _execute(path, _compile(path, source))
     name = str(getattr(module, "PROVIDER", os.path.splitext(os.path.basename(path))[0]))
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
@@ -164,7 +164,7 @@ def load(path: str) -> Provider:
 def check_options(path: str, text: str) -> None:
     """Raises WrongOptions for an option that the file does not declare. A file that declares none
     and reads `case.options` takes any: its kernels look at the text themselves."""
-    known = plumbline_provider.known_options
+    known = declarations.known_options
     if not known and ".options" in pathlib.Path(path).read_text(encoding="utf-8"):
         return
     unknown = [item for item in text.split(",") if item.partition("=")[0] not in known]
@@ -175,5 +175,5 @@ def check_options(path: str, text: str) -> None:
     near = difflib.get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
     raise WrongOptions(f"unknown option {name!r} ({takes})",
-                       f"{meant}a file declares its options with plumbline_provider.options: "
+                       f"{meant}a file declares its options with plumbline.kernels.options: "
                        f"options({name!r}) in {os.path.basename(path)}")

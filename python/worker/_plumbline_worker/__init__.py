@@ -1,0 +1,33 @@
+"""The Python worker's parts, which speak docs/worker-protocol.md.
+
+The process (process, support), a provider file (provider_file), a case (case, frameworks, wire) and
+its run (execution, timing, failures).
+"""
+import importlib.util
+import pathlib
+import sys
+import types
+
+
+def _load_kernels() -> types.ModuleType:
+    """Registers this worker's own plumbline.kernels, whatever package `plumbline` is installed: its
+    declarations have to be those that the other parts know. In the source tree it lies in
+    python/plumbline."""
+    here = pathlib.Path(__file__).resolve()
+    path = here.with_name("kernels.py")
+    if not path.exists():
+        path = here.parents[2] / "plumbline" / "kernels.py"
+    spec = importlib.util.spec_from_file_location("plumbline.kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["plumbline.kernels"] = sys.modules[f"{__name__}.kernels"] = module
+    spec.loader.exec_module(module)
+    if importlib.util.find_spec("plumbline") is None:
+        package = types.ModuleType("plumbline", "Of the worker: plumbline.kernels alone.")
+        package.__path__ = []
+        package.kernels = module  # type: ignore[attr-defined]
+        sys.modules["plumbline"] = package
+    return module
+
+
+kernels = _load_kernels()
