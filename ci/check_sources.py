@@ -87,7 +87,7 @@ COMPILED_TWICE = [
     # a test program for each provider that it loads
     re.compile(r"tests/kernels/test_gpu_(features|kernels)\.cc|tests/gpu/test_memory_table\.cc"),
     re.compile(r"tests/gpu/stand_in/device\.cc|tests/provider/test_provider_library\.cc"),
-    re.compile(r"tests/reference_gpu/test_reference_library\.cc|tests/gate/simulation\.cc"),
+    re.compile(r"tests/reference_gpu/test_reference_library\.cc|tests/timing/simulation\.cc"),
     re.compile(r"tests/provider/plain_attention\.cc"),  # also against the headers of a release
 ]
 

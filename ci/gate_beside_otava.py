@@ -25,7 +25,7 @@ import venv
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS = (0, 2, 3, 5, 10)
 SHOWN = (1, 3, 7, 14)
-BEFORE = 40  # nights before the step, as in tests/gate/simulation.cc
+BEFORE = 40  # nights before the step, as in tests/timing/simulation.cc
 NEAR = 3
 
 
@@ -83,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulation", type=pathlib.Path,
-                        default=ROOT / "build/host/tests/gate/plumbline_gate_simulation")
+                        default=ROOT / "build/host/tests/timing/plumbline_gate_simulation")
     parser.add_argument("--series", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--otava", type=pathlib.Path, help="an environment that has or gets Otava")

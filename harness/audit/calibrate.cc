@@ -10,7 +10,7 @@
 #include "harness/audit/trials.h"
 #include "harness/contract/contract.h"
 #include "harness/judge/exit_code.h"
-#include "harness/measure/statistics.h"
+#include "harness/compare/statistics.h"
 
 namespace plumbline {
 namespace {

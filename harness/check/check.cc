@@ -11,7 +11,7 @@
 #include "harness/check/examine.h"
 #include "harness/check/other_readings.h"
 #include "harness/check/possible_padding.h"
-#include "harness/measure/causes.h"
+#include "harness/diagnose/causes.h"
 #include "harness/outcome/statistics_table.h"
 
 namespace plumbline {

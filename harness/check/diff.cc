@@ -8,7 +8,7 @@
 
 #include "harness/check/diff_measured.h"
 #include "harness/measure/measurer.h"
-#include "harness/measure/statistics.h"
+#include "harness/compare/statistics.h"
 
 namespace plumbline {
 namespace {

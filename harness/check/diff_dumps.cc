@@ -10,7 +10,7 @@
 #include "harness/base/floating_point_state.h"
 #include "harness/check/diff_measured.h"
 #include "harness/check/examine.h"
-#include "harness/measure/statistics.h"
+#include "harness/compare/statistics.h"
 #include "harness/reference/question.h"
 
 namespace plumbline {

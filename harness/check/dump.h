@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/check/not_judged.h"
-#include "harness/measure/outputs.h"
+#include "harness/compare/outputs.h"
 #include "harness/problem/geometry.h"
 #include "harness/problem/safetensors.h"
 #include "harness/reference/reference.h"

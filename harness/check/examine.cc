@@ -8,9 +8,9 @@
 
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/elsewhere.h"
-#include "harness/measure/locate.h"
-#include "harness/measure/other_questions.h"
+#include "harness/compare/elsewhere.h"
+#include "harness/diagnose/locate.h"
+#include "harness/diagnose/other_questions.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "harness/check/check.h"
-#include "harness/measure/faults.h"
-#include "harness/measure/statistics.h"
+#include "harness/compare/faults.h"
+#include "harness/compare/statistics.h"
 
 namespace plumbline {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/measure/other_questions.h"
-#include "harness/measure/statistics.h"
+#include "harness/diagnose/other_questions.h"
+#include "harness/compare/statistics.h"
 
 namespace plumbline {
 namespace {

@@ -11,7 +11,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
-#include "harness/gate/level_changes.h"
+#include "harness/timing/level_changes.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/bisect_script.h"
 #include "harness/report/format.h"

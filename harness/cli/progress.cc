@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "harness/measure/time_limit.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_limit.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline::cli {
 namespace {

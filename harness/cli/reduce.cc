@@ -12,7 +12,7 @@
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/causes.h"
+#include "harness/diagnose/causes.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 #include "harness/outcome/statistics_table.h"

@@ -6,7 +6,7 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/session.h"
-#include "harness/gate/replay.h"
+#include "harness/timing/replay.h"
 #include "harness/judge/exit_code.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"

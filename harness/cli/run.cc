@@ -17,7 +17,7 @@
 #include "harness/cli/settings.h"
 #include "harness/cli/shards.h"
 #include "harness/contract/reviewed_text.h"
-#include "harness/measure/causes.h"
+#include "harness/diagnose/causes.h"
 #include "harness/measure/invariance.h"
 #include "harness/report/annotations.h"
 #include "harness/report/invariance_text.h"

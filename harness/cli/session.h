@@ -78,7 +78,7 @@ struct CaseOptions {
 };
 
 // --timeout: seconds that bound every case, in place of what its work asks
-// (harness/measure/time_limit.h).
+// (harness/timing/time_limit.h).
 void add_timeout(Command command, MeasureOptions& measure);
 // --row-seed: of the rows that change from night to night, where a sample is compared.
 void add_row_seed(Command command, std::int64_t& seed);

@@ -25,7 +25,7 @@ struct TimeAgainstPast {
   bool operator==(const TimeAgainstPast&) const = default;
 };
 
-// What the gate of times concluded of a night's time (harness/gate). Level, spread and limit are
+// What the gate of times concluded of a night's time (harness/timing). Level, spread and limit are
 // ratios to the sentinel, as time_ratio is.
 struct GatedTime {
   std::string finding;  // "too few", "quiet", "slower", "faster", "drifted", "set aside"

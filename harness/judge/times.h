@@ -1,4 +1,4 @@
-// Judges the time of an outcome against the nights before it, by the gate of harness/gate. An
+// Judges the time of an outcome against the nights before it, by the gate of harness/timing. An
 // outcome is screened first, together with all others of its night; a candidate is concluded
 // once fresh processes have been asked. docs/nights.md, "The verdict on a time".
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/gate/time_gate.h"
+#include "harness/timing/time_gate.h"
 #include "harness/judge/baseline.h"
 #include "harness/judge/judgement.h"
 

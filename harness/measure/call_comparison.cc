@@ -9,7 +9,7 @@
 #include <numbers>
 #include <tuple>
 
-#include "harness/measure/statistics.h"
+#include "harness/compare/statistics.h"
 
 namespace plumbline {
 namespace {

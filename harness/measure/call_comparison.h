@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/outputs.h"
+#include "harness/compare/outputs.h"
 #include "harness/measure/variants.h"
 #include "harness/outcome/error_statistics.h"
 #include "harness/reference/reference.h"

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure/causes.h"
+#include "harness/diagnose/causes.h"
 #include "harness/measure/measurement.h"
-#include "harness/measure/statistics.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/compare/statistics.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/measure/outputs.h"
+#include "harness/compare/outputs.h"
 #include "harness/provider/client/worker.h"
 
 namespace plumbline {

@@ -7,7 +7,7 @@
 
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/measure/statistics.h"
+#include "harness/compare/statistics.h"
 #include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/base/harness_failure.h"
-#include "harness/measure/time_limit.h"
+#include "harness/timing/time_limit.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/suite/gpu_case.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/base/error.h"
-#include "harness/measure/outputs.h"
+#include "harness/compare/outputs.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {

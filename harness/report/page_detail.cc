@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "harness/contract/terms.h"
-#include "harness/gate/level_changes.h"
+#include "harness/timing/level_changes.h"
 #include "harness/outcome/expected_errors.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/geometry.h"

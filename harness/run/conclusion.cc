@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "harness/gate/time_gate.h"
+#include "harness/timing/time_gate.h"
 #include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/stored.h"

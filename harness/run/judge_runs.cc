@@ -9,7 +9,7 @@
 #include <set>
 
 #include "harness/contract/reviewed_text.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/run/conclusion.h"
 #include "harness/run/night_times.h"
 #include "harness/run/open_cases.h"

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "harness/base/median.h"
-#include "harness/gate/night.h"
+#include "harness/timing/night.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/judge/times.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/store/keys.h"
 
 namespace plumbline {

@@ -14,7 +14,7 @@
 #include "harness/measure/invariance.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
 #include "harness/run/timed_rounds.h"

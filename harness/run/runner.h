@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/measure/providers.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/outcome/invariance.h"
 
 namespace plumbline {

@@ -13,7 +13,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/median.h"
-#include "harness/measure/time_limit.h"
+#include "harness/timing/time_limit.h"
 #include "harness/store/keys.h"
 #include "harness/store/store.h"
 

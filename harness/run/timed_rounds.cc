@@ -9,10 +9,10 @@
 #include <memory>
 #include <optional>
 
-#include "harness/measure/achieved.h"
+#include "harness/timing/achieved.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {

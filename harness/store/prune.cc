@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "harness/gate/level_changes.h"
+#include "harness/timing/level_changes.h"
 #include "harness/store/connection.h"
 
 namespace plumbline {

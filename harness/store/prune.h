@@ -19,7 +19,7 @@ enum class KeptFor : std::uint8_t {
   before_a_pin,  // of the 14 nights before a pinned one: the pinned level and its noise
   change,        // the nights on both sides of other bits, another verdict or another judge_version
   end_of_series,  // the first or the newest of its series
-  level,          // the nights on both sides of a change of the series' time (harness/gate)
+  level,          // the nights on both sides of a change of the series' time (harness/timing)
   complete_run,   // of the newest complete run of its kind, which says what later runs should hold
 };
 inline constexpr std::size_t reasons_to_keep = 8;

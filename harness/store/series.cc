@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/contract/place.h"
-#include "harness/gate/time_gate.h"
+#include "harness/timing/time_gate.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/bind_key.h"

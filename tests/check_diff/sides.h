@@ -5,8 +5,8 @@
 #include <string>
 
 #include "harness/check/diff_measured.h"
-#include "harness/measure/statistics.h"
-#include "tests/measure/filled_problem.h"
+#include "harness/compare/statistics.h"
+#include "tests/compare/filled_problem.h"
 
 namespace plumbline::test {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "harness/check/amplification.h"
-#include "tests/measure/filled_problem.h"
+#include "tests/compare/filled_problem.h"
 
 namespace plumbline {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "harness/measure/calls.h"
 #include "harness/measure/measurement.h"
-#include "tests/measure/filled_problem.h"
+#include "tests/compare/filled_problem.h"
 
 namespace plumbline {
 namespace {

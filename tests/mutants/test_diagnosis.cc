@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "harness/measure/causes.h"
-#include "harness/measure/locate.h"
-#include "harness/measure/looser_rung.h"
+#include "harness/diagnose/causes.h"
+#include "harness/diagnose/locate.h"
+#include "harness/diagnose/looser_rung.h"
 #include "tests/mutants/answers.h"
 
 namespace plumbline::testing {

@@ -12,7 +12,7 @@
 #include "harness/base/median.h"
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/time_rounds.h"
+#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
 #include "harness/outcome/outcome.h"

@@ -1,0 +1,280 @@
+// Scans an output for unwritten elements, NaN, impossible values and wrong padding or empty rows.
+#include "harness/compare/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
+
+#include "harness/problem/inputs.h"
+#include "harness/reference/question.h"
+
+namespace plumbline {
+namespace {
+
+// Poison has every bit set (Arena::poison); in every float format that is a NaN no kernel computes.
+bool is_poison(DType dtype, const void* base, std::int64_t index) {
+  const auto size = size_in_bytes(dtype);
+  const auto* bytes =
+      static_cast<const unsigned char*>(base) + static_cast<std::size_t>(index) * size;
+  return std::all_of(bytes, bytes + size, [](unsigned char b) { return b == 0xFF; });
+}
+
+class JudgementBuilder {
+ public:
+  explicit JudgementBuilder(const FaultInputs& inputs)
+      : in_(inputs),
+        geometry_(*inputs.geometry),
+        problem_(geometry_.problem()),
+        dtype_(problem_.out()) {
+    got_.resize(static_cast<std::size_t>(problem_.head_dim_vo));
+    if (!problem_.is_merge() || in_.reference == nullptr) return;
+    // Weights exp(LSE_i - LSE) with a rounded LSE.
+    for (const double lse : in_.reference->lse) {
+      if (std::isfinite(lse)) of_merge_ = std::max(of_merge_, 0x1p-23 * std::abs(lse));
+    }
+  }
+
+  Faults run() {
+    for (std::int64_t b = 0; b < problem_.batch; ++b) {
+      widen_ranges(b);
+      for (std::int64_t i = 0; i < geometry_.length_q(b); ++i) {
+        bool empty = geometry_.visible_count(b, i) == 0;
+        for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
+          if (geometry_.mask_heads > 1) empty = geometry_.visible_count(b, i, h) == 0;
+          valid_row(b, i, h, empty);
+        }
+      }
+      const bool looks = in_.policy && *in_.policy != PaddingPolicy::anything;
+      if (problem_.is_padded() && looks) padded_rows(b);
+    }
+    if (in_.reference != nullptr) exact_rows();
+    return std::move(faults_);
+  }
+
+ private:
+  void report(std::int64_t& count, std::int64_t b, std::int64_t h, std::int64_t row,
+              std::int64_t column, std::string_view what) {
+    if (faults_.total() == 0)
+      faults_.detail =
+          fmt::format("{} at sample {}, head {}, row {}, column {}", what, b, h, row, column);
+    ++count;
+  }
+
+  void load(std::int64_t offset) {
+    decode(dtype_,
+           static_cast<const std::byte*>(in_.outputs.out) +
+               static_cast<std::size_t>(offset) * size_in_bytes(dtype_),
+           got_);
+  }
+
+  void valid_row(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
+    const auto offset = geometry_.out_offset(b, i, h);
+    load(offset);
+    for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+      const double value = got_[static_cast<std::size_t>(j)];
+      if (std::isnan(value) && is_poison(dtype_, in_.outputs.out, offset + j)) {
+        report(faults_.unwritten, b, h, i, j, "unwritten element");
+      } else if (empty) {
+        if (value != 0)
+          report(faults_.empty_rows, b, h, i, j,
+                 fmt::format("{} in a row without visible keys", value));
+      } else if (std::isnan(value)) {
+        report(faults_.nan, b, h, i, j, "NaN");
+      } else if (std::isinf(value)) {
+        report(faults_.inf, b, h, i, j, "infinity");
+      } else {
+        check_range(b, i, h, j, value);
+      }
+    }
+    if (in_.outputs.lse != nullptr) lse(b, i, h, empty);
+  }
+
+  void lse(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
+    const auto offset = geometry_.lse_offset(b, i, h);
+    const double value = decode_at(DType::f32, in_.outputs.lse, static_cast<std::size_t>(offset));
+    if (std::isnan(value) && is_poison(DType::f32, in_.outputs.lse, offset)) {
+      report(faults_.unwritten, b, h, i, -1, "unwritten LSE");
+    } else if (empty) {
+      lse_of_empty_row(b, i, h, value);
+    } else if (std::isnan(value)) {
+      report(faults_.nan, b, h, i, -1, "NaN in the LSE");
+    } else if (std::isinf(value)) {
+      report(faults_.inf, b, h, i, -1, "infinite LSE");
+    }
+  }
+
+  // -infinity, or the sink up to the rounding of a logarithm in fp32.
+  void lse_of_empty_row(std::int64_t b, std::int64_t i, std::int64_t h, double value) {
+    constexpr double u32 = 0x1p-24;
+    const double expected = lse_without_keys(side_, h, in_.spec->lse_includes_sink);
+    const double natural = in_.outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
+    const double stored = in_.spec->lse_dtype == DType::none
+                              ? 0
+                              : unit_roundoff(in_.spec->lse_dtype) * std::abs(expected);
+    const double slack = std::isinf(expected) ? 0 : 16 * u32 * (1 + std::abs(expected)) + stored;
+    if (natural == expected || std::abs(natural - expected) <= slack) return;
+    report(faults_.empty_rows, b, h, i, -1,
+           fmt::format("LSE {} in a row without visible keys", value));
+  }
+
+  // By which the weights and the accumulation of a sample may leave the range, relative to its
+  // largest value.
+  double relative_slack(std::int64_t b) const {
+    constexpr double u32 = 0x1p-24;
+    const auto& spec = *in_.spec;
+    const auto keys = static_cast<double>(geometry_.length_kv(b));
+    const double p = 2 * unit_roundoff(spec.p_dtype) +
+                     keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
+    const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
+    const double accumulation =
+        (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
+    const double tiles = std::ceil(keys / 16) * unit_roundoff(spec.o_between_tiles);
+    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + of_merge_;
+  }
+
+  // What an output may be: a convex combination of the key head's v, up to the rounding of P
+  // (weights need not sum to 1), of the accumulation and of the output. Of the sample's key heads,
+  // [H, D].
+  void widen_ranges(std::int64_t b) {
+    const auto size = static_cast<std::size_t>(problem_.heads_kv * problem_.head_dim_vo),
+               first = static_cast<std::size_t>(b) * size;
+    const double relative = relative_slack(b);
+    least_.resize(size);
+    most_.resize(size);
+    for (std::size_t at = 0; at < size; ++at) {
+      const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
+      const double magnitude = std::max(std::abs(lowest), std::abs(highest)),
+                   slack = magnitude * relative + ulp(magnitude, dtype_);
+      least_[at] = lowest - slack;
+      most_[at] = highest + slack;
+    }
+  }
+
+  std::size_t range_of(std::int64_t h, std::int64_t j) const {
+    return static_cast<std::size_t>(h / problem_.group() * problem_.head_dim_vo + j);
+  }
+
+  bool in_range(std::int64_t h, std::int64_t j, double value) const {
+    const std::size_t at = range_of(h, j);
+    return value >= least_[at] && value <= most_[at];
+  }
+
+  void check_range(std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t j, double value) {
+    if (in_range(h, j, value)) return;
+    const auto at =
+        static_cast<std::size_t>(b * problem_.heads_kv * problem_.head_dim_vo) + range_of(h, j);
+    report(faults_.out_of_range, b, h, i, j,
+           fmt::format("{} outside the range [{}, {}] of its values", value,
+                       double{in_.range->lowest[at]}, double{in_.range->highest[at]}));
+  }
+
+  void padded_rows(std::int64_t b) {
+    for (std::int64_t i = 0; i < problem_.seq_q; ++i) {
+      if (geometry_.padded_row_is_valid(b, i)) continue;
+      for (std::int64_t h = 0; h < problem_.heads_q; ++h) padded_row(b, i, h);
+    }
+  }
+
+  void padded_row(std::int64_t b, std::int64_t i, std::int64_t h) {
+    const auto offset = geometry_.padded_out_offset(b, i, h);
+    load(offset);
+    for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+      const double value = got_[static_cast<std::size_t>(j)];
+      if (!padded_value_is_legal(h, j, value, offset + j)) {
+        report(faults_.padded_rows, b, h, i, j,
+               fmt::format("{} in a padded row, where the policy is \"{}\"",
+                           std::isnan(value) ? "NaN" : fmt::to_string(value), name(*in_.policy)));
+      }
+    }
+  }
+
+  bool padded_value_is_legal(std::int64_t h, std::int64_t j, double value,
+                             std::int64_t index) const {
+    switch (*in_.policy) {
+      case PaddingPolicy::zeros:
+        return value == 0;
+      case PaddingPolicy::untouched:
+        return is_poison(dtype_, in_.outputs.out, index);
+      case PaddingPolicy::anything:
+        return true;
+      case PaddingPolicy::attended:
+        break;
+    }
+    // the padded query is NaN: so is its answer
+    if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);
+    if (value == 0) return true;  // a padded row may see no key under a causal mask
+    return in_range(h, j, value);
+  }
+
+  // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that
+  // value. That takes a largest P of 1, or 1 / n of it, and nothing rounded after the products.
+  bool exact_is_exact() const {
+    const RoundingSpec& spec = *in_.spec;
+    return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
+           spec.split_partial_dtype == DType::f32 && spec.o_between_tiles == DType::none &&
+           spec.reciprocal_rel_error == 0;
+  }
+  void exact_rows() {
+    const auto& reference = *in_.reference;
+    if (!exact_is_exact()) return;
+    for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+      if (!row_is_exact(problem_, reference.visible[r])) continue;
+      const auto& id = reference.selection.rows[r];
+      load(geometry_.out_offset(id.sample, id.row, id.head));
+      for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+        const double expected = reference.o[r * static_cast<std::size_t>(problem_.head_dim_vo) +
+                                            static_cast<std::size_t>(j)];
+        const double value = got_[static_cast<std::size_t>(j)];
+        if (round_to(expected, dtype_) == expected && !(value == expected)) {
+          report(faults_.inexact, id.sample, id.head, id.row, j,
+                 fmt::format("{} where {} is exact", value, expected));
+        }
+      }
+    }
+  }
+
+  const FaultInputs& in_;
+  const Geometry& geometry_;
+  const Problem& problem_;
+  const SideInputs& side_ = geometry_.side;
+  DType dtype_;
+  Faults faults_;
+  std::vector<double> got_;
+  std::vector<double> least_, most_;  // of the sample looked at
+  double of_merge_ = 0;               // by which its weights may sum to more than 1
+};
+
+}  // namespace
+
+ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequantized_to) {
+  const auto& problem = geometry.problem();
+  const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const auto size = static_cast<std::size_t>(problem.batch * problem.heads_kv) * columns;
+  const float nothing = problem.sinks == Sinks::none ? std::numeric_limits<float>::infinity() : 0;
+  ValueRange range{std::vector<float>(size, nothing), std::vector<float>(size, -nothing)};
+  const KeyValues values(geometry, nullptr, v, kv_dequantized_to);
+  std::vector<double> row(columns);
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.heads_kv; ++h) {
+      const auto base = static_cast<std::size_t>(b * problem.heads_kv + h) * columns;
+      for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
+        if (problem.is_merge() && !geometry.sees(b, 0, key)) continue;  // it has no value
+        values.value(b, key, h, row);
+        for (std::size_t j = 0; j < columns; ++j) {
+          const auto value = static_cast<float>(row[j]);
+          range.lowest[base + j] = std::min(range.lowest[base + j], value);
+          range.highest[base + j] = std::max(range.highest[base + j], value);
+        }
+      }
+    }
+  }
+  return range;
+}
+
+Faults find_faults(const FaultInputs& inputs) { return JudgementBuilder(inputs).run(); }
+
+}  // namespace plumbline

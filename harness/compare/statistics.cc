@@ -1,0 +1,304 @@
+// Sums an output's errors against the reference: maxima, rms, LSE, suite scores, worst element.
+#include "harness/compare/statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "harness/base/floating_point_state.h"
+#include "harness/base/harness_failure.h"
+#include "harness/compare/picture_errors.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double suite_clip_variance_floor = 1e-300;
+
+// Running sums of one row block.
+struct Sums {
+  double z2 = 0, abs_error = 0;
+  std::int64_t outside_1e3 = 0, outside_1e2 = 0;
+};
+
+class Comparer {
+ public:
+  Comparer(const Geometry& geometry, const OutputView& outputs, const Reference& reference)
+      : geometry_(geometry),
+        outputs_(outputs),
+        reference_(reference),
+        columns_(reference.columns),
+        picture_(geometry, reference.columns) {
+    const auto& problem = geometry.problem();
+    result_.z.assign(static_cast<std::size_t>(reference.columns) * reference.selection.rows.size(),
+                     0.0F);
+    result_.head_rms.assign(static_cast<std::size_t>(problem.batch * problem.heads_q), 0.0F);
+    head_rows_.assign(result_.head_rms.size(), 0);
+    result_.statistics.has_lse = outputs.lse != nullptr;
+    result_.statistics.has_suite_scores = !reference.gradient.empty();
+    got_.resize(static_cast<std::size_t>(columns_));
+  }
+
+  Comparison run() {
+    for (std::size_t r = 0; r < reference_.selection.rows.size(); ++r) {
+      if (reference_.visible[r] == 0) continue;
+      compare_row(static_cast<std::int64_t>(r));
+      if (outputs_.lse != nullptr) compare_lse(static_cast<std::int64_t>(r));
+    }
+    finish();
+    require_numbers();
+    return std::move(result_);
+  }
+
+ private:
+  void compare_row(std::int64_t r) {
+    const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
+    const DType dtype = geometry_.problem().out();
+    const auto offset = static_cast<std::size_t>(geometry_.out_offset(id.sample, id.row, id.head));
+    decode(dtype, static_cast<const std::byte*>(outputs_.out) + offset * size_in_bytes(dtype),
+           got_);
+    const Sums before = sums_;
+    const bool rotating = is_rotating(r);
+    double shrink = 0, temperature = 0;
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const auto at = static_cast<std::size_t>(r * columns_ + j);
+      is_finite_ = is_finite_ && std::isfinite(got_[static_cast<std::size_t>(j)]);
+      const double expected = reference_.o[at];
+      const double error = got_[static_cast<std::size_t>(j)] - expected;
+      const double sigma = reference_.sigma[at];
+      element({r, j}, at, expected, error, sigma, dtype, rotating);
+      picture_.add(id.row, j, error / sigma, reference_.spre[at] / sigma);
+      if (rotating || !result_.statistics.has_suite_scores) continue;
+      shrink += error * expected / (sigma * sigma);
+      temperature += error * reference_.gradient[at] / (sigma * sigma);
+    }
+    if (rotating) return;
+    fixed_elements_ += columns_;
+    if (result_.statistics.has_suite_scores) {
+      shrink_ += shrink;
+      temperature_ += temperature;
+      shrink_variance_ += reference_.shrink_variance[static_cast<std::size_t>(r)];
+      temperature_variance_ += reference_.temperature_variance[static_cast<std::size_t>(r)];
+    }
+    const auto head = static_cast<std::size_t>(id.sample * geometry_.problem().heads_q + id.head);
+    result_.head_rms[head] += static_cast<float>(sums_.z2 - before.z2);
+    ++head_rows_[head];
+  }
+
+  void element(Maximum element, std::size_t at, double expected, double error, double sigma,
+               DType dtype, bool rotating) {
+    auto& s = result_.statistics;
+    const double magnitude = std::abs(error);
+    const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
+    const double z = magnitude / sigma;
+    // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
+    const double beyond = magnitude - reference_.output_units * unit,
+                 excess = beyond <= 0 ? 0 : beyond / reference_.spre[at];
+    result_.z[at] = static_cast<float>(error / sigma);
+    take(&ErrorStatistics::peak, &Limits::peak, z, element);
+    take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, element);
+    ++s.elements;
+    if (rotating) return;
+    const double bound = magnitude == 0 ? 0 : magnitude / reference_.bound[at];
+    if (exceeds(bound, s.bound)) s.bound = bound;
+    if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;
+    const double relative = magnitude == 0 ? 0 : magnitude / std::abs(expected);
+    if (exceeds(relative, s.max_rel)) s.max_rel = relative;
+    const double ulps = magnitude / ulp(expected, dtype);
+    if (exceeds(ulps, s.max_ulp)) s.max_ulp = ulps;
+    sums_.z2 += z * z;
+    sums_.abs_error += magnitude;
+    sums_.outside_1e3 += !(magnitude <= 1e-3 + 1e-3 * std::abs(expected));
+    sums_.outside_1e2 += !(magnitude <= 1e-2 + 1e-2 * std::abs(expected));
+  }
+
+  // Means and what is recorded of all rows must not change with the rotation.
+  bool is_rotating(std::int64_t r) const {
+    const std::vector<bool>& rotating = reference_.selection.rotating;
+    return !rotating.empty() && rotating[static_cast<std::size_t>(r)];
+  }
+
+  // A statistic that is a maximum, with where it is met.
+  void take(double ErrorStatistics::*statistic, double Limits::*limit, double value, Maximum at) {
+    double& largest = result_.statistics.*statistic;
+    if (exceeds(value, largest)) largest = value, result_.worst[limit] = at;
+  }
+
+  void compare_lse(std::int64_t r) {
+    auto& s = result_.statistics;
+    const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
+    const double lse = lse_at(geometry_, outputs_, id);
+    is_finite_ = is_finite_ && std::isfinite(lse);
+    const double error = std::abs(lse - reference_.lse[static_cast<std::size_t>(r)]);
+    const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
+    take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
+    if (!is_rotating(r) && exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
+  }
+
+  void finish() {
+    auto& s = result_.statistics;
+    result_.picture = picture_.finish();
+    for (std::size_t h = 0; h < head_rows_.size(); ++h) {
+      if (head_rows_[h] > 0)
+        result_.head_rms[h] =
+            std::sqrt(result_.head_rms[h] / static_cast<float>(head_rows_[h] * columns_));
+    }
+    if (fixed_elements_ == 0) return;
+    const auto n = static_cast<double>(fixed_elements_);
+    s.rms = std::sqrt(sums_.z2 / n);
+    s.mean_abs = sums_.abs_error / n;
+    s.outside_allclose_1e3 = static_cast<double>(sums_.outside_1e3) / n;
+    s.outside_allclose_1e2 = static_cast<double>(sums_.outside_1e2) / n;
+    s.shrink_z = shrink_ / std::sqrt(std::max(shrink_variance_, suite_clip_variance_floor));
+    s.temperature_z =
+        temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
+  }
+
+  // Of finite outputs a statistic that is no number is a fault of ours and not of the kernel.
+  void require_numbers() const {
+    if (!is_finite_) return;
+    for (const Statistic& statistic : error_statistics) {
+      if (!is_measured(statistic, result_.statistics) ||
+          !std::isnan(result_.statistics.*statistic.value) || !plumbline::is_finite(reference_))
+        continue;
+      throw HarnessFailure({"", 0,
+                            fmt::format("internal error: the statistic {} of finite outputs is no "
+                                        "number ({})",
+                                        statistic.column, problem_id(geometry_.problem())),
+                            "report it, with this line"});
+    }
+  }
+
+  const Geometry& geometry_;
+  const OutputView& outputs_;
+  const Reference& reference_;
+  std::int64_t columns_;
+  bool is_finite_ = true;  // every output that was compared
+  Comparison result_;
+  PictureOfErrors picture_;
+  Sums sums_;
+  std::vector<double> got_;
+  std::vector<std::int64_t> head_rows_;
+  std::int64_t fixed_elements_ = 0;
+  double shrink_ = 0, temperature_ = 0, shrink_variance_ = 0, temperature_variance_ = 0;
+};
+
+}  // namespace
+
+Comparison compare(const Geometry& geometry, const OutputView& outputs,
+                   const Reference& reference) {
+  const UsualFloatingPoint state;
+  return Comparer(geometry, outputs, reference).run();
+}
+
+bool is_finite(const Reference& reference) {
+  // Rows without keys hold zeros and LSE -inf.
+  return std::all_of(reference.o.begin(), reference.o.end(),
+                     [](double o) { return std::isfinite(o); }) &&
+         std::all_of(reference.sigma.begin(), reference.sigma.end(),
+                     [](float sigma) { return std::isfinite(sigma); });
+}
+
+bool within_limits(const ErrorStatistics& s, const Limits& limits) {
+  return std::all_of(
+      deciding_statistics.begin(), deciding_statistics.end(), [&](const Statistic& statistic) {
+        return !is_measured(statistic, s) || within(s.*statistic.value, limits.*statistic.limit);
+      });
+}
+
+const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits) {
+  const Statistic* nearest = &deciding_statistics.front();
+  double best = -1;  // of its limit
+  const auto look_at = [&](WorstAt place) {
+    for (const Statistic& statistic : deciding_statistics) {
+      if (statistic.worst != place || !is_measured(statistic, comparison.statistics)) continue;
+      const double share = comparison.statistics.*statistic.value / limits.*statistic.limit;
+      if (exceeds(share, best)) nearest = &statistic, best = share;
+    }
+  };
+  look_at(WorstAt::output);
+  if (within(best, 1)) look_at(WorstAt::lse);
+  if (within(best, 1)) look_at(WorstAt::elsewhere);
+  return *nearest;
+}
+
+double rms_of(const std::vector<float>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0,
+                                     [](double s, float x) { return s + double{x} * double{x}; });
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+ElementId element_of(const Reference& reference, const Maximum& maximum) {
+  if (maximum.row < 0) return {};
+  const auto& id = reference.selection.rows[static_cast<std::size_t>(maximum.row)];
+  return {id.sample, id.head, id.row, maximum.column};
+}
+
+std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
+                            const Reference& reference) {
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  const DType dtype = geometry.problem().out();
+  std::vector<double> rows(reference.selection.rows.size() * columns);
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const auto& id = reference.selection.rows[r];
+    const auto offset = static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) *
+                        size_in_bytes(dtype);
+    decode(dtype, static_cast<const std::byte*>(outputs.out) + offset,
+           std::span<double>(rows).subspan(r * columns, columns));
+  }
+  return rows;
+}
+
+double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row) {
+  const double lse =
+      decode_at(DType::f32, outputs.lse,
+                static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)));
+  return outputs.lse_base == 2 ? lse * std::numbers::ln2 : lse;
+}
+
+std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
+                               const Reference& reference) {
+  std::vector<double> errors;
+  if (outputs.lse == nullptr) return errors;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    errors.push_back(reference.visible[r] == 0
+                         ? 0
+                         : lse_at(geometry, outputs, reference.selection.rows[r]) -
+                               reference.lse[r]);
+  }
+  return errors;
+}
+
+WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
+                            const OutputView& outputs, const RoundingSpec& spec,
+                            const Reference& reference, WorstAt place, const Maximum& maximum) {
+  WorstElement worst;
+  worst.element = element_of(reference, maximum);
+  const auto r = static_cast<std::size_t>(maximum.row);
+  const RowId& id = reference.selection.rows[r];
+  worst.visible_keys = reference.visible[r];
+  if (place == WorstAt::lse) {
+    worst.element.column = -1;
+    worst.got = lse_at(geometry, outputs, id);
+    worst.expected = reference.lse[r];
+    worst.sigma = reference.lse_sigma[r];
+    worst.ulp = ulp(worst.expected, DType::f32);
+    return worst;
+  }
+  const DType dtype = geometry.problem().out();
+  const auto at =
+      r * static_cast<std::size_t>(reference.columns) + static_cast<std::size_t>(maximum.column);
+  worst.got = decode_at(
+      dtype, outputs.out,
+      static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head) + maximum.column));
+  worst.expected = reference.o[at];
+  worst.sigma = reference.sigma[at];
+  worst.ulp = ulp(worst.expected, dtype);
+  worst.share = explain(geometry, inputs, spec, id, maximum.column).share;
+  return worst;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,203 @@
+// Asks each explanation of a failing output in turn, the cheap ones first, within a time budget.
+#include "harness/diagnose/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "harness/diagnose/error_shape.h"
+#include "harness/diagnose/looser_rung.h"
+#include "harness/diagnose/other_questions.h"
+#include "harness/diagnose/other_roundings.h"
+#include "harness/diagnose/row_variation.h"
+
+namespace plumbline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto longest_look = std::chrono::seconds(3);  // at one case of a run
+
+void add(std::vector<std::string>& sentences, std::string sentence) {
+  if (!sentence.empty()) sentences.push_back(std::move(sentence));
+}
+
+// "the last visible key weighs too little" of "edge: the last visible key weighs too little (z =
+// -57.0)".
+std::string without_frame(const std::string& description) {
+  const auto begin = description.find(": "), end = description.find(" (z");
+  if (begin == std::string::npos) return description;
+  return description.substr(begin + 2,
+                            end == std::string::npos ? std::string::npos : end - begin - 2);
+}
+
+bool nothing_to_explain(const FailingOutput& failing) {
+  // Numbers that are none are explained by no other question. Rows that see no key, or that have no
+  // reference, are not compared.
+  ErrorStatistics compared = failing.comparison->statistics;
+  compared.has_elsewhere = false;
+  return compared.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
+         failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
+}
+
+void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
+  const Location& location = *failing.location;
+  const std::string where = without_frame(location.description);
+  if (location.kind == "scale") {
+    add(sentences, where +
+                       ": the logits are scaled by a wrong softmax scale, a scale rounded to 16 "
+                       "bits, or an exp2 that is off");
+  } else if (location.kind == "denominator") {
+    add(sentences, nearest_factor(failing));
+  } else if (location.kind.empty()) {
+    if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
+  } else if (location.kind == "edge") {
+    add(sentences, where +
+                       ": the error follows the edge of the visible keys, off by one in the mask, "
+                       "the window or a length");
+  } else if (location.kind == "key" && location.description.find("last key") != std::string::npos) {
+    add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
+  } else if (location.kind == "key") {
+    add(sentences, where + ": that key is dropped, repeated, or read from the wrong place");
+  } else {
+    add(sentences, where);
+  }
+}
+
+// What costs little: faults, heads that are wrong, the place of the error.
+void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentences) {
+  for (std::string& sentence : causes_of_faults(*failing.faults))
+    add(sentences, std::move(sentence));
+  const std::string heads = wrong_heads_only(failing);
+  add(sentences, heads);
+  if (heads.empty()) add_location(failing, sentences);
+  if (only_lse_fails(failing)) {
+    add(sentences,
+        "only the LSE is beyond its limit: another base or scale of the LSE, or an error too small "
+        "to show in the output");
+  }
+}
+
+std::string in_words(const Rung& rung, const RoundingSpec& judged) {
+  if (rung.spec.s_rounded != DType::none && judged.s_rounded == DType::none) {
+    return fmt::format("would be explained if S were rounded to {}: MLX and eager do that",
+                       name(rung.spec.s_rounded));
+  }
+  return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
+}
+
+// In the order in which they are looked for; each costs at most a few references of few rows.
+constexpr std::array<std::string (*)(const FailingOutput&), 9> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,     &truncation,
+    &narrowed,        &narrowed_lse,     &wrong_factor, &likeliest_change};
+
+// In units of sigma; NaN differs from everything but NaN.
+double distance(double a, double b, double sigma) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double steps = std::abs(a - b) / sigma;
+  return std::isnan(steps) ? std::numeric_limits<double>::infinity() : steps;
+}
+
+}  // namespace
+
+std::string cause_of_change(const Reference& reference, std::span<const double> first,
+                            std::span<const double> second) {
+  double error = 0, change = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double sigma = reference.sigma[i];
+    error = std::max(error, distance(first[i], reference.o[i], sigma));
+    change = std::max(change, distance(first[i], second[i], sigma));
+  }
+  if (change == 0 || 2 * change < error) return "";
+  const std::string size =
+      std::isinf(change)
+          ? "where the one is finite, the other is not"
+          : fmt::format("by up to {:.3g} sigma, and the error is {:.3g} sigma", change, error);
+  return fmt::format(
+      "the kernel is not deterministic: two calls with the same inputs differ {}. It has a race, "
+      "reads memory that was never written, or draws random numbers (dropout)",
+      size);
+}
+
+std::vector<std::string> causes_of_faults(const Faults& faults) {
+  struct Kind {
+    std::int64_t count;
+    std::string_view sentence;
+  };
+  const std::array kinds{
+      Kind{faults.unwritten,
+           "elements never written: a tail of rows, heads or columns that no thread covers"},
+      Kind{faults.nan,
+           "NaN: a row divided by a denominator of 0 (all keys masked), inf - inf, or memory that "
+           "was never written"},
+      Kind{faults.inf, "infinity: an overflow of fp16, or a division by 0"},
+      Kind{faults.out_of_range,
+           "values outside the range of v, which no weighted mean can reach: a wrong index (page, "
+           "stride, head, memory behind the end) or "
+           "weights that are not normalised"},
+      Kind{faults.empty_rows,
+           "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
+           "or a division by 0"},
+      Kind{faults.padded_rows, "padded query rows do not hold what padded_rows states"},
+      Kind{faults.inexact,
+           "a sum that these inputs make exact is not: an element is dropped, repeated, or rounded "
+           "twice"},
+      Kind{faults.fence_bytes, "memory outside the output is written: a store without its bound"},
+  };
+  std::vector<std::string> sentences;
+  for (const Kind& kind : kinds) {
+    if (kind.count > 0) sentences.emplace_back(kind.sentence);
+  }
+  return sentences;
+}
+
+std::vector<std::string> causes(const FailingOutput& failing) {
+  std::vector<std::string> sentences;
+  if (!nothing_to_explain(failing)) {
+    sentences = other_questions(failing, [](std::size_t) { return false; });
+    for (const auto& fit : fits) {
+      if (sentences.empty()) add(sentences, fit(failing));
+    }
+    if (sentences.empty()) {
+      if (const auto rung = looser_rung(failing)) add(sentences, in_words(*rung, *failing.spec));
+    }
+  }
+  add_pattern(failing, sentences);
+  return sentences;
+}
+
+FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget) {
+  const auto start = Clock::now();
+  const bool looks = !nothing_to_explain(failing), spent = budget.spent();
+  std::vector<std::string> sentences;
+  std::optional<Rung> rung;
+  if (!spent && !within_limits(failing.comparison->statistics, failing.limits))
+    rung = looser_rung(failing);
+  if (looks && !spent) {
+    const auto late = [&] { return Clock::now() - start > longest_look; };
+    sentences = other_questions(failing, [&](std::size_t found) { return found > 0 || late(); });
+    for (const auto& fit : fits) {
+      if (sentences.empty() && !late()) add(sentences, fit(failing));
+    }
+    if (sentences.empty() && rung) add(sentences, in_words(*rung, *failing.spec));
+  }
+  const bool is_pattern = sentences.empty();
+  if (is_pattern) add_pattern(failing, sentences);
+  budget.take(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start));
+  FirstCause cause;
+  if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
+  if (looks && spent) {
+    cause.sentence =
+        sentences.empty()
+            ? "not looked for: the run's time for causes was spent"
+            : sentences.front() + " (not looked into further: the run's time for causes was spent)";
+  } else if (!sentences.empty()) {
+    cause.sentence = sentences.front();
+  }
+  return cause;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,74 @@
+// Tries each rung on few rows, then on many, as `plumbline check` would on a dump.
+#include "harness/diagnose/looser_rung.h"
+
+#include <cmath>
+
+#include "harness/diagnose/other_questions.h"
+#include "harness/reference/scale_test.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t first_rows = 12;
+constexpr double first_cost = 5e6;  // multiply-adds of a reference
+constexpr double few_rows_rms_limit = 3;
+constexpr double scale_test_cost = 5e7;
+
+}  // namespace
+
+std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
+                                    const RowSelection& rows, Comparison* made) {
+  const Geometry& geometry = *failing.geometry;
+  const Reference reference = compute_reference(geometry, failing.inputs, spec, rows);
+  if (!is_finite(reference)) return std::nullopt;
+  const Limits limits =
+      default_limits(spec, geometry.problem(), failing.comparison->statistics.elements);
+  Comparison comparison = compare(geometry, failing.outputs, reference);
+  ErrorStatistics statistics = comparison.statistics;
+  const ErrorStatistics& judged = failing.comparison->statistics;
+  statistics.has_elsewhere = judged.has_elsewhere;
+  // Its unit is the largest sigma of the rows that have a reference.
+  statistics.elsewhere =
+      judged.elsewhere * rms_of(failing.reference->sigma) / rms_of(reference.sigma);
+  if (statistics.elements == 0 || !within_limits(statistics, limits)) return std::nullopt;
+  const std::vector<double> of_lse = lse_errors(geometry, failing.outputs, reference);
+  const ScaleTests scale =
+      test_scale(geometry, failing.inputs, spec, reference, comparison.z, of_lse, scale_test_cost);
+  for (const ScaleTest* test : {&scale.shrink, &scale.temperature, &scale.lse}) {
+    if (!within(test->percent_of_limit(), 100)) return std::nullopt;
+  }
+  double sum = 0;
+  const auto add = [&sum](double z, double sigma) {
+    if (sigma > 0) sum -= z * z / 2 + std::log(sigma);
+  };
+  for (std::size_t i = 0; i < comparison.z.size(); ++i) add(comparison.z[i], reference.sigma[i]);
+  for (std::size_t r = 0; r < of_lse.size(); ++r)
+    add(of_lse[r] / reference.lse_sigma[r], reference.lse_sigma[r]);
+  if (made != nullptr) *made = std::move(comparison);
+  return sum;
+}
+
+std::optional<Rung> looser_rung(const FailingOutput& failing) {
+  if (failing.faults->total() > 0 || failing.comparison->statistics.elements == 0)
+    return std::nullopt;
+  const Problem& problem = failing.geometry->problem();
+  const RowSelection many = second_look(failing), few = look_at(failing, first_rows, first_cost);
+  std::optional<Rung> best;
+  double best_likelihood = 0;
+  for (Rung& rung : ladder(problem)) {
+    rung.spec.lse_base = failing.spec->lse_base;
+    rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
+    if (looser_fields(rung.spec, *failing.spec).empty()) continue;
+    Limits loose = default_limits(rung.spec, problem, failing.comparison->statistics.elements);
+    loose.rms = std::max(loose.rms, few_rows_rms_limit);
+    if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, rung.spec, few, loose))
+      continue;
+    const auto found = likelihood_by(failing, rung.spec, many);
+    if (!found || (best && *found <= best_likelihood)) continue;
+    best_likelihood = *found;
+    best = std::move(rung);
+  }
+  return best;
+}
+
+}  // namespace plumbline

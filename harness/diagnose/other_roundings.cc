@@ -1,0 +1,131 @@
+// Lets roundings and places of K and V compete for the rows with the largest errors.
+#include "harness/diagnose/other_roundings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "harness/diagnose/contest.h"
+#include "harness/diagnose/ladder.h"
+#include "harness/diagnose/other_places.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array narrow_dtypes{DType::bf16, DType::f16};
+
+// From q . k to the logit, with S rounded somewhere on the way.
+void add_rounded_s(const FailingOutput& failing, Contest& contest) {
+  const Problem& problem = failing.geometry->problem();
+  const double scale = problem.softmax_scale();
+  // Then it is the same before the scale and after it.
+  int exponent = 0;
+  const bool commutes =
+      std::frexp(scale, &exponent) == 0.5 && problem.softcap == 0 && problem.alibi == Alibi::none;
+  for (const DType dtype : narrow_dtypes) {
+    const auto rounded = [dtype](double x) { return round_to(x, dtype); };
+    using Logit = std::function<double(const LogitShape&, double product, std::int64_t key)>;
+    const std::array<std::pair<std::string, Logit>, 4> ways{{
+        {commutes ? "before the exponential" : "after the softmax scale",
+         [=](const LogitShape& shape, double product, std::int64_t key) {
+           return rounded(shape.logit(scale * product, key));
+         }},
+        {"after the softmax scale and log2(e)",
+         [=](const LogitShape& shape, double product, std::int64_t key) {
+           return rounded(shape.logit(scale * product, key) * std::numbers::log2e) *
+                  std::numbers::ln2;
+         }},
+        {"before the softmax scale",
+         [=](const LogitShape& shape, double product, std::int64_t key) {
+           return shape.logit(scale * rounded(product), key);
+         }},
+        {"before and after the softmax scale",
+         [=](const LogitShape& shape, double product, std::int64_t key) {
+           return rounded(shape.logit(rounded(scale * rounded(product)), key));
+         }},
+    }};
+    for (const auto& [where, logit] : ways) {
+      contest.add("S rounded", fmt::format("S is rounded to {} {}", name(dtype), where),
+                  [&, dtype, &logit = logit](const RowId& id) {
+                    RowVariation variation = contest.answers().stated(id);
+                    variation.s_rounded = dtype;
+                    variation.logit = [&logit, shape = contest.answers().shape(id)](
+                                          double product, std::int64_t key) {
+                      return logit(shape, product, key);
+                    };
+                    return variation;
+                  });
+    }
+  }
+}
+
+// P rounded against the row's largest logit: by a kernel that sees all keys before it rounds.
+void add_rounded_p(const FailingOutput& failing, Contest& contest) {
+  const DType dtype = failing.geometry->problem().dtype;
+  if (dtype == DType::f32) return;
+  const auto add = [&](const std::string& kind, const std::string& sentence, auto round_p) {
+    contest.add(kind, sentence, [&, round_p](const RowId& id) {
+      RowVariation variation = contest.answers().stated(id);
+      variation.round_p = [round_p](std::span<double> p, double sum) {
+        for (double& x : p) x = round_p(x, sum);
+      };
+      return variation;
+    });
+  };
+  add("P rounded once", "", [dtype](double p, double) { return round_to(p, dtype); });
+  add("P rounded after", "",
+      [dtype](double p, double sum) { return round_to(p / sum, dtype) * sum; });
+  add("P rounded twice",
+      fmt::format("P is rounded to {} twice, before and after it is normalised", name(dtype)),
+      [dtype](double p, double sum) { return round_to(round_to(p, dtype) / sum, dtype) * sum; });
+}
+
+// Roundings of which only the scale is known, because they follow the order of the sums.
+void add_scales(const FailingOutput& failing, Contest& contest) {
+  const Problem& problem = failing.geometry->problem();
+  const RoundingSpec& judged = *failing.spec;
+  const auto add = [&](const std::string& kind, const std::string& sentence, const auto& change) {
+    RoundingSpec spec = judged;
+    change(spec);
+    if (!(spec == judged)) contest.add(kind, sentence, spec);
+  };
+  add("the spec judged by", "", [](RoundingSpec&) {});
+  contest.add("the spec judged by", "", judged);
+  constexpr Accumulator fp16_accumulator{DType::f16, false, 24, 1};
+  const std::string in_fp16 = "P V is accumulated in fp16, or O is rounded to it between tiles";
+  add("P V", in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
+  add("P V", in_fp16, [](RoundingSpec& spec) { spec.o_between_tiles = DType::f16; });
+  add("O between tiles", "O is rounded to bf16 between tiles",
+      [](RoundingSpec& spec) { spec.o_between_tiles = DType::bf16; });
+  add("Q K^T", "Q K^T is accumulated in fp16",
+      [&](RoundingSpec& spec) { spec.qk_accumulator = fp16_accumulator; });
+  for (const DType dtype : {DType::tf32, DType::f16, DType::bf16, DType::e4m3}) {
+    if (unit_roundoff(dtype) <= unit_roundoff(judged.p_dtype)) continue;
+    add(fmt::format("P to {}", name(dtype)), fmt::format("P is rounded to {}", name(dtype)),
+        [&](RoundingSpec& spec) { spec.p_dtype = dtype; });
+  }
+  // What the looser rungs round is named as such (looser_rung.h).
+  for (const Rung& rung : ladder(problem)) {
+    add(rung.name, "", [&](RoundingSpec& spec) {
+      spec = rung.spec;
+      spec.lse_base = judged.lse_base;
+      spec.lse_includes_sink = judged.lse_includes_sink;
+    });
+  }
+}
+
+}  // namespace
+
+std::string likeliest_change(const FailingOutput& failing) {
+  Contest contest(failing);
+  add_rounded_s(failing, contest);
+  add_rounded_p(failing, contest);
+  add_other_places(failing, contest);
+  add_scales(failing, contest);
+  return contest.winner();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,220 @@
+// Recomputes single rows with another key head, fp8 scale or sink, and says which of them fits.
+#include "harness/diagnose/row_variation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <numbers>
+
+#include "harness/diagnose/row_answers.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double variation_cost_limit = 2e6;  // multiply-adds of one variation
+constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
+constexpr double wrong_above = 25;  // mean of (e / sigma)^2
+
+// Of each query head that is wrong the rows with the largest errors.
+std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput& failing) {
+  struct Head {
+    double energy = 0;
+    std::vector<std::pair<double, std::size_t>> rows;
+  };
+  std::map<std::int64_t, Head> heads;
+  for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
+    if (failing.reference->visible[r] == 0) continue;
+    Head& head = heads[failing.reference->selection.rows[r].head];
+    const double energy = squared_error(failing, r);
+    head.energy += energy;
+    head.rows.emplace_back(-energy, r);
+  }
+  std::map<std::int64_t, std::vector<std::size_t>> wrong;
+  for (auto& [number, head] : heads) {
+    const double elements =
+        static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
+    if (!(head.energy > wrong_above * elements)) continue;
+    std::sort(head.rows.begin(), head.rows.end());
+    for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i)
+      wrong[number].push_back(head.rows[i].second);
+  }
+  return wrong;
+}
+
+// What a query head reads instead of its key head.
+struct OtherHead {
+  std::int64_t query_head, key_head, stated;
+};
+
+enum class Reads { both, only_k, only_v };
+
+// For every head of `wrong` the key head that explains its rows; empty where one has none.
+std::vector<OtherHead> heads_read(const RowAnswers& rows, const Problem& problem,
+                                  const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
+                                  Reads reads) {
+  std::vector<OtherHead> found;
+  for (const auto& [head, of_head] : wrong) {
+    const std::int64_t stated = head / problem.group();
+    std::int64_t other = 0;
+    for (; other < problem.heads_kv; ++other) {
+      const auto explains = [&](std::size_t r) {
+        RowVariation variation = rows.stated(rows.row(r));
+        if (reads != Reads::only_v) variation.key_head = other;
+        if (reads != Reads::only_k) variation.value_head = other;
+        return rows.explains(r, variation);
+      };
+      if (other != stated && std::all_of(of_head.begin(), of_head.end(), explains)) break;
+    }
+    if (other == problem.heads_kv) return {};
+    found.push_back({head, other, stated});
+  }
+  return found;
+}
+
+std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem,
+                     std::string_view what) {
+  const auto all_by = [&](const std::function<std::int64_t(std::int64_t)>& rule) {
+    std::int64_t by_rule = 0;
+    for (std::int64_t head = 0; head < problem.heads_q; ++head)
+      by_rule += rule(head) != head / problem.group() ? 1 : 0;
+    return std::all_of(heads.begin(), heads.end(),
+                       [&](const OtherHead& h) { return rule(h.query_head) == h.key_head; }) &&
+           by_rule == static_cast<std::int64_t>(heads.size());
+  };
+  if (all_by([&](std::int64_t head) { return head % problem.heads_kv; })) {
+    return fmt::format("query head h reads {}key head h % {} instead of h / {}", what,
+                       problem.heads_kv, problem.group());
+  }
+  if (all_by([](std::int64_t) { return 0; }))
+    return fmt::format("every query head reads {}key head 0", what);
+  std::string text = fmt::format("query head {} reads {}key head {} instead of {}",
+                                 heads[0].query_head, what, heads[0].key_head, heads[0].stated);
+  for (std::size_t i = 1; i < std::min<std::size_t>(3, heads.size()); ++i) {
+    text += fmt::format(", {} reads {} instead of {}", heads[i].query_head, heads[i].key_head,
+                        heads[i].stated);
+  }
+  return heads.size() > 3 ? text + fmt::format(", and {} more heads", heads.size() - 3) : text;
+}
+
+// Whether `vary(row)` explains all of the telling rows.
+template <class Vary>
+bool all_explained(const RowAnswers& rows, const std::vector<std::size_t>& indices,
+                   const Vary& vary) {
+  return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](std::size_t r) {
+    return rows.explains(r, vary(rows.row(r)));
+  });
+}
+
+}  // namespace
+
+std::string other_key_heads(const FailingOutput& failing) {
+  const Problem& problem = failing.geometry->problem();
+  if (problem.heads_kv < 2 || problem.heads_kv > 64) return "";
+  const auto wrong = wrong_heads(failing);
+  if (wrong.empty()) return "";
+  const RowAnswers rows(failing);
+  for (const auto& [reads, what] :
+       {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
+    if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty())
+      return in_words(heads, problem, what);
+  }
+  return "";
+}
+
+std::string other_fp8_scales(const FailingOutput& failing) {
+  const Problem& problem = failing.geometry->problem();
+  // scales of tokens vary within a row: the locator's keys show those
+  if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
+  const RowAnswers rows(failing);
+  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
+  const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
+                            std::int64_t head) {
+    return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
+  };
+  const SideInputs& side = rows.side();
+  // What stands in the place of the scales of K and V; 1 = none.
+  using Scales = std::function<std::pair<double, double>(const RowId&, std::int64_t head_kv)>;
+  const auto k = [&](std::int64_t sample, std::int64_t head) {
+    return scale_at(side.k_scale, sample, head);
+  };
+  const auto v = [&](std::int64_t sample, std::int64_t head) {
+    return scale_at(side.v_scale, sample, head);
+  };
+  std::vector<std::pair<std::string, Scales>> others{
+      {"K's fp8 scale were not applied",
+       [&](const RowId& id, std::int64_t head) {
+         return std::pair{1.0, v(id.sample, head)};
+       }},
+      {"V's fp8 scale were not applied",
+       [&](const RowId& id, std::int64_t head) {
+         return std::pair{k(id.sample, head), 1.0};
+       }},
+      {"V were multiplied by the fp8 scale of K",
+       [&](const RowId& id, std::int64_t head) {
+         return std::pair{k(id.sample, head), k(id.sample, head)};
+       }},
+      {"every head took the fp8 scales of key head 0",
+       [&](const RowId& id, std::int64_t) {
+         return std::pair{k(id.sample, 0), v(id.sample, 0)};
+       }},
+      {fmt::format("query head h took the fp8 scales of key head h % {}", problem.heads_kv),
+       [&](const RowId& id, std::int64_t) {
+         return std::pair{k(id.sample, id.head % problem.heads_kv),
+                          v(id.sample, id.head % problem.heads_kv)};
+       }},
+      {"every sample took the fp8 scales of sample 0",
+       [&](const RowId&, std::int64_t head) {
+         return std::pair{k(0, head), v(0, head)};
+       }},
+  };
+  if (problem.has_fp8_q()) {
+    others.push_back(
+        {"Q's fp8 scale were not applied", [&](const RowId& id, std::int64_t head) {
+           const std::size_t at = q_scale_at(problem, id.sample, id.row, id.head);
+           return std::pair{k(id.sample, head) / double{side.q_scale[at]}, v(id.sample, head)};
+         }});
+  }
+  for (const auto& [sentence, scales] : others) {
+    const auto vary = [&, &scales = scales](const RowId& id) {
+      RowVariation variation = rows.stated(id);
+      const auto [of_k, of_v] = scales(id, variation.key_head);
+      variation.key_factor = of_k / k(id.sample, variation.key_head);
+      variation.value_factor = of_v / v(id.sample, variation.value_head);
+      return variation;
+    };
+    if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
+  }
+  return "";
+}
+
+std::string other_sinks(const FailingOutput& failing) {
+  const Problem& problem = failing.geometry->problem();
+  if (problem.sinks == Sinks::none) return "";
+  const RowAnswers rows(failing);
+  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
+  using Sink = std::function<double(double stated, std::int64_t head)>;
+  const std::vector<std::pair<std::string, Sink>> others{
+      {"the attention sinks were multiplied by ln 2: log2(e) is missing",
+       [](double stated, std::int64_t) { return stated * std::numbers::ln2; }},
+      {"the attention sinks were multiplied by the softmax scale",
+       [&](double stated, std::int64_t) { return stated * problem.softmax_scale(); }},
+      {"each head had the attention sink of the next",
+       [&](double, std::int64_t head) {
+         return double{rows.side().sinks[static_cast<std::size_t>((head + 1) % problem.heads_q)]};
+       }},
+  };
+  for (const auto& [sentence, sink] : others) {
+    const auto vary = [&, &sink = sink](const RowId& id) {
+      RowVariation variation = rows.stated(id);
+      variation.sink = sink(variation.sink, id.head);
+      return variation;
+    };
+    if (all_explained(rows, indices, vary)) return "would be explained if " + sentence;
+  }
+  return "";
+}
+
+}  // namespace plumbline

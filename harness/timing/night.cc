@@ -1,0 +1,70 @@
+// Whether all series of a night moved together.
+#include "harness/timing/night.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness/base/median.h"
+
+namespace plumbline {
+namespace {
+
+constexpr int min_series_of_a_factor = 5;
+// In spreads of a series: a common shift below it lets hardly more through than none.
+constexpr double least_shift = 1.0;
+// Standard deviations of the median of independent series, of which one is sqrt(pi / 2).
+constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_median_deviation = 1.4826;
+
+// The median of 20 series adds 4 % to the noise of each.
+constexpr int series_to_take_out = 20;
+// ln. More than what a neighbour on the same host was seen to do (docs/nights.md) may be anything.
+constexpr double most_taken_out = 0.02;
+// In spreads of a series. Where series differ by more, they did not move alike.
+constexpr double most_spread_to_take_out = 1.5;
+
+// Of the changes without `shift`, each in its own spread: its change over its deviation.
+double spread_without(double shift, std::span<const double> changes,
+                      std::span<const double> deviations) {
+  std::vector<double> rest;
+  for (std::size_t i = 0; i < std::min(changes.size(), deviations.size()); ++i) {
+    if (changes[i] != 0)
+      rest.push_back(std::abs((changes[i] - shift) * deviations[i] / changes[i]));
+  }
+  return rest.empty() ? 0 : sd_of_median_deviation * median(std::move(rest));
+}
+
+}  // namespace
+
+NightLook look_at_night(std::span<const double> changes, std::span<const double> deviations) {
+  NightLook look;
+  look.series = static_cast<int>(std::min(changes.size(), deviations.size()));
+  if (look.series < min_series_of_a_factor) {
+    look.why = fmt::format("{} of {} series: too few to tell whether the machine changed",
+                           look.series, min_series_of_a_factor);
+    return look;
+  }
+  look.common_shift = median({changes.begin(), changes.end()});
+  look.deviation = median({deviations.begin(), deviations.end()});
+  look.spread = spread_without(look.common_shift, changes, deviations);
+  look.limit = std::max(least_shift, beyond_chance * sd_of_median / std::sqrt(look.series));
+  look.moved = std::abs(look.deviation) > look.limit;
+  const bool alike = look.series >= series_to_take_out &&
+                     std::abs(look.common_shift) <= most_taken_out &&
+                     look.spread <= most_spread_to_take_out;
+  look.suspect = look.moved && !alike;
+  look.taken_out = look.moved && alike ? look.common_shift : 0;
+  if (look.moved) {
+    look.why = fmt::format(
+        "the median of {} series is {:.1f} % {} than usual, {:.1f} of its spreads (limit {:.1f}): "
+        "the machine changed, not its kernels{}",
+        look.series, 100 * std::abs(std::expm1(look.common_shift)),
+        look.common_shift > 0 ? "slower" : "faster", std::abs(look.deviation), look.limit,
+        look.suspect ? "" : ", all alike and by little, which is taken out of each");
+  }
+  return look;
+}
+
+}  // namespace plumbline

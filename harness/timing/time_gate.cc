@@ -1,0 +1,277 @@
+// Screening of a night, and the answer of fresh processes.
+#include "harness/timing/time_gate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<int, 4> pools{1, 3, 7, 14};
+
+// In standard deviations. tests/timing/simulation.cc measures what they let through, and what they
+// find; docs/nights.md has the table.
+constexpr double screens_at = 2.8;         // tonight alone
+constexpr double fresh_agrees_at = 2.2;    // each fresh process
+constexpr double beyond_known = 0.35;      // each fresh process, above the known values
+constexpr double nights_to_know = 20;      // of n nights, by (1 + (20 / n)^2) as far above them
+constexpr double fresh_mean_at = 2.8;      // their mean
+constexpr double pool_screens_at = 3.15;   // a pool of nights
+constexpr double pool_confirms_at = 3.65;  // the same with what fresh processes gave for tonight
+// What persists is shared by the fresh processes, which then refute less: of a pool, and of tonight
+// alone.
+constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
+constexpr int nights_beside_a_pool = 10;
+constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
+constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
+// A night's part in a pool, in spreads: a spike is no step.
+constexpr double max_night_deviation = 3.0;
+// ln 1.25: what is found after any number of nights.
+constexpr double huge_change = 0.2231;
+// ln 1.08: what may add up since the pin in steps that were accepted or not found.
+constexpr double most_drift = 0.07696;
+constexpr double drift_beyond_noise = 3.0;  // standard deviations
+// A pinned value is the level of a few nights: judge takes up to 5.
+constexpr int nights_of_a_pin = 5;
+
+// By n^3 for n nights: twice as wide limits at 10 nights, 17 % wider at 20.
+constexpr double doubtful_spread = 3000;
+
+// n times the variance of the mean of n nights, over that of one night.
+double correlated(int n, double persistence) {
+  double sum = 1, power = 1;
+  for (int lag = 1; lag < n; ++lag) {
+    power *= persistence;
+    if (power < 1e-4) break;
+    sum += 2 * (1 - static_cast<double>(lag) / n) * power;
+  }
+  return sum;
+}
+
+double variance_of_mean(int n, double persistence) {
+  return n == 0 ? 1 : correlated(n, persistence) / n;
+}
+
+// That of the class, or half the way to what the series' own nights show where that is more: 60
+// nights know it within 0.13.
+double persistence_of(const GateLevel& level, const GateOptions& options) {
+  return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
+}
+
+// Standard deviation of the difference of two means. A spread of few nights is a guess: limits of
+// Student's t at 3 sigma are as far out.
+double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
+  const double persistence = persistence_of(level, options);
+  const double n = level.nights_in_all;
+  return level.spread *
+         std::sqrt((1 + doubtful_spread / (n * n * n)) *
+                   (variance_of_mean(nights, persistence) + variance_of_mean(others, persistence)));
+}
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+struct Pool {
+  int nights = 1;
+  GateLevel level;   // before the pooled nights
+  double noise = 0;  // standard deviation of `change`
+  double change = 0, limit = 0;
+  double doubt = 1;  // by which the limits of a pool are wider
+  bool usable = false;
+};
+
+// `tonight`: the value of the night's own process, or the mean of its fresh ones. `level`: that of
+// `past`, where it is known.
+Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
+             const GateOptions& options, const GateLevel* level = nullptr) {
+  Pool pool;
+  pool.nights = nights;
+  const auto earlier = static_cast<std::size_t>(nights - 1);
+  if (past.size() < earlier + least_nights) return pool;
+  const auto pooled = past.last(earlier);
+  for (const GateNight& night : pooled) {
+    if (night.starts_level) return pool;  // a known change is no finding
+  }
+  pool.level = level != nullptr && earlier == 0
+                   ? *level
+                   : level_of(past.first(past.size() - earlier), options);
+  // A level of few nights is a bad judge of small steps: its cut may be one itself.
+  if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
+  const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
+  double sum = std::clamp(tonight - pool.level.level, -most, most);
+  for (const GateNight& night : pooled)
+    sum += std::clamp(shown(night) - pool.level.level, -most, most);
+  pool.change = sum / nights;
+  pool.noise = noise_of(pool.level, nights, pool.level.nights, options);
+  pool.doubt = 1 + persistence_of(pool.level, options) * persistence_doubt;
+  pool.limit = (nights == 1 ? screens_at : pool_screens_at * pool.doubt) * pool.noise;
+  pool.usable = true;
+  return pool;
+}
+
+void take(Screening& screening, const Pool& pool, GateFinding finding) {
+  screening.finding = finding;
+  screening.pool = pool.nights;
+  screening.change = pool.change;
+  screening.limit = pool.limit;
+  screening.deviation = pool.noise > 0 ? pool.change / pool.noise : 0;
+  screening.level = pool.level;
+}
+
+GateFinding direction(double change) {
+  return change > 0 ? GateFinding::slower : GateFinding::faster;
+}
+
+// Too few nights for a limit of the series' own.
+Screening screen_young(std::span<const GateNight> past, double tonight,
+                       const GateOptions& options) {
+  Screening result;
+  result.level = level_of(past, options);
+  result.limit = huge_change;
+  if (past.empty()) return result;
+  result.change = tonight - result.level.level;
+  result.deviation = result.change / result.level.spread;
+  result.change_tonight = result.change;
+  result.deviation_tonight = result.deviation;
+  if (std::abs(result.change) > huge_change) result.finding = direction(result.change);
+  return result;
+}
+
+// The level of now, tonight included, from the pin.
+Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
+              const GateOptions& options) {
+  std::vector<GateNight> nights(past.begin(), past.end());
+  nights.push_back({tonight, {}, false});
+  Pool pool;
+  GateOptions accepted = options;
+  accepted.changes_from =
+      static_cast<int>(gate_window) + 1;  // the level of nobody's choice is noise
+  pool.level = level_of(nights, accepted);
+  pool.nights = 1;
+  pool.change = pool.level.level - pinned;
+  pool.noise = noise_of(pool.level, nights_of_a_pin, pool.level.nights, options);
+  pool.limit = std::max(most_drift, drift_beyond_noise * pool.noise);
+  pool.usable = true;
+  return pool;
+}
+
+double known_beyond(const GateLevel& level, double sign) {
+  if (level.nights_in_all < static_cast<int>(least_nights)) return 0;
+  const double young = nights_to_know / level.nights_in_all;
+  return (sign > 0 ? level.high - level.level : level.level - level.low) +
+         beyond_known * (1 + young * young) * level.spread;
+}
+
+Confirmation confirm_tonight(const GateLevel& level, double change, double size_of_one,
+                             double size_of_mean, std::span<const double> fresh) {
+  const double sign = change > 0 ? 1 : -1;
+  const double least = std::max(size_of_one, known_beyond(level, sign));
+  std::size_t agree = 0;
+  for (const double value : fresh) agree += sign * (value - level.level) > least ? 1 : 0;
+  const double mean = sign * (mean_of(fresh) - level.level);
+  if (agree == fresh.size() && mean > size_of_mean) return Confirmation::confirmed;
+  return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
+}
+
+// A small step: the pool with what fresh processes gave stands on its own, and the fresh processes,
+// which did not choose the pool, show at least half of it.
+Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
+                          std::span<const double> fresh, const GateOptions& options) {
+  const double sign = pool.change > 0 ? 1 : -1;
+  const double shown = mean_of(fresh);
+  const Pool with = pool_of(pool.nights, past, shown, options);
+  const double mean = sign * (shown - pool.level.level);
+  bool all = true;
+  const double least = fresh_least_at / std::sqrt(pool.nights) * sign * pool.change;
+  for (const double value : fresh) all = all && sign * (value - pool.level.level) > least;
+  const bool half = mean > fresh_share_at * sign * pool.change;
+  if (all && half && sign * with.change > pool_confirms_at * with.doubt * with.noise)
+    return Confirmation::confirmed;
+  return half ? Confirmation::disagree : Confirmation::refuted;
+}
+
+Confirmation confirm_drift(const Pool& drift, double pinned, std::span<const double> fresh) {
+  std::size_t agree = 0;
+  for (const double value : fresh) agree += value - pinned > drift.limit / 2 ? 1 : 0;
+  if (agree == fresh.size() && mean_of(fresh) - pinned > 0.9 * drift.limit)
+    return Confirmation::confirmed;
+  return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
+}
+
+Confirmation stronger(Confirmation a, Confirmation b) {
+  if (a == Confirmation::confirmed || b == Confirmation::confirmed) return Confirmation::confirmed;
+  if (a == Confirmation::disagree || b == Confirmation::disagree) return Confirmation::disagree;
+  return Confirmation::refuted;
+}
+
+}  // namespace
+
+Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
+                 const GateOptions& options, const GateLevel* level) {
+  tonight -= options.common_shift;
+  if (past.size() < least_nights) return screen_young(past, tonight, options);
+  Screening result;
+  for (const int nights : pools) {
+    const Pool pool = pool_of(nights, past, tonight, options, level);
+    if (!pool.usable) continue;
+    if (nights == 1) {
+      take(result, pool, GateFinding::quiet);
+      result.change_tonight = result.change;
+      result.deviation_tonight = result.deviation;
+    }
+    if (std::abs(pool.change) > pool.limit) {
+      take(result, pool, direction(pool.change));
+      return result;
+    }
+  }
+  if (pinned) {
+    const Pool drift = drift_of(past, tonight, *pinned, options);
+    if (drift.change > drift.limit) take(result, drift, GateFinding::drifted);
+  }
+  return result;
+}
+
+Screening screen_drift(std::span<const GateNight> past, double tonight, double pinned,
+                       const GateOptions& options) {
+  Screening result;
+  const Pool drift = drift_of(past, tonight - options.common_shift, pinned, options);
+  take(result, drift, drift.change > drift.limit ? GateFinding::drifted : GateFinding::quiet);
+  return result;
+}
+
+Confirmation confirm(const Screening& screening, std::span<const GateNight> past, double tonight,
+                     std::span<const double> measured, std::optional<double> pinned,
+                     const GateOptions& options) {
+  if (measured.empty()) return Confirmation::disagree;
+  tonight -= options.common_shift;
+  std::vector<double> fresh(measured.begin(), measured.end());
+  for (double& value : fresh) value -= options.common_shift;
+  if (screening.finding == GateFinding::drifted) {
+    if (!pinned) return Confirmation::disagree;
+    return confirm_drift(drift_of(past, tonight, *pinned, options), *pinned, fresh);
+  }
+  if (past.size() < least_nights) {
+    return confirm_tonight(screening.level, screening.change, huge_change, huge_change, fresh);
+  }
+  // A pool may confirm what tonight alone leaves open.
+  Confirmation result = Confirmation::refuted;
+  for (const int nights : pools) {
+    const Pool pool = pool_of(nights, past, tonight, options);
+    if (!pool.usable || std::abs(pool.change) <= pool.limit ||
+        direction(pool.change) != screening.finding)
+      continue;
+    const double unsure =
+        pool.noise * (1 + persistence_of(pool.level, options) * persistence_doubt_tonight);
+    result = stronger(
+        result, nights == 1 ? confirm_tonight(pool.level, pool.change, fresh_agrees_at * unsure,
+                                              fresh_mean_at * unsure, fresh)
+                            : confirm_pool(pool, past, fresh, options));
+  }
+  return result;
+}
+
+}  // namespace plumbline

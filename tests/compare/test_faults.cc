@@ -1,0 +1,191 @@
+// Each fault that needs no limit is found where it is planted, and none in the exact answer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "harness/compare/faults.h"
+#include "harness/problem/side_inputs.h"
+#include "tests/compare/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+using test::FilledProblem;
+using test::small_problem;
+using testing::HasSubstr;
+
+Faults faults_of(const FilledProblem& filled, PaddingPolicy policy = PaddingPolicy::zeros) {
+  const auto range = value_range(filled.geometry, filled.v.data());
+  return find_faults(
+      {&filled.geometry, filled.outputs(), &range, &filled.spec, policy, &filled.reference});
+}
+
+Problem padded() {
+  auto problem = small_problem();
+  problem.seq_q = problem.seq_kv = 12;
+  problem.lengths = Lengths::third;
+  problem.batch = 4;
+  return problem;
+}
+
+TEST(Faults, NoneInTheExactAnswer) {
+  EXPECT_EQ(faults_of(FilledProblem(small_problem())).total(), 0);
+  EXPECT_EQ(faults_of(FilledProblem(padded())).total(), 0);
+}
+
+TEST(Faults, UnwrittenElement) {
+  FilledProblem filled(small_problem());
+  const auto offset = static_cast<std::size_t>(filled.geometry.out_offset(1, 2, 3) + 4) * 2;
+  filled.out[offset] = filled.out[offset + 1] = std::byte{0xFF};
+  const auto faults = faults_of(filled);
+  EXPECT_EQ(faults.unwritten, 1);
+  EXPECT_EQ(faults.detail, "unwritten element at sample 1, head 3, row 2, column 4");
+}
+
+TEST(Faults, NaNAndInfinity) {
+  FilledProblem filled(small_problem());
+  filled.set({0, 1, 2}, 3, std::numeric_limits<double>::quiet_NaN());
+  filled.set({0, 2, 2}, 3, std::numeric_limits<double>::infinity());
+  filled.set_lse({1, 0, 0}, std::numeric_limits<double>::quiet_NaN());
+  const auto faults = faults_of(filled);
+  EXPECT_EQ(faults.nan, 2);
+  EXPECT_EQ(faults.inf, 1);
+}
+
+TEST(Faults, OutsideTheRangeOfItsValues) {
+  FilledProblem filled(small_problem());
+  filled.set({0, 0, 0}, 0, 50);
+  const auto faults = faults_of(filled);
+  EXPECT_EQ(faults.out_of_range, 1);
+  EXPECT_THAT(faults.detail, HasSubstr("50 outside the range"));
+}
+
+TEST(Faults, NoneInTheExactAnswerOfFeatures) {
+  auto sinks = small_problem();  // pulls o towards 0, away from all of V
+  sinks.sinks = Sinks::large;
+  sinks.v_law = VLaw::large_mean;
+  EXPECT_EQ(faults_of(FilledProblem(sinks)).total(), 0);
+  auto fp8 = small_problem();
+  fp8.kv_dtype = DType::e4m3;
+  fp8.kv_scales = KvScales::batch_head;
+  fp8.v_law = VLaw::large_mean;
+  EXPECT_EQ(faults_of(FilledProblem(fp8)).total(), 0);
+  auto custom = small_problem();
+  custom.mask = Mask::custom;
+  custom.seq_q = 20;
+  EXPECT_EQ(faults_of(FilledProblem(custom)).total(), 0);
+}
+
+TEST(Faults, ValuesInTheirScaleHaveTheirRange) {
+  auto problem = small_problem();
+  problem.kv_dtype = DType::e4m3;
+  problem.v_law = VLaw::large_mean;
+  FilledProblem filled(problem);
+  // as if V had no scale
+  filled.set({0, 0, 0}, 0, filled.expected(0, 0) / side_inputs(problem).v_scale[0]);
+  EXPECT_EQ(faults_of(filled).out_of_range, 1);
+}
+
+TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
+  auto problem = small_problem();
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_q = 10;
+  problem.seq_kv = 4;
+  problem.sinks = Sinks::normal;
+  FilledProblem filled(problem);
+  EXPECT_EQ(faults_of(filled).total(), 0);
+  filled.set_lse({0, 0, 1}, -std::numeric_limits<double>::infinity());
+  filled.set_lse({0, 1, 1}, side_inputs(problem).sinks[1] + 1e-4);
+  filled.set({0, 2, 1}, 3, 1e-3);
+  EXPECT_EQ(faults_of(filled).empty_rows, 3);
+  filled.spec.lse_dtype = DType::bf16;
+  filled.set_lse({0, 0, 1}, round_to(side_inputs(problem).sinks[0], DType::bf16));
+  filled.set_lse({0, 1, 1}, round_to(side_inputs(problem).sinks[1], DType::bf16));
+  EXPECT_EQ(faults_of(filled).empty_rows, 1) << "a sink in bf16 is one";
+  filled.spec.lse_dtype = DType::none;
+  EXPECT_EQ(faults_of(filled).empty_rows, 3) << "and is none in fp32";
+  filled.set_lse({0, 0, 1}, -std::numeric_limits<double>::infinity());
+  filled.spec.lse_includes_sink = false;
+  EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, and the element
+}
+
+TEST(Faults, PaddedRowsGoByPolicy) {
+  FilledProblem filled(padded());
+  std::int64_t sample = 0, row = 0;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    for (std::int64_t i = 0; i < 12; ++i) {
+      if (!filled.geometry.padded_row_is_valid(b, i)) sample = b, row = i;
+    }
+  }
+  const auto offset =
+      static_cast<std::size_t>(filled.geometry.padded_out_offset(sample, row, 1)) * 2;
+  ASSERT_FALSE(filled.geometry.padded_row_is_valid(sample, row));
+  const float something = 0.01F;
+  encode(DType::f16, {&something, 1}, filled.out.data() + offset);
+  EXPECT_EQ(faults_of(filled, PaddingPolicy::zeros).padded_rows, 1);
+  EXPECT_EQ(faults_of(filled, PaddingPolicy::attended).padded_rows, 0);
+  EXPECT_GT(faults_of(filled, PaddingPolicy::untouched).padded_rows, 1);
+  const float far_away = 300.0F;
+  encode(DType::f16, {&far_away, 1}, filled.out.data() + offset);
+  EXPECT_EQ(faults_of(filled, PaddingPolicy::attended).padded_rows, 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  encode(DType::f16, {&nan, 1}, filled.out.data() + offset);
+  EXPECT_EQ(faults_of(filled, PaddingPolicy::anything).total(), 0);
+}
+
+// plumbline_provider.h: the LSE of a padded row may hold anything.
+TEST(Faults, TheLseOfAPaddedRowIsNotLookedAt) {
+  FilledProblem filled(padded());
+  const Geometry& g = filled.geometry;
+  constexpr float anything[] = {std::numeric_limits<float>::quiet_NaN(), 1e30F,
+                                -std::numeric_limits<float>::infinity()};
+  int rows = 0;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    for (std::int64_t i = 0; i < 12; ++i) {
+      if (g.padded_row_is_valid(b, i)) continue;
+      // out and lse have the same rows, head_dim_vo and one element wide
+      const std::int64_t element = g.padded_out_offset(b, i, 1) / g.problem().head_dim_vo;
+      const float value = anything[rows++ % 3];
+      std::memcpy(filled.lse.data() + static_cast<std::size_t>(element) * sizeof value, &value,
+                  sizeof value);
+    }
+  }
+  ASSERT_GT(rows, 3);
+  for (const PaddingPolicy policy : {PaddingPolicy::zeros, PaddingPolicy::attended})
+    EXPECT_EQ(faults_of(filled, policy).total(), 0);
+}
+
+TEST(Faults, RowsWithoutKeysMustBeZero) {
+  auto problem = small_problem();
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_q = 10;
+  problem.seq_kv = 4;
+  FilledProblem filled(problem);
+  ASSERT_EQ(filled.geometry.visible_keys(0, 0).size(), 0);
+  EXPECT_EQ(faults_of(filled).total(), 0);
+  filled.set({0, 0, 0}, 0, 1e-3);
+  filled.set_lse({0, 0, 1}, -1e30);
+  EXPECT_EQ(faults_of(filled).empty_rows, 2);
+}
+
+TEST(Faults, AnExactLawMustBeMetExactly) {
+  auto problem = small_problem();
+  problem.law = Law::exact;
+  problem.v_law = VLaw::grid;
+  problem.seq_kv = 16;
+  FilledProblem filled(problem);
+  EXPECT_EQ(faults_of(filled).total(), 0);
+  const double expected = filled.expected(0, 0);
+  filled.set(filled.reference.selection.rows[0], 0, expected + ulp(expected, DType::f16));
+  EXPECT_EQ(faults_of(filled).inexact, 1);
+  for (const MaximumOfP maximum : all<MaximumOfP>()) {
+    filled.spec.p_max = maximum;
+    const bool largest_p_is_one = maximum == MaximumOfP::running || maximum == MaximumOfP::one;
+    EXPECT_EQ(faults_of(filled).inexact, largest_p_is_one ? 1 : 0) << name(maximum);
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,106 @@
+// Known rounding specs are ordered from the tightest, have sources, and are found by any name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/diagnose/ladder.h"
+
+namespace plumbline {
+namespace {
+
+using testing::HasSubstr;
+
+Problem problem_of(DType dtype) {
+  Problem problem;
+  problem.dtype = dtype;
+  return problem;
+}
+
+TEST(Ladder, EveryRungDiffersIsNamedAndHasASource) {
+  std::vector<Problem> problems;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2})
+    problems.push_back(problem_of(dtype));
+  problems.push_back(problem_of(DType::bf16));
+  problems.back().merge = Merge::natural, problems.back().head_dim_qk = 1;
+  for (const Problem& problem : problems) {
+    if (problem.dtype != DType::f32) {
+      EXPECT_TRUE(find_rung("strict", problem)) << problem_id(problem);
+    }
+    std::set<std::string> specs, names;
+    for (const Rung& rung : ladder(problem)) {
+      EXPECT_TRUE(specs.insert(spec_text(rung.spec)).second) << rung.name;
+      EXPECT_TRUE(names.insert(rung.name).second) << rung.name;
+      EXPECT_FALSE(rung.rounds.empty()) << rung.name;
+      EXPECT_FALSE(rung.source.empty()) << rung.name;
+      const auto found = find_rung(rung.name, problem);
+      ASSERT_TRUE(found) << rung.name;
+      EXPECT_EQ(found->spec, rung.spec) << rung.name;
+    }
+  }
+}
+
+TEST(Ladder, BeginsWithWhatRoundsLeast) {
+  const auto rungs = ladder(problem_of(DType::bf16));
+  for (const Rung& rung : rungs)
+    EXPECT_TRUE(looser_fields(rungs.front().spec, rung.spec).empty()) << rung.name;
+}
+
+TEST(Ladder, FlashAttention2IsTheStrictSpec) {
+  const Problem problem = problem_of(DType::f16);
+  EXPECT_EQ(find_rung("FlashAttention-2", problem)->spec, strict_spec(problem));
+}
+
+TEST(Ladder, NamesAreFoundHoweverTheyAreWritten) {
+  const Problem problem = problem_of(DType::bf16);
+  for (const char* text : {"flashattention2", "Flash Attention 2", "FLASHATTENTION-2", "fa2",
+                           "FlashAttention-3", "strict"}) {
+    const auto found = find_rung(text, problem);
+    ASSERT_TRUE(found) << text;
+    EXPECT_EQ(found->name, "FlashAttention-2") << text;
+  }
+  EXPECT_EQ(find_rung("eager", problem)->name, "PyTorch math");
+}
+
+TEST(Ladder, Fp32InputsMayGoThroughTf32) {
+  const auto rungs = ladder(problem_of(DType::f32));
+  ASSERT_EQ(rungs.size(), 2U);
+  EXPECT_EQ(rungs[1].name, "TF32");
+  EXPECT_EQ(inputs_rounded_to(rungs[1].spec), DType::tf32);
+  EXPECT_EQ(rungs[1].spec.p_dtype, DType::tf32);
+  EXPECT_TRUE(looser_fields(rungs[0].spec, rungs[1].spec).empty());
+  EXPECT_EQ(find_rung("flashinfer-decode", problem_of(DType::f32))->name, "fp32");
+}
+
+TEST(Ladder, FieldsGoOnTopOfTheStrictSpec) {
+  const Problem problem = problem_of(DType::bf16);
+  const auto rung = find_rung("s_rounded=input  denominator_from_rounded_p=true", problem);
+  ASSERT_TRUE(rung);
+  RoundingSpec expected = strict_spec(problem);
+  expected.s_rounded = DType::bf16;
+  expected.denominator_from_rounded_p = true;
+  EXPECT_EQ(rung->spec, expected);
+  EXPECT_EQ(rung->rounds, "P to bf16, the denominator from the rounded P, S to bf16");
+  EXPECT_THAT(rung->source, HasSubstr("s_rounded=bf16"));
+}
+
+TEST(Ladder, AWholeSpecTextIsASpec) {
+  const Problem problem = problem_of(DType::f16);
+  RoundingSpec spec = strict_spec(problem);
+  spec.exp2_rel_error = 1e-4;
+  const auto rung = find_rung(spec_text(spec), problem);
+  ASSERT_TRUE(rung) << to_string(rung.error());
+  EXPECT_EQ(rung->spec, spec);
+}
+
+TEST(Ladder, WhatIsNeitherIsAnErrorWithARemedy) {
+  const auto name = find_rung("FlashAttention-9", problem_of(DType::bf16));
+  ASSERT_FALSE(name);
+  EXPECT_THAT(to_string(name.error()), HasSubstr("FlashAttention-"));
+  const auto fields = find_rung("p_dtype=bf17 no_such_field=1", problem_of(DType::bf16));
+  ASSERT_FALSE(fields);
+  EXPECT_EQ(fields.error().size(), 2U);
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,85 @@
+// The work of problems small enough to count by hand.
+#include <gtest/gtest.h>
+
+#include "harness/timing/processor_peak.h"
+#include "harness/timing/work.h"
+#include "harness/problem/geometry.h"
+
+namespace plumbline {
+namespace {
+
+Problem small() {
+  Problem p;
+  p.dtype = DType::f16;
+  p.batch = 2;
+  p.heads_q = 4;
+  p.heads_kv = 2;
+  p.seq_q = 3;
+  p.seq_kv = 5;
+  p.head_dim_qk = 8;
+  p.head_dim_vo = 16;
+  return p;
+}
+
+TEST(Work, EveryPairIsAMultiplyAddForEachDimension) {
+  const Work work = work_of(Geometry(small()));
+  EXPECT_EQ(work.flops, 2.0 * 4 * 15 * 2 * (8 + 16));
+  EXPECT_EQ(work.bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * (8 + 16) + 2 * 3 * 4 * 16));
+  EXPECT_EQ(work.least_flops, 2.0 * 4 * 15 * 2 * 8) << "P V may be skipped where P underflows";
+  EXPECT_EQ(work.least_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * 8 + 2 * 3 * 4 * 16));
+}
+
+TEST(Work, HiddenPairsCountNothing) {
+  Problem p = small();
+  p.mask = Mask::causal_top_left;  // 1 + 2 + 3 pairs, and two keys that nobody sees
+  const Work work = work_of(Geometry(p));
+  EXPECT_EQ(work.flops, 2.0 * 4 * 6 * 2 * (8 + 16));
+  EXPECT_EQ(work.bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 3 * 2 * (8 + 16) + 2 * 3 * 4 * 16));
+  p.window_left = 0;  // 3 pairs
+  EXPECT_EQ(work_of(Geometry(p)).flops, 2.0 * 4 * 3 * 2 * (8 + 16));
+}
+
+TEST(Work, MasksOfBitsAreCountedByTheirBits) {
+  Problem p = small();
+  p.mask = Mask::custom;
+  p.seq_kv = 40;
+  const Geometry g(p);
+  double pairs = 0, keys = 0, rows = 0;
+  for (std::int64_t sample = 0; sample < p.batch; ++sample) {
+    for (std::int64_t key = 0; key < p.seq_kv; ++key) {
+      bool seen = false;
+      for (std::int64_t row = 0; row < p.seq_q; ++row) {
+        if (!g.sees(sample, row, key)) continue;
+        ++pairs;
+        seen = true;
+      }
+      keys += seen ? 1 : 0;
+    }
+    for (std::int64_t row = 0; row < p.seq_q; ++row)
+      rows += g.visible_count(sample, row) > 0 ? 1 : 0;
+  }
+  const Work work = work_of(g);
+  EXPECT_EQ(work.flops, pairs * 4 * 2 * (8 + 16));
+  EXPECT_EQ(work.bytes, 2.0 * (rows * 4 * 8 + keys * 2 * (8 + 16) + 2 * 3 * 4 * 16));
+}
+
+TEST(Work, WithAlibiAWholeKeyMayBeSkipped) {
+  Problem p = small();
+  p.alibi = Alibi::standard;
+  const Work work = work_of(Geometry(p));
+  EXPECT_EQ(work.least_flops, 0);
+  EXPECT_EQ(work.least_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 3 * 4 * 16));
+  EXPECT_EQ(work.flops, work_of(Geometry(small())).flops);
+}
+
+TEST(ProcessorPeak, IsThatOfAMachine) {
+  const ProcessorPeak peak = processor_peak();
+  EXPECT_GT(peak.flops, 1e6);
+  EXPECT_GT(peak.cache_bytes, 1e6);
+  EXPECT_GT(peak.memory_bytes, 1e6);
+  EXPECT_GE(peak.widest, 1);
+  EXPECT_GE(processor_peak_again().flops, peak.flops) << "the largest counts";
+}
+
+}  // namespace
+}  // namespace plumbline
