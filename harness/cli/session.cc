@@ -20,7 +20,6 @@
 #include "harness/base/build_info.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"

@@ -12,7 +12,7 @@
 
 #include "harness/base/floating_point_state.h"
 #include "harness/check/diff.h"
-#include "harness/cli/judge_program.h"
+#include "harness/cli/commands/judge_program.h"
 #include "harness/report/check_text.h"
 #include "harness/report/diff_text.h"
 

@@ -1,0 +1,238 @@
+// plumbline baseline: accepts or pins the outcomes that later runs are compared with, and
+// acknowledges regressions. Each decision is an explicit row: who, when, why.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct DecisionOptions {
+  DatabaseOption database;
+  std::string run = "latest", cases = "*", who, why, until, format = "text";
+};
+
+// Opens the database, finds the run, and hands both to `decide`, which prints what it did.
+template <class Decide>
+int decided(const DecisionOptions& options, Decide&& decide) {
+  if (options.why.empty())
+    return report_errors({{"", 0, "--why must not be empty", "say why this is decided"}},
+                         exit_usage);
+  if (options.who.empty()) {
+    return report_errors(
+        {{"", 0, "nobody is named who decides this, and $USER is empty", "say --who NAME"}},
+        exit_usage);
+  }
+  auto store = options.database.open_existing();
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto run = (*store)->resolve_run(options.run);
+  if (!run) return report_errors(run.error(), exit_usage);
+  const Result<std::string> done = decide(**store, *run);
+  if (!done) return report_errors(done.error(), exit_usage);
+  if (options.format == "json") {
+    print_json(json_text({{"decided", *done},
+                          {"run_id", *run},
+                          {"cases", options.cases},
+                          {"who", options.who},
+                          {"why", options.why},
+                          {"until", options.until.empty() ? Json() : Json(options.until)}}));
+  } else {
+    fmt::print("{} of run {}: {} ({})\n", *done, run->substr(0, 8), options.why, options.who);
+  }
+  return exit_fine;
+}
+
+std::string counted(int count, const std::string& one, const std::string& many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+int accept(const DecisionOptions& options) {
+  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
+    auto accepted = store.accept(run, options.cases, options.who, options.why);
+    if (!accepted) return tl::unexpected(accepted.error());
+    std::string text = fmt::format("accepted {} ({}", options.cases,
+                                   counted(accepted->outcomes, "outcome", "outcomes"));
+    if (accepted->refused > 0)
+      text += fmt::format(", {}", counted(accepted->refused, "refusal", "refusals"));
+    if (accepted->vanished > 0)
+      text += fmt::format(", {}", counted(accepted->vanished, "vanished case", "vanished cases"));
+    return text + ")";
+  });
+}
+
+int pin(const DecisionOptions& options) {
+  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
+    auto pinned = store.pin(run, options.cases, options.who, options.why);
+    if (!pinned) return tl::unexpected(pinned.error());
+    return fmt::format("pinned {} ({})", options.cases, counted(*pinned, "outcome", "outcomes"));
+  });
+}
+
+// What is wrong with a day that somebody gave, or "".
+std::string day_error(const std::string& text) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  char rest = 0;
+  const bool is_day = text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+                      std::sscanf(text.c_str(), "%4d-%2u-%2u%c", &year, &month, &day, &rest) == 3 &&
+                      std::chrono::year_month_day{std::chrono::year{year},
+                                                  std::chrono::month{month}, std::chrono::day{day}}
+                          .ok();
+  return is_day ? "" : fmt::format("\"{}\" is no day; write it as 2027-01-31", text);
+}
+
+int acknowledge(const DecisionOptions& options) {
+  if (!options.until.empty() && options.until <= today()) {
+    return report_errors(
+        {{"", 0, fmt::format("--until {} has come: it would expire at once", options.until),
+          "name a day after today, or none"}},
+        exit_usage);
+  }
+  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
+    auto seen = store.acknowledge(run, options.cases, options.who, options.why, options.until);
+    if (!seen) return tl::unexpected(seen.error());
+    return fmt::format("acknowledged {} ({}){}", options.cases, counted(*seen, "case", "cases"),
+                       options.until.empty() ? "" : " until " + options.until);
+  });
+}
+
+// A decision a row; its reason on a line below, as it is a sentence.
+std::string decisions_as_text(const Store::Table& table, const Style& style) {
+  if (table.rows.empty()) return "nothing was accepted, pinned or acknowledged\n";
+  std::string text;
+  for (std::size_t i = 0; i < table.rows.size();) {
+    const auto& first = table.rows[i];
+    const auto cell = [&](std::size_t row, std::size_t column) {
+      return table.rows[row][column].value_or("");
+    };
+    std::size_t end = i + 1;
+    const auto is_the_same = [&](std::size_t row) {
+      for (const std::size_t column : {0, 1, 2, 3, 4, 5, 6})
+        if (table.rows[row][column] != first[column]) return false;
+      return true;
+    };
+    while (end < table.rows.size() && is_the_same(end)) ++end;
+    const std::string until = cell(i, 6);
+    text += fmt::format("{} {}  {}, run {}{}\n", cell(i, 1).substr(0, 10), cell(i, 0), cell(i, 2),
+                        cell(i, 4).substr(0, 8), until.empty() ? "" : ", until " + until);
+    text += "  " + wrapped(cell(i, 3), 2, style) + "\n";
+    const std::size_t cases = end - i;
+    if (cases > 3) {
+      text += "  " + wrapped(fmt::format("{} cases of {}", cases, cell(i, 5)), 2, style) + "\n";
+    } else {
+      for (std::size_t row = i; row < end; ++row) text += "  " + cell(row, 7) + "\n";
+    }
+    i = end;
+  }
+  return text;
+}
+
+constexpr std::array table_formats{Format<Store::Table>{"text", decisions_as_text},
+                                   Format<Store::Table>{"json", nullptr, json_of_table}};
+
+int list_decisions(const DatabaseOption& database, const std::string& format) {
+  auto store = database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto table = (*store)->query(
+      "SELECT 'accept' AS decision, accepted_at AS \"when\", accepted_by AS who, reason, run_id, "
+      "case_glob, '' AS until, case_id FROM v_accepted "
+      "UNION ALL SELECT 'pin', pinned_at, pinned_by, reason, run_id, case_glob, '', case_id FROM "
+      "v_pinned UNION ALL SELECT 'acknowledge', acknowledged_at, acknowledged_by, reason, run_id, "
+      "case_glob, until, case_id FROM v_acknowledged ORDER BY 2 DESC, 1, 5, 6, case_id");
+  if (!table) return report_errors(table.error(), exit_infrastructure);
+  write_as(table_formats, format, *table);
+  return exit_fine;
+}
+
+struct Verb {
+  const char* name;
+  const char* help;
+  const char* why;  // help of --why
+  const char* example;
+  int (*decide)(const DecisionOptions&);
+  bool has_an_end = false;
+};
+
+void add_decision(Command baseline, const Verb& verb, int& exit_code) {
+  const Command command = baseline.add_subcommand(verb.name, verb.help);
+  auto options = std::make_shared<DecisionOptions>();
+  if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
+  command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+      .capture_default_str();
+  command.add_option("--cases", options->cases, "Glob over case ids").capture_default_str();
+  command.add_option("--who", options->who, "Who decides this (default: $USER)");
+  command.add_option("--why", options->why, verb.why).required();
+  if (verb.has_an_end) {
+    command
+        .add_option("--until", options->until,
+                    "The day from which on it fails again (UTC); default: no end")
+        .type_name("YYYY-MM-DD")
+        .check(day_error);
+  }
+  options->database.add_to(command);
+  add_format(command, options->format, {"text", "json"}, "text or json");
+  command.footer(std::string("Example:\n  ") + verb.example);
+  command.callback([options, decide = verb.decide, &exit_code] { exit_code = decide(*options); });
+}
+
+}  // namespace
+
+void add_baseline(Command app, int& exit_code) {
+  const Command command = app.add_subcommand("baseline",
+                                             "Accept outcomes as the new baseline, pin them, "
+                                             "acknowledge regressions, or list all of that");
+  command.require_subcommand(1);
+  command.footer(
+      "accept       the next run is compared with these outcomes; cases listed as vanished or "
+      "refused are missed no more\n"
+      "pin          all later runs are measured against these outcomes, too, so that small steps "
+      "do "
+      "not add up; the newest pin of a case counts\n"
+      "acknowledge  a regression that is known: it stays listed, and fails no run until it gets "
+      "worse by more than noise or --until comes; it is no baseline\n"
+      "All are added to what was decided before, and never changed.\n"
+      "Examples:\n  plumbline baseline accept latest --cases 'cpu/flash/*' --why 'tile order "
+      "changed, reviewed in #12'\n"
+      "  plumbline baseline pin latest --why 'release 1.4'\n"
+      "  plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver 600, #31' "
+      "--until 2027-02-01\n  plumbline baseline list");
+  add_decision(
+      command,
+      {"accept", "Later runs are compared with these outcomes", "Why these outcomes are right",
+       "plumbline baseline accept latest --cases 'cpu/flash/*' --why 'reviewed in #12'", accept},
+      exit_code);
+  add_decision(
+      command,
+      {"pin", "Later runs are measured against these outcomes for as long as they are pinned",
+       "Why these outcomes are right", "plumbline baseline pin latest --why 'release 1.4'", pin},
+      exit_code);
+  add_decision(command,
+               {"acknowledge",
+                "These regressions are known and fail no run until they get worse or a day comes",
+                "Why they stay for now",
+                "plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver "
+                "600, #31' --until 2027-02-01",
+                acknowledge, true},
+               exit_code);
+
+  const Command list_command =
+      command.add_subcommand("list", "What was accepted, pinned and acknowledged, newest first");
+  auto database = std::make_shared<DatabaseOption>();
+  auto format = std::make_shared<std::string>("text");
+  database->add_to(list_command);
+  add_format(list_command, *format, table_formats);
+  list_command.footer("Example:\n  plumbline baseline list --format json");
+  list_command.callback(
+      [database, format, &exit_code] { exit_code = list_decisions(*database, *format); });
+}
+
+}  // namespace plumbline::cli

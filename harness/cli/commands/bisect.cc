@@ -1,0 +1,300 @@
+// plumbline bisect: writes a script that finds the commit of a regression.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "harness/base/json.h"
+#include "harness/base/median.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/judge/verdict.h"
+#include "harness/report/bisect_script.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+#include "harness/timing/level_changes.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct BisectOptions {
+  DatabaseOption database;
+  ProviderOptions providers;
+  bool providers_given = false;
+  std::string case_id, good, bad, build, by, format = "text";
+  double limit = 0;
+};
+
+// A stored outcome of the case.
+struct Night {
+  std::string run_id, started_at, commit, verdict, findings;
+  bool accepted = false, is_bad = false;
+  double time_ratio = 0, rms = 0;  // 0 = not measured
+};
+
+std::string sql_text(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
+
+// Open, or acknowledged: a regression that does not fail its night.
+bool is_unsettled_regression(Verdict verdict) {
+  return is_open(verdict) || verdict == Verdict::acknowledged;
+}
+
+// The case's outcomes, the newest first, in the series of its newest one.
+Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
+  const auto table = store.query(fmt::format(
+      "WITH newest AS (SELECT provider_options AS options, machine_class AS class FROM v_history "
+      "WHERE case_id = {0} ORDER BY run_order DESC, timed DESC LIMIT 1) "
+      "SELECT run_id, started_at, code_commit, verdict, findings, accepted, is_failure, CASE WHEN "
+      "timed THEN time_ratio END, rms FROM v_history, newest WHERE case_id = {0} AND "
+      "provider_options = options AND machine_class = class AND purpose <> 'confirm' ORDER BY "
+      "run_order DESC, timed DESC LIMIT 366",
+      sql_text(case_id)));
+  if (!table) return tl::unexpected(table.error());
+  std::vector<Night> nights;
+  for (const auto& row : table->rows) {
+    const auto real = [&](std::size_t column) {
+      return row[column] ? std::strtod(row[column]->c_str(), nullptr) : 0.0;
+    };
+    const std::string verdict = row[3].value_or("");
+    const auto known = parse<Verdict>(verdict);
+    const bool is_unsettled = known && is_unsettled_regression(*known);
+    if (!nights.empty() && nights.back().run_id == row[0]) continue;  // of another suite
+    nights.push_back({row[0].value_or(""), row[1].value_or(""), row[2].value_or(""), verdict,
+                      row[4].value_or(""), row[5] == "1", row[6] == "1" || is_unsettled, real(7),
+                      real(8)});
+  }
+  return nights;
+}
+
+// Of a regression what it is about; any other failure repeats by itself.
+BisectBy by_findings(const Night& night) {
+  const auto verdict = parse<Verdict>(night.verdict);
+  if (!verdict || (*verdict != Verdict::regressed && !is_unsettled_regression(*verdict)))
+    return BisectBy::verdict;
+  const auto findings = parse_json_if_valid(night.findings);
+  bool about_rms = false;
+  if (findings.is_array()) {
+    for (const auto& finding : findings) {
+      const std::string statistic = finding.value("statistic", "");
+      if (statistic.starts_with("time")) return BisectBy::time;
+      about_rms = about_rms || statistic.starts_with("drift");
+    }
+  }
+  return about_rms ? BisectBy::rms : BisectBy::verdict;
+}
+
+// The newest night before the time rose for the last time, by its level: a slow regression is found
+// some nights after it came. `nights`: newest first; the end where the time never rose.
+std::size_t night_before_the_rise(const std::vector<Night>& nights) {
+  std::vector<double> values;
+  std::vector<std::size_t> places;
+  for (std::size_t i = nights.size(); i > 0; --i) {
+    if (!(nights[i - 1].time_ratio > 0)) continue;
+    values.push_back(std::log(nights[i - 1].time_ratio));
+    places.push_back(i - 1);
+  }
+  const auto changes = level_changes(values);
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    const auto at = static_cast<std::ptrdiff_t>(*change);
+    const double before = median({values.begin(), values.begin() + at});
+    if (median({values.begin() + at, values.end()}) > before) return places[*change - 1];
+  }
+  return nights.size();
+}
+
+struct Range {
+  std::size_t good = 0, bad = 0;  // of nights
+};
+
+// The last accepted night before the failures that the newest night ends, and the first of these.
+Result<Range> find_range(const std::vector<Night>& nights) {
+  const std::string name_them =
+      "name the commits: --good COMMIT --bad COMMIT, and --by time, rms "
+      "or verdict";
+  if (!nights.front().is_bad) {
+    return fail(fmt::format("the newest run of the case ({}) is fine: {}",
+                            nights.front().run_id.substr(0, 8), nights.front().verdict),
+                name_them);
+  }
+  std::size_t good = 0;
+  while (good < nights.size() && !nights[good].accepted) ++good;
+  if (good == nights.size())
+    return fail("no run of the case in this database was accepted before it failed", name_them);
+  std::size_t bad = good - 1;
+  while (!nights[bad].is_bad) --bad;
+  if (by_findings(nights[bad]) == BisectBy::time) {
+    if (const std::size_t before = night_before_the_rise(nights);
+        before < nights.size() && before > good)
+      good = before;
+  }
+  for (const std::size_t i : {good, bad}) {
+    if (!nights[i].commit.empty()) continue;
+    return fail(
+        fmt::format("run {} does not say of which commit it is", nights[i].run_id.substr(0, 8)),
+        "store it with `plumbline run --commit SHA`; now " + name_them);
+  }
+  if (nights[good].commit == nights[bad].commit) {
+    return fail(
+        fmt::format("the last good run ({}) and the first bad one ({}) are both of commit {}: "
+                    "something else than the code changed",
+                    nights[good].run_id.substr(0, 8), nights[bad].run_id.substr(0, 8),
+                    nights[bad].commit),
+        "look at the machine, its driver and its libraries: `plumbline compare`");
+  }
+  return Range{good, bad};
+}
+
+double value_of(const Night& night, BisectBy by) {
+  return by == BisectBy::time ? night.time_ratio : night.rms;
+}
+
+// The median of the five nights from the good one back; of a commit's nights where it was named.
+double good_value(const std::vector<Night>& nights, std::size_t good, BisectBy by) {
+  std::vector<double> values;
+  for (std::size_t i = good; i < nights.size() && values.size() < 5; ++i)
+    if (value_of(nights[i], by) > 0 && !nights[i].is_bad) values.push_back(value_of(nights[i], by));
+  return values.empty() ? 0 : median(std::move(values));
+}
+
+std::optional<std::size_t> night_of_commit(const std::vector<Night>& nights,
+                                           const std::string& commit) {
+  for (std::size_t i = 0; i < nights.size(); ++i)
+    if (!nights[i].commit.empty() &&
+        (nights[i].commit.starts_with(commit) || commit.starts_with(nights[i].commit)))
+      return i;
+  return std::nullopt;
+}
+
+// Good and bad as they were named, where both were; else by the history.
+Result<void> fill_range(const BisectOptions& options, const std::vector<Night>& nights,
+                        BisectPlan& plan) {
+  std::optional<std::size_t> good, bad;
+  if (options.good.empty() || options.bad.empty()) {
+    const auto range = find_range(nights);
+    if (!range) return tl::unexpected(range.error());
+    good = range->good, bad = range->bad;
+  }
+  if (!options.good.empty()) good = night_of_commit(nights, options.good);
+  if (!options.bad.empty()) bad = night_of_commit(nights, options.bad);
+  plan.good = options.good.empty() ? nights[*good].commit : options.good;
+  plan.bad = options.bad.empty() ? nights[*bad].commit : options.bad;
+  plan.by =
+      parse<BisectBy>(options.by).value_or(bad ? by_findings(nights[*bad]) : BisectBy::verdict);
+  if (plan.by == BisectBy::verdict) return {};
+  if (good) plan.good_value = good_value(nights, *good, plan.by);
+  if (bad) plan.bad_value = value_of(nights[*bad], plan.by);
+  plan.limit = options.limit > 0 ? options.limit : std::sqrt(plan.good_value * plan.bad_value);
+  if (plan.limit > 0 && std::isfinite(plan.limit)) return {};
+  return fail(fmt::format("the database has no {} of the case at both commits",
+                          plan.by == BisectBy::time ? "time" : "error"),
+              "say from which value on a commit is bad: --limit VALUE");
+}
+
+// "plumbline run ARGUMENTS": the arguments.
+std::string arguments_of(const std::string& command) {
+  const auto at = command.find(" run");
+  return at == std::string::npos ? "" : command.substr(at + 4);
+}
+
+std::string as_json(const BisectPlan& plan) {
+  return json_text({{"case", plan.case_id},
+                    {"good", plan.good},
+                    {"bad", plan.bad},
+                    {"by", name(plan.by)},
+                    {"limit", plan.limit > 0 ? json_value(plan.limit) : Json()},
+                    {"value_good", plan.good_value > 0 ? json_value(plan.good_value) : Json()},
+                    {"value_bad", plan.bad_value > 0 ? json_value(plan.bad_value) : Json()},
+                    {"script", bisect_script(plan)}});
+}
+
+constexpr std::array bisect_formats{
+    Format<BisectPlan>{"text",
+                       [](const BisectPlan& plan, const Style&) { return bisect_script(plan); }},
+    Format<BisectPlan>{"json", nullptr, as_json}};
+
+int bisect(const BisectOptions& options) {
+  auto store = options.database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  const auto nights = nights_of(**store, options.case_id);
+  if (!nights) return report_errors(nights.error(), exit_infrastructure);
+  if (nights->empty()) {
+    return report_errors({{"", 0, fmt::format("no run has the case \"{}\"", options.case_id),
+                           "give a whole case id; `plumbline history GLOB` finds it"}},
+                         exit_nothing);
+  }
+  BisectPlan plan;
+  plan.case_id = options.case_id;
+  plan.build = options.build;
+  if (auto filled = fill_range(options, *nights, plan); !filled)
+    return report_errors(filled.error(), exit_usage);
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  plan.program = error ? program_name() : program.string();
+  const auto run = (*store)->run(nights->front().run_id);
+  if (!run) return report_errors(run.error(), exit_infrastructure);
+  plan.arguments = arguments_of(options.providers_given ? options.providers.command_line()
+                                                        : reproduce_command(run->info));
+  write_as(bisect_formats, options.format, plan);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_bisect(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
+      "bisect", "Write a script that finds the commit of a regression with git bisect");
+  auto options = std::make_shared<BisectOptions>();
+  command.add_option("--case", options->case_id, "The case id that regressed").required();
+  command
+      .add_option("--build", options->build,
+                  "Builds what is checked out, by a shell in the repository's top folder; a commit "
+                  "that it fails on is skipped")
+      .type_name("COMMAND")
+      .required();
+  options->database.add_to(command);
+  command
+      .add_option("--good", options->good,
+                  "Commit at which the case was fine (default: of the last accepted run)")
+      .type_name("COMMIT");
+  command
+      .add_option("--bad", options->bad,
+                  "Commit at which it is not (default: of the first failure after that)")
+      .type_name("COMMIT");
+  command
+      .add_option("--by", options->by,
+                  "What tells good from bad (default: what the first failure is about)")
+      .one_of({"time", "rms", "verdict"});
+  command
+      .add_option("--limit", options->limit,
+                  "Time ratio or rms above which a commit is bad (default: half way, in ratios, "
+                  "between what is stored of both)")
+      .check(above_zero("a ratio or an rms"));
+  options->providers.add_to(command);
+  add_format(command, options->format, bisect_formats, "What goes to stdout; text is the script");
+  command.footer(
+      "The script is bash. In a clean checkout it measures both ends first, and stops with a "
+      "message where the bad commit is fine or the good one is not. Then it runs git bisect and "
+      "names the first bad commit: 0 found, 1 the regression is not there, 2 wrong usage, 3 "
+      "it cannot be built or told. `bash SCRIPT step` is one step for `git bisect run`.\n"
+      "Cases are measured by the plumbline that wrote the script, with the providers of the stored "
+      "run or those that are named here; relative files are looked for in the repository's top "
+      "folder.\n"
+      "Examples:\n  plumbline bisect --db history.db --case 'mine/flash/bf16/b1-h4-s128-d64' "
+      "--build 'make -s' --provider ./libmine.so > find.sh\n"
+      "  (cd ~/mine && bash ~/find.sh)");
+  command.callback([command, options, &exit_code] {
+    options->providers_given = !options->providers.providers.empty() ||
+                               options->providers.no_default_provider ||
+                               !options->providers.baselines.empty();
+    exit_code = bisect(*options);
+  });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,258 @@
+// plumbline compare: two runs, nights or commits, case by case.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "harness/base/median.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/judge/acknowledged.h"
+#include "harness/report/comparison.h"
+#include "harness/report/format.h"
+#include "harness/store/machine.h"
+#include "harness/store/stored.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct CompareOptions {
+  DatabaseOption database;
+  std::string before = "latest~1", after = "latest", format = "text";
+  bool all = false, any_machine = false;
+};
+
+// Where the gate knows no spread between nights: by processor time, a dozen runs on a busy machine
+// scattered by 3.5 %, and a quiet one has less (docs/nights.md, "Measuring").
+constexpr double noise_without_spread = 1.10;
+
+// What a side measured of a suite's case by a provider with its options on a class of machines. The
+// ordinal of a device is no part of it.
+struct Series {
+  std::string suite, series_id, machine, options;
+  bool operator<(const Series& other) const {
+    return std::tie(suite, series_id, machine, options) <
+           std::tie(other.suite, other.series_id, other.machine, other.options);
+  }
+};
+
+struct Measured {
+  std::string case_id;
+  ComparedSide side;  // of the newest run, but for its times
+  std::vector<double> ratios, times;
+  std::optional<double> noise;  // that the gate knew
+};
+
+using Side = std::map<Series, Measured>;
+
+struct ReadSide {
+  Side cases;
+  IncompleteRuns incomplete;
+  bool whole = true;  // every run measured all of its suites
+};
+
+void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
+  const auto& [outcome, judgement] = stored;
+  const MachineClass machine = class_of(outcome, host);
+  const std::string words = describe(machine);
+  Measured& measured =
+      side[{outcome.suite, series_id(outcome.case_id), words, outcome.provider_options}];
+  measured.case_id = outcome.case_id;
+  measured.side = {judgement.verdict,
+                   outcome.errors.rms,
+                   0,
+                   0,
+                   outcome.timed ? unjudged_time(judgement) : "",
+                   outcome.output_digest,
+                   outcome.description.build_id,
+                   words,
+                   outcome.provider_options};
+  if (outcome.timed && outcome.time_ratio > 0) {
+    measured.ratios.push_back(outcome.time_ratio);
+    measured.times.push_back(outcome.time_ns);
+  }
+  if (judgement.gated_time && judgement.gated_time->spread > 0)
+    measured.noise = time_noise(judgement);
+}
+
+Result<ReadSide> side_of(Store& store, const RunSelection& selection) {
+  ReadSide read;
+  Side& side = read.cases;
+  for (const std::string& run_id : selection.run_ids) {
+    const auto run = store.run(run_id);
+    if (!run) return tl::unexpected(run.error());
+    const auto outcomes = store.outcomes(run_id);
+    if (!outcomes) return tl::unexpected(outcomes.error());
+    for (const StoredOutcome& stored : *outcomes) add(side, stored, run->info.machine);
+    read.whole = read.whole && run->complete && run->info.shard == "1/1";
+    read.incomplete.add(*run, outcomes->size());
+  }
+  for (auto& [series, measured] : side) {
+    if (measured.ratios.empty()) continue;
+    measured.side.time_ratio = median(measured.ratios);
+    measured.side.time_ns = median(measured.times);
+  }
+  return read;
+}
+
+// Series of suites that the later side measured, and that it has no outcome of. What a filter or a
+// shard leaves out is not lost.
+std::size_t lost_of(const ReadSide& before, const ReadSide& after) {
+  if (!before.whole || !after.whole) return 0;
+  std::set<std::string> suites;
+  std::set<std::pair<std::string, std::string>> held;
+  for (const auto& [series, measured] : after.cases) {
+    suites.insert(series.suite);
+    held.insert({series.suite, series.series_id});
+  }
+  std::set<std::pair<std::string, std::string>> lost;
+  for (const auto& [series, measured] : before.cases) {
+    const std::pair name{series.suite, series.series_id};
+    if (suites.contains(series.suite) && !held.contains(name)) lost.insert(name);
+  }
+  return lost.size();
+}
+
+// Takes the pairs whose series agree in what `part` leaves of them from both sides.
+template <class Part>
+void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases) {
+  std::map<Series, Side::iterator> left;
+  for (auto it = before.begin(); it != before.end(); ++it) left.emplace(part(it->first), it);
+  for (auto it = after.begin(); it != after.end();) {
+    const auto found = left.find(part(it->first));
+    if (found == left.end()) {
+      ++it;
+      continue;
+    }
+    const auto& [series, b] = *it;
+    const auto& [series_before, a] = *found->second;
+    ComparedCase c{series.suite, b.case_id, a.side, b.side,
+                   series.machine == series_before.machine};
+    c.time_noise = b.noise ? *b.noise : a.noise ? *a.noise : noise_without_spread;
+    cases.push_back(std::move(c));
+    before.erase(found->second);
+    left.erase(found);
+    it = after.erase(it);
+  }
+}
+
+// Of one class and the same options first; what has no such partner is compared with other options,
+// then across classes. A series whose case has a partner on another class has none across.
+RunComparison joined(Side before, Side after) {
+  RunComparison result;
+  join(
+      before, after, [](const Series& s) { return s; }, result.cases);
+  const auto without_options = [](Series s) {
+    s.options.clear();
+    return s;
+  };
+  join(before, after, without_options, result.cases);
+  std::map<Series, bool> has_partner;
+  const auto case_alone = [](const Series& s) { return Series{s.suite, s.series_id, "", ""}; };
+  for (const ComparedCase& c : result.cases)
+    has_partner[{c.suite, series_id(c.case_id), "", ""}] = true;
+  Side lonely_before, lonely_after;
+  for (const auto& [from, to] :
+       {std::pair{&before, &lonely_before}, std::pair{&after, &lonely_after}}) {
+    for (const auto& [series, measured] : *from)
+      if (!has_partner.contains(case_alone(series))) to->emplace(series, measured);
+  }
+  const std::size_t asked_before = lonely_before.size(), asked_after = lonely_after.size();
+  join(lonely_before, lonely_after, case_alone, result.cases);
+  result.only_before = before.size() - (asked_before - lonely_before.size());
+  result.only_after = after.size() - (asked_after - lonely_after.size());
+  return result;
+}
+
+Result<RunComparison> compare(const CompareOptions& options, Store& store) {
+  const auto runs_before = store.resolve_runs(options.before),
+             runs_after = store.resolve_runs(options.after);
+  if (!runs_before) return tl::unexpected(runs_before.error());
+  if (!runs_after) return tl::unexpected(runs_after.error());
+  auto before = side_of(store, *runs_before), after = side_of(store, *runs_after);
+  if (!before) return tl::unexpected(before.error());
+  if (!after) return tl::unexpected(after.error());
+  const std::size_t lost = lost_of(*before, *after);
+  RunComparison result = joined(std::move(before->cases), std::move(after->cases));
+  result.lost = lost;
+  result.incomplete_before = before->incomplete, result.incomplete_after = after->incomplete;
+  result.before = runs_before->label, result.after = runs_after->label;
+  result.runs_before = runs_before->run_ids, result.runs_after = runs_after->run_ids;
+  result.all = options.all;
+  return result;
+}
+
+constexpr std::array compare_formats{Format<RunComparison>{"text", render_comparison},
+                                     Format<RunComparison>{"json", nullptr, json_of_comparison}};
+
+// Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
+std::optional<int> refuse_other_classes(const CompareOptions& options,
+                                        const RunComparison& comparison) {
+  if (options.any_machine) return std::nullopt;
+  const auto other = [](const ComparedCase& c) { return !c.same_class; };
+  const auto count = std::count_if(comparison.cases.begin(), comparison.cases.end(), other);
+  if (count == 0) return std::nullopt;
+  const auto& first = *std::find_if(comparison.cases.begin(), comparison.cases.end(), other);
+  return report_errors(
+      {{"", 0,
+        fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}",
+                    count, comparison.cases.size(), first.before.machine, comparison.before,
+                    first.after.machine, comparison.after),
+        "compare what ran on one class; --any-machine compares verdicts, bits and errors all the "
+        "same, and no times"}},
+      exit_not_comparable);
+}
+
+int compare_command(const CompareOptions& options) {
+  auto store = options.database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto comparison = compare(options, **store);
+  if (!comparison) return report_errors(comparison.error(), exit_usage);
+  if (comparison->cases.empty()) {
+    return report_errors(
+        {{"", 0,
+          fmt::format("{} and {} have no case in common", comparison->before, comparison->after),
+          "choose runs of the same suites: `plumbline query runs`"}},
+        exit_not_comparable);
+  }
+  if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
+  write_as(compare_formats, options.format, *comparison);
+  return exit_code_of(comparison->state());
+}
+
+}  // namespace
+
+void add_compare(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("compare", "Compare two stored runs, nights or commits case by case");
+  auto options = std::make_shared<CompareOptions>();
+  command
+      .add_option("before", options->before,
+                  "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
+                  "night:ID; commit:SHA or the beginning of a commit")
+      .capture_default_str();
+  command.add_option("after", options->after, "The later one, likewise").capture_default_str();
+  options->database.add_to(command);
+  command.add_flag("--all", options->all, "Also cases that did not change");
+  command.add_flag("--any-machine", options->any_machine,
+                   "Also cases that ran on other machine classes; their times are not compared");
+  add_format(command, options->format, compare_formats);
+  command.footer(
+      "Of several runs of a night or commit the newest outcome of each case counts, and of its "
+      "times the median. A time is listed where it changed by more than noise, which is three "
+      "standard deviations between nights, or 10 % where those are not known yet.\n"
+      "Exit 1 if a case that did not fail fails now; 5 if a case that was fine is open or was not "
+      "judged now, a run did not finish, or whole suites lost cases; 6 if the two share no case, "
+      "or if cases ran on other machine classes.\n"
+      "Examples:\n  plumbline compare latest~1 latest\n"
+      "  plumbline compare latest-night~1 latest-night\n"
+      "  plumbline compare 3f2a01b 9c2e3fc --all");
+  command.callback([options, &exit_code] { exit_code = compare_command(*options); });
+}
+
+}  // namespace plumbline::cli

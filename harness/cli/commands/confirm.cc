@@ -1,0 +1,305 @@
+// plumbline confirm: measures the open cases of a night again, in fresh processes, on a machine of
+// their class. `plumbline merge --judge` concludes from what it stores.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/judge/judge.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+#include "harness/run/open_cases.h"
+#include "harness/run/runner.h"
+#include "harness/store/machine.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct ConfirmOptions {
+  std::filesystem::path file, past;
+  DatabaseOption database;
+  std::vector<std::string> providers;  // instead of those that the runs name
+  std::filesystem::path baselines;     // likewise
+  std::vector<std::string> pass_env;
+  std::string format = "text";
+  bool quiet = false;
+};
+
+// One case, and what its fresh processes gave.
+struct Asked {
+  const OpenCase* open = nullptr;
+  std::vector<StoredOutcome> fresh;
+  std::string left_out;  // why nobody was asked, a sentence; "" = somebody was
+};
+
+// The runs of one judged whole that were measured with the same options: their cases are measured
+// with these, too.
+struct Batch {
+  MeasuredWith measured;
+  std::string commit;
+  std::vector<std::string> judged_runs;  // all runs of the whole
+  std::vector<Asked> cases;
+};
+
+std::vector<Batch> batches_of(const OpenCases& open) {
+  std::vector<Batch> batches;
+  for (const OpenRun& run : open.runs) {
+    std::vector<std::string> whole;
+    for (const OpenRun& other : open.runs) {
+      if (other.judged_with == run.judged_with) whole.push_back(other.run_id);
+    }
+    auto at = std::find_if(batches.begin(), batches.end(), [&](const Batch& batch) {
+      return batch.measured == run.measured && batch.judged_runs == whole;
+    });
+    if (at == batches.end()) {
+      batches.push_back({run.measured, run.commit, whole, {}});
+      at = std::prev(batches.end());
+    }
+    for (const OpenCase& c : open.cases) {
+      if (c.run_id == run.run_id) at->cases.push_back({&c, {}, ""});
+    }
+  }
+  std::erase_if(batches, [](const Batch& batch) { return batch.cases.empty(); });
+  return batches;
+}
+
+MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptions& providers) {
+  MeasureOptions options;
+  providers.use_in(options);
+  if (measured.timeout_ms) options.timeout = std::chrono::milliseconds(*measured.timeout_ms);
+  options.memory_limit_bytes = measured.memory_limit_mib << 20;
+  options.reference_cost_limit = measured.reference_cost;
+  options.row_seed = measured.row_seed;
+  options.time_repetitions = measured.repetitions;
+  options.extra_time_rounds = extra_rounds_of_night;
+  return options;
+}
+
+// A worker that crashed does not say what GPU it was to run on: the one that the case is asked of.
+void know_device(const OpenCase& open, Outcome& outcome) {
+  if (!outcome.c.device.starts_with("cuda") || !outcome.device.model.empty()) return;
+  outcome.device.model = open.machine.model;
+  outcome.device.memory_bytes = open.machine.memory_bytes;
+  if (outcome.description.device_arch.empty()) outcome.description.device_arch = open.machine.arch;
+}
+
+// Asks one process a case and a round, so that what disturbs the machine for a while meets each
+// case once.
+class Confirmation {
+ public:
+  Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch)
+      : options_(options), store_(store), past_(past), batch_(batch) {}
+
+  Result<void> run() {
+    ProviderOptions providers;
+    providers.providers =
+        options_.providers.empty() ? batch_.measured.providers : options_.providers;
+    providers.no_default_provider = batch_.measured.no_default_provider;
+    providers.baselines = options_.baselines;
+    providers.pass_env = options_.pass_env;
+    if (providers.baselines.empty()) providers.baselines = batch_.measured.baselines;
+    auto text = providers.reviewed_text();
+    if (!text) return tl::unexpected(text.error());
+    const MeasureOptions measure = measure_options(batch_.measured, providers);
+    auto known = discover(measure);
+    if (!known) return tl::unexpected(known.error());
+    const Runner runner{measure, *known, text->contracts, 1, &stop_, {}};
+    reproduce_ = providers.command_line();
+    int rounds = 0;
+    for (const Asked& asked : batch_.cases) rounds = std::max(rounds, asked.open->processes);
+    for (int round = 0; round < rounds; ++round) {
+      if (auto done = ask_round(round, runner, *text); !done) return done;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> ask_round(int round, const Runner& runner, const ReviewedText& text) {
+    RunInfo run = this_run("confirm", "", reproduce_, {});
+    run.command_line = command_line();
+    // No part of the night: its cases would count twice. It names the runs that it asks about.
+    if (run.commit.empty()) run.commit = batch_.commit;
+    run.versions_json = with_confirmed_runs(run.versions_json, batch_.judged_runs);
+    if (auto begun = store_.begin_run(run); !begun) return begun;
+    const auto kernels = offered_kernels(runner.providers);
+    for (Asked& asked : batch_.cases) {
+      if (stop_) {
+        return fail("stopped by a signal: not all cases were asked",
+                    "confirm them again, into another file");
+      }
+      if (round >= asked.open->processes || !asked.left_out.empty()) continue;
+      if (auto done = ask(asked, run, runner, kernels, text); !done) return done;
+      if (!asked.left_out.empty()) continue;
+      if (auto kept = store_.add(run.run_id, asked.fresh.back()); !kept) return kept;
+      if (!options_.quiet && !envelope().is_asked_for())
+        fmt::print(stderr, "asked process {} of {}: {}\n", round + 1, asked.open->processes,
+                   asked.open->case_id);
+    }
+    return store_.finish_run(run.run_id, exit_fine, false);
+  }
+
+  Result<void> ask(Asked& asked, const RunInfo& run, const Runner& runner,
+                   const std::vector<OfferedKernel>& kernels, const ReviewedText& text) {
+    const OpenCase& open = *asked.open;
+    const bool is_on_gpu = open.machine.device_kind == "cuda";
+    if (!is_on_gpu && run.machine != open.machine) {
+      asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
+                                   describe(run.machine));
+      return {};
+    }
+    auto planned = plan_of_id(open.case_id, kernels, open.timed);
+    if (!planned) return tl::unexpected(planned.error());
+    planned->suite = open.suite;
+    planned->group = open.group;
+    planned->tier = parse<Tier>(open.tier).value_or(Tier::smoke);
+    planned->expected = open.expected;
+    StoredOutcome fresh{runner.run_fresh(*planned), {}};
+    know_device(open, fresh.outcome);
+    if (is_lacking(fresh.outcome)) {
+      asked.left_out = fmt::format("its provider cannot measure here: {}", fresh.outcome.reason);
+      return {};
+    }
+    const SeriesName series = series_of(fresh.outcome, run.machine);
+    if (series.machine != open.machine) {
+      asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
+                                   describe(series.machine));
+      return {};
+    }
+    if (series.provider_options != open.provider_options) {
+      asked.left_out = fmt::format("its provider had the options \"{}\", and has \"{}\" now",
+                                   open.provider_options, series.provider_options);
+      return {};
+    }
+    const auto past = past_.past(series, open.run_id, false);
+    if (!past) return tl::unexpected(past.error());
+    fresh.judgement = judge(inputs_of(fresh.outcome, *past, text.contracts, text.support,
+                                      std::string_view(run.started_at).substr(0, 10)));
+    asked.fresh.push_back(std::move(fresh));
+    return {};
+  }
+
+  const ConfirmOptions& options_;
+  Store& store_;
+  Store& past_;
+  Batch& batch_;
+  std::string reproduce_;
+  const std::atomic<bool>& stop_ = stop_on_signals();
+};
+
+std::string answer(const StoredOutcome& fresh) {
+  std::string text(name(fresh.judgement.verdict));
+  if (fresh.outcome.timed) text += fmt::format(", time ratio {:.4g}", fresh.outcome.time_ratio);
+  return text;
+}
+
+void print(const std::vector<Batch>& batches) {
+  for (const Batch& batch : batches) {
+    for (const Asked& asked : batch.cases) {
+      fmt::print("{}/{}\n  found: {}\n", asked.open->suite, asked.open->case_id, asked.open->text);
+      if (!asked.left_out.empty()) fmt::print("  not asked: {}\n", asked.left_out);
+      for (const StoredOutcome& fresh : asked.fresh)
+        fmt::print("  a fresh process: {}\n", answer(fresh));
+    }
+  }
+}
+
+std::string as_json(const std::vector<Batch>& batches) {
+  Json cases = Json::array();
+  for (const Batch& batch : batches) {
+    for (const Asked& asked : batch.cases) {
+      Json fresh = Json::array();
+      for (const StoredOutcome& answer : asked.fresh)
+        fresh.push_back({{"verdict", name(answer.judgement.verdict)},
+                         {"output_digest", answer.outcome.output_digest},
+                         {"time_ratio", json_value(answer.outcome.time_ratio)}});
+      cases.push_back({{"suite", asked.open->suite},
+                       {"case_id", asked.open->case_id},
+                       {"run_id", asked.open->run_id},
+                       {"statistic", asked.open->statistic},
+                       {"fresh", std::move(fresh)},
+                       {"left_out", asked.left_out}});
+    }
+  }
+  return json_text({{"cases", std::move(cases)}});
+}
+
+int confirm(const ConfirmOptions& options) {
+  auto open = read_open_cases(options.file);
+  if (!open) return report_errors(open.error(), exit_usage);
+  auto past = Store::open(options.past, true);
+  if (!past) return report_errors(past.error(), exit_infrastructure);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.past, options.database.path, ignored)) {
+    return report_errors({{options.past.string(), 0, "is the past and the database to write to",
+                           "name another file with --db; plumbline merge joins the two"}},
+                         exit_usage);
+  }
+  auto store = options.database.open(false);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto batches = batches_of(*open);
+  for (Batch& batch : batches) {
+    if (auto done = Confirmation(options, **store, **past, batch).run(); !done)
+      return report_errors(done.error(), exit_infrastructure);
+  }
+  std::size_t asked = 0, left_out = 0;
+  for (const Batch& batch : batches) {
+    for (const Asked& c : batch.cases) ++(c.left_out.empty() ? asked : left_out);
+  }
+  if (options.format == "json") {
+    print_json(as_json(batches));
+  } else {
+    print(batches);
+    fmt::print("{} asked, {} not; plumbline merge {} {} --judge concludes\n",
+               plural(static_cast<std::size_t>(asked), "case"), left_out, options.past.string(),
+               options.database.path.string());
+  }
+  return left_out > 0 ? exit_ambiguous : exit_fine;
+}
+
+}  // namespace
+
+void add_confirm(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
+      "confirm", "Measure the open cases of a merged night again, in fresh processes");
+  auto options = std::make_shared<ConfirmOptions>();
+  command.add_option("file", options->file, "Open cases, as plumbline merge --judge writes them")
+      .type_name("FILE")
+      .required();
+  options->database.add_to(command);
+  command
+      .add_option("--past", options->past,
+                  "Database that the night was merged into, which is only read: what the cases are "
+                  "compared with")
+      .type_name("FILE")
+      .required();
+  command
+      .add_option("--provider", options->providers,
+                  "Provider, FILE[:OPTIONS], instead of those that the night's runs named; repeat "
+                  "for more")
+      .type_name("FILE");
+  command
+      .add_option("--pass-env", options->pass_env,
+                  "Let kernels see this variable, as `plumbline run --pass-env` does")
+      .type_name("NAME");
+  command
+      .add_option("--baselines", options->baselines,
+                  "Directory with contracts.toml and support.toml, instead of the night's")
+      .type_name("DIR");
+  add_format(command, options->format, {"text", "json"});
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.footer(
+      "It concludes nothing: `plumbline merge` does, with --judge. Exit code 5 where a case could "
+      "not be asked on this machine, since it is of another class.\n"
+      "Examples:\n"
+      "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
+      "  plumbline confirm open.json --db confirm.db --past history.db\n"
+      "  plumbline merge history.db confirm.db --judge");
+  command.callback([options, &exit_code] { exit_code = confirm(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,289 @@
+// plumbline history: cases over runs, in a terminal or as a picture.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/session.h"
+#include "harness/report/case_history.h"
+#include "harness/report/format.h"
+#include "harness/report/history_svg.h"
+#include "harness/report/json_value.h"
+#include "harness/timing/level_changes.h"
+#include "harness/timing/time_gate.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct HistoryOptions {
+  DatabaseOption database;
+  std::string pattern, svg, format = "text";
+  int limit = 10, cases = 10;
+};
+
+// Runs of a case that are looked at for its level, and drawn: a year of nights.
+constexpr int most_points = 366;
+
+struct Histories {
+  std::vector<CaseHistory> cases;
+  std::vector<Store::Table> rows;  // of each, newest first: what --format json tells
+  std::size_t matching = 0;        // case ids
+  std::size_t limit = 0;           // rows of each that are shown
+};
+
+// Doubles the quotes: an id is data, never SQL.
+std::string sql_literal(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
+
+// A case id, options of its provider and a class of machines: each is a history of its own.
+std::string sql_of_series(const std::string& case_id) {
+  return fmt::format(
+      "SELECT DISTINCT provider_options, machine_class FROM v_history WHERE case_id = {} ORDER BY "
+      "1, 2",
+      sql_literal(case_id));
+}
+
+std::string sql_of_rows(const std::string& case_id, const std::string& options,
+                        const std::string& machine) {
+  return fmt::format(
+      "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
+      "time_ns END AS time_ns, CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, "
+      "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite, "
+      "gate_finding, finished "
+      "FROM v_history WHERE case_id = {} AND provider_options = {} AND machine_class = {} ORDER BY "
+      "run_order DESC, timed DESC, suite LIMIT {}",
+      sql_literal(case_id), sql_literal(options), sql_literal(machine), most_points);
+}
+
+std::optional<double> number_of(const std::optional<std::string>& cell) {
+  if (!cell) return std::nullopt;
+  return std::strtod(cell->c_str(), nullptr);
+}
+
+std::optional<double> positive(std::optional<double> value) {
+  return value && *value > 0 ? value : std::nullopt;
+}
+
+HistoryPoint point_of(const std::vector<std::optional<std::string>>& row) {
+  return {.started_at = row[1].value_or(""),
+          .run_id = row[2].value_or(""),
+          .night_id = row[12].value_or(""),
+          .commit = row[9].value_or(""),
+          .verdict = parse<Verdict>(row[3].value_or("")).value_or(Verdict::error),
+          .rms = number_of(row[4]),
+          .percent_of_limit = row[4] ? number_of(row[5]) : std::nullopt,
+          .time_ns = number_of(row[6]),
+          .time_ratio = number_of(row[7]),
+          .is_set_aside = row[17].value_or("") == "set aside",
+          .is_incomplete = row[18].value_or("") != "1"};
+}
+
+// Where the time changed its level, by all of its values.
+void find_changes(CaseHistory& history) {
+  std::vector<double> values;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < history.points.size(); ++i) {
+    const auto ratio = history.points[i].time_ratio;
+    if (!ratio || !(*ratio > 0) || !std::isfinite(*ratio)) continue;
+    values.push_back(std::log(*ratio));
+    places.push_back(i);
+  }
+  for (const std::size_t change : level_changes(values)) history.changes.push_back(places[change]);
+}
+
+// What the gate would compare the next night with, where no night has stored it. Regressions that
+// nobody accepted are no part of that.
+void find_level(CaseHistory& history) {
+  std::vector<GateNight> nights;
+  for (const HistoryPoint& point : history.points) {
+    const auto ratio = point.time_ratio;
+    const bool is_usual = !is_failure(point.verdict) && point.verdict != Verdict::acknowledged &&
+                          point.verdict != Verdict::unconfirmed;
+    if (ratio && *ratio > 0 && std::isfinite(*ratio) && is_usual)
+      nights.push_back({std::log(*ratio), {}, false});
+  }
+  if (nights.size() < least_nights) return;
+  if (nights.size() > gate_window) nights.erase(nights.begin(), nights.end() - gate_window);
+  const GateOptions options;
+  const GateLevel level = level_of(nights, options);
+  history.level = std::exp(level.level);
+  history.limit = std::exp(level.level + screen(nights, level.level, std::nullopt, options).limit);
+}
+
+CaseHistory history_of(const Store::Table& table) {
+  CaseHistory history;
+  const auto& newest = table.rows.front();
+  history.case_id = newest[0].value_or("");
+  history.provider_options = newest[10].value_or("");
+  history.machine = newest[11].value_or("");
+  for (auto row = table.rows.rbegin(); row != table.rows.rend(); ++row) {
+    // A case may stand in several suites of a run: the timed one counts, else the first.
+    if (!history.points.empty() && history.points.back().run_id == (*row)[2]) {
+      history.points.back() = point_of(*row);
+    } else {
+      history.points.push_back(point_of(*row));
+    }
+  }
+  find_changes(history);
+  // 0 is stored where no night came before it.
+  history.level = positive(number_of(newest[13]));
+  history.limit = positive(number_of(newest[14]));
+  if (!history.level) find_level(history);
+  return history;
+}
+
+Result<Histories> read_histories(const HistoryOptions& options, Store& store) {
+  Histories all;
+  all.limit = static_cast<std::size_t>(options.limit);
+  const auto ids = store.query(
+      fmt::format("SELECT case_id FROM attention_case WHERE case_id GLOB {} ORDER BY case_id",
+                  sql_literal(options.pattern)));
+  if (!ids) return tl::unexpected(ids.error());
+  all.matching = ids->rows.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(ids->rows.size(), options.cases); ++i) {
+    const std::string case_id = ids->rows[i][0].value_or("");
+    const auto series = store.query(sql_of_series(case_id));
+    if (!series) return tl::unexpected(series.error());
+    for (const auto& key : series->rows) {
+      auto rows = store.query(sql_of_rows(case_id, key[0].value_or(""), key[1].value_or("")));
+      if (!rows) return tl::unexpected(rows.error());
+      all.cases.push_back(history_of(*rows));
+      all.rows.push_back(std::move(*rows));
+    }
+  }
+  return all;
+}
+
+std::string as_text(const Histories& histories, const Style& style) {
+  std::string text;
+  for (std::size_t i = 0; i < histories.cases.size(); ++i) {
+    const CaseHistory& history = histories.cases[i];
+    std::string one = render_history(history, histories.limit, style);
+    // The class is said where one case ran on several.
+    const bool is_one_of_many =
+        (i > 0 && histories.cases[i - 1].case_id == history.case_id &&
+         histories.cases[i - 1].machine != history.machine) ||
+        (i + 1 < histories.cases.size() && histories.cases[i + 1].case_id == history.case_id &&
+         histories.cases[i + 1].machine != history.machine);
+    if (is_one_of_many) one.insert(one.find('\n') + 1, "  on " + history.machine + "\n");
+    text += (text.empty() ? "" : "\n") + one;
+  }
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < histories.cases.size(); ++i)
+    shown += i == 0 || histories.cases[i].case_id != histories.cases[i - 1].case_id;
+  if (shown < histories.matching) {
+    text += fmt::format("\n{} of {} cases that match: --cases {} shows all\n", shown,
+                        histories.matching, histories.matching);
+  }
+  return text;
+}
+
+std::string as_json(const Histories& histories) {
+  Json rows = Json::array(), series = Json::array();
+  for (std::size_t i = 0; i < histories.cases.size(); ++i) {
+    Store::Table table = histories.rows[i];
+    if (table.rows.size() > histories.limit) {
+      table.rows.resize(histories.limit);
+      table.types.resize(histories.limit);
+    }
+    Json of_case = Json::parse(json_of_table(table));
+    for (auto& row : of_case["rows"]) rows.push_back(std::move(row));
+    const CaseHistory& history = histories.cases[i];
+    Json changes = Json::array();
+    const auto stretches = time_stretches(history);
+    for (std::size_t k = 1; k < stretches.size(); ++k) {
+      const HistoryPoint& point = history.points[stretches[k].begin];
+      changes.push_back({{"started_at", point.started_at},
+                         {"run_id", point.run_id},
+                         {"commit", point.commit},
+                         {"level_before", json_value(stretches[k - 1].level)},
+                         {"level_after", json_value(stretches[k].level)}});
+    }
+    series.push_back({{"case_id", history.case_id},
+                      {"provider_options", history.provider_options},
+                      {"machine", history.machine},
+                      {"runs", history.points.size()},
+                      {"level", history.level ? json_value(*history.level) : Json()},
+                      {"limit", history.limit ? json_value(*history.limit) : Json()},
+                      {"changes", std::move(changes)}});
+  }
+  return json_text(
+      {{"rows", std::move(rows)}, {"series", std::move(series)}, {"matching", histories.matching}});
+}
+
+constexpr std::array history_formats{Format<Histories>{"text", as_text},
+                                     Format<Histories>{"json", nullptr, as_json}};
+
+// A picture shows one case.
+int write_svg(const HistoryOptions& options, const Histories& histories) {
+  if (histories.cases.size() > 1) {
+    std::string first = histories.cases[0].case_id, second = histories.cases[1].case_id;
+    return report_errors(
+        {{"", 0,
+          fmt::format("--svg draws one case, and {} match: {} and {}{}",
+                      std::max(histories.matching, histories.cases.size()), first, second,
+                      first == second ? " with other options or on another machine class" : ""),
+          "name one case id"}},
+        exit_usage);
+  }
+  const auto written = write_text(options.svg, render_history_svg(histories.cases.front()));
+  if (!written) return report_errors(written.error(), exit_infrastructure);
+  return exit_fine;
+}
+
+int history(const HistoryOptions& options) {
+  if (const Errors unusable = unusable_outputs({{"--svg", options.svg}}); !unusable.empty())
+    return report_errors(unusable, exit_usage);
+  auto store = options.database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto histories = read_histories(options, **store);
+  if (!histories) return report_errors(histories.error(), exit_infrastructure);
+  if (histories->cases.empty()) {
+    return report_errors({{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern),
+                           "a glob over case ids, for example 'cpu/flash/bf16*'"}},
+                         exit_nothing);
+  }
+  if (!options.svg.empty()) {
+    if (const int code = write_svg(options, *histories); code != exit_fine) return code;
+  }
+  write_as(history_formats, options.format, *histories);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_history(Command app, int& exit_code) {
+  const Command command = app.add_subcommand("history", "Cases over runs, with level and limit");
+  auto options = std::make_shared<HistoryOptions>();
+  command.add_option("case", options->pattern, "Case id or glob").required();
+  options->database.add_to(command);
+  command.add_option("--limit", options->limit, "Rows of each case at most")
+      .capture_default_str()
+      .check(whole_above_zero("a number of rows"));
+  command.add_option("--cases", options->cases, "Cases at most")
+      .capture_default_str()
+      .check(whole_above_zero("a number of cases"));
+  command.add_option("--svg", options->svg, "Also draw the case, which must be one")
+      .type_name("FILE");
+  add_format(command, options->format, history_formats);
+  command.footer(
+      "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
+      "level of the time. Times are also ratios to a sentinel that was timed in turn: the "
+      "level is the usual ratio now, the limit the one from which on the case is slower.\n"
+      "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"
+      "  plumbline history 'cpu/*' --cases 100 --limit 1\n"
+      "  plumbline history 'cpu/flash/bf16/b2-h4-s128-d64' --svg flash.svg");
+  command.callback([options, &exit_code] { exit_code = history(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,115 @@
+// Keeps the last moments in memory, and looks up histories of cases when they are asked for.
+#include "harness/cli/commands/live_page.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "harness/cli/commands/page_past.h"
+#include "harness/store/keys.h"
+
+namespace plumbline::cli {
+namespace {
+
+// A browser's tabs that are not loaded anew for long are told so.
+constexpr std::size_t most_moments = 4;
+// Two writes within a tick of the file system's clock leave one time: so young a file is not known.
+constexpr double least_age_s = 0.1;
+
+bool shows_the_same(const PageNight& a, const PageNight& b) {
+  return a.name == b.name && a.run_ids == b.run_ids && a.state == b.state && a.fine == b.fine &&
+         a.failures == b.failures && a.open == b.open && a.unmeasured == b.unmeasured &&
+         a.suspect == b.suspect;
+}
+
+}  // namespace
+
+LivePage::Stamp LivePage::stamp() const {
+  Stamp text;
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  for (const char* const end : {"", "-wal"}) {
+    struct stat file {};
+    const std::string path = database_.path.string() + end;
+    // A reader leaves a log of no bytes, or none.
+    if (::stat(path.c_str(), &file) != 0 || file.st_size == 0) continue;
+    const double written =
+        static_cast<double>(file.st_mtim.tv_sec) + 1e-9 * static_cast<double>(file.st_mtim.tv_nsec);
+    if (now - written < least_age_s) return "";
+    text += fmt::format("{} {} {} {}.{}\n", file.st_dev, file.st_ino, file.st_size,
+                        file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  }
+  return text;
+}
+
+Result<LivePage::Kept*> LivePage::newest() {
+  // Before anything is read: what is written meanwhile is found the next time.
+  const Stamp stamp_now = stamp();
+  if (!kept_.empty() && !stamp_now.empty() && kept_.front().stamp == stamp_now)
+    return &kept_.front();
+  auto store = database_.open(true);
+  if (!store) return tl::unexpected(store.error());
+  const auto selection = page_subject(**store, subject_);
+  if (!selection) return tl::unexpected(selection.error());
+  auto source = read_page_source(**store, *selection, database_.path);
+  if (!source) return tl::unexpected(source.error());
+  (*source)->input.live = true;
+  Kept kept;
+  kept.moment.json = json_of_page((*source)->input);
+  kept.moment.id = hex(key_of(kept.moment.json));
+  kept.moment.label = selection->label;
+  kept.moment.outcomes = (*source)->stored.outcomes.size();
+  kept.source = std::move(*source);
+  kept.stamp = stamp_now;
+  kept_.push_front(std::move(kept));
+  if (kept_.size() > most_moments) kept_.pop_back();
+  return &kept_.front();
+}
+
+Result<LivePage::Moment> LivePage::now() {
+  const std::lock_guard lock(mutex_);
+  const auto kept = newest();
+  if (!kept) return tl::unexpected(kept.error());
+  return (*kept)->moment;
+}
+
+Result<bool> LivePage::is_as_it_was(Kept& kept, Store& store) const {
+  const Stamp stamp_now = stamp();
+  if (!stamp_now.empty() && kept.stamp == stamp_now) return true;
+  const auto nights = nights_before(store, kept.source->stored);
+  if (!nights) return tl::unexpected(nights.error());
+  const auto& shown = kept.source->input.nights;
+  const bool same =
+      std::equal(nights->begin(), nights->end(), shown.begin(), shown.end(), shows_the_same);
+  if (same) kept.stamp = stamp_now;
+  return same;
+}
+
+Result<LivePage::Case> LivePage::detail(const std::string& id, std::size_t row) {
+  const std::lock_guard lock(mutex_);
+  if (id.empty() && kept_.empty()) {
+    if (auto made = newest(); !made) return tl::unexpected(made.error());
+  }
+  const auto found =
+      id.empty() ? kept_.begin() : std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
+        return kept.moment.id == id;
+      });
+  if (found == kept_.end()) return Case{Lack::moment, ""};
+  PageSource& source = *found->source;
+  if (row >= source.stored.outcomes.size()) return Case{Lack::row, ""};
+  if (!source.input.history.contains(row)) {
+    auto store = database_.open(true);
+    if (!store) return tl::unexpected(store.error());
+    auto histories = histories_of(**store, source.stored, {row}, source.input.nights);
+    if (!histories) return tl::unexpected(histories.error());
+    // Afterwards: what was written in between shows, too.
+    const auto same = is_as_it_was(*found, **store);
+    if (!same) return tl::unexpected(same.error());
+    if (!*same) return Case{Lack::moment, ""};
+    source.input.history[row] = std::move((*histories)[row]);
+  }
+  return Case{Lack::none, json_of_page_case(source.input, row)};
+}
+
+}  // namespace plumbline::cli

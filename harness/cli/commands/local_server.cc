@@ -1,0 +1,234 @@
+// The library reads the head of a request and writes the answer; no body is read, and none of its
+// handlers for files, forms and patterns is used.
+#include "harness/cli/commands/local_server.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+namespace plumbline::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t most_bytes = 32 * 1024;  // of a request; the library bounds no sum
+constexpr std::chrono::seconds time_to_ask{3}, time_to_answer{60}, time_to_leave{1};
+// A connection that says nothing holds one of them for `time_to_ask`.
+constexpr std::size_t threads = 64;
+constexpr int poll_ms = 100;
+
+// One connection. All of a request has to come within `time_to_ask`, whether it comes slowly or
+// not: the library's own timeouts begin again with each byte.
+class BoundedStream : public httplib::Stream {
+ public:
+  BoundedStream(socket_t socket, const std::atomic<bool>& stop)
+      : socket_(socket), stop_(stop), ask_until_(Clock::now() + time_to_ask) {}
+
+  bool is_readable() const override { return at_ < end_ || wait(POLLIN, ask_until_); }
+  bool is_writable() const override { return wait(POLLOUT, answer_until()); }
+
+  ssize_t read(char* to, std::size_t size) override {
+    if (at_ == end_) {
+      if (received_ >= most_bytes || !wait(POLLIN, ask_until_)) return -1;
+      const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+      if (got <= 0) return got;
+      at_ = 0;
+      end_ = static_cast<std::size_t>(got);
+      received_ += end_;
+      // The library ends a line's text at a NUL: of "127.0.0.1\0.evil" it would hear half.
+      if (std::find(buffer_.begin(), buffer_.begin() + got, '\0') != buffer_.begin() + got)
+        return -1;
+    }
+    const std::size_t taken = std::min(size, end_ - at_);
+    std::copy_n(buffer_.data() + at_, taken, to);
+    at_ += taken;
+    return static_cast<ssize_t>(taken);
+  }
+
+  // All of it: the library would take a part for a failure.
+  ssize_t write(const char* from, std::size_t size) override {
+    const auto until = answer_until();
+    std::size_t sent = 0;
+    while (sent < size) {
+      if (!wait(POLLOUT, until)) return -1;
+      const ssize_t some = ::send(socket_, from + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (some < 0 && errno != EAGAIN && errno != EINTR) return -1;
+      if (some > 0) sent += static_cast<std::size_t>(some);
+    }
+    return static_cast<ssize_t>(size);
+  }
+
+  // Reads away what was not asked for: a socket closed with bytes unread resets the connection, and
+  // the client would lose its answer.
+  void leave() {
+    ::shutdown(socket_, SHUT_WR);
+    const auto until = Clock::now() + time_to_leave;
+    for (std::size_t bytes = 0; bytes < 1024 * most_bytes && wait(POLLIN, until);) {
+      const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+      if (got <= 0) break;
+      bytes += static_cast<std::size_t>(got);
+    }
+  }
+
+  void get_remote_ip_and_port(std::string& ip, int& port) const override { ip = "", port = 0; }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { ip = "", port = 0; }
+  socket_t socket() const override { return socket_; }
+
+ private:
+  // From the first byte of the answer on.
+  Clock::time_point answer_until() const {
+    if (answer_until_ == Clock::time_point{}) answer_until_ = Clock::now() + time_to_answer;
+    return answer_until_;
+  }
+  bool wait(short events, Clock::time_point until) const {
+    while (!stop_ && Clock::now() < until) {
+      pollfd one{socket_, events, 0};
+      const int found = ::poll(&one, 1, poll_ms);
+      if (found > 0) return true;
+      if (found < 0 && errno != EINTR) return false;
+    }
+    return false;
+  }
+
+  socket_t socket_;
+  const std::atomic<bool>& stop_;
+  Clock::time_point ask_until_;
+  mutable Clock::time_point answer_until_;
+  std::array<char, 4096> buffer_{};
+  std::size_t at_ = 0, end_ = 0, received_ = 0;
+};
+
+class BoundedServer : public httplib::Server {
+ public:
+  explicit BoundedServer(const std::atomic<bool>& stop) : stop_(stop) {}
+
+ private:
+  // One request a connection: nothing of one can be taken for the next.
+  bool process_and_close_socket(socket_t socket) override {
+    BoundedStream stream(socket, stop_);
+    bool closed = false;
+    const bool done = process_request(stream, true, closed, [](httplib::Request& request) {
+      request.ranges.clear();
+      request.headers.erase("Accept-Encoding");  // of what goes nowhere
+      request.headers.erase("Expect");           // no body is wanted
+    });
+    stream.leave();
+    ::close(socket);
+    return done;
+  }
+
+  const std::atomic<bool>& stop_;
+};
+
+LocalAnswer refusal(int status, std::string why) {
+  return {.status = status, .body = std::move(why) + "\n"};
+}
+
+// A name of another server that leads here (DNS rebinding) would let its pages read this one's.
+std::optional<LocalAnswer> refuse(const httplib::Request& request, int port) {
+  if (request.get_header_value_count("Host") != 1) return refusal(400, "A request names one host.");
+  const std::string host = request.get_header_value("Host");
+  const auto is = [&](const char* name) {
+    return host == fmt::format("{}:{}", name, port) || (port == 80 && host == name);
+  };
+  if (!is("127.0.0.1") && !is("localhost") && !is("[::1]"))
+    return refusal(421, fmt::format("This server is http://127.0.0.1:{}/ alone.", port));
+  if (request.method != "GET" && request.method != "HEAD") {
+    auto answer = refusal(405, "This server only reads: GET and HEAD.");
+    answer.headers["Allow"] = "GET, HEAD";
+    return answer;
+  }
+  // Nothing here has a name that needs it, and the library takes %u0031 for a digit.
+  if (request.target.find('%') != std::string::npos)
+    return refusal(404, "Nothing here has a name with a percent sign.");
+  return std::nullopt;
+}
+
+void write(LocalAnswer answer, httplib::Response& response) {
+  response.status = answer.status;
+  response.headers.erase("Content-Security-Policy");
+  response.set_header("Content-Security-Policy",
+                      answer.policy + (answer.policy.empty() ? "" : "; ") +
+                          "frame-ancestors 'none'; base-uri 'none'; form-action 'none'");
+  for (const auto& [name, value] : answer.headers) response.set_header(name, value);
+  response.set_content(answer.body, answer.type);
+}
+
+}  // namespace
+
+Result<LocalTally> serve_locally(int port,
+                                 const std::function<LocalAnswer(const LocalRequest&)>& answer,
+                                 const std::function<void(int)>& ready,
+                                 const std::atomic<bool>& stop) {
+  BoundedServer server(stop);
+  std::atomic<std::size_t> answered{0}, refused{0};
+  int bound = port;
+  server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
+  // The library's own option would let two servers share a port in silence.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  server.set_default_headers({{"X-Content-Type-Options", "nosniff"},
+                              {"Cache-Control", "no-store"},
+                              {"Referrer-Policy", "no-referrer"},
+                              {"Cross-Origin-Resource-Policy", "same-origin"}});
+  // Before the library looks at a body, and for every path.
+  server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
+    auto refusing = refuse(request, bound);
+    write(refusing ? std::move(*refusing)
+                   : answer({request.target.substr(0, request.target.find('?')), request.params}),
+          response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  server.set_exception_handler(
+      [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+        write(refusal(500, "plumbline: internal error"), response);
+      });
+  const httplib::Server::HandlerWithResponse explain = [](const httplib::Request&,
+                                                          httplib::Response& response) {
+    if (response.body.empty())
+      write(refusal(response.status, "This is no request that plumbline serve can read."),
+            response);
+    return httplib::Server::HandlerResponse::Handled;
+  };
+  server.set_error_handler(explain);
+  server.set_logger([&](const httplib::Request&, const httplib::Response& response) {
+    ++(response.status < 400 ? answered : refused);
+  });
+
+  const char* const here = "127.0.0.1";
+  if (port == 0) {
+    bound = server.bind_to_any_port(here);
+  } else if (!server.bind_to_port(here, port)) {
+    bound = -1;
+  }
+  if (bound <= 0) {
+    return fail(fmt::format("port {} of 127.0.0.1 cannot be had: {}", port, std::strerror(errno)),
+                "name another with --port, or --port 0 for any that is free");
+  }
+  std::atomic<bool> ended{false};
+  std::thread listening([&] {
+    server.listen_after_bind();
+    ended = true;
+  });
+  ready(bound);
+  while (!stop && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
+  // Again, where it had not begun to listen yet.
+  while (!ended) {
+    server.stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  listening.join();
+  if (!stop)
+    return fail("the server stopped listening", "start it again; `ulimit -n` bounds its sockets");
+  return LocalTally{answered, refused};
+}
+
+}  // namespace plumbline::cli

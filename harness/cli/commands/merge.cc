@@ -1,0 +1,262 @@
+// plumbline merge: joins databases of runs, such as those of shards, into one.
+#include "harness/store/merge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/report/json_value.h"
+#include "harness/run/judge_runs.h"
+#include "harness/run/open_cases.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct MergeOptions {
+  std::filesystem::path out;
+  std::vector<std::filesystem::path> shards;
+  std::filesystem::path confirmations;  // "": nobody wants them
+  ProviderOptions providers;            // for the reviewed text alone
+  bool judge = false;
+  std::string format = "text";
+};
+
+struct JudgedWhole {
+  JudgedRuns judged;
+  std::vector<std::string> missing;  // shards
+  int exit_code = exit_fine;
+};
+
+std::string_view name(MergedRun::State state) {
+  switch (state) {
+    case MergedRun::State::added:
+      return "added";
+    case MergedRun::State::replaced:
+      return "replaced: finished later than the copy that was there";
+    case MergedRun::State::kept:
+      return "was there";
+  }
+  return "";
+}
+
+void print(const MergeOptions& options, const MergeReport& report) {
+  std::map<MergedRun::State, int> states;
+  for (const auto& run : report.runs) {
+    ++states[run.state];
+    fmt::print("{}  {}  shard {:<6} {}\n", run.info.run_id.substr(0, 8), run.info.started_at,
+               run.info.shard, name(run.state));
+  }
+  fmt::print("{}: {} runs added, {} replaced, {} were there; {} outcomes more, {} in all\n",
+             options.out.string(), states[MergedRun::State::added],
+             states[MergedRun::State::replaced], states[MergedRun::State::kept],
+             report.outcomes - report.outcomes_before, report.outcomes);
+}
+
+void print_how_to_judge(const MergeOptions& options, const MergeReport& report) {
+  std::vector<std::string> parts;
+  for (const auto& run : report.runs) {
+    if (run.info.shard != "1/1") parts.push_back(run.info.run_id.substr(0, 8));
+  }
+  if (parts.size() > 1)
+    fmt::print("shards of one run are judged together: plumbline judge {} --db {}\n",
+               fmt::join(parts, " "), options.out.string());
+}
+
+std::string_view word_of(MergedRun::State state) {
+  return state == MergedRun::State::added      ? "added"
+         : state == MergedRun::State::replaced ? "replaced"
+                                               : "kept";
+}
+
+// `judged` is null where nobody asked.
+std::string as_json(const MergeOptions& options, const MergeReport& report,
+                    const std::vector<JudgedWhole>* judged, const OpenCases& open) {
+  Json runs = Json::array();
+  for (const auto& run : report.runs) {
+    runs.push_back({{"run_id", run.info.run_id},
+                    {"started_at", run.info.started_at},
+                    {"shard", run.info.shard},
+                    {"state", word_of(run.state)}});
+  }
+  Json data{{"database", options.out.string()},
+            {"runs", std::move(runs)},
+            {"outcomes_before", report.outcomes_before},
+            {"outcomes", report.outcomes}};
+  if (judged != nullptr) {
+    Json wholes = Json::array(), cases = Json::array();
+    for (const JudgedWhole& whole : *judged) {
+      std::vector<std::string> run_ids;
+      for (const RunInfo& run : whole.judged.runs) run_ids.push_back(run.run_id);
+      wholes.push_back({{"run_ids", run_ids},
+                        {"missing", whole.missing},
+                        {"outcomes", whole.judged.outcomes.size()},
+                        {"exit_code", whole.exit_code}});
+    }
+    for (const OpenCase& c : open.cases)
+      cases.push_back({{"suite", c.suite}, {"case_id", c.case_id}, {"run_id", c.run_id}});
+    data["judged"] = std::move(wholes);
+    data["open"] = std::move(cases);
+  }
+  return json_text(data);
+}
+
+int worst_of(const std::vector<JudgedWhole>& wholes) {
+  RunState worst = RunState::fine;
+  for (const JudgedWhole& whole : wholes) worst = worse_of(worst, state_of_exit(whole.exit_code));
+  return exit_code_of(worst);
+}
+
+// What fresh processes are to be asked; a run that does not say how it measured is left out, and
+// named.
+OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
+  OpenCases open;
+  int number = 0;
+  for (const JudgedWhole& whole : wholes) {
+    ++number;
+    std::set<std::string> unknown;
+    for (const RunInfo& run : whole.judged.runs) {
+      open.night_id = run.night_id;
+      if (const auto measured = read_measured(run.versions_json)) {
+        open.runs.push_back({run.run_id, run.commit, *measured, number});
+      } else {
+        unknown.insert(run.run_id);
+      }
+    }
+    for (OpenCase& c : open_cases_of(whole.judged)) {
+      if (!unknown.contains(c.run_id)) {
+        open.cases.push_back(std::move(c));
+      } else {
+        fmt::print(stderr, "{}: run {} does not say how it was measured: measure it again\n",
+                   c.case_id, c.run_id.substr(0, 8));
+      }
+    }
+  }
+  return open;
+}
+
+Result<std::vector<JudgedWhole>> judge_wholes(const MergeOptions& options,
+                                              const MergeReport& report) {
+  auto text = options.providers.reviewed_text();
+  if (!text) return tl::unexpected(text.error());
+  auto store = Store::open(options.out);
+  if (!store) return tl::unexpected(store.error());
+  std::vector<RunInfo> runs;
+  for (const auto& run : report.runs) runs.push_back(run.info);
+  auto wholes = wholes_of(**store, runs);
+  if (!wholes) return tl::unexpected(wholes.error());
+  std::vector<JudgedWhole> judged;
+  for (Whole& whole : *wholes) {
+    JudgedWhole& one = judged.emplace_back();
+    one.missing = std::move(whole.missing);
+    if (!whole.run_ids.empty()) {
+      auto done = judge_runs(**store, whole.run_ids, *text, "");
+      if (!done) return tl::unexpected(done.error());
+      one.judged = std::move(*done);
+      one.exit_code = one.judged.exit_code;
+    }
+    if (!one.missing.empty()) one.exit_code = exit_infrastructure;
+  }
+  return judged;
+}
+
+int judge_merged(const MergeOptions& options, const MergeReport& report) {
+  auto wholes = judge_wholes(options, report);
+  if (!wholes) return report_errors(wholes.error(), exit_infrastructure);
+  const OpenCases open = open_cases(*wholes);
+  if (!options.confirmations.empty()) {
+    if (auto written = write_text(options.confirmations, json_text_of(open)); !written)
+      return report_errors(written.error(), exit_infrastructure);
+  }
+  if (options.format == "json") {
+    print_json(as_json(options, report, &*wholes, open));
+  } else {
+    print(options, report);
+    for (const JudgedWhole& whole : *wholes) {
+      if (!whole.judged.runs.empty()) write_as(run_formats, "text", report_of(whole.judged));
+    }
+    if (!open.cases.empty() && !options.confirmations.empty()) {
+      fmt::print(
+          "{} open: plumbline confirm {} --db confirm.db --past {}\n",
+          open.cases.size() == 1 ? "1 case is" : fmt::format("{} cases are", open.cases.size()),
+          options.confirmations.string(), options.out.string());
+    }
+  }
+  Errors errors;
+  for (const JudgedWhole& whole : *wholes) {
+    if (whole.missing.empty()) continue;
+    errors.push_back(
+        {options.out.string(), 0,
+         fmt::format("not measured, or not to its end: shard {}", fmt::join(whole.missing, ", ")),
+         "measure and merge it, too; statistics over suites and vanished cases wait "
+         "for it"});
+  }
+  const int code = worst_of(*wholes);
+  return errors.empty() ? code : report_errors(errors, code);
+}
+
+int merge(const MergeOptions& options) {
+  if (!options.judge && !options.confirmations.empty()) {
+    return report_errors({{"", 0, "--confirmations lists what --judge leaves open", "add --judge"}},
+                         exit_usage);
+  }
+  const auto report = merge_databases(options.out, options.shards);
+  if (!report) return report_errors(report.error(), exit_infrastructure);
+  if (options.judge) return judge_merged(options, *report);
+  if (options.format == "json") {
+    print_json(as_json(options, *report, nullptr, {}));
+  } else {
+    print(options, *report);
+    print_how_to_judge(options, *report);
+  }
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_merge(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("merge", "Join databases of runs (shards), in any order, into one");
+  auto options = std::make_shared<MergeOptions>();
+  command.add_option("out", options->out, "Database that takes up the others; created if need be")
+      .type_name("OUT.db")
+      .required();
+  command.add_option("shards", options->shards, "Databases to take up; they stay as they are")
+      .type_name("SHARD.db")
+      .required();
+  command.add_flag("--judge", options->judge,
+                   "Then judge the runs that were merged, the shards of a night together, and with "
+                   "what `plumbline confirm` measured");
+  command
+      .add_option("--confirmations", options->confirmations,
+                  "With --judge: write the cases that fresh processes must be asked about, for "
+                  "`plumbline confirm`")
+      .type_name("FILE");
+  command
+      .add_option("--baselines", options->providers.baselines,
+                  "With --judge: directory with contracts.toml and support.toml")
+      .type_name("DIR");
+  add_format(command, options->format, {"text", "json"});
+  command.footer(
+      "What is in several files is stored once: merging again changes nothing. If one file is "
+      "refused, OUT.db stays as it was.\n"
+      "With --judge the exit code is that of the night: 1 a failure or a confirmed regression, 3 a "
+      "shard is missing, 5 something is unconfirmed or ambiguous.\n"
+      "Examples:\n"
+      "  plumbline merge all.db shard-1.db shard-2.db shard-3.db\n"
+      "  plumbline merge history.db artefacts/*.db && plumbline query --db history.db "
+      "failing-since\n"
+      "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
+      "  plumbline merge history.db confirm.db --judge   # after plumbline confirm open.json");
+  command.callback([options, &exit_code] { exit_code = merge(*options); });
+}
+
+}  // namespace plumbline::cli

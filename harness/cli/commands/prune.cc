@@ -1,0 +1,107 @@
+// plumbline prune: keeps the last nights of a database whole, and of older ones what matters.
+#include "harness/store/prune.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "harness/base/enumeration.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/report/json_value.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct PruneCommand {
+  std::filesystem::path database;
+  PruneOptions options;
+  std::string format = "text";
+};
+
+void print(const PruneCommand& command, const PruneReport& report) {
+  fmt::print("{}: {} nights; the last {}{} stay whole\n", command.database.string(),
+             report.nights_before, report.nights_whole,
+             report.since.empty() ? "" : fmt::format(" (since {})", report.since));
+  fmt::print("{} of {} outcomes {}\n", report.outcomes_deleted, report.outcomes_before,
+             command.options.dry_run ? "would be deleted" : "deleted");
+  for (std::size_t i = 0; i < reasons_to_keep; ++i) {
+    if (report.kept[i] > 0)
+      fmt::print("  kept of older nights: {:8} {}\n", report.kept[i],
+                 words(static_cast<KeptFor>(i)));
+  }
+  if (command.options.dry_run) return;
+  fmt::print("{} other rows and {} of {} runs deleted\n", report.other_rows_deleted,
+             report.runs_deleted, report.runs_before);
+  fmt::print("{:.1f} MB, {:.1f} MB before{}\n", static_cast<double>(report.bytes) / 1e6,
+             static_cast<double>(report.bytes_before) / 1e6,
+             command.options.vacuum
+                 ? ""
+                 : ": later nights fill the space; --vacuum gives it back to the disk");
+}
+
+std::string as_json(const PruneCommand& command, const PruneReport& report) {
+  Json kept = Json::object();
+  for (std::size_t i = 0; i < reasons_to_keep; ++i)
+    kept[std::string(name(static_cast<KeptFor>(i)))] = report.kept[i];
+  return json_text({{"database", command.database.string()},
+                    {"dry_run", command.options.dry_run},
+                    {"nights_before", report.nights_before},
+                    {"nights_whole", report.nights_whole},
+                    {"since", report.since},
+                    {"outcomes_before", report.outcomes_before},
+                    {"outcomes_deleted", report.outcomes_deleted},
+                    {"kept", std::move(kept)},
+                    {"other_rows_deleted", report.other_rows_deleted},
+                    {"runs_before", report.runs_before},
+                    {"runs_deleted", report.runs_deleted},
+                    {"bytes_before", report.bytes_before},
+                    {"bytes", report.bytes}});
+}
+
+int prune(const PruneCommand& command) {
+  if (command.options.dry_run && command.options.vacuum)
+    return report_errors(
+        {{"", 0, "--dry-run changes nothing, and --vacuum would", "leave one of them out"}},
+        exit_usage);
+  const auto report = prune_database(command.database, command.options);
+  if (!report) return report_errors(report.error(), exit_infrastructure);
+  if (command.format == "json") {
+    print_json(as_json(command, *report));
+  } else {
+    print(command, *report);
+  }
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_prune(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("prune", "Delete outcomes of old nights, and keep what matters of them");
+  auto options = std::make_shared<PruneCommand>();
+  command.add_option("database", options->database, "Database of runs")
+      .type_name("FILE")
+      .required();
+  command.add_option("--nights", options->options.nights, "Newest nights that stay whole")
+      .check(from_to(1, 100000))
+      .capture_default_str();
+  command.add_flag("--dry-run", options->options.dry_run, "Say what would be deleted, and why not");
+  command.add_flag("--vacuum", options->options.vacuum,
+                   "Afterwards give the space back, which rewrites the file");
+  add_format(command, options->format, {"text", "json"});
+  command.footer(
+      "Of older nights stay: failures, what was accepted, acknowledged or pinned, the 14 nights\n"
+      "before a pinned one, both sides of every change of bits, verdict or time, and the first "
+      "and\n"
+      "newest outcome of every series. One transaction: interrupted, it changes nothing.\n"
+      "Examples:\n"
+      "  plumbline prune history.db --dry-run\n"
+      "  plumbline prune history.db --nights 60 --vacuum");
+  command.callback([options, &exit_code] { exit_code = prune(*options); });
+}
+
+}  // namespace plumbline::cli

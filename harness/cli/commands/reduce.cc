@@ -1,0 +1,183 @@
+// plumbline reduce: the smallest case that still fails as the one named does.
+#include "harness/run/reduce.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/diagnose/causes.h"
+#include "harness/judge/judge.h"
+#include "harness/measure/measurement.h"
+#include "harness/measure/measurer.h"
+#include "harness/outcome/statistics_table.h"
+#include "harness/problem/field_text.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct ReduceOptions {
+  ProviderOptions providers;
+  MeasureOptions measure;
+  std::string case_id, format = "text";
+  bool quiet = false;
+};
+
+// How a case fails: a smaller one that fails otherwise is another failure.
+struct Failure {
+  std::string kind;   // "" where it does not fail
+  std::string cause;  // the sentence of its cause; "" where none is known or looked for
+};
+
+// The statistics of error stand for one another.
+std::string kind_of(const Judgement& judgement) {
+  if (!is_failure(judgement.verdict)) return "";
+  std::string kind(name(judgement.verdict));
+  if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
+  const std::string& statistic = judgement.findings.front().statistic;
+  const bool of_error = find_statistic(statistic) != nullptr || statistic == "out_of_range";
+  return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
+}
+
+// `from` is the case that was asked about, whose problem was reduced.
+std::string as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
+                    const Failure& failure, bool stopped) {
+  Case smallest = from;
+  smallest.problem = reduced.problem;
+  Json steps = Json::array();
+  for (const ReduceStep& step : reduced.steps) steps.push_back(step.what);
+  return json_text({{"case", options.case_id},
+                    {"reduced", case_id(smallest)},
+                    {"failure", failure.kind},
+                    {"cause", failure.cause},
+                    {"tried", reduced.tried},
+                    {"steps", std::move(steps)},
+                    {"stopped", stopped},
+                    {"suite", group_text(smallest, "reduced", failure.kind)},
+                    {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(),
+                                              case_id(smallest))}});
+}
+
+// Measures and judges problems of one kernel.
+class Judged {
+ public:
+  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers,
+         const ReviewedText& text, const PlannedCase& planned)
+      : planned_(planned),
+        text_(text),
+        causes_(looking_for_causes(options.measure)),
+        without_cause_(options.measure, providers, text.contracts),
+        with_cause_(causes_, providers, text.contracts) {}
+
+  Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
+
+  // A cause takes seconds to find, so that it is looked for only where the kind is the same.
+  bool fails_as(const Failure& first, const Problem& problem) {
+    if (measured(problem, without_cause_).kind != first.kind) return false;
+    if (keeps_cause(first.cause, "")) return true;
+    return keeps_cause(first.cause, measured(problem, with_cause_).cause);
+  }
+
+ private:
+  static MeasureOptions looking_for_causes(MeasureOptions options) {
+    options.causes = std::make_shared<CauseBudget>(std::chrono::hours(1));
+    return options;
+  }
+
+  Failure measured(const Problem& problem, Measurer& measurer) {
+    PlannedCase planned = planned_;
+    planned.c.problem = problem;
+    planned.case_id = case_id(planned.c);
+    Failure failure;
+    measurer.measure({&planned}, [&](const Measurement& m) {
+      failure.kind = kind_of(
+          judge({.outcome = &m.outcome, .contracts = &text_.contracts, .support = &text_.support}));
+      failure.cause = m.outcome.cause;
+    });
+    return failure;
+  }
+
+  const PlannedCase planned_;
+  const ReviewedText& text_;
+  const MeasureOptions causes_;  // before with_cause_, which refers to it
+  Measurer without_cause_, with_cause_;
+};
+
+int run(ReduceOptions& options) {
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  options.providers.use_in(options.measure);
+  auto providers = discover(options.measure);
+  if (!providers) return report_errors(providers.error());
+  auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
+  if (!planned) return report_errors(planned.error(), exit_usage);
+  Case& c = planned->c;
+
+  Judged judged(options, *providers, *text, *planned);
+  Failure failure = judged.failure(c.problem);
+  if (failure.kind.empty()) {
+    return report_errors(
+        {{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
+          "name a case that `plumbline run` fails, with the same --provider options"}},
+        exit_nothing);
+  }
+  std::atomic<bool>& stop_requested = stop_on_signals();
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  int tried = 0;
+  const auto fails = [&](const Problem& problem) {
+    if (!options.quiet && terminal) fmt::print(stderr, "\r[{} problems tried]", ++tried);
+    return judged.fails_as(failure, problem);
+  };
+  const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
+  if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
+  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // its own numbers
+
+  if (options.format == "json") {
+    print_json(as_json(options, reduced, c, failure, stop_requested));
+    return exit_fine;
+  }
+  for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
+  c.problem = reduced.problem;
+  fmt::print("{}{} tried, {} kept{}\n\n{}{}\nreproduce: {} --case '{}'\n",
+             reduced.steps.empty() ? "" : "\n",
+             plural(static_cast<std::size_t>(reduced.tried), "problem"),
+             plural(reduced.steps.size(), "step"),
+             stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
+             failure.cause.empty() ? "" : fmt::format("cause: {}\n\n", failure.cause),
+             group_text(c, "reduced", failure.kind), options.providers.command_line(), case_id(c));
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_reduce(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
+  auto options = std::make_shared<ReduceOptions>();
+  command.add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")
+      .required()
+      .type_name("CASE");
+  options->providers.add_to(command);
+  add_timeout(command, options->measure);
+  add_row_seed(command, options->measure.row_seed);
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
+  command.footer(
+      "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
+      "case fails in the same way: with the same cause, where one explains it.\n"
+      "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
+      "it. Exit 4: the case does not fail.\n"
+      "Example:\n"
+      "  plumbline reduce --provider ./libmine.so "
+      "'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,64 @@
+// plumbline judge --replay: the time gate over a series of somebody else.
+#include "harness/cli/commands/replay.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/session.h"
+#include "harness/judge/exit_code.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+#include "harness/timing/replay.h"
+
+namespace plumbline::cli {
+namespace {
+
+void print(const std::string& file, const ReplaySeries& series,
+           const std::vector<ReplayAlert>& alerts) {
+  for (const ReplayAlert& alert : alerts) {
+    fmt::print("point {:>5}  {:<6}  from {} to {} ({:+.1f} %), since point {}\n", alert.point,
+               alert.worse ? "worse" : "better", number(alert.from), number(alert.to),
+               100 * alert.change(), alert.begin);
+  }
+  fmt::print("{}: {} in {} of column \"{}\"\n", file, plural(alerts.size(), "alert"),
+             plural(series.values.size(), "point"), series.column);
+}
+
+std::string as_json(const std::string& file, bool higher_is_better, const ReplaySeries& series,
+                    const std::vector<ReplayAlert>& alerts) {
+  Json rows = Json::array();
+  for (const ReplayAlert& alert : alerts) {
+    rows.push_back({{"point", alert.point},
+                    {"begin", alert.begin},
+                    {"from", alert.from},
+                    {"to", alert.to},
+                    {"change", alert.change()},
+                    {"worse", alert.worse}});
+  }
+  return json_text({{"file", file},
+                    {"column", series.column},
+                    {"points", series.values.size()},
+                    {"higher_is_better", higher_is_better},
+                    {"alerts", std::move(rows)}});
+}
+
+}  // namespace
+
+int replay_command(const std::string& file, bool higher_is_better, const std::string& format) {
+  if (format != "text" && format != "json") {
+    return report_errors(
+        {{"", 0, fmt::format("--replay has no --format {}", format), "it writes text or json"}},
+        exit_usage);
+  }
+  const auto series = read_series(file);
+  if (!series) return report_errors(series.error(), exit_usage);
+  const auto alerts = replay(series->values, higher_is_better);
+  if (format == "json")
+    print_json(as_json(file, higher_is_better, *series, alerts));
+  else
+    print(file, *series, alerts);
+  return exit_fine;
+}
+
+}  // namespace plumbline::cli

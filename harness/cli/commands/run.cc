@@ -1,0 +1,493 @@
+// plumbline run: measures suites or single cases, judges, stores and reports.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/commands/run_end.h"
+#include "harness/cli/commands/shards.h"
+#include "harness/cli/devices.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/outputs.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/session.h"
+#include "harness/cli/settings.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/diagnose/causes.h"
+#include "harness/measure/invariance.h"
+#include "harness/report/annotations.h"
+#include "harness/report/invariance_text.h"
+#include "harness/run/open_cases.h"
+#include "harness/run/resume.h"
+#include "harness/run/run_session.h"
+
+namespace plumbline::cli {
+namespace {
+
+// Of all cases of a run together: a broken kernel fails in hundreds of cases for one reason.
+// Measured on two cores, on 22 November 2026: 235 failing cases of smoke took 50 to 52 s of
+// processor time instead of 46, with the budget spent.
+constexpr std::chrono::seconds time_for_causes{20};
+
+struct RunOptions {
+  ProviderOptions providers;
+  CaseOptions cases;
+  DatabaseOption database;
+  MeasureOptions measure;
+  ReferenceOption reference;
+  std::vector<std::string> case_ids;
+  bool timed = false, no_store = false, quiet = false, resume = false, annotations = false;
+  bool verbose = false;
+  int jobs = 0;  // 0: by default_jobs
+  std::uint64_t memory_limit_mib = 8192;
+  std::string purpose = "run", format = "text", night;
+  std::string invariances;  // "": none
+  std::filesystem::path junit, markdown;
+  std::filesystem::path past;   // "": none
+  std::filesystem::path costs;  // "": past
+  std::string commit;           // "": of the environment
+  std::string reproduce;        // start of the lines that repeat a case
+  bool database_given = false;
+};
+
+// `--case` without suites: each id becomes a planned case of the suite "case".
+Result<Plan> plan_of_ids(const std::vector<std::string>& ids,
+                         const std::vector<OfferedKernel>& kernels, bool timed) {
+  Plan plan;
+  plan.partial = true;
+  Errors errors;
+  for (const auto& id : ids) {
+    if (auto planned = plan_of_id(id, kernels, timed)) {
+      plan.cases.push_back(std::move(*planned));
+    } else {
+      errors.insert(errors.end(), planned.error().begin(), planned.error().end());
+    }
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return plan;
+}
+
+Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
+  const auto kernels = offered_kernels(providers);
+  if (!options.case_ids.empty()) {
+    auto plan = plan_of_ids(options.case_ids, kernels, options.timed);
+    std::vector<std::string> devices;
+    if (plan)
+      std::transform(plan->cases.begin(), plan->cases.end(), std::back_inserter(devices),
+                     [](const auto& c) { return c.c.device; });
+    if (Errors unknown = unknown_devices(devices, providers, "the case's device"); !unknown.empty())
+      return tl::unexpected(unknown);
+    return plan;
+  }
+  auto suites = options.cases.read(providers);
+  if (!suites) return tl::unexpected(suites.error());
+  return plumbline::make_plan(*suites, kernels, options.cases.filter, surroundings(providers));
+}
+
+// The program as it was called and every option that bears on a verdict, so that the line works
+// when pasted in the same directory.
+std::string reproduce_command(Command command, const RunOptions& options) {
+  std::string text = options.providers.command_line();
+  for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
+    if (const auto given = command.given(option)) text += fmt::format(" {} {}", option, *given);
+  }
+  return text;
+}
+
+std::string markdown_for_stdout(const RunReport& content, const Style&) {
+  const bool is_table = content.invariances != nullptr && content.state() != RunState::incomplete;
+  return is_table ? render_invariances_markdown(*content.invariances) : render_markdown(content);
+}
+
+// Those of any run, but that who asks for invariances gets their table alone.
+constexpr auto run_command_formats = [] {
+  auto all = run_formats;
+  for (auto& format : all)
+    if (format.name == "markdown") format.text = markdown_for_stdout;
+  return all;
+}();
+
+int report(const RunOptions& options, const Plan& plan, const RunSession& session) {
+  Errors errors;
+  const auto write = [&](const std::filesystem::path& path, const std::string& text) {
+    if (auto written = write_text(path, text); !written)
+      errors.insert(errors.end(), written.error().begin(), written.error().end());
+  };
+  const RunReport content{&session.info(),
+                          &session.outcomes(),
+                          &session.diffs(),
+                          &session.scores(),
+                          session.exit_code(),
+                          options.reproduce,
+                          options.invariances.empty() ? nullptr : &session.invariances(),
+                          &session.changes(),
+                          absent_lines(plan.absent),
+                          &session.night_times(),
+                          unsettled_of({session.info()}),
+                          session.incomplete()};
+  if (!options.junit.empty()) write(options.junit, render_junit(content));
+  if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
+  if (options.annotations) {
+    const char* const root = std::getenv("GITHUB_WORKSPACE");
+    fmt::print(stderr, "{}", render_annotations(content, places_of(plan, root ? root : ".")));
+  }
+  write_as(run_command_formats, options.format, content, options.verbose);
+  return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
+}
+
+// What is measured, and into which run.
+struct Session {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Store> past;  // only read
+  RunInfo run;
+  std::unique_ptr<RunOwner> owner;
+  StoredPart stored;  // of a run that is resumed
+};
+
+Result<void> take_up_run(Session& session, const RunFacts& facts) {
+  auto run = run_to_resume(*session.store, facts);
+  if (!run) return tl::unexpected(run.error());
+  session.run = std::move(*run);
+  auto owner = RunOwner::claim(session.run.run_id);
+  if (!owner) return tl::unexpected(owner.error());
+  session.owner = std::move(*owner);
+  const auto still = session.store->run(session.run.run_id);
+  if (!still) return tl::unexpected(still.error());
+  if (still->finished)
+    return fail(fmt::format("run {} was finished by another process just now",
+                            session.run.run_id.substr(0, 8)),
+                "");
+  auto stored = read_part(*session.store, session.run.run_id);
+  if (!stored) return tl::unexpected(stored.error());
+  session.stored = std::move(*stored);
+  return {};
+}
+
+// What the run was asked for of its suites' cases. A night says nothing of providers, kernels and
+// devices: a case that it loses with one of them has vanished, too.
+std::string selection_of(const RunOptions& options) {
+  std::string text =
+      fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
+  if (!options.invariances.empty()) text += " invariances=" + options.invariances;
+  if (!options.cases.seed.empty()) text += " seed=" + options.cases.seed;
+  if (options.purpose == "nightly") return text;
+  for (const auto& provider : options.providers.providers) text += " provider=" + provider;
+  if (options.providers.no_default_provider) text += " no-default-provider";
+  for (const auto& kernel : options.cases.kernels) text += " kernel=" + kernel;
+  for (const auto& device : options.cases.devices) text += " device=" + device;
+  return text;
+}
+
+Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner,
+                             const ShardFacts& shard) {
+  Session session{
+      nullptr,
+      nullptr,
+      this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites),
+      nullptr,
+      {}};
+  session.run.command_line = command_line();
+  session.run.selection = selection_of(options);
+  session.run.versions_json =
+      with_measured(session.run.versions_json, measured_with(options.providers, options.measure));
+  if (!shard.partition.empty())
+    session.run.versions_json = with_shard_facts(session.run.versions_json, shard);
+  session.run.night_id = options.night;
+  if (!options.commit.empty()) session.run.commit = options.commit;
+  if (!options.past.empty()) {
+    auto past = Store::open(options.past, true);
+    if (!past) return tl::unexpected(past.error());
+    session.past = std::move(*past);
+  }
+  if (options.no_store || (!options.case_ids.empty() && !options.database_given)) return session;
+  if (options.resume && !std::filesystem::exists(options.database.path)) {
+    return fail(Error{options.database.path.string(), 0,
+                      "there is no run to resume: the file does not exist",
+                      "name the database of the run, or leave --resume out to begin a run"});
+  }
+  auto store = options.database.open(false);
+  if (!store) return tl::unexpected(store.error());
+  session.store = std::move(*store);
+  const auto behind = session.store->seconds_behind_newest(session.run.started_at);
+  if (!behind) return tl::unexpected(behind.error());
+  session.run.clock_behind_s = *behind;
+  const auto facts = run_facts(session.run, plan, runner, options.providers.reviewed_directory());
+  store_facts(session.run, facts);
+  if (options.resume) {
+    if (auto taken = take_up_run(session, facts); !taken) return tl::unexpected(taken.error());
+    return session;
+  }
+  auto owner = RunOwner::claim(session.run.run_id);
+  if (!owner) return tl::unexpected(owner.error());
+  session.owner = std::move(*owner);
+  return session;
+}
+
+// Where a contract or an entry makes refusals mismatches, the entries that are missing can be had.
+void tell_unexplained_refusals(const RunOptions& options, const RunSession& session,
+                               const ReviewedText& text, bool is_stored) {
+  const auto& outcomes = session.outcomes();
+  const auto count = std::count_if(outcomes.begin(), outcomes.end(), [&](const StoredOutcome& o) {
+    return is_unexplained_refusal(o.outcome, text.contracts, text.support);
+  });
+  if (count == 0) return;
+  std::string command = program_name() + " support suggest";
+  if (is_stored) {
+    command += fmt::format(" {} --db {}", session.info().run_id.substr(0, 8),
+                           options.database.path.string());
+  }
+  if (const auto& directory = options.providers.baselines; !directory.empty())
+    command += fmt::format(" --baselines {}", directory.string());
+  fmt::print("{} {} no entry of support.toml says so. {} prints the entries:\n  {}\n", count,
+             count == 1 ? "case was refused, and" : "cases were refused, and",
+             is_stored ? "This" : "Of a run that is stored (--db) this", command);
+}
+
+int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
+            const ReviewedText& text, Session into) {
+  RunSession session(into.run, runner, text, into.store.get(), into.past.get());
+  Plan rest = plan;
+  if (options.resume) {
+    rest = remaining(plan, into.stored, runner.invariances);
+    if (!options.quiet) {
+      fmt::print(stderr, "resuming run {}: {} of {} are left\n", into.run.run_id.substr(0, 8),
+                 rest.size(), plan.size());
+    }
+    session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs),
+                   std::move(into.stored.invariances), plan);
+  }
+  Result<void> done;
+  {
+    Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
+    session.on_more([&progress](const std::string& what) { progress.tell(what); });
+    done = session.execute(rest, !plan.partial && options.case_ids.empty(),
+                           [&progress] { step_while_read(progress); });
+  }
+  const bool is_stored = into.store != nullptr;
+  into.store.reset();
+  if (is_stored && done) done = check_stored(options.database.path, session);
+  const int code = report(options, plan, session);
+  if (session.finished() && options.format == "text") {
+    if (is_stored) fmt::print("stored in {}\n", options.database.path.string());
+    tell_unexplained_refusals(options, session, text, is_stored);
+  }
+  tell_references_on_the_cpu(options.measure.reference_library.get());
+  tell_ended_orphans();
+  const auto remedy = [&] {
+    return is_stored ? resume_remedy(session, options.database.path) : std::string("run it again");
+  };
+  if (!done) {
+    Errors errors = done.error();
+    const char* const why = session.harness_failed() ? "" : ": it could not be stored";
+    if (session.interrupted())
+      errors.push_back({"", 0, fmt::format("the run is incomplete{}", why), remedy()});
+    return report_errors(errors, exit_infrastructure);
+  }
+  if (session.finished()) return code;
+  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy()}},
+                       exit_infrastructure);
+}
+
+// What a suite wants and this run cannot ask is said, whatever else the run does.
+void tell_absent(const Plan& plan) {
+  if (envelope().is_asked_for()) return;
+  for (const std::string& line : absent_lines(plan.absent)) fmt::print(stderr, "{}\n", line);
+}
+
+int run(RunOptions& options) {
+  if (options.case_ids.empty() == options.cases.suites.empty()) {
+    return report_errors({{"", 0, "name suite files or --case ids, one or the other",
+                           "for example plumbline run cases/smoke.toml"}},
+                         exit_usage);
+  }
+  const Errors unusable =
+      unusable_outputs({{"--junit", options.junit},
+                        {"--markdown", options.markdown},
+                        {"--save-failures", options.measure.save_failures, true},
+                        {"--reference-cache", options.measure.reference_cache, true}});
+  if (!unusable.empty()) return report_errors(unusable, exit_usage);
+  std::vector<Invariance> invariances;
+  if (!options.invariances.empty()) {
+    auto parsed = parse_invariances(options.invariances);
+    if (!parsed) return report_errors(parsed.error(), exit_usage);
+    invariances = std::move(*parsed);
+  }
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  options.providers.use_in(options.measure);
+  options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
+  auto reference = options.reference.open();
+  if (!reference) return report_errors(reference.error(), exit_usage);
+  options.measure.reference_library = std::move(*reference);
+  options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
+  auto providers = discover(options.measure);
+  if (!providers) return report_errors(providers.error());
+  auto plan = make_plan(options, *providers);
+  if (!plan) return report_errors(plan.error(), exit_usage);
+  const bool is_anything_planned = plan->size() > 0;
+  const auto shard =
+      take_part(options.cases.filter, options.costs.empty() ? options.past : options.costs,
+                options.measure.time_repetitions, *plan);
+  if (!shard) return report_errors(shard.error(), exit_infrastructure);
+  if (options.jobs == 0) options.jobs = default_jobs(*plan);
+  if (options.purpose == "nightly" || !options.night.empty())
+    options.measure.extra_time_rounds = extra_rounds_of_night;
+  const Runner runner{options.measure, *providers,         text->contracts,
+                      options.jobs,    &stop_on_signals(), invariances};
+  if (plan->size() == 0 && is_anything_planned) {
+    auto session = open_session(options, *plan, runner, *shard);
+    if (!session) return report_errors(session.error(), exit_infrastructure);
+    return finish_empty_shard(session->store.get(), session->run);
+  }
+  if (plan->size() == 0) {
+    if (!plan->absent.empty()) {
+      return report_errors(
+          {{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
+            "run it where the device is, or name the provider with --provider"}},
+          exit_nothing);
+    }
+    const std::string by_tier =
+        plan->partial
+            ? ""
+            : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
+    return report_errors(
+        {{"", 0, by_tier.empty() ? "the filters leave no case" : by_tier,
+          "see `plumbline list` for what there is, with its tiers: --format json"}},
+        exit_nothing);
+  }
+  if (!options.quiet && !envelope().is_asked_for()) tell_settings();
+  tell_absent(*plan);
+  auto session = open_session(options, *plan, runner, *shard);
+  if (!session) return report_errors(session.error(), exit_infrastructure);
+  return measure(options, *plan, runner, *text, std::move(*session));
+}
+
+// How cases are measured.
+void add_measuring(Command command, RunOptions& options) {
+  command
+      .add_option("--jobs,-j", options.jobs,
+                  "Cases measured at once (timed cases always run alone); default: one a "
+                  "processor, at most 4 if any is on cuda")
+      .check(from_to(1, 256));
+  add_timeout(command, options.measure);
+  command
+      .add_option("--memory-limit", options.memory_limit_mib,
+                  "MiB a worker may allocate; 0 = no limit")
+      .capture_default_str()
+      .check(from_to(0, 1e9));
+  command
+      .add_option(
+          "--repetitions", options.measure.time_repetitions,
+          "Repetitions of a timed case in all its rounds (seven on the CPU, three on a GPU); fewer "
+          "of long calls")
+      .capture_default_str()
+      .check(from_to(3, 1000));
+  add_reference_cost(command, options.measure.reference_cost_limit);
+  options.measure.row_seed = row_seed_of_today();
+  add_row_seed(command, options.measure.row_seed);
+  options.reference.add_to(command);
+  command
+      .add_option("--reference-cache", options.measure.reference_cache,
+                  "Keep fp64 references in this directory, but those of a sample that changes with "
+                  "--row-seed")
+      .type_name("DIR");
+  command
+      .add_option("--save-failures", options.measure.save_failures,
+                  "Write tensors of each failure as safetensors")
+      .type_name("DIR");
+  command
+      .add_option("--save-outputs", options.measure.save_outputs,
+                  "Write tensors of every case, passed or not, as safetensors")
+      .type_name("DIR");
+}
+
+}  // namespace
+
+void add_run(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
+  auto options = std::make_shared<RunOptions>();
+  options->cases.add_to(command);
+  options->cases.add_seed_to(command);
+  options->providers.add_to(command);
+  options->database.add_to(command);
+  const Option case_option =
+      command.add_option("--case", options->case_ids,
+                         "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  for (const char* filter :
+       {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device", "--seed"})
+    case_option.excludes(filter);
+  command.add_flag("--timed", options->timed, "With --case: also time it");
+  command.add_flag("--no-store", options->no_store,
+                   "Store nothing, and compare with nothing but --past");
+  command
+      .add_option("--past", options->past,
+                  "Also compare with the runs of this database, which is only read: the past of a "
+                  "shard with a file of its own")
+      .type_name("FILE");
+  command
+      .add_option("--costs", options->costs,
+                  "With --shard: make the shards even by what the cases took in the runs of this "
+                  "database, which is only read; all shards of a night must be given the same "
+                  "(default: --past, else an estimate)")
+      .type_name("FILE");
+  command
+      .add_option("--commit", options->commit,
+                  "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, "
+                  "else GITHUB_SHA)")
+      .type_name("SHA");
+  command
+      .add_flag("--resume", options->resume,
+                "Measure what is missing of the newest unfinished run of the same plan, programs "
+                "and options in the database")
+      .excludes("--no-store")
+      .excludes("--case");
+  add_measuring(command, *options);
+  command.add_option("--junit", options->junit, "Write JUnit XML").type_name("FILE");
+  command.add_option("--markdown", options->markdown, "Write a Markdown summary").type_name("FILE");
+  command.add_flag("--annotations", options->annotations,
+                   "Tell GitHub Actions on stderr what failed, at the lines of the suites");
+  command.add_flag("--invariances{all}", options->invariances,
+                   "Also ask for the same rows in other ways, and compare: all of "
+                   "docs/judging-comparisons.md, or =NAME[,NAME]");
+  add_format(command, options->format, run_command_formats,
+             "What goes to stdout; markdown with --invariances: their table alone");
+  command.add_option("--purpose", options->purpose, "Stored with the run")
+      .one_of({"run", "nightly", "confirm", "test", "gpu"})
+      .capture_default_str();
+  if (const char* night = std::getenv("PLUMBLINE_NIGHT"); night != nullptr) options->night = night;
+  command
+      .add_option("--night", options->night,
+                  "The night that this run is part of, over all machines: `plumbline night` "
+                  "(default: PLUMBLINE_NIGHT)")
+      .type_name("ID");
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
+  command.footer(
+      "Examples:\n"
+      "  plumbline run cases/smoke.toml\n"
+      "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
+      "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
+      "  plumbline run cases/smoke.toml --seed 20261123   # the same problems, other inputs\n"
+      "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures "
+      "out/failures\n"
+      "  plumbline run cases/invariances.toml --invariances\n"
+      "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the "
+      "arguments of then\n"
+      "  plumbline run cases/nightly.toml --night $(plumbline night open)   # several runs, one "
+      "night\n"
+      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "
+      "plumbline merge, plumbline judge\n"
+      "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
+  command.callback([command, options, &exit_code] {
+    options->database_given = command.is_typed("--db");
+    options->reproduce = reproduce_command(command, *options);
+    exit_code = run(*options);
+  });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,39 @@
+// Finds the part of a plan that a shard measures, and ends a shard that has none.
+#include "harness/cli/commands/shards.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/envelope.h"
+#include "harness/cli/session.h"
+#include "harness/judge/exit_code.h"
+
+namespace plumbline::cli {
+
+Result<ShardFacts> take_part(const CaseFilter& filter, const std::filesystem::path& costs,
+                             int repetitions, Plan& plan) {
+  if (filter.shards == 1) return ShardFacts{};
+  CaseCosts recorded;
+  if (!costs.empty()) {
+    auto past = Store::open(costs, true);
+    if (!past) return tl::unexpected(past.error());
+    auto read = recorded_costs(**past);
+    if (!read) return tl::unexpected(read.error());
+    recorded = std::move(*read);
+  }
+  const Partition partition = partition_of(plan, filter.shards, recorded, repetitions);
+  const ShardFacts facts = shard_facts(plan, partition);
+  plan = part_of(plan, partition, filter.shard);
+  return facts;
+}
+
+int finish_empty_shard(Store* store, const RunInfo& run) {
+  if (store != nullptr) {
+    auto done = store->begin_run(run);
+    if (done) done = store->finish_run(run.run_id, exit_fine, true);
+    if (!done) return report_errors(done.error(), exit_infrastructure);
+  }
+  if (!envelope().is_asked_for()) fmt::print("shard {} has no case\n", run.shard);
+  return exit_fine;
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,235 @@
+// plumbline support suggest: entries for support.toml that explain what kernels refused in a run.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/glob.h"
+#include "harness/cli/commands/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
+#include "harness/cli/session.h"
+#include "harness/contract/contract.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/contract/suggest_support.h"
+#include "harness/judge/judge.h"
+#include "harness/report/json_value.h"
+#include "harness/store/stored.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct SuggestOptions {
+  ProviderOptions providers;
+  DatabaseOption database;
+  std::string run = "latest", format = "text";
+  std::vector<std::string> kernels;  // globs; empty: those that have a contract or an entry
+};
+
+// An entry that a case contradicts: it ran.
+struct Contradicted {
+  SupportTable::Entry entry;
+  int cases = 0;
+  std::string example;
+};
+
+struct Suggestion {
+  std::string run_id;
+  std::filesystem::path table;  // the support.toml that it was made against
+  SuggestedSupport suggested;
+  std::vector<Contradicted> contradicted;
+  int refusals = 0;    // that no entry explains, of kernels that are looked at
+  int unreviewed = 0;  // of others: they are unsupported, and no mismatch
+  bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
+};
+
+bool is_chosen(const SuggestOptions& options, const std::string& kernel) {
+  return std::any_of(options.kernels.begin(), options.kernels.end(),
+                     [&](const std::string& glob) { return glob_match(glob, kernel); });
+}
+
+// Whether the kernel refused the problem and an entry is to say so; counts it.
+bool needs_an_entry(const SuggestOptions& options, const Outcome& outcome, const ReviewedText& text,
+                    Suggestion& suggestion) {
+  const std::string& kernel = outcome.c.kernel;
+  const bool is_unexplained =
+      outcome.status == Status::unsupported && !is_lacking(outcome) &&
+      text.support.entry_for(kernel, outcome.c.problem, place_of(outcome)) == nullptr;
+  const bool is_wanted = options.kernels.empty()
+                             ? is_unexplained_refusal(outcome, text.contracts, text.support)
+                             : is_unexplained && is_chosen(options, kernel);
+  suggestion.refusals += is_wanted;
+  suggestion.unreviewed += is_unexplained && options.kernels.empty() && !is_wanted;
+  return is_wanted;
+}
+
+void contradict(const Outcome& outcome, const SupportTable& table,
+                std::vector<Contradicted>& found) {
+  const auto* entry = table.entry_for(outcome.c.kernel, outcome.c.problem, place_of(outcome));
+  if (entry == nullptr) return;
+  auto at = std::find_if(found.begin(), found.end(), [&](const Contradicted& c) {
+    return c.entry.file == entry->file && c.entry.line == entry->line;
+  });
+  if (at == found.end()) at = found.insert(at, {*entry, 0, outcome.case_id});
+  ++at->cases;
+}
+
+Suggestion suggestion_for(const SuggestOptions& options, const std::vector<StoredOutcome>& outcomes,
+                          const ReviewedText& text) {
+  Suggestion suggestion;
+  std::vector<AskedProblem> asked;
+  for (const StoredOutcome& stored : outcomes) {
+    const Outcome& o = stored.outcome;
+    if (!options.kernels.empty() && !is_chosen(options, o.c.kernel)) continue;
+    if (o.status == Status::ok) contradict(o, text.support, suggestion.contradicted);
+    const bool refused = needs_an_entry(options, o, text, suggestion);
+    if (!refused && o.status == Status::unsupported) continue;  // an entry explains it
+    asked.push_back({o.c.kernel, o.c.problem, place_of(o), o.case_id, refused, o.reason});
+  }
+  suggestion.suggested = suggest_support(asked);
+  return suggestion;
+}
+
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string entry_with_comment(const SuggestedEntry& suggested) {
+  std::string text =
+      fmt::format("\n# explains {}, for example\n#   {}\n",
+                  counted(suggested.refusals, "refusal", "refusals"), suggested.example);
+  if (suggested.nothing_ran) {
+    text +=
+        "# Nothing that the run asked of it was taken, so this says that it takes nothing: ask it "
+        "more.\n";
+  }
+  return text + entry_text(suggested.entry);
+}
+
+// TOML to append to the table; what is no entry is a comment.
+std::string as_toml(const Suggestion& suggestion, const Style&) {
+  const auto& [entries, inseparable] = suggestion.suggested;
+  std::string text =
+      fmt::format("# Run {}: {} that no entry explains. To review, and to append to\n# {}\n",
+                  suggestion.run_id.substr(0, 8),
+                  counted(static_cast<std::size_t>(suggestion.refusals), "refusal", "refusals"),
+                  suggestion.table.string());
+  if (suggestion.unreviewed > 0) {
+    text += fmt::format(
+        "# {} of kernels that have neither a contract nor an entry count as unsupported and need "
+        "none;\n# --kernel writes entries for them, too.\n",
+        counted(static_cast<std::size_t>(suggestion.unreviewed), "more refusal", "more refusals"));
+  }
+  for (const SuggestedEntry& entry : entries) text += entry_with_comment(entry);
+  for (const auto& [refused, ran] : inseparable) {
+    text += fmt::format(
+        "\n# No entry can say this: refused was\n#   {}\n# and the same fields were taken in\n#   "
+        "{}\n",
+        refused, ran);
+  }
+  for (const Contradicted& c : suggestion.contradicted) {
+    text += fmt::format(
+        "\n# {}:{} says that {} refuses this, and it ran in {}: narrow that entry. For example\n"
+        "#   {}\n",
+        c.entry.file, c.entry.line, c.entry.kernels.front(),
+        counted(static_cast<std::size_t>(c.cases), "case", "cases"), c.example);
+  }
+  return text;
+}
+
+std::string as_json(const Suggestion& suggestion) {
+  Json entries = Json::array(), inseparable = Json::array(), contradicted = Json::array();
+  for (const SuggestedEntry& suggested : suggestion.suggested.entries) {
+    Json where = Json::object();
+    for (const auto& condition : suggested.entry.where)
+      where[condition.field][condition.is_negated ? "not" : "any"] = condition.values;
+    entries.push_back({{"kernel", suggested.entry.kernels},
+                       {"where", std::move(where)},
+                       {"device", suggested.entry.devices},
+                       {"reason", suggested.entry.reason},
+                       {"refusals", suggested.refusals},
+                       {"example", suggested.example},
+                       {"nothing_ran", suggested.nothing_ran}});
+  }
+  for (const auto& [refused, ran] : suggestion.suggested.inseparable)
+    inseparable.push_back({{"refused", refused}, {"ran", ran}});
+  for (const Contradicted& c : suggestion.contradicted) {
+    contradicted.push_back({{"file", c.entry.file},
+                            {"line", c.entry.line},
+                            {"cases", c.cases},
+                            {"example", c.example}});
+  }
+  return json_text({{"run_id", suggestion.run_id},
+                    {"table", suggestion.table.string()},
+                    {"refusals", suggestion.refusals},
+                    {"unreviewed", suggestion.unreviewed},
+                    {"entries", std::move(entries)},
+                    {"inseparable", std::move(inseparable)},
+                    {"contradicted", std::move(contradicted)}});
+}
+
+constexpr std::array support_formats{Format<Suggestion>{"text", as_toml},
+                                     Format<Suggestion>{"json", nullptr, as_json}};
+
+int suggest(const SuggestOptions& options) {
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  auto store = options.database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto run_id = (*store)->resolve_run(options.run);
+  if (!run_id) return report_errors(run_id.error(), exit_usage);
+  auto outcomes = (*store)->outcomes(*run_id);
+  if (!outcomes) return report_errors(outcomes.error(), exit_infrastructure);
+  for (const std::string& glob : options.kernels) {
+    const bool is_there = std::any_of(
+        outcomes->begin(), outcomes->end(),
+        [&](const StoredOutcome& stored) { return glob_match(glob, stored.outcome.c.kernel); });
+    if (is_there) continue;
+    return report_errors(
+        {{"", 0,
+          fmt::format("--kernel \"{}\": run {} asked no such kernel", glob, run_id->substr(0, 8)),
+          "see `plumbline show`"}},
+        exit_usage);
+  }
+  Suggestion suggestion = suggestion_for(options, *outcomes, *text);
+  suggestion.run_id = *run_id;
+  suggestion.table = options.providers.reviewed_directory() / "support.toml";
+  write_as(support_formats, options.format, suggestion);
+  return suggestion.is_complete() ? exit_fine : exit_failure;
+}
+
+}  // namespace
+
+void add_support(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
+      "support", "Write entries of the table of what kernels refuse, baselines/support.toml");
+  command.require_subcommand(1);
+  command.footer(
+      "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
+  const Command suggest_command = command.add_subcommand(
+      "suggest", "Entries that explain a run's refusals, as few and as wide as what ran allows");
+  auto options = std::make_shared<SuggestOptions>();
+  suggest_command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+      .capture_default_str();
+  options->database.add_to(suggest_command);
+  suggest_command
+      .add_option("--baselines", options->providers.baselines,
+                  "Directory with contracts.toml and support.toml (default: plumbline's own)")
+      .type_name("DIR");
+  suggest_command.add_option(
+      "--kernel", options->kernels,
+      "Only these kernels (glob), also those that have neither a contract nor an entry yet; repeat "
+      "for more");
+  add_format(suggest_command, options->format, support_formats);
+  suggest_command.footer(
+      "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
+      "else "
+      "the case is a support_mismatch. What is printed covers no case that ran.\n"
+      "Exit 1 if no entry can settle every mismatch: comments say which and why.\n"
+      "Examples:\n"
+      "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"
+      "  plumbline support suggest latest~1 --kernel 'mine/*'\n"
+      "  plumbline judge latest --baselines mine   # with the entries, without measuring again");
+  suggest_command.callback([options, &exit_code] { exit_code = suggest(*options); });
+}
+
+}  // namespace plumbline::cli
