@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The table of CONTRIBUTING.md with the folders of harness/ from bottom to top.
-FOLDER_TABLE = "| folder of harness/ | its trade |"
+FOLDER_TABLE = "| folder | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
@@ -93,14 +93,13 @@ COMPILED_TWICE = [
 
 
 def folders_in_order():
-    """The folders of harness/ in the order of CONTRIBUTING.md: each includes itself and those
-    above it."""
+    """The folders in the order of CONTRIBUTING.md: each includes itself and those above it."""
     lines = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
     if FOLDER_TABLE not in lines:
-        sys.exit(f'CONTRIBUTING.md lacks the table "{FOLDER_TABLE}", which orders harness/')
+        sys.exit(f'CONTRIBUTING.md lacks the table "{FOLDER_TABLE}", which orders the folders')
     folders = []
     for line in lines[lines.index(FOLDER_TABLE) + 2:]:
-        match = re.match(r"\| `(\w+)/` \|", line)
+        match = re.match(r"\| `([\w/]+)/` \|", line)
         if not match:
             break
         folders.append(match.group(1))
@@ -108,27 +107,36 @@ def folders_in_order():
 
 
 ORDER = folders_in_order()
+# Top-level folders that a top-level folder includes, beside the C interface of providers.
+SEEN_FROM = {"harness": {"harness"}, "emulator": {"emulator"}, "kernels": {"emulator", "kernels"},
+             "python": {"harness", "python"}}
+C_INTERFACE = {"harness/provider/plumbline_provider.h", "harness/provider/plumbline_provider.hpp"}
+
+
+def folder_of(path):
+    """The folder of the table that a path belongs to, or None: the longest that holds it."""
+    held = [folder for folder in ORDER if path.startswith(folder + "/")]
+    return max(held, key=len, default=None)
 
 
 def include_error(path, target):
-    parts = path.parts
-    if parts[0] == "kernels":
-        provider = "harness/provider/plumbline_provider"
-        c_abis = {provider + ".h", provider + ".hpp"}
-        if parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
-            c_abis.add("harness/reference/plumbline_reference.h")
-        if target.startswith("harness/") and target not in c_abis:
-            return f"kernels/{parts[1]} includes only {', '.join(sorted(c_abis))} of the harness"
-    if parts[0] == "harness":
-        if target.startswith(("kernels/", "tests/")):
-            return "the harness includes neither kernels nor tests"
-        if target.startswith("harness/"):
-            own, other = parts[1], target.split("/")[1]
-            if own not in ORDER or other not in ORDER:
-                unknown = own if own not in ORDER else other
-                return f"CONTRIBUTING.md's table of folders lacks harness/{unknown}"
-            if ORDER.index(other) > ORDER.index(own):
-                return f"harness/{other} is not above harness/{own} in CONTRIBUTING.md's table"
+    """Why a source may not include a header that is named from the root; None if it may."""
+    top, other_top = path.parts[0], target.split("/")[0]
+    if top not in SEEN_FROM or other_top not in {*SEEN_FROM, "tests"}:
+        return None
+    allowed = set(C_INTERFACE if top == "kernels" else ())
+    if path.parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
+        allowed.add("harness/reference/plumbline_reference.h")
+    if target in allowed:
+        return None
+    if other_top not in SEEN_FROM[top]:
+        exception = " but the C interface of providers" if allowed else ""
+        return f"{top}/ includes no header of {other_top}/{exception}"
+    own, other = folder_of(str(path)), folder_of(target)
+    if own is None or other is None:
+        return f"CONTRIBUTING.md's table of folders lacks {target if own else path}"
+    if ORDER.index(other) > ORDER.index(own):
+        return f"{other} is not above {own} in CONTRIBUTING.md's table"
     return None
 
 

@@ -27,7 +27,7 @@ SOURCES = {".cc", ".h", ".hpp"}
 KINDS = ("gpu", "wheel", "weekly", "times", "thirdparty", "slow", "suite", "docs", "python", "cli",
          "unit")
 # Folders of kernels/ whose tests have another name than they.
-TESTS_OF_KERNELS = {"attention": "kernels", "cpu": "kernels", "providers": "python_worker"}
+TESTS_OF_KERNELS = {"attention": "kernels", "cpu": "kernels"}
 
 
 def lines_of(*command):

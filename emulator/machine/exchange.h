@@ -1,5 +1,5 @@
 // What the lanes of a warp do together, and the memory through which they do it. Translated kernels
-// include it as well (emulator/ptx), which a compiler meets at run time: the standard library alone.
+// (emulator/ptx) include it and are compiled at run time, so it needs the standard library alone.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 //   - Sums choose in the order of the text. Of two products the one with fewer sums left is fused,
 //     of equals the first; the other one, needed as it is, is fused in no later sum.
 // tests/ptx/test_contract.cc has the small kernels that this was read from (ptxas 13.0, sm_80), and
-// ci/ptxas_counts.py compares counts with ptxas.
+// evidence/ptxas_counts.py compares counts with ptxas.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
 #   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator,
 # and with PLUMBLINE_COMPILED_CUDA a second one of the same host code and PTX for GPUs.
-#   PTX_SOURCES b.cu …: of these only the PTX is written, for ci/census.py.
+#   PTX_SOURCES b.cu …: of these only the PTX is written, for evidence/census.py.
 #
 # Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
 # and the host's object, which carries it. For GPUs ptxas compiles that PTX.
@@ -18,7 +18,7 @@ set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-tr
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
   # nvcc inlines everything; clang leaves large functions alone.
   -mllvm -inline-threshold=1000000)
-# For ci/census.py, which counts what is in it: nothing that is run is made of nvcc's PTX.
+# For evidence/census.py, which counts what is in it: nothing that is run is made of nvcc's PTX.
 option(PLUMBLINE_NVCC_PTX "Targets in which nvcc writes the PTX of kernels of others, too (see the \
 licences in docs/emulator.md)" OFF)
 if(PLUMBLINE_NVCC_PTX)

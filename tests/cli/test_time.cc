@@ -1,5 +1,5 @@
 // Time gating: a planted 2x slowdown is a regression, the same kernel again is not. The spread of
-// times by ci/time_statistics.py.
+// times by evidence/time_statistics.py.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -53,8 +53,8 @@ set = { dtype = "bf16", heads = 2, seq = 96, mask = "causal_bottom_right" }
 class TimeStatistics : public test::CommandTest {
  protected:
   test::CommandResult statistics(const std::string& arguments) const {
-    return shell("python3 '" + (test::source_directory / "ci" / "time_statistics.py").string() +
-                 "' " + arguments);
+    const auto script = test::source_directory / "evidence" / "time_statistics.py";
+    return shell("python3 '" + script.string() + "' " + arguments);
   }
 };
 

@@ -1,4 +1,4 @@
-"""ci/census.py and ci/ptxas_counts.py without a compiler: what they read from the programs that
+"""evidence/census.py and ptxas_counts.py without a compiler: what they read from the programs that
 they call, and their verdicts. Only the standard library is needed."""
 import contextlib
 import io
@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "ci"))
+sys.path.insert(0, str(ROOT / "evidence"))
 import census  # noqa: E402  pylint: disable=wrong-import-position
 import ptxas_counts  # noqa: E402  pylint: disable=wrong-import-position
 

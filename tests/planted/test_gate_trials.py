@@ -9,7 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("PLUMBLINE_BUILD", ROOT / "build" / "dev"))
-SCRIPT = ROOT / "ci" / "gate_trials.py"
+SCRIPT = ROOT / "evidence" / "gate_trials.py"
 
 spec = importlib.util.spec_from_file_location("gate_trials", SCRIPT)
 gate_trials = importlib.util.module_from_spec(spec)

@@ -43,7 +43,7 @@ def serving(folder, *arguments):
         line = server.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
         assert found, line + server.stderr.read()
-        # A file that is younger than 0.1 s is read again the next time (harness/cli/commands/live_page.cc).
+        # A file younger than 0.1 s is read again the next time (harness/cli/commands/live_page.cc).
         time.sleep(0.2)
         yield int(found.group(1))
         assert server.poll() is None, "it ended by itself"

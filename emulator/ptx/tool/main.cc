@@ -146,7 +146,7 @@ int translate_one(const std::string& path, const std::string& entry, bool contra
   return file_is_wrong;
 }
 
-// Each kernel of the files as a library in `folder`, where emulator/cudart looks before it compiles.
+// Compiles each kernel of the files to a library in `folder`, where emulator/cudart looks first.
 int compile_all(const std::vector<std::string>& paths, const std::string& folder) {
   for (const std::string& path : paths) {
     const auto text = text_of(path);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the PTX of Triton's attention kernels, for ci/census.py: one file a kernel.
+"""Writes the PTX of Triton's attention kernels, for evidence/census.py: one file a kernel.
 
-  ci/census_triton.py FOLDER    with the interpreter that has torch and triton
+  evidence/census_triton.py FOLDER    with the interpreter that has torch and triton
 
 The kernels of vLLM and SGLang are those of the provider `triton`, called by their own host
 functions (ci/triton_sources.py fetches their source). FlexAttention's is PyTorch's template, which
@@ -139,7 +139,7 @@ def main():
         before.unlink()
     # What was compiled before is not compiled again.
     os.environ.setdefault("TRITON_CACHE_DIR", str(folder / "cache"))
-    sys.path[:0] = [str(ROOT / "python"), str(ROOT / "kernels" / "providers" / "python")]
+    sys.path[:0] = [str(ROOT / "python"), str(ROOT / "kernels" / "foreign")]
     import plumbline.triton
     import triton_kernels
     from plumbline import _ptx, _triton_driver

@@ -19,8 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = """\
 examples:
-  ci/ptxas_counts.py kernel.ptx
-  ci/ptxas_counts.py --arch sm_90 --tool build/host/bin/plumbline-ptx *.ptx
+  evidence/ptxas_counts.py kernel.ptx
+  evidence/ptxas_counts.py --arch sm_90 --tool build/host/bin/plumbline-ptx *.ptx
 
 A line a kernel: our fma, add and mul of fp32, what ptxas has, and the verdict:
   equal        FFMA and FADD are as many as ours
@@ -169,7 +169,7 @@ def main():
     try:
         return 1 if compare_all(arguments.tool, arguments.file, arguments.arch) else 0
     except Missing as error:
-        print(f"ci/ptxas_counts.py: {error}", file=sys.stderr)
+        print(f"evidence/ptxas_counts.py: {error}", file=sys.stderr)
         return 2
 
 

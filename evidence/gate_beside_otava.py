@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The time gate beside Apache Otava, on the same simulated series.
 
-  ci/gate_beside_otava.py [--simulation PROGRAM] [--series 50] [--otava FOLDER] [--keep CSV_FOLDER]
+  evidence/gate_beside_otava.py [--simulation PROGRAM] [--series 50] [--otava FOLDER]
+                                [--keep CSV_FOLDER]
 
 Otava comes from PyPI into an environment of its own: a temporary one, or FOLDER, which is made
 where it does not exist and used again where it does. PROGRAM is plumbline_gate_simulation of a

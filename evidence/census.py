@@ -17,14 +17,14 @@ import sys
 import ptxas_counts
 
 ROOT = ptxas_counts.ROOT
-PROGRAM = "ci/census.py"
+PROGRAM = "evidence/census.py"
 EXAMPLES = """\
 examples:
-  ci/census.py                             all families; needs ci/setup.sh --providers --python
-  ci/census.py --only cutlass --only sglang
-  ci/census.py --counts                    also FFMA and FADD of ptxas beside ours, kernel by kernel
-  ci/census.py --counts --nvcc             the same of nvcc's PTX (see Licences in docs/emulator.md)
-  ci/census.py --flash-attention all --flashinfer all      every instance that CMake knows
+  evidence/census.py                             all families; needs ci/setup.sh --providers --python
+  evidence/census.py --only cutlass --only sglang
+  evidence/census.py --counts             also FFMA and FADD of ptxas beside ours, kernel by kernel
+  evidence/census.py --counts --nvcc      the same of nvcc's PTX (Licences in docs/emulator.md)
+  evidence/census.py --flash-attention all --flashinfer all      every instance that CMake knows
 
 exit codes: 0 at least 99.9 % of each family translate (with --counts: and FFMA and FADD are as
 many); 1 not so; 2 wrong command line, or something could not be compiled.
@@ -94,7 +94,7 @@ def triton_ptx(arguments, families):
     """The PTX by Triton."""
     folder = arguments.build / "triton_ptx"
     step([sys.executable, "ci/triton_sources.py"])
-    step([ptxas_counts.python(), "ci/census_triton.py", folder])
+    step([ptxas_counts.python(), "evidence/census_triton.py", folder])
     return sorted(path for path in folder.glob("*.ptx") if family_of(path) in families)
 
 
@@ -146,7 +146,7 @@ def main():
     parser.add_argument("--only", action="append", choices=words, metavar="FAMILY",
                         help=f"one of {', '.join(words)}; may be repeated (all)")
     parser.add_argument("--counts", action="store_true",
-                        help="compare with ptxas's machine code, as ci/ptxas_counts.py does")
+                        help="compare with ptxas's machine code, as evidence/ptxas_counts.py does")
     parser.add_argument("--arch", default="sm_80", help="what ptxas makes code for (sm_80)")
     parser.add_argument("--nvcc", action="store_true",
                         help="PTX by nvcc instead of clang; Triton's kernels are left out")

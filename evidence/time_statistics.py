@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much the times in a database spread, per series and over all of them.
 
-    ci/time_statistics.py DB [--clock ratio|cpu|wall] [--format text|csv] [--least-runs N]
+    evidence/time_statistics.py DB [--clock ratio|cpu|wall] [--format text|csv] [--least-runs N]
 
 A series is a case on one machine class with the options of its provider. Three spreads are shown,
 each a coefficient of variation (standard deviation over mean, in percent):
@@ -13,7 +13,7 @@ each a coefficient of variation (standard deviation over mean, in percent):
 A series with fewer runs than --least-runs (3) is left out. Exit codes: 0; 2 the file cannot be
 read or holds no such series.
 
-Example: ci/time_statistics.py history.db --format csv > spread.csv"""
+Example: evidence/time_statistics.py history.db --format csv > spread.csv"""
 import argparse
 import collections
 import csv
@@ -103,17 +103,17 @@ def main():
     parser.add_argument("--least-runs", type=int, default=3, metavar="N")
     options = parser.parse_args()
     if not pathlib.Path(options.database).is_file():
-        print(f"ci/time_statistics.py: there is no file {options.database}; remedy: name a "
+        print(f"evidence/time_statistics.py: there is no file {options.database}; remedy: name a "
               f"database that `plumbline run --db` wrote", file=sys.stderr)
         return 2
     try:
         rows = statistics_of(read(options.database, options.clock), max(2, options.least_runs))
     except (sqlite3.Error, json.JSONDecodeError) as error:
-        print(f"ci/time_statistics.py: {options.database}: {error}; remedy: name a database of "
-              f"this plumbline (any `plumbline` command migrates an older one)", file=sys.stderr)
+        print(f"evidence/time_statistics.py: {options.database}: {error}; remedy: name a database "
+              f"of this plumbline (any `plumbline` command migrates an older one)", file=sys.stderr)
         return 2
     if not rows:
-        print(f"ci/time_statistics.py: no series of {options.database} was timed in "
+        print(f"evidence/time_statistics.py: no series of {options.database} was timed in "
               f"{options.least_runs} runs; remedy: run more, or lower --least-runs",
               file=sys.stderr)
         return 2

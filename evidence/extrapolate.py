@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What a fleet's nights amount to, extrapolated from one that was measured on this machine.
 
-  ci/fleet/extrapolate.py NIGHT.db [--plumbline FILE] [--architectures 6] [--cases 100000]
+  evidence/extrapolate.py NIGHT.db [--plumbline FILE] [--architectures 6] [--cases 100000]
       [--gpus 100] [--nights 60]
 
 NIGHT.db is a database of one run or night, such as that of `plumbline run cases/nightly.toml`. Its
 bytes an outcome, the processor time of merging and of judging it, and the bytes of its Parquet file
 are measured and multiplied; nothing is assumed but that they grow with the number of outcomes. The
 measured night should be large (2,000 outcomes or more): what does not grow then weighs little.
-Example: ci/fleet/extrapolate.py night.db --plumbline build/host/bin/plumbline
+Example: evidence/extrapolate.py night.db --plumbline build/host/bin/plumbline
 """
 import argparse
 import os
