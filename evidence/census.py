@@ -20,11 +20,11 @@ ROOT = ptxas_counts.ROOT
 PROGRAM = "evidence/census.py"
 EXAMPLES = """\
 examples:
-  evidence/census.py                             all families; needs ci/setup.sh --providers --python
+  evidence/census.py                  all families; needs ci/setup.sh --providers --python
   evidence/census.py --only cutlass --only sglang
-  evidence/census.py --counts             also FFMA and FADD of ptxas beside ours, kernel by kernel
-  evidence/census.py --counts --nvcc      the same of nvcc's PTX (Licences in docs/emulator.md)
-  evidence/census.py --flash-attention all --flashinfer all      every instance that CMake knows
+  evidence/census.py --counts         also FFMA and FADD of ptxas beside ours, kernel by kernel
+  evidence/census.py --counts --nvcc  the same of nvcc's PTX (Licences in docs/emulator.md)
+  evidence/census.py --flash-attention all --flashinfer all  every instance that CMake knows
 
 exit codes: 0 at least 99.9 % of each family translate (with --counts: and FFMA and FADD are as
 many); 1 not so; 2 wrong command line, or something could not be compiled.

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Tries the gate of times on nights that are really measured, with known regressions and without.
 
-  evidence/gate_trials.py --directory DIR aa five three drift faster accepted  # on an idle machine
-  evidence/gate_trials.py --directory DIR --load 2 aa five             # beside two busy loops a core
-  evidence/gate_trials.py --directory DIR --plan aa five three         # how long it would take
-  evidence/gate_trials.py --directory DIR report                       # what was found so far
+  evidence/gate_trials.py --directory DIR aa five three drift faster accepted  # idle machine
+  evidence/gate_trials.py --directory DIR --load 2 aa five      # beside two busy loops a core
+  evidence/gate_trials.py --directory DIR --plan aa five three  # how long it would take
+  evidence/gate_trials.py --directory DIR report                # what was found so far
 
 A trial is a number of nights of `plumbline run SUITE`, each behind a history of ten or more nights
 in which nothing was planted. Planted nights run in copies of that history and do not spoil it:

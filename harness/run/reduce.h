@@ -34,9 +34,9 @@ Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>
                const std::function<bool()>& stop);
 
 // True if a case with the second sentence of cause (harness/diagnose/causes.h) fails as one with
-// the first. A first one that explains the whole error ("would be explained if …") has to come again,
-// up to its numbers, which change with the sizes. Any other describes what the error looks like and
-// where it sits, which also changes with the sizes: it is not asked for.
+// the first. A first one that explains the whole error ("would be explained if …") has to come
+// again, up to its numbers, which change with the sizes. Any other describes what the error looks
+// like and where it sits, which also changes with the sizes: it is not asked for.
 bool keeps_cause(std::string_view first, std::string_view second);
 
 }  // namespace plumbline
