@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "harness/audit/trials.h"
+#include "harness/compare/statistics.h"
 #include "harness/contract/contract.h"
 #include "harness/judge/exit_code.h"
-#include "harness/compare/statistics.h"
 
 namespace plumbline {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness/check/dump.h"
-#include "harness/judge/judgement.h"
 #include "harness/diagnose/ladder.h"
+#include "harness/judge/judgement.h"
 #include "harness/outcome/compared_output.h"
 #include "harness/problem/problem.h"
 #include "harness/reference/scale_test.h"

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "harness/check/diff_measured.h"
-#include "harness/measure/measurer.h"
 #include "harness/compare/statistics.h"
+#include "harness/measure/measurer.h"
 
 namespace plumbline {
 namespace {

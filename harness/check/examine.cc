@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/contract/contract.h"
-#include "harness/judge/judge.h"
 #include "harness/compare/elsewhere.h"
+#include "harness/contract/contract.h"
 #include "harness/diagnose/locate.h"
 #include "harness/diagnose/other_questions.h"
+#include "harness/judge/judge.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/diagnose/other_questions.h"
 #include "harness/compare/statistics.h"
+#include "harness/diagnose/other_questions.h"
 
 namespace plumbline {
 namespace {

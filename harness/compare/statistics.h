@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness/base/maximum.h"
-#include "harness/contract/limits.h"
 #include "harness/compare/outputs.h"
+#include "harness/contract/limits.h"
 #include "harness/outcome/error_picture.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"

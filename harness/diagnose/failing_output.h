@@ -1,9 +1,9 @@
 // An output that is beyond its limits, with all that it was judged by. Nothing is owned.
 #pragma once
 
-#include "harness/contract/limits.h"
 #include "harness/compare/outputs.h"
 #include "harness/compare/statistics.h"
+#include "harness/contract/limits.h"
 #include "harness/outcome/faults.h"
 #include "harness/reference/reference.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/diagnose/questions_instead.h"
 #include "harness/compare/statistics.h"
+#include "harness/diagnose/questions_instead.h"
 #include "harness/reference/key_values.h"
 
 namespace plumbline {

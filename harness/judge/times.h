@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/timing/time_gate.h"
 #include "harness/judge/baseline.h"
 #include "harness/judge/judgement.h"
+#include "harness/timing/time_gate.h"
 
 namespace plumbline {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "harness/compare/statistics.h"
 #include "harness/diagnose/causes.h"
 #include "harness/measure/measurement.h"
-#include "harness/compare/statistics.h"
 #include "harness/timing/time_rounds.h"
 
 namespace plumbline {

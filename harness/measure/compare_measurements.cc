@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "harness/compare/statistics.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/compare/statistics.h"
 #include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {

@@ -10,20 +10,20 @@
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
-#include "harness/contract/contract.h"
-#include "harness/measure/calls.h"
-#include "harness/diagnose/causes.h"
 #include "harness/compare/elsewhere.h"
 #include "harness/compare/faults.h"
+#include "harness/contract/contract.h"
+#include "harness/diagnose/causes.h"
 #include "harness/diagnose/locate.h"
+#include "harness/measure/calls.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/launch.h"
 #include "harness/reference/cache.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

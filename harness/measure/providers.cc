@@ -7,9 +7,9 @@
 #include <set>
 
 #include "harness/base/harness_failure.h"
-#include "harness/timing/time_limit.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/suite/gpu_case.h"
+#include "harness/timing/time_limit.h"
 
 namespace plumbline {
 

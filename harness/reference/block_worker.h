@@ -36,9 +36,8 @@ inline double with_output_rounding(const Model& model, double o, double unit, do
   // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
   const double sigma_squared =
       variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
-  return std::max(shared_error
-                      ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
-                      : sigma_squared,
+  return std::max(shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
+                               : sigma_squared,
                   square(half_smallest_subnormal(model.out)));
 }
 // An element, given these and its bound before output rounding; answers sigma^2.

@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "harness/contract/terms.h"
-#include "harness/timing/level_changes.h"
 #include "harness/outcome/expected_errors.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/geometry.h"
 #include "harness/report/format.h"
 #include "harness/store/stored.h"
+#include "harness/timing/level_changes.h"
 
 namespace plumbline {
 namespace {

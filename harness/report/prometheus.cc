@@ -79,9 +79,9 @@ void add_unjudged_times(std::string& text, const RunReport& report) {
   for (const auto& [outcome, judgement] : *report.outcomes) {
     const std::string_view reason = outcome.timed ? unjudged_time(judgement) : "";
     if (reason.empty()) continue;
-    samples += fmt::format(
-        "plumbline_case_time_not_judged{{suite=\"{}\",case=\"{}\",reason=\"{}\"}} 1\n",
-        label_value(outcome.suite), label_value(outcome.case_id), reason);
+    samples +=
+        fmt::format("plumbline_case_time_not_judged{{suite=\"{}\",case=\"{}\",reason=\"{}\"}} 1\n",
+                    label_value(outcome.suite), label_value(outcome.case_id), reason);
   }
   if (samples.empty()) return;
   add_head(text, "plumbline_case_time_not_judged",
@@ -132,8 +132,8 @@ std::string render_prometheus(const RunReport& report) {
   text += fmt::format("plumbline_run_missing_cases {}\n", report.incomplete.missing_cases);
   add_head(text, "plumbline_run_clock_behind_seconds",
            "How far the clock was behind the newest run of the database.");
-  text += fmt::format("plumbline_run_clock_behind_seconds {}\n",
-                      number_of(report.run->clock_behind_s));
+  text +=
+      fmt::format("plumbline_run_clock_behind_seconds {}\n", number_of(report.run->clock_behind_s));
   add_head(text, "plumbline_run_failures",
            "Failing cases, diffs, invariances, suite statistics and changes.");
   text += fmt::format("plumbline_run_failures {}\n", counts.failures());

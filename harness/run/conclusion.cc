@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "harness/timing/time_gate.h"
 #include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/stored.h"
+#include "harness/timing/time_gate.h"
 
 namespace plumbline {
 namespace {

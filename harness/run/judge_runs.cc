@@ -9,13 +9,13 @@
 #include <set>
 
 #include "harness/contract/reviewed_text.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/run/conclusion.h"
 #include "harness/run/night_times.h"
 #include "harness/run/open_cases.h"
 #include "harness/run/settle.h"
 #include "harness/run/shards.h"
 #include "harness/store/machine.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

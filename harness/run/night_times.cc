@@ -7,11 +7,11 @@
 #include <cmath>
 
 #include "harness/base/median.h"
-#include "harness/timing/night.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/judge/times.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/store/keys.h"
+#include "harness/timing/night.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

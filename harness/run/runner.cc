@@ -14,10 +14,10 @@
 #include "harness/measure/invariance.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
 #include "harness/run/timed_rounds.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

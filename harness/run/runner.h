@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "harness/measure/providers.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/invariance.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 

@@ -13,9 +13,9 @@
 
 #include "harness/base/json.h"
 #include "harness/base/median.h"
-#include "harness/timing/time_limit.h"
 #include "harness/store/keys.h"
 #include "harness/store/store.h"
+#include "harness/timing/time_limit.h"
 
 namespace plumbline {
 namespace {
@@ -71,22 +71,6 @@ struct Estimate {
 };
 
 }  // namespace
-
-Result<CaseCosts> recorded_costs(Store& past) {
-  auto table = past.query(R"(
-    WITH recent AS (
-      SELECT run_id, run_order FROM run WHERE purpose <> 'confirm' AND finished_at IS NOT NULL AND started_at >= (
-        SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(started_at), '-3 days') FROM run))
-    SELECT c.case_id, printf('%.3f', o.wall_ms), max(r.run_order)
-    FROM recent AS r JOIN outcome AS o USING (run_id) JOIN attention_case AS c USING (case_key)
-    GROUP BY c.case_id)");
-  if (!table) return tl::unexpected(table.error());
-  CaseCosts costs;
-  for (const auto& row : table->rows) {
-    if (row[0] && row[1]) costs.emplace(*row[0], std::strtod(row[1]->c_str(), nullptr));
-  }
-  return costs;
-}
 
 Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, int repetitions) {
   const std::vector<std::string> problems = sorted_problems(whole);

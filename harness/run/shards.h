@@ -10,13 +10,8 @@
 
 namespace plumbline {
 
-class Store;
-
-// Milliseconds that measuring a case took, by case id.
+// Milliseconds that measuring a case took, by case id: recorded_milliseconds() of a database.
 using CaseCosts = std::map<std::string, double, std::less<>>;
-// What the cases took in the runs of the three days up to the newest run of a database, each in the
-// newest of those that measured it.
-Result<CaseCosts> recorded_costs(Store& past);
 
 // Which part measures what. It follows from the plan, the number of parts and the costs alone: all
 // parts of a night find the same one where these are the same.

@@ -9,11 +9,11 @@
 #include <memory>
 #include <optional>
 
-#include "harness/timing/achieved.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
+#include "harness/timing/achieved.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

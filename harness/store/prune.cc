@@ -14,8 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "harness/timing/level_changes.h"
 #include "harness/store/connection.h"
+#include "harness/timing/level_changes.h"
 
 namespace plumbline {
 namespace {

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/contract/place.h"
-#include "harness/timing/time_gate.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/bind_key.h"
@@ -16,6 +15,7 @@
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"
+#include "harness/timing/time_gate.h"
 
 namespace plumbline {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "harness/outcome/outcome.h"
 #include "harness/timing/processor_peak.h"
 #include "harness/timing/work.h"
-#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {

@@ -1,11 +1,10 @@
 // The judge's floating-point state holds in its scope and in every thread of a loop, and no longer.
-#include "harness/base/floating_point_state.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cfenv>
 
+#include "harness/base/floating_point_state.h"
 #include "harness/base/parallel.h"
 
 namespace plumbline {

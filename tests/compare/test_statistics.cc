@@ -198,8 +198,8 @@ TEST(Statistics, SigmaHasAFloorOfHalfASubnormal) {
     problem.dtype = dtype;
     problem.v_scale = dtype == DType::f16 ? 1e-7 : 1e-39;
     const FilledProblem filled(problem);
-    const float least = *std::min_element(filled.reference.sigma.begin(),
-                                          filled.reference.sigma.end());
+    const float least =
+        *std::min_element(filled.reference.sigma.begin(), filled.reference.sigma.end());
     EXPECT_GE(double{least}, half_smallest_subnormal(dtype)) << name(dtype);
     EXPECT_GT(least, 0) << "as a float, too";
   }

@@ -1,7 +1,6 @@
 // Tensors in the arena end near a page's end, have fences and poison, and never move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/mman.h>
 #include <unistd.h>
 

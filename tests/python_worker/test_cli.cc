@@ -75,8 +75,8 @@ assert plumbline_provider.declared is kernels.declared is plumbline.kernels.decl
 def zeros(case):
     case.out.fill(0)
 )");
-  const auto listed = plumbline("list --kernels --no-default-provider --provider '" +
-                                file.string() + "'");
+  const auto listed =
+      plumbline("list --kernels --no-default-provider --provider '" + file.string() + "'");
   EXPECT_EQ(listed.code, 0) << listed.text;
   EXPECT_THAT(listed.text, HasSubstr("imports/zeros"));
 }

@@ -12,11 +12,11 @@
 #include "harness/base/median.h"
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
 #include "harness/outcome/outcome.h"
 #include "harness/run/runner.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

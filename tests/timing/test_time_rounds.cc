@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/timing/time_rounds.h"
 #include "harness/outcome/outcome.h"
 #include "harness/problem/problem.h"
 #include "harness/provider/client/worker.h"
+#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

@@ -1,9 +1,9 @@
 // The work of problems small enough to count by hand.
 #include <gtest/gtest.h>
 
+#include "harness/problem/geometry.h"
 #include "harness/timing/processor_peak.h"
 #include "harness/timing/work.h"
-#include "harness/problem/geometry.h"
 
 namespace plumbline {
 namespace {

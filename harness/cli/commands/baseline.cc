@@ -12,6 +12,7 @@
 #include "harness/cli/session.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
+#include "harness/store/queries/nights.h"
 
 namespace plumbline::cli {
 namespace {
@@ -142,12 +143,7 @@ constexpr std::array table_formats{Format<Store::Table>{"text", decisions_as_tex
 int list_decisions(const DatabaseOption& database, const std::string& format) {
   auto store = database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto table = (*store)->query(
-      "SELECT 'accept' AS decision, accepted_at AS \"when\", accepted_by AS who, reason, run_id, "
-      "case_glob, '' AS until, case_id FROM v_accepted "
-      "UNION ALL SELECT 'pin', pinned_at, pinned_by, reason, run_id, case_glob, '', case_id FROM "
-      "v_pinned UNION ALL SELECT 'acknowledge', acknowledged_at, acknowledged_by, reason, run_id, "
-      "case_glob, until, case_id FROM v_acknowledged ORDER BY 2 DESC, 1, 5, 6, case_id");
+  auto table = list_of_decisions(**store);
   if (!table) return report_errors(table.error(), exit_infrastructure);
   write_as(table_formats, format, *table);
   return exit_fine;

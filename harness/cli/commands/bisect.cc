@@ -15,6 +15,7 @@
 #include "harness/report/bisect_script.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
+#include "harness/store/queries/case_history.h"
 #include "harness/timing/level_changes.h"
 
 namespace plumbline::cli {
@@ -28,49 +29,17 @@ struct BisectOptions {
   double limit = 0;
 };
 
-// A stored outcome of the case.
-struct Night {
-  std::string run_id, started_at, commit, verdict, findings;
-  bool accepted = false, is_bad = false;
-  double time_ratio = 0, rms = 0;  // 0 = not measured
-};
-
-std::string sql_text(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
-
 // Open, or acknowledged: a regression that does not fail its night.
 bool is_unsettled_regression(Verdict verdict) {
   return is_open(verdict) || verdict == Verdict::acknowledged;
 }
 
-// The case's outcomes, the newest first, in the series of its newest one.
-Result<std::vector<Night>> nights_of(Store& store, const std::string& case_id) {
-  const auto table = store.query(fmt::format(
-      "WITH newest AS (SELECT provider_options AS options, machine_class AS class FROM v_history "
-      "WHERE case_id = {0} ORDER BY run_order DESC, timed DESC LIMIT 1) "
-      "SELECT run_id, started_at, code_commit, verdict, findings, accepted, is_failure, CASE WHEN "
-      "timed THEN time_ratio END, rms FROM v_history, newest WHERE case_id = {0} AND "
-      "provider_options = options AND machine_class = class AND purpose <> 'confirm' ORDER BY "
-      "run_order DESC, timed DESC LIMIT 366",
-      sql_text(case_id)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<Night> nights;
-  for (const auto& row : table->rows) {
-    const auto real = [&](std::size_t column) {
-      return row[column] ? std::strtod(row[column]->c_str(), nullptr) : 0.0;
-    };
-    const std::string verdict = row[3].value_or("");
-    const auto known = parse<Verdict>(verdict);
-    const bool is_unsettled = known && is_unsettled_regression(*known);
-    if (!nights.empty() && nights.back().run_id == row[0]) continue;  // of another suite
-    nights.push_back({row[0].value_or(""), row[1].value_or(""), row[2].value_or(""), verdict,
-                      row[4].value_or(""), row[5] == "1", row[6] == "1" || is_unsettled, real(7),
-                      real(8)});
-  }
-  return nights;
+using Night = CaseNight;
+
+// True for a failure and for a regression that does not fail its night.
+bool is_bad(const Night& night) {
+  const auto verdict = parse<Verdict>(night.verdict);
+  return night.is_failure || (verdict && is_unsettled_regression(*verdict));
 }
 
 // Of a regression what it is about; any other failure repeats by itself.
@@ -118,7 +87,7 @@ Result<Range> find_range(const std::vector<Night>& nights) {
   const std::string name_them =
       "name the commits: --good COMMIT --bad COMMIT, and --by time, rms "
       "or verdict";
-  if (!nights.front().is_bad) {
+  if (!is_bad(nights.front())) {
     return fail(fmt::format("the newest run of the case ({}) is fine: {}",
                             nights.front().run_id.substr(0, 8), nights.front().verdict),
                 name_them);
@@ -128,7 +97,7 @@ Result<Range> find_range(const std::vector<Night>& nights) {
   if (good == nights.size())
     return fail("no run of the case in this database was accepted before it failed", name_them);
   std::size_t bad = good - 1;
-  while (!nights[bad].is_bad) --bad;
+  while (!is_bad(nights[bad])) --bad;
   if (by_findings(nights[bad]) == BisectBy::time) {
     if (const std::size_t before = night_before_the_rise(nights);
         before < nights.size() && before > good)
@@ -159,7 +128,8 @@ double value_of(const Night& night, BisectBy by) {
 double good_value(const std::vector<Night>& nights, std::size_t good, BisectBy by) {
   std::vector<double> values;
   for (std::size_t i = good; i < nights.size() && values.size() < 5; ++i)
-    if (value_of(nights[i], by) > 0 && !nights[i].is_bad) values.push_back(value_of(nights[i], by));
+    if (value_of(nights[i], by) > 0 && !is_bad(nights[i]))
+      values.push_back(value_of(nights[i], by));
   return values.empty() ? 0 : median(std::move(values));
 }
 
@@ -222,7 +192,7 @@ constexpr std::array bisect_formats{
 int bisect(const BisectOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  const auto nights = nights_of(**store, options.case_id);
+  const auto nights = nights_of_case(**store, options.case_id);
   if (!nights) return report_errors(nights.error(), exit_infrastructure);
   if (nights->empty()) {
     return report_errors({{"", 0, fmt::format("no run has the case \"{}\"", options.case_id),

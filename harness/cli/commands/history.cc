@@ -16,6 +16,8 @@
 #include "harness/report/format.h"
 #include "harness/report/history_svg.h"
 #include "harness/report/json_value.h"
+#include "harness/store/queries/case_history.h"
+#include "harness/store/queries/rows.h"
 #include "harness/timing/level_changes.h"
 #include "harness/timing/time_gate.h"
 
@@ -29,7 +31,7 @@ struct HistoryOptions {
 };
 
 // Runs of a case that are looked at for its level, and drawn: a year of nights.
-constexpr int most_points = 366;
+constexpr int max_points = 366;
 
 struct Histories {
   std::vector<CaseHistory> cases;
@@ -38,54 +40,25 @@ struct Histories {
   std::size_t limit = 0;           // rows of each that are shown
 };
 
-// Doubles the quotes: an id is data, never SQL.
-std::string sql_literal(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
-
-// A case id, options of its provider and a class of machines: each is a history of its own.
-std::string sql_of_series(const std::string& case_id) {
-  return fmt::format(
-      "SELECT DISTINCT provider_options, machine_class FROM v_history WHERE case_id = {} ORDER BY "
-      "1, 2",
-      sql_literal(case_id));
-}
-
-std::string sql_of_rows(const std::string& case_id, const std::string& options,
-                        const std::string& machine) {
-  return fmt::format(
-      "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
-      "time_ns END AS time_ns, CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, "
-      "code_commit, provider_options, machine, night_id, gate_level, gate_limit, run_order, suite, "
-      "gate_finding, finished "
-      "FROM v_history WHERE case_id = {} AND provider_options = {} AND machine_class = {} ORDER BY "
-      "run_order DESC, timed DESC, suite LIMIT {}",
-      sql_literal(case_id), sql_literal(options), sql_literal(machine), most_points);
-}
-
-std::optional<double> number_of(const std::optional<std::string>& cell) {
-  if (!cell) return std::nullopt;
-  return std::strtod(cell->c_str(), nullptr);
-}
-
 std::optional<double> positive(std::optional<double> value) {
   return value && *value > 0 ? value : std::nullopt;
 }
 
-HistoryPoint point_of(const std::vector<std::optional<std::string>>& row) {
-  return {.started_at = row[1].value_or(""),
-          .run_id = row[2].value_or(""),
-          .night_id = row[12].value_or(""),
-          .commit = row[9].value_or(""),
-          .verdict = parse<Verdict>(row[3].value_or("")).value_or(Verdict::error),
-          .rms = number_of(row[4]),
-          .percent_of_limit = row[4] ? number_of(row[5]) : std::nullopt,
-          .time_ns = number_of(row[6]),
-          .time_ratio = number_of(row[7]),
-          .is_set_aside = row[17].value_or("") == "set aside",
-          .is_incomplete = row[18].value_or("") != "1"};
+HistoryPoint point_of(const TextRow& row) {
+  using enum HistoryColumn;
+  const auto text = [&](HistoryColumn column) { return text_at(row, at(column)); };
+  const auto number = [&](HistoryColumn column) { return number_at(row, at(column)); };
+  return {.started_at = text(started_at),
+          .run_id = text(run_id),
+          .night_id = text(night_id),
+          .commit = text(code_commit),
+          .verdict = parse<Verdict>(text(verdict)).value_or(Verdict::error),
+          .rms = number(rms),
+          .percent_of_limit = number(rms) ? number(percent_of_limit) : std::nullopt,
+          .time_ns = number(time_ns),
+          .time_ratio = number(time_ratio),
+          .is_set_aside = text(gate_finding) == "set aside",
+          .is_incomplete = text(finished) != "1"};
 }
 
 // Where the time changed its level, by all of its values.
@@ -123,12 +96,13 @@ void find_level(CaseHistory& history) {
 CaseHistory history_of(const Store::Table& table) {
   CaseHistory history;
   const auto& newest = table.rows.front();
-  history.case_id = newest[0].value_or("");
-  history.provider_options = newest[10].value_or("");
-  history.machine = newest[11].value_or("");
+  history.case_id = text_at(newest, at(HistoryColumn::case_id));
+  history.provider_options = text_at(newest, at(HistoryColumn::provider_options));
+  history.machine = text_at(newest, at(HistoryColumn::machine));
   for (auto row = table.rows.rbegin(); row != table.rows.rend(); ++row) {
     // A case may stand in several suites of a run: the timed one counts, else the first.
-    if (!history.points.empty() && history.points.back().run_id == (*row)[2]) {
+    if (!history.points.empty() &&
+        history.points.back().run_id == (*row)[at(HistoryColumn::run_id)]) {
       history.points.back() = point_of(*row);
     } else {
       history.points.push_back(point_of(*row));
@@ -136,8 +110,8 @@ CaseHistory history_of(const Store::Table& table) {
   }
   find_changes(history);
   // 0 is stored where no night came before it.
-  history.level = positive(number_of(newest[13]));
-  history.limit = positive(number_of(newest[14]));
+  history.level = positive(number_at(newest, at(HistoryColumn::gate_level)));
+  history.limit = positive(number_at(newest, at(HistoryColumn::gate_limit)));
   if (!history.level) find_level(history);
   return history;
 }
@@ -145,17 +119,14 @@ CaseHistory history_of(const Store::Table& table) {
 Result<Histories> read_histories(const HistoryOptions& options, Store& store) {
   Histories all;
   all.limit = static_cast<std::size_t>(options.limit);
-  const auto ids = store.query(
-      fmt::format("SELECT case_id FROM attention_case WHERE case_id GLOB {} ORDER BY case_id",
-                  sql_literal(options.pattern)));
+  const auto ids = case_ids_matching(store, options.pattern);
   if (!ids) return tl::unexpected(ids.error());
-  all.matching = ids->rows.size();
-  for (std::size_t i = 0; i < std::min<std::size_t>(ids->rows.size(), options.cases); ++i) {
-    const std::string case_id = ids->rows[i][0].value_or("");
-    const auto series = store.query(sql_of_series(case_id));
+  all.matching = ids->size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(ids->size(), options.cases); ++i) {
+    const auto series = series_of_case(store, (*ids)[i]);
     if (!series) return tl::unexpected(series.error());
-    for (const auto& key : series->rows) {
-      auto rows = store.query(sql_of_rows(case_id, key[0].value_or(""), key[1].value_or("")));
+    for (const SeriesOfCase& one : *series) {
+      auto rows = history_of_series(store, (*ids)[i], one, max_points);
       if (!rows) return tl::unexpected(rows.error());
       all.cases.push_back(history_of(*rows));
       all.rows.push_back(std::move(*rows));

@@ -17,6 +17,7 @@
 #include "harness/report/json_value.h"
 #include "harness/report/night_text.h"
 #include "harness/report/summary.h"
+#include "harness/store/queries/nights.h"
 #include "harness/store/text.h"
 
 namespace plumbline::cli {
@@ -113,11 +114,7 @@ int show_command(const NightOptions& options, bool close) {
 int list_command(const NightOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto table = (*store)->query(fmt::format(
-      "SELECT night_id AS night, opened_at AS opened, closed_at AS closed, runs, "
-      "machines, state, failing_runs AS failing, suspect, code_commit AS \"commit\" FROM "
-      "v_nights ORDER BY began DESC LIMIT {}",
-      options.limit));
+  auto table = list_of_nights(**store, options.limit);
   if (!table) return report_errors(table.error(), exit_infrastructure);
   constexpr std::array table_formats{Format<Store::Table>{"text", render_query},
                                      Format<Store::Table>{"json", nullptr, json_of_table}};

@@ -6,6 +6,7 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/judge/exit_code.h"
+#include "harness/store/queries/case_history.h"
 
 namespace plumbline::cli {
 
@@ -16,7 +17,7 @@ Result<ShardFacts> take_part(const CaseFilter& filter, const std::filesystem::pa
   if (!costs.empty()) {
     auto past = Store::open(costs, true);
     if (!past) return tl::unexpected(past.error());
-    auto read = recorded_costs(**past);
+    auto read = recorded_milliseconds(**past);
     if (!read) return tl::unexpected(read.error());
     recorded = std::move(*read);
   }

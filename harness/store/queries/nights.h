@@ -1,0 +1,61 @@
+// The nights before a run, what happened in them and what people decided, for the page and lists.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+// A run of a night and how many of its outcomes have one verdict. Nights, oldest first; the runs of
+// a night in order.
+struct NightVerdicts {
+  std::string night, run_id, started_at, commit;  // night: its id, or the start of the run's id
+  std::optional<int> exit_code;                   // nullopt: the run did not finish
+  bool suspect = false;
+  double common_shift = 0;  // ln, the largest of the run's machine classes
+  std::string why;          // one sentence of a suspect run
+  std::string verdict;      // "" if the run has no outcome
+  std::size_t count = 0;
+};
+// The newest `limit` nights up to `newest`; for a run outside of nights, the runs of its kind: the
+// same purpose, selection and machine class.
+Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInfo& newest,
+                                                      int limit);
+
+struct EventOfNight {
+  std::string night, kind, happened_at, who, detail;
+};
+Result<std::vector<EventOfNight>> events_of_nights(Store& store,
+                                                   const std::vector<std::string>& nights);
+
+struct DecisionAboutRun {
+  std::string decision, run_id, cases, who, reason, at;  // decision: accept, pin, acknowledge
+};
+Result<std::vector<DecisionAboutRun>> decisions_about_runs(Store& store,
+                                                           const std::vector<std::string>& runs);
+
+// An outcome whose past is wanted. `place` comes back with each of its points.
+struct WantedHistory {
+  std::size_t place = 0;
+  std::string run_id, suite, case_id;
+};
+struct PointOfHistory {
+  std::size_t place = 0;
+  std::string run_id, verdict;
+  std::optional<double> percent_of_limit, rms, time_ratio, gate_level, gate_limit;
+  bool is_set_aside = false;
+};
+// In the series of each outcome, from `first_run` on, in order of `place` and run.
+Result<std::vector<PointOfHistory>> points_since(Store& store,
+                                                 const std::vector<WantedHistory>& wanted,
+                                                 const std::string& first_run);
+
+// Tables for `plumbline baseline list` and `plumbline night list`, newest first.
+Result<Store::Table> list_of_decisions(Store& store);
+Result<Store::Table> list_of_nights(Store& store, int limit);
+
+}  // namespace plumbline

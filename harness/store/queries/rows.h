@@ -1,0 +1,22 @@
+// Cells of a Store::Table as values, and values as SQL.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plumbline {
+
+using TextRow = std::vector<std::optional<std::string>>;
+
+// The text in single quotes, its own quotes doubled: what is stored is data, never SQL.
+std::string sql_literal(const std::string& text);
+// A JSON array of the texts as a literal, for json_each().
+std::string sql_array(const std::vector<std::string>& texts);
+
+std::string text_at(const TextRow& row, std::size_t column);  // "" for NULL
+std::optional<double> number_at(const TextRow& row, std::size_t column);
+bool is_one_at(const TextRow& row, std::size_t column);
+
+}  // namespace plumbline
