@@ -113,6 +113,10 @@ SEEN_FROM = {"harness": {"harness"}, "emulator": {"emulator"}, "kernels": {"emul
 C_INTERFACE = {"harness/provider/plumbline_provider.h", "harness/provider/plumbline_provider.hpp"}
 
 
+# The table of GPU architectures as CMake makes it of emulator/architectures.csv: for everybody.
+ARCHITECTURES = "emulator/architectures.h"
+
+
 def folder_of(path):
     """The folder of the table that a path belongs to, or None: the longest that holds it."""
     held = [folder for folder in ORDER if path.startswith(folder + "/")]
@@ -123,6 +127,8 @@ def include_error(path, target):
     """Why a source may not include a header that is named from the root; None if it may."""
     top, other_top = path.parts[0], target.split("/")[0]
     if top not in SEEN_FROM or other_top not in {*SEEN_FROM, "tests"}:
+        return None
+    if target == ARCHITECTURES:
         return None
     allowed = set(C_INTERFACE if top == "kernels" else ())
     if path.parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half

@@ -4,7 +4,7 @@
 
 # Where the reports go; `plumbline resources` reads them there, beside the provider library.
 set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
-set(PLUMBLINE_CUDA_ARCHS "80;86;89;90a;100a;120" CACHE
+set(PLUMBLINE_CUDA_ARCHS "${PLUMBLINE_NVCC_ARCHS}" CACHE
   STRING "Architectures of the CUDA kernels; those that nvcc does not know are left out")
 # A machine without an NVIDIA device runs no CUDA code: one architecture proves that it compiles.
 option(PLUMBLINE_CUDA_ONE_ARCH "Without an NVIDIA device, compile CUDA code for sm_90a alone" OFF)

@@ -53,7 +53,8 @@ endif()
 target_compile_options(plumbline_options INTERFACE -march=x86-64-v3 -ffp-contract=off -Wall -Wextra
   -Wpedantic ${PLUMBLINE_WSHADOW}
   $<$<BOOL:${PLUMBLINE_WERROR}>:-Werror>)
-target_include_directories(plumbline_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(plumbline_options INTERFACE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_BINARY_DIR}/generated)
 if(PLUMBLINE_SANITIZE)
   target_compile_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -90,9 +90,8 @@ Device::Device() {
     settings_.arch = *arch;
   } else {
     fmt::print(stderr,
-               "plumbline cudart: PLUMBLINE_CUDART_ARCH={} is not emulated; remedy: sm_80, sm_86, "
-               "sm_89, sm_90 or sm_100\n",
-               name);
+               "plumbline cudart: PLUMBLINE_CUDART_ARCH={} is not emulated; remedy: {} are\n", name,
+               emulator::names_of_emulated);
     std::exit(2);
   }
 }

@@ -83,7 +83,9 @@ const char* plumbline_cudart_configure(const plumbline_cudart_settings* asked) {
       std::string_view(asked->arch, strnlen(asked->arch, sizeof asked->arch)));
   if (asked->struct_size < sizeof *asked)
     return "struct_size is smaller than this library's header";
-  if (!arch) return "arch is not emulated: sm_80, sm_86, sm_89, sm_90 and sm_100 are";
+  static const std::string not_emulated =
+      fmt::format("arch is not emulated: {} are", plumbline::emulator::names_of_emulated);
+  if (!arch) return not_emulated.c_str();
   if (asked->schedule > PLUMBLINE_CUDART_RANDOM) return "schedule is 0, 1 or 2";
   Settings settings;
   settings.arch = *arch;

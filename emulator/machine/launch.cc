@@ -114,17 +114,7 @@ void run_blocks(const Grid& grid, std::uint64_t begin, std::uint64_t end, Findin
 }  // namespace
 
 std::size_t max_shared_bytes(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return 163U << 10U;
-    case Arch::sm_86:
-    case Arch::sm_89:
-      return 99U << 10U;
-    case Arch::sm_90:
-    case Arch::sm_100:
-      return 227U << 10U;
-  }
-  return 0;
+  return static_cast<std::size_t>(facts(arch).block_shared_kib) << 10U;
 }
 
 std::string launch(const LaunchOptions& options, Dim3 grid, Dim3 block, std::size_t shared_bytes,

@@ -1,18 +1,4 @@
-// Facts of the devices, and the formula of occupancy.
-//
-// Sources of the numbers.
-//   Threads, blocks, shared memory and registers of a multiprocessor and of a block: CUDA C++
-//     Programming Guide 13.0, table "Technical Specifications per Compute Capability". The sizes
-//     that shared memory can be set to: the same, sections "Shared Memory". Units and partitions:
-//     NVIDIA's occupancy calculation (cuda_occupancy.h 12.1), with which tests/ptx/test_device.cc
-//     compares all of this.
-//   Multiprocessors, L2 cache and memory: NVIDIA's white papers "A100 Tensor Core GPU Architecture"
-//     (A100 SXM4 80 GB), "Ampere GA102 GPU Architecture" (GeForce RTX 3090) and "H100 Tensor Core
-//     GPU Architecture" (H100 SXM5); the data sheet of the L40S (18,176 cores, of which a
-//     multiprocessor of Ada has 128) and "Ada GPU Architecture" (its chip's 96 MB of L2);
-//     "Blackwell Tuning Guide" (B200: 126 MB of L2, 180 GB) and what a B200 says of itself (148
-//     multiprocessors). Bytes of memory are what the data sheet says, in units of 2^30: a driver
-//     shows some percent less.
+// The devices of the table, and the formula of occupancy.
 #include "emulator/ptx/device.h"
 
 #include <algorithm>
@@ -24,16 +10,6 @@ namespace {
 using emulator::Arch;
 
 constexpr std::size_t kib = 1U << 10U, mib = kib << 10U, gib = mib << 10U;
-
-// Ada: a server's device rather than GeForce RTX 4090 (128 multiprocessors, 72 MiB of L2).
-constexpr Device a100{
-    "NVIDIA A100-SXM4-80GB", 108, 40 * mib, 80 * gib, 2048, 32, 164 * kib, 163 * kib};
-constexpr Device rtx3090{
-    "NVIDIA GeForce RTX 3090", 82, 6 * mib, 24 * gib, 1536, 16, 100 * kib, 99 * kib};
-constexpr Device l40s{"NVIDIA L40S", 142, 96 * mib, 48 * gib, 1536, 24, 100 * kib, 99 * kib};
-constexpr Device h100{
-    "NVIDIA H100 80GB HBM3", 132, 50 * mib, 80 * gib, 2048, 32, 228 * kib, 227 * kib};
-constexpr Device b200{"NVIDIA B200", 148, 126 * mib, 180 * gib, 2048, 32, 228 * kib, 227 * kib};
 
 // What the L1 cache leaves to shared memory can be set to these, up to what the device has.
 constexpr std::array<std::size_t, 10> carveouts{0,         8 * kib,   16 * kib,  32 * kib,
@@ -74,25 +50,24 @@ int blocks_by_shared_memory(const Device& on, std::size_t bytes, int carveout_pe
 
 }  // namespace
 
-const Device& device(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return a100;
-    case Arch::sm_86:
-      return rtx3090;
-    case Arch::sm_89:
-      return l40s;
-    case Arch::sm_90:
-      return h100;
-    case Arch::sm_100:
-      break;
-  }
-  return b200;
+Device device(Arch arch) {
+  const Architecture& of = emulator::facts(arch);
+  const auto bytes = [](int count, std::size_t unit) {
+    return static_cast<std::size_t>(count) * unit;
+  };
+  return {of.device,
+          of.multiprocessors,
+          bytes(of.l2_mib, mib),
+          bytes(of.memory_gib, gib),
+          of.threads,
+          of.blocks,
+          bytes(of.shared_kib, kib),
+          bytes(of.block_shared_kib, kib)};
 }
 
 int occupancy(Arch arch, int registers_per_thread, int threads_per_block,
               std::size_t shared_bytes_per_block, int carveout_percent) {
-  const Device& on = device(arch);
+  const Device on = device(arch);
   if (threads_per_block <= 0 || threads_per_block > on.threads_per_block) return 0;
   if (registers_per_thread < 0 || registers_per_thread > on.registers_per_thread) return 0;
   const int warps = (threads_per_block + on.warp_size - 1) / on.warp_size;
@@ -103,7 +78,7 @@ int occupancy(Arch arch, int registers_per_thread, int threads_per_block,
 }
 
 int registers_bound(Arch arch, int max_threads, int min_blocks) {
-  const Device& on = device(arch);
+  const Device on = device(arch);
   if (max_threads <= 0 || max_threads > on.threads_per_block) return on.registers_per_thread;
   const int warps = (max_threads + on.warp_size - 1) / on.warp_size;
   const int most_blocks =

@@ -30,7 +30,7 @@ struct Device {
   int register_unit = 256;  // a warp's registers come in such pieces
   int partitions = 4;       // of a multiprocessor: each has a quarter of the registers and warps
 };
-const Device& device(emulator::Arch);
+Device device(emulator::Arch);
 
 // How many such blocks are resident on one multiprocessor at once; 0 where one does not fit.
 // `shared_bytes_per_block` is static and dynamic shared memory together, of a kernel that asked for

@@ -1,4 +1,4 @@
-// Names, instructions and parameters of the architectures, each with what it rests on.
+// Instructions and parameters of the architectures, each with what it rests on.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -7,11 +7,6 @@
 
 namespace plumbline::emulator {
 namespace {
-
-constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90,
-                                   Arch::sm_100};
-constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_86", "sm_89",
-                                                                   "sm_90", "sm_100"};
 
 enum class Operands { sixteen_bit, tf32, fp8 };
 Operands operands(MmaFormat format) {
@@ -54,16 +49,12 @@ constexpr std::array table{
 }  // namespace
 
 std::optional<Arch> parse_arch(std::string_view text) {
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return std::nullopt;
-  return architectures[static_cast<std::size_t>(found - names.begin())];
+  for (const Arch arch : all_archs)
+    if (name(arch) == text) return arch;
+  return std::nullopt;
 }
 
-std::string_view name(Arch arch) {
-  const auto found = std::find(architectures.begin(), architectures.end(), arch);
-  assert(found != architectures.end());
-  return names[static_cast<std::size_t>(found - architectures.begin())];
-}
+std::string_view name(Arch arch) { return facts(arch).name; }
 
 bool supports(Arch arch, const MmaInstruction& instruction) {
   const int full = 8 * elements_per_register(instruction.format);

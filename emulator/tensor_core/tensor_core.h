@@ -9,11 +9,11 @@
 #include <optional>
 #include <string_view>
 
+#include "emulator/architectures.h"
 #include "emulator/tensor_core/fused_sum.h"
 
 namespace plumbline::emulator {
 
-enum class Arch { sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90, sm_100 = 100 };
 std::optional<Arch> parse_arch(std::string_view);  // "sm_90"
 std::string_view name(Arch);                       // "sm_90"
 

@@ -261,20 +261,13 @@ OfArch all_of(Arch arch) {
 }
 
 const OfArch& of_arch(Arch arch) {
-  static const std::array all{all_of(Arch::sm_80), all_of(Arch::sm_86), all_of(Arch::sm_89),
-                              all_of(Arch::sm_90), all_of(Arch::sm_100)};
-  switch (arch) {
-    case Arch::sm_80:
-      return all[0];
-    case Arch::sm_86:
-      return all[1];
-    case Arch::sm_89:
-      return all[2];
-    case Arch::sm_90:
-      return all[3];
-    case Arch::sm_100:
-      return all[4];
-  }
+  static const auto all = [] {
+    std::array<OfArch, all_archs.size()> list;
+    std::transform(all_archs.begin(), all_archs.end(), list.begin(), all_of);
+    return list;
+  }();
+  for (std::size_t i = 0; i < all_archs.size(); ++i)
+    if (all_archs[i] == arch) return all[i];
   std::abort();
 }
 

@@ -1,30 +1,27 @@
-// The table of GPU architectures: which are emulated, and how their tensor cores accumulate.
+// Looks architectures up in their table.
 #include "harness/problem/arch.h"
 
-#include <algorithm>
 #include <array>
 
+#include "emulator/architectures.h"
+
 namespace plumbline {
-namespace {
 
-struct TensorCores {
-  std::string_view arch;
-  int fraction_bits;
-  int products_16_bit, products_tf32;  // a step
-};
-constexpr std::array table{
-    TensorCores{"sm_80", 24, 8, 4},   TensorCores{"sm_86", 24, 8, 4},
-    TensorCores{"sm_87", 24, 8, 4},   TensorCores{"sm_89", 24, 8, 4},
-    TensorCores{"sm_90", 25, 16, 8},  TensorCores{"sm_100", 25, 16, 8},
-    TensorCores{"sm_120", 25, 16, 8},
-};
-
-}  // namespace
+std::span<const std::string_view> emulated_archs() {
+  static constexpr auto names = [] {
+    std::array<std::string_view, emulator::all_archs.size()> list;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      list[i] = emulator::facts(emulator::all_archs[i]).name;
+    return list;
+  }();
+  return names;
+}
 
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands) {
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const TensorCores& cores) { return cores.arch == arch; });
-  if (found == table.end()) return tensor_core_accumulator;
+  const Architecture* found = nullptr;
+  for (const Architecture& one : architectures)
+    if (one.name == arch && one.fraction_bits > 0) found = &one;
+  if (found == nullptr) return tensor_core_accumulator;
   switch (operands) {
     case DType::f16:
     case DType::bf16:

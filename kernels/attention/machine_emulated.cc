@@ -45,8 +45,8 @@ std::string refuse_device(const plumbline_device& device) {
       !why.empty() || arch(device))
     return why;
   return std::string(device.arch, strnlen(device.arch, sizeof device.arch)) +
-         " is not emulated: there are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores "
-         "were recorded on hardware";
+         " is not emulated: there are " + std::string(emulator::names_of_emulated) +
+         ", whose tensor cores were recorded on hardware";
 }
 
 std::string arch_of(const plumbline_device& device) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/architectures.h"
 #include "emulator/cudart/plumbline_cudart.h"
 #include "kernels/compiled/cuda.h"
 #include "kernels/compiled/machine.h"
@@ -42,10 +43,10 @@ std::string refuse_device(const plumbline_device& device) {
           provider::refuse_other_devices(device, PLUMBLINE_EMULATED, "these compiled kernels");
       !why.empty())
     return why;
-  constexpr std::string_view known[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100"};
-  if (std::find(std::begin(known), std::end(known), arch_of(device)) != std::end(known)) return "";
-  return "emulated devices are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores were "
-         "recorded on hardware";
+  const Architecture* const known = find_architecture(arch_of(device));
+  if (known != nullptr && known->is_emulated && known->name == arch_of(device)) return "";
+  return "emulated devices are " + std::string(emulator::names_of_emulated) +
+         ", whose tensor cores were recorded on hardware";
 }
 int arch_number(const plumbline_device& device) {
   return std::stoi(std::string(arch_of(device).substr(3)));

@@ -1,10 +1,11 @@
 """libplumbline_ptx.so through ctypes: emulator/ptx/c/plumbline_ptx.h in Python."""
 from __future__ import annotations
 
+import csv
 import ctypes
 import functools
 import os
-from typing import Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from . import _machine
 from ._library import HARNESS_REMEDY, NATIVE
@@ -65,6 +66,18 @@ def library() -> ctypes.CDLL:
         raise ImportError(f"{path} is older than this package\n  remedy: install both from one "
                           "wheel")
     return loaded
+
+
+@functools.lru_cache(maxsize=None)
+def architectures() -> Dict[str, Dict[str, str]]:
+    """The emulated rows of the table of architectures (emulator/architectures.csv), by name."""
+    path = NATIVE / "lib" / "plumbline" / "python" / "_plumbline_worker" / "architectures.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {row["name"]: row for row in csv.DictReader(file) if row["emulated"] == "yes"}
+    except OSError as error:
+        raise ImportError(f"plumbline's table of architectures cannot be read: {error}\n  "
+                          f"remedy: {HARNESS_REMEDY}") from None
 
 
 class Error(RuntimeError):

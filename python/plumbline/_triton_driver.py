@@ -16,13 +16,6 @@ from triton.backends.driver import DriverBase
 from . import _ptx
 from .triton import TRITON, EmulationError
 
-# Of each architecture the GPU that it stands for: multiprocessors and the KiB of shared memory that
-# a block may ask for (CUDA C++ Programming Guide, table of compute capabilities).
-_GPUS = {"sm_80": (108, 163),  # A100
-         "sm_86": (82, 99),    # RTX 3090
-         "sm_89": (128, 99),   # RTX 4090
-         "sm_90": (132, 227),  # H100
-         "sm_100": (148, 227)}  # B200
 # What Triton compiles for: the newest whose instructions the translator knows.
 _TARGET = 80
 _WARP = 32
@@ -35,7 +28,9 @@ class Utils:
     """The part of a driver that Triton's runtime asks about the device."""
 
     def __init__(self, arch: str) -> None:
-        self._multiprocessors, self._shared_kib = _GPUS[arch]
+        row = _ptx.architectures()[arch]
+        self._multiprocessors = int(row["multiprocessors"])
+        self._shared_kib = int(row["block_shared_kib"])
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int
                     ) -> Tuple[None, bytes, int, int, int]:
@@ -149,8 +144,9 @@ class Driver(DriverBase):
 
 
 def start(arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> Driver:
-    if arch not in _GPUS:
-        raise ValueError(f"no architecture {arch!r}\n  remedy: one of {', '.join(_GPUS)}")
+    known = _ptx.architectures()
+    if arch not in known:
+        raise ValueError(f"no architecture {arch!r}\n  remedy: one of {', '.join(known)}")
     if not hasattr(knobs.runtime, "add_stages_inspection_hook"):
         raise ImportError(f"Triton {triton.__version__} is too old for plumbline.triton\n  remedy: "
                           f"pip install triton=={TRITON}")

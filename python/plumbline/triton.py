@@ -83,7 +83,7 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
             lanes: str = "lockstep", bounds: bool = True) -> Emulation:
     """Makes Triton compile for `arch` and launch on the emulator, at once.
 
-    arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (RTX 4090), "sm_90" (H100) or "sm_100" (B200).
+    arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (L40S), "sm_90" (H100) or "sm_100" (B200).
     schedule: which thread of a block goes on where several could: "in_order", "reversed" or
         "random", drawn from `seed`. A correct kernel gives the same bits under each.
     lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that

@@ -17,11 +17,9 @@ namespace {
 
 using emulator::Arch;
 
-constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90,
-                                   Arch::sm_100};
 
 TEST(PtxDevice, AgreesWithTheOtherTables) {
-  for (const Arch arch : architectures) {
+  for (const Arch arch : emulator::all_archs) {
     const Device& of = device(arch);
     EXPECT_EQ(of.shared_bytes_per_block_optin, emulator::max_shared_bytes(arch)) << of.name;
     EXPECT_EQ(of.shared_bytes_per_block_optin + of.reserved_shared_bytes_per_block,
@@ -88,7 +86,7 @@ TEST(PtxRegistersBound, IsWhatPtxasTakes) {
 
 // With as many registers as the bound allows the blocks do fit, with one piece more they do not.
 TEST(PtxRegistersBound, IsTight) {
-  for (const Arch arch : architectures) {
+  for (const Arch arch : emulator::all_archs) {
     for (int threads = 1; threads <= 1024; threads += 13) {
       for (int blocks = 1; blocks <= occupancy(arch, 1, threads, 0); ++blocks) {
         const int most = registers_bound(arch, threads, blocks);
@@ -136,7 +134,7 @@ int nvidia_says(Arch arch, int registers, int threads, std::size_t shared, int c
 TEST(PtxOccupancy, IsNvidias) {
 #if __has_include(<cuda_occupancy.h>)
   int compared = 0, differ = 0;
-  for (const Arch arch : architectures) {
+  for (const Arch arch : emulator::all_archs) {
     for (int registers = 0; registers <= 255; registers += registers % 8 == 0 ? 7 : 1) {
       for (int threads = 1; threads <= 1100; threads += 29) {
         for (std::size_t shared = 0; shared <= 240U << 10U; shared += 5000) {

@@ -80,8 +80,8 @@ std::unique_ptr<plumbline_ptx_kernel> loaded(std::string_view text, const char* 
 emulator::LaunchOptions options_of(const plumbline_ptx_launch_options& stated) {
   const auto arch = emulator::parse_arch(stated.arch);
   if (!arch)
-    throw Failure{fmt::format("no architecture {}\n  remedy: sm_80, sm_86, sm_89, sm_90 or sm_100",
-                              stated.arch)};
+    throw Failure{fmt::format("no architecture {}\n  remedy: {} are emulated", stated.arch,
+                              emulator::names_of_emulated)};
   emulator::LaunchOptions options = compiled_options(*arch);
   constexpr emulator::Schedule schedules[]{
       emulator::Schedule::in_order, emulator::Schedule::reversed, emulator::Schedule::random};

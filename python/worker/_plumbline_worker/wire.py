@@ -1,22 +1,33 @@
 """The numbers of plumbline_provider.h and their words, and a description as it travels."""
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+import csv
+import pathlib
+from typing import Any, Dict, Mapping, Optional, Tuple
 
-from .kernels import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
-                                PROMISE_LEVELS, PROMISES, QUESTIONS, Kernel, Spec)
+from .kernels import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES, PROMISE_LEVELS, PROMISES,
+                      QUESTIONS, Kernel, Spec)
 
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
 
 FMA = {"dtype": DTYPES.index("fp32"), "toward_zero": 0, "fraction_bits": 24, "products_per_step": 1}
-# (fraction bits, products a step of 16-bit inputs, of tf32): tensor_core_accumulator_of in
-# harness/problem/arch.h, with its evidence. Where an architecture is not known it answers (24, 8)
-# for both.
-TENSOR_CORES = {
-    "sm_80": (24, 8, 4), "sm_86": (24, 8, 4), "sm_87": (24, 8, 4), "sm_89": (24, 8, 4),
-    "sm_90": (25, 16, 8), "sm_100": (25, 16, 8), "sm_120": (25, 16, 8),
-}
+
+
+def _tensor_cores() -> Dict[str, Tuple[int, int, int]]:
+    """(fraction bits, products a step of 16-bit inputs, of tf32) by architecture: columns of
+    emulator/architectures.csv, which lies beside this file in a build."""
+    path = pathlib.Path(__file__).resolve().with_name("architectures.csv")
+    if not path.exists():
+        path = path.parents[3] / "emulator" / path.name
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: (int(row["fraction_bits"]), int(row["products_16_bit"]),
+                              int(row["products_tf32"]))
+                for row in csv.DictReader(file) if row["fraction_bits"] != "0"}
+
+
+TENSOR_CORES = _tensor_cores()
+# Where an architecture is not known, harness/problem/arch.h answers so.
 UNKNOWN_TENSOR_CORE = (24, 8, 8)
 # of fp8 inputs, on each of them
 FP8_TENSOR_CORE = {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": 13,
