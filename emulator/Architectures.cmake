@@ -23,8 +23,8 @@ foreach(line IN LISTS lines)
   if(CMAKE_MATCH_4)
     list(APPEND PLUMBLINE_NVCC_ARCHS ${CMAKE_MATCH_4})
   endif()
-  string(APPEND rows "    {\"${CMAKE_MATCH_1}\", ${CMAKE_MATCH_2}, ${is_emulated}, ${CMAKE_MATCH_5}, "
-    "${CMAKE_MATCH_6}, \"${CMAKE_MATCH_7}\", ${CMAKE_MATCH_8}},\n")
+  string(APPEND rows "    {\"${CMAKE_MATCH_1}\", ${CMAKE_MATCH_2}, ${is_emulated}, "
+    "${CMAKE_MATCH_5}, ${CMAKE_MATCH_6}, \"${CMAKE_MATCH_7}\", ${CMAKE_MATCH_8}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 string(REGEX MATCHALL "sm_[0-9]+" names "${emulated}")
