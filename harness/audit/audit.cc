@@ -93,7 +93,7 @@ class Summary {
       result.slipped += trial->rules[allclose_1e2_index] == RuleResult::passes;
       if (result.first_case.empty()) result.first_case = trial->case_id;
       if (!trial->judgement.findings.empty())
-        statistics.push_back(trial->judgement.findings.front().statistic);
+        statistics.emplace_back(name(trial->judgement.findings.front().kind));
       if (!trial->location.empty()) locations.push_back(trial->location);
       if (!trial->fault.empty()) faults.push_back(trial->fault);
     }

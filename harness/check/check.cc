@@ -316,7 +316,7 @@ class Checker {
     // Of the LSE, and of the rows without a reference, whose statistic is of both.
     std::size_t of_lse = 0, others = 0;
     for (const auto& finding : trial.judgement.findings) {
-      const Statistic* statistic = find_statistic(finding.statistic);
+      const Statistic* statistic = find_statistic(name(finding.kind));
       const WorstAt at = statistic == nullptr ? WorstAt::nowhere : statistic->worst;
       of_lse += at == WorstAt::lse ? 1 : 0;
       others += at == WorstAt::lse || at == WorstAt::elsewhere ? 0 : 1;

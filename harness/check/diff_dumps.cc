@@ -328,7 +328,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   if (explained && side.answer != Answer::bug && !within(errors.peak, limits.peak)) {
     side.answer = Answer::bug;
     side.judgement.findings.push_back(
-        {"peak", errors.peak, limits.peak,
+        {FindingKind::peak, errors.peak, limits.peak,
          fmt::format("in the rows that differ most the error reaches {:.4g} of its legal standard "
                      "deviations, {:.3g} are legal",
                      errors.peak, limits.peak)});

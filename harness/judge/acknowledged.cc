@@ -46,7 +46,7 @@ std::string worse_than_then(const Judgement& judgement, const Outcome& outcome,
   }
   const bool about_time =
       std::any_of(judgement.findings.begin(), judgement.findings.end(),
-                  [](const Finding& finding) { return finding.statistic.starts_with("time"); });
+                  [](const Finding& finding) { return is_timing_finding(finding.kind); });
   if (!about_time) return "";
   if (!(acknowledged.time_ratio > 0)) return "it was not timed then";
   const double slower = outcome.time_ratio / acknowledged.time_ratio;

@@ -28,7 +28,7 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
   } else {
     builder.find(
         Verdict::fail,
-        {"difference", diff.max_sigma, limit,
+        {FindingKind::difference, diff.max_sigma, limit,
          fmt::format(
              "what both declare does not explain the difference: {:.4g} of its standard "
              "deviations, {:.3g} are "
@@ -43,7 +43,7 @@ void judge_bitwise(const DiffOutcome& diff, JudgementBuilder& builder) {
   const bool all_equal =
       diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
-  builder.find(Verdict::fail, {"bitwise", diff.bit_equal_share, 1,
+  builder.find(Verdict::fail, {FindingKind::bitwise, diff.bit_equal_share, 1,
                                fmt::format("{:.6g} % of the elements have the same bits, in all of "
                                            "{} of {} heads; the largest difference is "
                                            "{:.4g} ({:.3g} standard deviations)",
@@ -59,14 +59,15 @@ Judgement judge_diff(const DiffOutcome& diff) {
     builder.at_least(Verdict::unsupported);
     builder.note(fmt::format("unsupported: {}", diff.reason));
   } else if (diff.status != Status::ok) {
-    builder.find(verdict_of(diff.status),
-                 {"status", 0, 0, diff.reason.empty() ? "without a reason" : diff.reason});
+    builder.find(verdict_of(diff.status), {FindingKind::status, 0, 0,
+                                           diff.reason.empty() ? "without a reason" : diff.reason});
   } else if (diff.expect == "report") {
     builder.note(fmt::format("reported, not judged: largest difference {:.4g}, mean {:.4g}; {}",
                              diff.max_abs, diff.mean_abs, largest_relative(diff)));
   } else if (diff.elements <= 0) {
-    builder.find(Verdict::mistrusted,
-                 {"elements", 0, 0, "nothing was compared: the two cases have no row in common"});
+    builder.find(
+        Verdict::mistrusted,
+        {FindingKind::elements, 0, 0, "nothing was compared: the two cases have no row in common"});
   } else if (diff.expect == "rounding") {
     judge_rounding(diff, builder);
   } else if (diff.expect == "bitwise") {
@@ -74,7 +75,7 @@ Judgement judge_diff(const DiffOutcome& diff) {
   } else {
     builder.find(
         Verdict::mistrusted,
-        {"expect", 0, 0,
+        {FindingKind::expect, 0, 0,
          fmt::format("expect = \"{}\" is not one of rounding, bitwise, report: nothing was judged",
                      diff.expect)});
   }

@@ -25,7 +25,7 @@ Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
   }
   const bool refused = judgement.verdict == Verdict::unsupported;
   judgement.findings.push_back(
-      {"expected_failure", 0, 0,
+      {FindingKind::expected_failure, 0, 0,
        fmt::format(
            "{}, though a failure is expected until {}: remove the [[expect_failure]]{} and see to "
            "issue {}",

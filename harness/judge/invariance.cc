@@ -48,25 +48,26 @@ Judgement judge_invariance(const InvarianceOutcome& outcome) {
                              outcome.reason));
     return builder.finish();
   }
+  const FindingKind kind = finding_kind(name(outcome.invariance));
   if (outcome.status != Status::ok) {
     builder.find(verdict_of(outcome.status),
-                 {what, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
+                 {kind, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
     return builder.finish();
   }
   if (outcome.elements <= 0) {
     builder.find(Verdict::mistrusted,
-                 {what, 0, 0, "nothing was compared: the calls have no row in common"});
+                 {kind, 0, 0, "nothing was compared: the calls have no row in common"});
     return builder.finish();
   }
   const bool legal =
       outcome.other_bits == 0 || builder.measure(what, outcome.sigmas, outcome.limit);
   if (!legal) {
     builder.find(Verdict::fail,
-                 {what, outcome.sigmas, outcome.limit,
+                 {kind, outcome.sigmas, outcome.limit,
                   fmt::format("{}: beyond rounding: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0 && outcome.promise == Promise::bitwise) {
     builder.find(Verdict::fail,
-                 {what, static_cast<double>(outcome.other_bits), 0,
+                 {kind, static_cast<double>(outcome.other_bits), 0,
                   fmt::format("{}: the same bits are promised: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0) {
     builder.note(fmt::format("{}: within rounding: {}", what, difference(outcome)));

@@ -74,12 +74,12 @@ class CaseJudge {
                              : std::nullopt;
     if (outcome_.status == Status::ok) {
       if (refusal)
-        find(Verdict::support_mismatch, "support",
+        find(Verdict::support_mismatch, FindingKind::support,
              fmt::format("ran, where the support table says: {}", *refusal));
       return true;
     }
     if (outcome_.status != Status::unsupported) {
-      find(verdict_of(outcome_.status), "status",
+      find(verdict_of(outcome_.status), FindingKind::status,
            outcome_.reason.empty() ? "without a reason" : outcome_.reason);
       if (refusal)
         builder_.note(
@@ -90,7 +90,7 @@ class CaseJudge {
       builder_.note(fmt::format("unsupported: {}", outcome_.reason));
       compare_refusal();
     } else {
-      find(Verdict::support_mismatch, "support",
+      find(Verdict::support_mismatch, FindingKind::support,
            fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
     }
     return false;
@@ -108,13 +108,13 @@ class CaseJudge {
   void judge_spec() {
     const auto looser = looser_fields(outcome_.description.spec, pinned_);
     if (!looser.empty()) {
-      find(Verdict::fail, "spec",
+      find(Verdict::fail, FindingKind::spec,
            fmt::format("spec is looser than its contract: {}", fmt::join(looser, "; ")));
     }
     // Judged again under another contract, the stored statistics are in another unit than the
     // limits.
     if (!outcome_.spec_judged.empty() && outcome_.spec_judged != spec_text(pinned_)) {
-      find(Verdict::mistrusted, "contract",
+      find(Verdict::mistrusted, FindingKind::contract,
            "measured in the sigma of another spec than the contract pins now: measure again");
     }
   }
@@ -126,7 +126,7 @@ class CaseJudge {
     // A kernel may keep more than its contract asks.
     const auto pinned = *contract_->padding_policy;
     if (declared == pinned || pinned == PaddingPolicy::anything) return;
-    find(Verdict::fail, "padding_policy",
+    find(Verdict::fail, FindingKind::padding_policy,
          fmt::format("declares padded rows as {}, its contract pins {}", name(declared),
                      name(*contract_->padding_policy)));
   }
@@ -138,7 +138,7 @@ class CaseJudge {
     for (const FaultKind& kind : fault_kinds) {
       const std::int64_t count = outcome_.faults.*kind.count;
       if (count == 0) continue;
-      builder_.find(Verdict::fail, {std::string(kind.name), static_cast<double>(count), 0,
+      builder_.find(Verdict::fail, {finding_kind(kind.name), static_cast<double>(count), 0,
                                     fmt::format("{} {}{}", count, kind.what, detail)});
     }
   }
@@ -159,7 +159,7 @@ class CaseJudge {
 
   void judge_nothing_compared() {
     if (any_row_sees_a_key(outcome_.c.problem)) {
-      find(Verdict::mistrusted, "elements",
+      find(Verdict::mistrusted, FindingKind::elements,
            fmt::format("nothing was compared: no element of {} rows met the reference",
                        outcome_.rows_total));
     } else {
@@ -178,7 +178,7 @@ class CaseJudge {
           got, expected, sigma, element.sample, element.head, element.row, element.column,
           visible_keys);
     }
-    builder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
+    builder_.find(Verdict::fail, {finding_kind(statistic), value, limit, std::move(text)});
   }
 
   bool determinism_promised() const {
@@ -191,7 +191,7 @@ class CaseJudge {
       const Promise declared = outcome_.description.promises.*promise;
       const Promise pinned = contract_ != nullptr ? contract_->promises.*promise : Promise::none;
       if (declared >= pinned) continue;
-      find(Verdict::fail, "promise",
+      find(Verdict::fail, FindingKind::promise,
            fmt::format("promises {} {}, its contract pins {}", promise_name, name(declared),
                        name(pinned)));
     }
@@ -199,7 +199,7 @@ class CaseJudge {
     const std::string what = outcome_.call_difference.empty() ? "a second run gave other bits"
                                                               : outcome_.call_difference;
     if (determinism_promised()) {
-      find(Verdict::fail, "run_to_run", what + ", though the same bits are promised");
+      find(Verdict::fail, FindingKind::run_to_run, what + ", though the same bits are promised");
     } else {
       builder_.note(what + "; the kernel does not promise the same");
     }
@@ -212,7 +212,7 @@ class CaseJudge {
     if (within(times.physics, most_of_physics)) return;
     builder_.find(
         Verdict::mistrusted,
-        {"physics", times.physics, most_of_physics,
+        {FindingKind::physics, times.physics, most_of_physics,
          fmt::format(
              "a call took {:.4g} ms of processor time, and any kernel needs {:.4g} ms here: "
              "it did not do the work, or another process did it",
@@ -244,8 +244,8 @@ class CaseJudge {
     }
   }
 
-  void find(Verdict verdict, std::string statistic, std::string text) {
-    builder_.find(verdict, {std::move(statistic), 0, 0, std::move(text)});
+  void find(Verdict verdict, FindingKind kind, std::string text) {
+    builder_.find(verdict, {kind, 0, 0, std::move(text)});
   }
 
   const JudgeInputs& inputs_;

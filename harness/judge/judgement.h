@@ -7,12 +7,14 @@
 
 #include "harness/contract/terms.h"
 #include "harness/judge/change.h"
+#include "harness/judge/finding_kind.h"
 #include "harness/judge/verdict.h"
+#include "harness/timing/time_gate.h"
 
 namespace plumbline {
 
 struct Finding {
-  std::string statistic;  // "peak", "rms", "nan", "spec", "digest", "drift", "time", "support", …
+  FindingKind kind = FindingKind::other;
   double value = 0, limit = 0;
   std::string text;  // a sentence
   bool operator==(const Finding&) const = default;
@@ -48,9 +50,8 @@ struct Judgement {
   std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
   std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
   std::optional<GatedTime> gated_time;               // of a timed case that was gated
-  // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was
-  // asked
-  std::string confirmation;
+  // What fresh processes said of a regression; nullopt: not measured again.
+  std::optional<Confirmation> confirmation;
   bool operator==(const Judgement&) const = default;
 };
 

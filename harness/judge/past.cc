@@ -32,9 +32,9 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
         direction == "better" ? 1 / ratio : ratio, limit);
   };
   if (!within(ratio, limit)) {
-    builder.find(Verdict::regressed, {"drift", ratio, limit, sentence("worse")});
+    builder.find(Verdict::regressed, {FindingKind::drift, ratio, limit, sentence("worse")});
   } else if (ratio < 1 / limit) {
-    builder.find(Verdict::improved, {"drift", ratio, 1 / limit, sentence("better")});
+    builder.find(Verdict::improved, {FindingKind::drift, ratio, 1 / limit, sentence("better")});
     builder.change(
         {ChangeKind::smaller_error, ratio, 1 / limit, sentence("better"), Standing::fine});
   }
@@ -50,7 +50,7 @@ void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, Judgemen
   if (within(ratio, limit)) return;
   builder.find(
       Verdict::regressed,
-      {"drift from the pin", ratio, limit,
+      {FindingKind::drift_from_pin, ratio, limit,
        fmt::format(
            "the rms error is {:.3g} of the legal one where the pinned run {} had {:.3g}: worse by "
            "{:.3g}, {:.3g} is within noise",
@@ -86,13 +86,13 @@ void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
   if (same_build && !is_other_driver(outcome, *baseline)) {
     builder.find(
         Verdict::fail,
-        {"digest", 0, 0,
+        {FindingKind::digest, 0, 0,
          fmt::format(
              "the same build ({}) gave other bits than in run {}: nondeterminism or hardware",
              baseline->build_id, baseline->run_id)});
   } else {
     builder.find(Verdict::changed,
-                 {"digest", 0, 0,
+                 {FindingKind::digest, 0, 0,
                   fmt::format("other bits than in run {}, by {}", baseline->run_id,
                               same_build ? "another driver or CUDA runtime" : "another build")});
   }
@@ -124,7 +124,8 @@ void judge_output(const PastInputs& past, JudgementBuilder& builder) {
 // What takes no time that can be compared. Times themselves are judged night by night (times.h).
 void judge_time(const Outcome& outcome, JudgementBuilder& builder) {
   if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio))
-    builder.find(Verdict::mistrusted, {"time", 0, 0, "timed, but without a ratio to the sentinel"});
+    builder.find(Verdict::mistrusted,
+                 {FindingKind::time, 0, 0, "timed, but without a ratio to the sentinel"});
 }
 
 }  // namespace

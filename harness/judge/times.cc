@@ -36,18 +36,6 @@ std::string_view in_words(GateFinding finding) {
   return "";
 }
 
-std::string_view in_words(Confirmation confirmation) {
-  switch (confirmation) {
-    case Confirmation::confirmed:
-      return "confirmed";
-    case Confirmation::refuted:
-      return "refuted";
-    case Confirmation::disagree:
-      return "disagree";
-  }
-  return "";
-}
-
 double percent_of(double logarithm) { return 100 * std::expm1(logarithm); }
 
 std::optional<double> pinned_value(const Past& past) {
@@ -122,7 +110,7 @@ void add_finding(Verdict verdict, const Screening& screening, std::string text,
                  Judgement& judgement) {
   judgement.verdict = worse_of(judgement.verdict, verdict);
   judgement.findings.push_back(
-      {screening.finding == GateFinding::drifted ? "time from the pin" : "time",
+      {screening.finding == GateFinding::drifted ? FindingKind::time_from_pin : FindingKind::time,
        std::exp(screening.change), std::exp(screening.limit), std::move(text)});
 }
 
@@ -219,12 +207,12 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
   }
   const Confirmation said = confirm(screening, nights_of(past.times), std::log(outcome.time_ratio),
                                     fresh, pinned_value(past), options);
-  judgement.confirmation = in_words(said);
+  judgement.confirmation = said;
   const std::string told = fmt::format("{}; {}", text, fresh_sentence(outcome));
   if (said != Confirmation::confirmed || is_faster) {
     if (const auto drift = drift_beside(screening, past, fresh, options)) {
       judgement.notes.push_back(told);
-      judgement.confirmation = in_words(Confirmation::confirmed);
+      judgement.confirmation = Confirmation::confirmed;
       add_figures(outcome, past, *drift, judgement);
       return add_finding(
           Verdict::regressed, *drift,

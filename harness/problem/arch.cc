@@ -1,21 +1,7 @@
 // Looks architectures up in their table.
 #include "harness/problem/arch.h"
 
-#include <array>
-
-#include "emulator/architectures.h"
-
 namespace plumbline {
-
-std::span<const std::string_view> emulated_archs() {
-  static constexpr auto names = [] {
-    std::array<std::string_view, emulator::all_archs.size()> list;
-    for (std::size_t i = 0; i < list.size(); ++i)
-      list[i] = emulator::facts(emulator::all_archs[i]).name;
-    return list;
-  }();
-  return names;
-}
 
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands) {
   const Architecture* found = nullptr;

@@ -1,16 +1,24 @@
 // GPU architectures by name ("sm_90"): which are emulated, how their tensor cores accumulate.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string_view>
 
+#include "emulator/architectures.h"
 #include "harness/problem/rounding_spec.h"
 
 namespace plumbline {
 
 // Names of the architectures whose tensor cores were recorded on hardware, so that an emulator can
 // answer bit for bit.
-std::span<const std::string_view> emulated_archs();
+inline constexpr auto emulated_arch_names = [] {
+  std::array<std::string_view, emulator::all_archs.size()> list;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = emulator::facts(emulator::all_archs[i]).name;
+  return list;
+}();
+constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
 // What "tensor_core" means as an accumulator: how mma.sync of that architecture sums products of
 // `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in the table

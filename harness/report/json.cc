@@ -59,7 +59,7 @@ void add_judgement(Json& object, const Judgement& judgement) {
   object["nearest_statistic"] = judgement.nearest_statistic;
   object["findings"] = Json::array();
   for (const Finding& finding : judgement.findings) {
-    object["findings"].push_back({{"statistic", finding.statistic},
+    object["findings"].push_back({{"statistic", name(finding.kind)},
                                   {"value", json_value(finding.value)},
                                   {"limit", json_value(finding.limit)},
                                   {"text", finding.text}});
@@ -180,8 +180,7 @@ Json outcome_json(const StoredOutcome& stored) {
                       {"change", json_value(gated->change)},
                       {"deviation", json_value(gated->deviation)}};
   }
-  if (!stored.judgement.confirmation.empty())
-    object["confirmation"] = stored.judgement.confirmation;
+  if (stored.judgement.confirmation) object["confirmation"] = name(*stored.judgement.confirmation);
   if (!outcome.reused_from.empty()) object["reused_from"] = outcome.reused_from;
   if (outcome.expected) {
     object["expected_failure"] = {{"issue", outcome.expected->issue},

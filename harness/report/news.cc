@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t news_commit_digits = 9;
 
-bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
+bool is_of_time(const Finding& finding) { return is_timing_finding(finding.kind); }
 
 bool is_slower(const Judgement& judgement) {
   return judgement.verdict == Verdict::regressed && !judgement.findings.empty() &&

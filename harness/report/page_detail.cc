@@ -105,7 +105,7 @@ Json time_json(const StoredOutcome& stored) {
                {"level", nullptr},
                {"limit", nullptr},
                {"change", nullptr},
-               {"confirmation", judgement.confirmation},
+               {"confirmation", judgement.confirmation ? name(*judgement.confirmation) : ""},
                {"fresh", std::move(fresh)}};
   if (judgement.gated_time) {
     time["level"] = rounded(judgement.gated_time->level);
@@ -118,7 +118,7 @@ Json time_json(const StoredOutcome& stored) {
 Json findings_json(const Judgement& judgement) {
   Json list = Json::array();
   for (const Finding& finding : judgement.findings) {
-    list.push_back({{"statistic", finding.statistic},
+    list.push_back({{"statistic", name(finding.kind)},
                     {"value", rounded(finding.value)},
                     {"limit", rounded(finding.limit)},
                     {"text", finding.text}});

@@ -50,7 +50,7 @@ Result<void> check_partitions(const std::vector<RunInfo>& runs) {
   return {};
 }
 
-bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
+bool is_of_time(const Finding& finding) { return is_timing_finding(finding.kind); }
 
 bool has_finding_of_time(const Judgement& judgement) {
   return std::any_of(judgement.findings.begin(), judgement.findings.end(), is_of_time);
@@ -63,7 +63,7 @@ Judgement without_time(Judgement judgement) {
     return judgement;
   judgement.verdict = Verdict::pass;
   judgement.findings.clear();
-  judgement.confirmation.clear();
+  judgement.confirmation.reset();
   return judgement;
 }
 
@@ -82,13 +82,14 @@ void keep(Judgement& now, const Judgement& before, std::string_view why) {
 // where it is not.
 Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   now.confirmation = before.confirmation;
-  if (now.verdict == Verdict::regressed && before.confirmation != confirmed) {
+  if (now.verdict == Verdict::regressed && before.confirmation != Confirmation::confirmed) {
     // Fresh processes have been asked, and the case is what they said.
-    now.verdict = before.confirmation == disagree ? Verdict::ambiguous : Verdict::unconfirmed;
+    now.verdict =
+        before.confirmation == Confirmation::disagree ? Verdict::ambiguous : Verdict::unconfirmed;
     if (now.verdict == Verdict::unconfirmed) {
       now.notes.emplace_back(
-          "unconfirmed: no fresh process could be asked; measure the case again, or accept it with "
-          "a reason");
+          "unconfirmed: found when stored runs were judged again, where no fresh process can be "
+          "asked; measure the case again, or accept it with a reason");
     }
   } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
              now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
@@ -209,7 +210,7 @@ class Judging {
     before_.push_back(stored.judgement);
     const Judgement before = without_time(std::move(stored.judgement));
     const auto& fresh = fresh_of(stored.outcome);
-    if (now.verdict == Verdict::regressed && before.confirmation.empty() && fresh.size() >= 2) {
+    if (now.verdict == Verdict::regressed && !before.confirmation && fresh.size() >= 2) {
       stored.judgement = std::move(now);
       std::array<StoredOutcome, 2> again{fresh[0], fresh[1]};
       for (StoredOutcome& answer : again) answer.judgement = judged_with_past(answer.outcome, i);
@@ -362,7 +363,7 @@ std::vector<OpenCase> open_cases_of(const JudgedRuns& judged) {
     c.machine = series_of(outcome, run->machine).machine;
     c.provider_options = outcome.provider_options;
     if (!judgement.findings.empty()) {
-      c.statistic = judgement.findings.front().statistic;
+      c.statistic = name(judgement.findings.front().kind);
       c.text = judgement.findings.front().text;
     }
     if (has_finding_of_time(judgement)) {

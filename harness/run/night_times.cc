@@ -219,7 +219,7 @@ class ClassOfNight {
         row_.candidates += is_candidate(gated.screening);
         row_.confirmed += is_candidate(gated.screening) &&
                           gated.screening.finding != GateFinding::faster &&
-                          stored.judgement.confirmation == "confirmed";
+                          stored.judgement.confirmation == Confirmation::confirmed;
       }
       if (input_.settled) input_.settled(gated.of);
     }

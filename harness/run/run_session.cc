@@ -261,7 +261,7 @@ void RunSession::confirm_regressions(const Plan& plan) {
   const auto planned = by_name(plan);
   for (auto& stored : outcomes_) {
     if (stored.judgement.verdict != Verdict::regressed ||
-        stored.judgement.confirmation == confirmed || stopped())
+        stored.judgement.confirmation == Confirmation::confirmed || stopped())
       continue;
     const auto found = planned.find({stored.outcome.suite, stored.outcome.case_id});
     if (found == planned.end()) continue;

@@ -22,16 +22,16 @@ void settle(StoredOutcome& stored, std::array<StoredOutcome, 2> again) {
   if (failures == 2) {
     if (again[0].judgement.verdict != Verdict::regressed) replace(stored, std::move(again[0]));
     stored.judgement.notes.emplace_back("confirmed in two fresh processes");
-    stored.judgement.confirmation = confirmed;
+    stored.judgement.confirmation = Confirmation::confirmed;
   } else if (failures == 0) {
     replace(stored, std::move(again[0]));
     stored.judgement.notes.emplace_back(
         "looked like a regression at first; two fresh processes say it is none");
-    stored.judgement.confirmation = refuted;
+    stored.judgement.confirmation = Confirmation::refuted;
   } else {
     stored.judgement.verdict = Verdict::ambiguous;
     stored.judgement.notes.emplace_back("two fresh processes disagree");
-    stored.judgement.confirmation = disagree;
+    stored.judgement.confirmation = Confirmation::disagree;
   }
 }
 

@@ -2,15 +2,10 @@
 #pragma once
 
 #include <array>
-#include <string_view>
 
 #include "harness/store/stored.h"
 
 namespace plumbline {
-
-// What Judgement::confirmation says.
-inline constexpr std::string_view confirmed = "confirmed", refuted = "refuted",
-                                  disagree = "disagree";
 
 // `again`: what two fresh processes gave, judged against the same past. If both fail, that is what
 // the case is; if neither does, the first was noise, and the first of them takes its place, but for

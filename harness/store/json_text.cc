@@ -125,7 +125,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
   if (findings.empty()) return "[]";  // as most are
   json list = json::array();
   for (const Finding& finding : findings) {
-    list.push_back({{"statistic", storable_text(finding.statistic)},
+    list.push_back({{"statistic", name(finding.kind)},
                     {"value", number(finding.value)},
                     {"limit", number(finding.limit)},
                     {"text", storable_text(finding.text)}});
@@ -136,8 +136,9 @@ std::string findings_text(const std::vector<Finding>& findings) {
 std::vector<Finding> parse_findings(const std::string& text) {
   std::vector<Finding> findings;
   for (const json& item : parse_json(text)) {
-    findings.push_back({item.at("statistic").get<std::string>(), parse_number(item.at("value")),
-                        parse_number(item.at("limit")), item.at("text").get<std::string>()});
+    findings.push_back({finding_kind(item.at("statistic").get<std::string>()),
+                        parse_number(item.at("value")), parse_number(item.at("limit")),
+                        item.at("text").get<std::string>()});
   }
   return findings;
 }

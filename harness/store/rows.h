@@ -190,7 +190,8 @@ void case_judgement_columns(Columns& columns, Row& judgement) {
   columns("past_times", times.runs);
   columns("time_over_past", times.ratio);
   columns.measured(true);
-  columns("confirmation", judgement.confirmation);
+  std::string confirmation(judgement.confirmation ? name(*judgement.confirmation) : "");
+  columns("confirmation", confirmation);
   GatedTime gated = judgement.gated_time.value_or(GatedTime{});
   columns("gate_finding", gated.finding);
   columns.measured(judgement.gated_time.has_value());
@@ -204,6 +205,8 @@ void case_judgement_columns(Columns& columns, Row& judgement) {
   columns.measured(true);
   if constexpr (Columns::loading) {
     if (times.runs >= 0) judgement.time_against_past = times;
+    if (!confirmation.empty())
+      judgement.confirmation = parse_enumerator<Confirmation>("confirmation", confirmation);
     if (!gated.finding.empty()) judgement.gated_time = gated;
   }
 }

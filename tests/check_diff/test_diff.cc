@@ -80,7 +80,7 @@ TEST_F(Diff, ANaNIsNeverRounding) {
 TEST_F(Diff, TheWrongOneIsNamed) {
   MeasuredSide one = test::side_of(a_, "one"), two = test::side_of(b_, "two");
   two.answer = Answer::bug;
-  two.judgement.findings = {{"peak", 12, 6.5, "peak is 12, its limit 6.5"}};
+  two.judgement.findings = {{FindingKind::peak, 12, 6.5, "peak is 12, its limit 6.5"}};
   two.measurement.outcome.location = {"edge",
                                       "edge: the last visible key weighs too little (z = 57)", 57};
   const DiffReport b_wrong = diff_measured("problem", one, two, a_.inputs());

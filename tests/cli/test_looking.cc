@@ -43,7 +43,7 @@ class Looking : public test::CommandTest {
     stored.outcome.output_digest = std::string(32, times > 3 ? 'f' : 'e');
     stored.outcome.description.build_id = "build-2";
     stored.judgement.verdict = Verdict::regressed;
-    stored.judgement.confirmation = "confirmed";
+    stored.judgement.confirmation = Confirmation::confirmed;
     return stored;
   }
 };

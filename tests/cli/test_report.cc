@@ -34,7 +34,7 @@ class Report : public test::CommandTest {
     StoredOutcome stored = passing();
     stored.judgement.verdict = Verdict::fail;
     stored.judgement.percent_of_limit = 143;
-    stored.judgement.findings = {{"peak", 9.3, 6.5, "peak is 9.3, its limit 6.5"}};
+    stored.judgement.findings = {{FindingKind::peak, 9.3, 6.5, "peak is 9.3, its limit 6.5"}};
     stored.outcome.cause = "the <script>sums</script> are kept in bf16";
     return stored;
   }

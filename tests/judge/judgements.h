@@ -26,7 +26,7 @@ inline Problem small_problem() {
 
 inline std::vector<std::string> statistics(const Judgement& judgement) {
   std::vector<std::string> result;
-  for (const Finding& finding : judgement.findings) result.push_back(finding.statistic);
+  for (const Finding& finding : judgement.findings) result.emplace_back(name(finding.kind));
   return result;
 }
 

@@ -30,7 +30,7 @@ Outcome outcome_with(double time_ratio, double rms = 0.9) {
 Judgement slower(Verdict verdict, double spread = 0.01) {
   Judgement judgement;
   judgement.verdict = verdict;
-  judgement.findings = {{"time", 1.3, 1.1, "slower"}};
+  judgement.findings = {{FindingKind::time, 1.3, 1.1, "slower"}};
   judgement.gated_time = GatedTime{.finding = "slower", .spread = spread};
   return judgement;
 }
@@ -82,14 +82,14 @@ TEST(Acknowledged, WhatWasNotTimedThenIsNotKnownToBeSlow) {
       judge_acknowledged(slower(Verdict::regressed), outcome_with(1.3), untimed, today).verdict,
       Verdict::regressed);
   Judgement drift = slower(Verdict::regressed);
-  drift.findings = {{"drift", 1.6, 1.5, "larger error"}};
+  drift.findings = {{FindingKind::drift, 1.6, 1.5, "larger error"}};
   EXPECT_EQ(judge_acknowledged(drift, outcome_with(9), untimed, today).verdict,
             Verdict::acknowledged);
 }
 
 TEST(Acknowledged, AFailureIsKnownByItsBits) {
   Judgement failed = slower(Verdict::fail);
-  failed.findings = {{"peak", 9, 6.5, "beyond the limit"}};
+  failed.findings = {{FindingKind::peak, 9, 6.5, "beyond the limit"}};
   Outcome outcome = outcome_with(1.3);
   EXPECT_EQ(verdict_of(failed, outcome), Verdict::fail) << "other bits";
   outcome.output_digest = seen().output_digest;

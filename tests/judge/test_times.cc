@@ -58,7 +58,7 @@ TEST(Times, ANightLikeTheOthersIsQuietWithItsFigures) {
 TEST(Times, TenPercentThatFreshProcessesShowAgainIsARegression) {
   const Judgement judgement = concluded(timed(2.2, {2.21, 2.19, 2.2}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::regressed);
-  EXPECT_EQ(judgement.confirmation, "confirmed");
+  EXPECT_EQ(judgement.confirmation, Confirmation::confirmed);
   ASSERT_THAT(statistics(judgement), ElementsAre("time"));
   EXPECT_THAT(judgement.findings[0].text,
               AllOf(HasSubstr("% slower than its usual 2"), HasSubstr("20 nights"),
@@ -68,20 +68,20 @@ TEST(Times, TenPercentThatFreshProcessesShowAgainIsARegression) {
 TEST(Times, WhatFreshProcessesDoNotShowWasNoise) {
   const Judgement judgement = concluded(timed(2.2, {2.0, 2.01, 1.99}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_EQ(judgement.confirmation, "refuted");
+  EXPECT_EQ(judgement.confirmation, Confirmation::refuted);
   EXPECT_THAT(judgement.notes, Contains(HasSubstr("it was noise")));
 }
 
 TEST(Times, WhereTheyDisagreeItIsAmbiguous) {
   const Judgement judgement = concluded(timed(2.2, {2.2, 2.2, 2.0}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::ambiguous);
-  EXPECT_EQ(judgement.confirmation, "disagree");
+  EXPECT_EQ(judgement.confirmation, Confirmation::disagree);
 }
 
 TEST(Times, WhereNobodyWasAskedItIsUnconfirmed) {
   const Judgement judgement = concluded(timed(2.2), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::unconfirmed);
-  EXPECT_EQ(judgement.confirmation, "");
+  EXPECT_EQ(judgement.confirmation, std::nullopt);
 }
 
 TEST(Times, AKernelEightTimesFasterIsAnImprovement) {
@@ -123,7 +123,7 @@ TEST(Times, ASpikeHidesNoDriftFromThePin) {
   for (const double spike : {2.2, 1.9}) {
     const Judgement judgement = concluded(timed(spike, {2.0, 2.01, 1.99}), past);
     EXPECT_EQ(judgement.verdict, Verdict::regressed) << spike;
-    EXPECT_EQ(judgement.confirmation, "confirmed") << spike;
+    EXPECT_EQ(judgement.confirmation, Confirmation::confirmed) << spike;
     EXPECT_THAT(statistics(judgement), ElementsAre("time from the pin")) << spike;
     EXPECT_EQ(judgement.gated_time->finding, "drifted") << spike;
     EXPECT_NEAR(judgement.gated_time->change, 2 / 1.65 - 1, 0.02) << spike;
@@ -144,7 +144,7 @@ TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
     ratio *= 1.04;
     const Judgement judgement = concluded(timed(ratio, {ratio, ratio, ratio}), past);
     for (const Finding& finding : judgement.findings) {
-      if (finding.statistic == "time from the pin" && found == 0) found = step;
+      if (finding.kind == FindingKind::time_from_pin && found == 0) found = step;
     }
     for (int night = 0; night < 14; ++night) {
       const double value = ratio * (1 + 0.01 * std::sin(2.4 * night));

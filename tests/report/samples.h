@@ -67,7 +67,7 @@ inline StoredOutcome failing_outcome() {
   outcome.wall_ms = 7.5;
   stored.judgement.verdict = Verdict::fail;
   stored.judgement.percent_of_limit = 143.1;
-  stored.judgement.findings = {{"peak", 9.3, 6.5, "peak is 9.3, its limit 6.5"}};
+  stored.judgement.findings = {{FindingKind::peak, 9.3, 6.5, "peak is 9.3, its limit 6.5"}};
   stored.judgement.notes = {"sigma is 1.5 times that of the strict spec (p_dtype=bf16)"};
   return stored;
 }
@@ -102,7 +102,7 @@ inline StoredOutcome crashed_outcome() {
   stored.outcome.reason = "signal 11 (segmentation fault)";
   stored.judgement = {};
   stored.judgement.verdict = Verdict::crashed;
-  stored.judgement.findings = {{"status", 0, 0, "signal 11 (segmentation fault)"}};
+  stored.judgement.findings = {{FindingKind::status, 0, 0, "signal 11 (segmentation fault)"}};
   return stored;
 }
 

@@ -196,7 +196,7 @@ TEST(RenderDiff, OneSideDidNotRun) {
   stored.outcome.status = Status::crashed;
   stored.judgement = {};
   stored.judgement.verdict = Verdict::crashed;
-  stored.judgement.findings = {{"status", 0, 0, "a: signal 11"}};
+  stored.judgement.findings = {{FindingKind::status, 0, 0, "a: signal 11"}};
   EXPECT_EQ(render_diff(stored, plain), R"(crashed: a: signal 11
   stories/S4: no row was compared
   a         cpu/split_kv/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd

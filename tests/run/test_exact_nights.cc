@@ -105,7 +105,7 @@ class ExactNights : public testing::Test {
 
 std::vector<std::string> found(const Judgement& judgement) {
   std::vector<std::string> names;
-  for (const Finding& finding : judgement.findings) names.push_back(finding.statistic);
+  for (const Finding& finding : judgement.findings) names.emplace_back(name(finding.kind));
   return names;
 }
 

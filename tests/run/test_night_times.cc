@@ -152,7 +152,7 @@ TEST_F(NightOfTwenty, ATransientOneIsRefuted) {
   EXPECT_EQ(row.candidates, 1);
   EXPECT_EQ(row.confirmed, 0);
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::pass);
-  EXPECT_EQ(stored_[7].judgement.confirmation, "refuted");
+  EXPECT_EQ(stored_[7].judgement.confirmation, Confirmation::refuted);
 }
 
 TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {

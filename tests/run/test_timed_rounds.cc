@@ -184,8 +184,9 @@ TEST_F(TimedRounds, WhoCopiesAnEarlierResultIsFasterThanPhysics) {
     EXPECT_GT(outcome.times.flops_per_second, 0);
     EXPECT_GT(outcome.times.bytes_per_second, 0);
     EXPECT_GT(outcome.times.bytes_share, 0);
-    const auto found = std::count_if(judgement.findings.begin(), judgement.findings.end(),
-                                     [](const Finding& f) { return f.statistic == "physics"; });
+    const auto found =
+        std::count_if(judgement.findings.begin(), judgement.findings.end(),
+                      [](const Finding& f) { return f.kind == FindingKind::physics; });
     if (outcome.c.kernel == "timing/plain") {
       EXPECT_GT(outcome.times.flops_share, 0);
       EXPECT_LT(outcome.times.flops_share, 1);

@@ -93,7 +93,7 @@ class Arbitrary {
     Judgement j;
     j.verdict = word<Verdict>();
     for (std::int64_t i = below(4); i > 0; --i)
-      j.findings.push_back({text(), real(), real(), text()});
+      j.findings.push_back({word<FindingKind>(), real(), real(), text()});
     for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
     j.percent_of_limit = real();
     j.nearest_statistic = text();
@@ -193,7 +193,7 @@ class Arbitrary {
     if (flag()) stored.judgement.terms = terms();
     if (flag())
       stored.judgement.time_against_past = TimeAgainstPast{static_cast<int>(below(31)), real()};
-    stored.judgement.confirmation = text();
+    if (flag()) stored.judgement.confirmation = word<Confirmation>();
     if (flag())
       stored.judgement.gated_time =
           GatedTime{"quiet", static_cast<int>(below(60)), 3, 1.5, 0.01, 1.6, 0.02, 2.5};

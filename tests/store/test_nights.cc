@@ -85,7 +85,7 @@ TEST_F(Nights, TheTimesOfASeriesLeaveOutWhatWasSetAside) {
   store_run(*store, run_info(5), {timed(4, Verdict::unconfirmed)});
   StoredOutcome faster = timed(0.5, Verdict::improved);
   faster.judgement.gated_time->finding = "faster";
-  faster.judgement.confirmation = "confirmed";
+  faster.judgement.confirmation = Confirmation::confirmed;
   store_run(*store, run_info(6), {faster});
   TimeHistory history = times(*store);
   EXPECT_THAT(history.ratios, ElementsAre(0.5, 2, 1));

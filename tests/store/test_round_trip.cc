@@ -260,7 +260,7 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   stored.outcome.time_ratio = nan;
   stored.outcome.head_rms = {0.5f, std::numeric_limits<float>::quiet_NaN(), 99.0f, 1.0f};
   stored.judgement.percent_of_limit = nan;
-  stored.judgement.findings = {{"nan", nan, infinity, "7 elements"}};
+  stored.judgement.findings = {{FindingKind::nan, nan, infinity, "7 elements"}};
   store_run(*open(), run_info(1), {stored});
 
   const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
@@ -341,7 +341,7 @@ TEST_F(RoundTrip, UpdateJudgementReplacesOneVerdict) {
   store_run(*store, run_info(1), {passing(), passing("fp16/b1-h4-s128-d64")});
   Judgement judgement;
   judgement.verdict = Verdict::regressed;
-  judgement.findings = {{"drift", 1.9, 1.5, "rms rose"}};
+  judgement.findings = {{FindingKind::drift, 1.9, 1.5, "rms rose"}};
   judgement.notes = {"judged again"};
   value_of(
       store->update_judgement(run_info(1).run_id, "smoke", passing().outcome.case_id, judgement));

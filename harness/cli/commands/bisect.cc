@@ -11,6 +11,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/judge/finding_kind.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/bisect_script.h"
 #include "harness/report/format.h"
@@ -51,9 +52,9 @@ BisectBy by_findings(const Night& night) {
   bool about_rms = false;
   if (findings.is_array()) {
     for (const auto& finding : findings) {
-      const std::string statistic = finding.value("statistic", "");
-      if (statistic.starts_with("time")) return BisectBy::time;
-      about_rms = about_rms || statistic.starts_with("drift");
+      const FindingKind kind = finding_kind(finding.value("statistic", ""));
+      if (is_timing_finding(kind)) return BisectBy::time;
+      about_rms = about_rms || is_drift_finding(kind);
     }
   }
   return about_rms ? BisectBy::rms : BisectBy::verdict;

@@ -41,9 +41,10 @@ std::string kind_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
   std::string kind(name(judgement.verdict));
   if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
-  const std::string& statistic = judgement.findings.front().statistic;
-  const bool of_error = find_statistic(statistic) != nullptr || statistic == "out_of_range";
-  return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
+  const FindingKind first = judgement.findings.front().kind;
+  const bool of_error =
+      find_statistic(name(first)) != nullptr || first == FindingKind::out_of_range;
+  return kind + ": " + std::string(of_error ? "error beyond its limit" : name(first));
 }
 
 // `from` is the case that was asked about, whose problem was reduced.
