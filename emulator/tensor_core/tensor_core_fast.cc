@@ -173,20 +173,66 @@ struct Operands {
   const std::uint32_t *a, *b, *c;
 };
 
-// Computes again, exactly, the elements of D that are marked.
+// Whether an element of a register is NaN.
+bool holds_nan(MmaFormat format, std::uint32_t word) {
+  const auto any = [&](int bits, std::uint32_t magnitude, std::uint32_t infinity) {
+    for (int shift = 0; shift < 32; shift += bits)
+      if ((word >> shift & magnitude) > infinity) return true;
+    return false;
+  };
+  switch (format) {
+    case MmaFormat::f16:
+      return any(16, 0x7fff, 0x7c00);
+    case MmaFormat::bf16:
+      return any(16, 0x7fff, 0x7f80);
+    case MmaFormat::tf32:  // the low 13 bits are ignored
+      return any(32, 0x7fffe000, 0x7f800000);
+    case MmaFormat::e4m3:
+      return any(8, 0x7f, 0x7e);
+    case MmaFormat::e5m2:
+      return any(8, 0x7f, 0x7c);
+  }
+  return false;
+}
+
+// Rows of A and columns of B that hold a NaN, as bits: all of their elements of D are NaN.
+struct NanLines {
+  std::uint32_t rows = 0, columns = 0;
+};
+NanLines find_nan(const Operands& from) {
+  const MmaRegisters count = registers(from.instruction);
+  NanLines found;
+  for (int lane = 0; lane < 32; ++lane) {  // place_a and place_b say where a lane's words belong
+    for (int i = 0; i < count.a; ++i)
+      if (holds_nan(from.instruction.format, from.a[lane * count.a + i]))
+        found.rows |= 1u << (lane / 4 + i % 2 * 8);
+    for (int i = 0; i < count.b; ++i)
+      if (holds_nan(from.instruction.format, from.b[lane * count.b + i]))
+        found.columns |= 1u << (lane / 4);
+  }
+  return found;
+}
+
+// Computes again, exactly, the elements of D that are marked. Kernels multiply tiles of memory that
+// nobody wrote, so that most of these are NaN.
 void repair(const Operands& from, const Ints (&inexact)[8][2], std::uint32_t* d) {
   const int registers_c = registers(from.instruction).c;
+  const bool is_f32 = from.instruction.accumulator == MmaAccumulator::f32;
+  const NanLines nan = find_nan(from);
   for (int row = 0; row < 16; ++row) {
     for (int column = 0; column < 8; ++column) {
       if (inexact[row % 8][row / 8][column] == 0) continue;
       const FragmentPlace place = place_c(from.instruction, row, column);
       std::uint32_t& word = d[place.lane * registers_c + place.register_index];
-      const std::uint32_t mask = from.instruction.accumulator == MmaAccumulator::f32
-                                     ? ~0u
-                                     : 0xffffu << (16 * place.element);
-      word = (word & ~mask) |
-             mma_element_exact(from.arch, from.instruction, from.a, from.b, from.c, row, column)
-                 << (16 * place.element);
+      const std::uint32_t mask = is_f32 ? ~0u : 0xffffu << (16 * place.element);
+      const std::uint32_t start =
+          from.c[place.lane * registers_c + place.register_index] >> (place.element * 16);
+      const bool is_nan = ((nan.rows >> row | nan.columns >> column) & 1) != 0 ||
+                          (is_f32 ? (start & 0x7fffffff) > 0x7f800000 : (start & 0x7fff) > 0x7c00);
+      const std::uint32_t bits = is_nan ? (is_f32 ? 0x7fffffff : 0x7fff)
+                                        : mma_element_exact(from.arch, from.instruction, from.a,
+                                                            from.b, from.c, row, column);
+      word = (word & ~mask) | bits << (16 * place.element);
     }
   }
 }

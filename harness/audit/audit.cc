@@ -42,8 +42,8 @@ std::string reason_of(const Trial& trial) {
 class Summary {
  public:
   Summary(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
-          const Catalogue& catalogue)
-      : trials_(trials), scores_(scores), catalogue_(catalogue) {
+          const Catalogue& catalogue, bool whole)
+      : trials_(trials), scores_(scores), catalogue_(catalogue), whole_(whole) {
     for (const Trial& trial : trials) {
       if (!trial.ran) continue;
       groups_[{trial.kernel, trial.dtype}].push_back(&trial);
@@ -214,19 +214,21 @@ class Summary {
   }
 
   void count_classes() {
-    std::set<std::string> caught;
+    std::set<std::string> caught, asked;
     for (const MutantResult& result : report_.mutants) {
       const Mutant& mutant = *result.mutant;
       const std::string mode = result.dtype == "fp8" ? "e4m3" : result.dtype;
       const bool expected =
           mutant.modes.empty() ||
           std::find(mutant.modes.begin(), mutant.modes.end(), mode) != mutant.modes.end();
+      if (expected) asked.insert(mutant.bug_class);
       if (!result.counts() && expected)
         report_.inert.push_back(mutant.name + " (" + result.dtype + ")");
       if (result.counts() && result.caught) caught.insert(mutant.bug_class);
     }
     for (const std::string& claim : catalogue_.claims) {
-      if (!caught.contains(claim)) report_.mistrusted.push_back(claim);
+      if (caught.contains(claim)) continue;
+      (whole_ || asked.contains(claim) ? report_.mistrusted : report_.not_asked).push_back(claim);
     }
   }
 
@@ -246,6 +248,7 @@ class Summary {
   const std::vector<Trial>& trials_;
   const std::vector<SuiteScore>& scores_;
   const Catalogue& catalogue_;
+  const bool whole_;
   std::map<Key, std::vector<const Trial*>> groups_;
   AuditReport report_;
 };
@@ -271,8 +274,9 @@ int AuditReport::exit_code() const {
 }
 
 AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
-                      const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed) {
-  return Summary(trials, scores, catalogue).run(reviewed);
+                      const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed,
+                      bool whole) {
+  return Summary(trials, scores, catalogue, whole).run(reviewed);
 }
 
 }  // namespace plumbline

@@ -81,6 +81,7 @@ std::string json_of_audit(const AuditReport& report) {
             {"unreviewed_survivors", report.unreviewed_survivors()},
             {"false_alarms", report.false_alarms()},
             {"mistrusted", report.mistrusted},
+            {"not_asked", report.not_asked},
             {"not_exercised", report.inert},
             {"judged_by_invariances", report.breakers},
             {"reviews_to_drop", report.reviews_to_drop}};

@@ -182,6 +182,10 @@ std::string closing(const AuditReport& report) {
         fmt::format("reviewed as survivors, but caught: {}: take them off baselines/audit.toml\n",
                     fmt::join(report.reviews_to_drop, ", "));
   }
+  if (!report.not_asked.empty()) {
+    text += fmt::format("not asked: no mutant of the class {} states a dtype of these cases\n",
+                        fmt::join(report.not_asked, ", "));
+  }
   if (!report.mistrusted.empty()) {
     text += fmt::format(
         "mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing\n",

@@ -45,12 +45,12 @@ class Audit : public test::CommandTest {
     write("reviewed/audit.toml", reviewed_ulp);
     write_catalogue("lse");
   }
-  void write_catalogue(const std::string& class_of_ulp) {
+  void write_catalogue(const std::string& class_of_ulp, const std::string& modes = "") {
     write("m.toml", "schema = 1\nprovider = \"tiny\"\n" +
                         mutant("mask_last_key", "mask", "diagnosis = \"edge\"") +
                         mutant("percent", "scale", "diagnosis = [\"denominator\", \"scale\"]") +
                         mutant("lse_base", "lse", "diagnosis = \"none\"") +
-                        mutant("lse_ulp", class_of_ulp, "") +
+                        mutant("lse_ulp", class_of_ulp, modes) +
                         mutant("inert", "mask",
                                "needs = [\"what no problem has\"]\nmodes = [\"fp16\", \"bf16\"]"));
   }
@@ -125,6 +125,18 @@ TEST_F(Audit, AClassOfWhichNothingIsCaughtIsMistrusted) {
                                  HasSubstr("1 claim mistrusted"), HasSubstr("### Mutants caught")));
   write("m.toml", "claims = [\"mask\", \"lse\"]\n" + read("m.toml"));
   EXPECT_EQ(audit("s.toml").code, 0) << "the class is not claimed";
+}
+
+TEST_F(Audit, AClassThatStatesNoDtypeOfTheChosenCasesIsNotAsked) {
+  write_catalogue("ulps", "modes = [\"fp16\"]");
+  const auto chosen = audit("s.toml --match '*/fp32/*'");
+  EXPECT_EQ(chosen.code, 0) << chosen.text;
+  EXPECT_THAT(
+      chosen.text,
+      AllOf(HasSubstr("not asked: no mutant of the class ulps states a dtype of these cases"),
+            Not(HasSubstr("mistrusted: "))));
+  EXPECT_EQ(audit("s.toml --match '*/fp16/*'").code, 1) << "asked, and nothing caught";
+  EXPECT_EQ(audit("s.toml").code, 1);
 }
 
 TEST_F(Audit, ALegalKernelThatIsFlaggedFails) {

@@ -96,6 +96,36 @@ TEST_P(EveryArchitecture, MayOverwriteC) {
 
 // 16 products of nearly 4 in units of 2^-25 are nearly 2^31; with these c they are -2^31 itself
 // (bf16), and more than 32 bits hold.
+// A NaN at each place of A, B and C in turn, beside ordinary numbers.
+TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
+  for (const auto& [arch, instruction] : configurations()) {
+    if (arch != GetParam()) continue;
+    std::mt19937_64 random(9);
+    Fragments ordinary;
+    fill(Operands::ordinary, instruction, random, ordinary);
+    const emulator::MmaRegisters count = registers(instruction);
+    int different = 0;
+    const auto compare_with_nan_in = [&](auto Fragments::*fragment, int words, int bits) {
+      for (int place = 0; place < 32 * words * (32 / bits); ++place) {
+        Fragments fast = ordinary;
+        // Every bit but the sign: NaN in each format.
+        (fast.*fragment)[static_cast<std::size_t>(place * bits / 32)] |= (~0U >> (33 - bits))
+                                                                         << (place * bits % 32);
+        Fragments exact = fast;
+        mma_sync(arch, instruction, fast.a.data(), fast.b.data(), fast.c.data(), fast.d.data());
+        mma_sync_exact(arch, instruction, exact.a.data(), exact.b.data(), exact.c.data(),
+                       exact.d.data());
+        different += fast.d != exact.d ? 1 : 0;
+      }
+    };
+    const int operand = operand_bits(instruction.format);
+    compare_with_nan_in(&Fragments::a, count.a, operand);
+    compare_with_nan_in(&Fragments::b, count.b, operand);
+    compare_with_nan_in(&Fragments::c, count.c, accumulator_bits(instruction.accumulator));
+    EXPECT_EQ(different, 0) << name(instruction);
+  }
+}
+
 TEST_P(EveryArchitecture, SumsAsLargeAsTheyCanBe) {
   for (const MmaFormat format : {MmaFormat::bf16, MmaFormat::f16}) {
     const MmaInstruction instruction{format, MmaAccumulator::f32, 16};

@@ -288,8 +288,8 @@ int run(AuditOptions& options) {
     report.seconds = timer.seconds();
     return print(options, calibration_formats, report);
   }
-  AuditReport report =
-      summarise(trials, suite_scores(trials, text->contracts, complete), *catalogue, *reviewed);
+  AuditReport report = summarise(trials, suite_scores(trials, text->contracts, complete),
+                                 *catalogue, *reviewed, complete);
   report.suites = names;
   report.seconds = timer.seconds();
   return print(options, audit_formats, report);
