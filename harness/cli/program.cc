@@ -15,6 +15,7 @@
 #include "harness/cli/sigbus.h"
 #include "harness/cli/terminal.h"
 #include "harness/judge/exit_code.h"
+#include "harness/reference/blas_threads.h"
 
 namespace plumbline::cli {
 namespace {
@@ -70,6 +71,7 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
   end_with_words_on_sigbus();
+  end_blas_threads();
   // of whatever set another one before main(); threads inherit it
   const UsualFloatingPoint state;
   Envelope& answer = envelope();

@@ -17,8 +17,8 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view set_aside = "set aside";
-// No disturbance excuses a time so many limits beyond its level, and so many times its level.
-constexpr double far_in_limits = 2, far_in_levels = 1.5;
+// No disturbance excuses a time so many limits beyond its level.
+constexpr double far_in_limits = 2;
 
 std::string_view in_words(GateFinding finding) {
   switch (finding) {
@@ -246,8 +246,7 @@ void set_time_aside(const Outcome& outcome, const Past& past, const Screening& s
   const bool is_slower =
       screening.finding == GateFinding::slower || screening.finding == GateFinding::drifted;
   const double change = screening.change - common_shift;
-  if (!is_slower || change <= far_in_limits * screening.limit || change < std::log(far_in_levels))
-    return;
+  if (!is_slower || change <= far_in_limits * screening.limit) return;
   judgement.notes.emplace_back(
       "unconfirmed: the machine was disturbed, and this is more than twice the limit; measure the "
       "case again");

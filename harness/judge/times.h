@@ -38,8 +38,7 @@ bool is_candidate(const Screening& screening);
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
 // The time of a suspect night or a disturbed case is not judged and no baseline. Once the common
-// shift of the night (a logarithm) is taken out, 1.5 times its level and twice its limit make it
-// unconfirmed all the same.
+// shift of the night (a logarithm) is taken out, twice its limit makes it unconfirmed all the same.
 void set_time_aside(const Outcome& outcome, const Past& past, const Screening& screening,
                     const GateOptions& options, double common_shift, const std::string& why,
                     Judgement& judgement);

@@ -47,7 +47,5 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
 // ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve
 // it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }
-// OpenBLAS runs inside oneTBB tasks and must not start threads of its own.
-void use_one_blas_thread();
 
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
 
 namespace plumbline {

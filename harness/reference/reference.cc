@@ -1,18 +1,17 @@
 // Cuts the rows into blocks of one key head, computes them over threads, and collects the results.
 #include "harness/reference/reference.h"
 
-#include <cblas.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <numeric>
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/parallel.h"
+#include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/reference_library.h"
 
@@ -259,11 +258,6 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
   result.sigma[at] = scale_of(with_output);
   result.bound[at] = static_cast<float>(bound + unit * result.output_units);
   return with_output;
-}
-
-void use_one_blas_thread() {
-  static std::once_flag once;
-  std::call_once(once, [] { openblas_set_num_threads(1); });
 }
 
 Reference compute_reference(const Geometry& geometry, const InputView& inputs,

@@ -14,6 +14,7 @@
 
 #include "harness/base/maximum.h"
 #include "harness/base/parallel.h"
+#include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/question.h"
 

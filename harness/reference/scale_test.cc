@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/parallel.h"
+#include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/question.h"
 

@@ -163,7 +163,8 @@ TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
 
 TEST(Times, OfASuspectNightAreNoFindingAndSaySo) {
   const Past past = quiet_past();
-  const Outcome outcome = timed(2.2);
+  const double limit = screen_time(timed(4), past, options).limit;
+  const Outcome outcome = timed(2 * std::exp(1.5 * limit));
   Judgement judgement;
   judgement.verdict = Verdict::pass;
   set_time_aside(outcome, past, screen_time(outcome, past, options), options, 0, "all moved",
@@ -185,6 +186,9 @@ TEST(Times, TwiceTheUsualTimeIsOpenOnADisturbedMachine) {
   };
   EXPECT_EQ(set_aside(4, 0).verdict, Verdict::unconfirmed);
   EXPECT_THAT(set_aside(4, 0).findings[0].text, HasSubstr("2 times slower"));
+  const double usual = 2, limit = screen_time(timed(4), past, options).limit;
+  EXPECT_EQ(set_aside(usual * std::exp(2.1 * limit), 0).verdict, Verdict::unconfirmed);
+  EXPECT_EQ(set_aside(usual * std::exp(1.9 * limit), 0).verdict, Verdict::pass);
   EXPECT_EQ(set_aside(4, std::log(1.9)).verdict, Verdict::pass) << "all cases were slow";
   EXPECT_EQ(set_aside(1, 0).verdict, Verdict::pass) << "faster";
 }

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 
+#include "harness/reference/blas_threads.h"
 #include "tests/reference/filled_problem.h"
 #include "tests/reference/same_reference.h"
 
@@ -98,6 +102,17 @@ TEST(Threads, RowsWithoutKeys) {
     EXPECT_EQ(reference.shrink_variance[r] == 0, blind);
     EXPECT_EQ(reference.lse[r] == -std::numeric_limits<double>::infinity(), blind);
   }
+}
+
+// In a process of its own, where oneTBB has no threads yet.
+TEST(BlasThreads, EndWithTheCall) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task"), end;
+    return std::distance(tasks, end);
+  };
+  EXPECT_EXIT((end_blas_threads(), std::exit(threads() == 1 ? 0 : 1)), testing::ExitedWithCode(0),
+              "");
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+// Threads of OpenBLAS, of which the reference needs none: it calls BLAS inside tasks of oneTBB.
+#pragma once
+
+namespace plumbline {
+
+// From here on OpenBLAS uses the thread that calls it.
+void use_one_blas_thread();
+
+// Also ends the threads that OpenBLAS started when it was loaded: each spins for a tenth of a
+// second of processor time before it sleeps. For a program's main(): a library of ours must not end
+// threads that others in its process use.
+void end_blas_threads();
+
+}  // namespace plumbline
