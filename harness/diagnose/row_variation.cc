@@ -16,7 +16,7 @@ namespace {
 
 constexpr double variation_cost_limit = 2e6;  // multiply-adds of one variation
 constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
-constexpr double wrong_head_above = 25;  // mean of (e / sigma)^2
+constexpr double wrong_energy_above = 25;  // mean of (e / sigma)^2
 
 // Of each query head that is wrong the rows with the largest errors.
 std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput& failing) {
@@ -36,7 +36,7 @@ std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput
   for (auto& [number, head] : heads) {
     const double elements =
         static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
-    if (!(head.energy > wrong_head_above * elements)) continue;
+    if (!(head.energy > wrong_energy_above * elements)) continue;
     std::sort(head.rows.begin(), head.rows.end());
     for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i)
       wrong[number].push_back(head.rows[i].second);
