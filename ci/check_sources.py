@@ -39,6 +39,10 @@ NO_LINE_LIMIT = [
 ]
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 README_WORDS = 900  # as `wc -w` counts them
+FOLDER_README_WORDS = 200
+FOLDER_LINES = 9500
+FOLDERS_WITHOUT_HEADERS = ("emulator", "kernels", "kernels/foreign", "python", "page", "evidence")
+SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
 
 # Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not.
@@ -209,6 +213,38 @@ def check_readme():
                f"{words} words, more than {README_WORDS}: move details to docs/")
 
 
+def check_folders(paths):
+    """Every folder of the table, and those without C++, has a README of its own that is short
+    enough to be read, and not more code than one trade needs."""
+    lines = dict.fromkeys(ORDER, 0)
+    for path in paths:
+        if folder := folder_of(str(path)):
+            lines[folder] += len((ROOT / path).read_text(encoding="utf-8").splitlines())
+    for folder, count in lines.items():
+        if count > FOLDER_LINES:
+            yield pathlib.Path(folder), 1, f"{count} lines, more than {FOLDER_LINES}: two trades?"
+    for folder in [*ORDER, *FOLDERS_WITHOUT_HEADERS]:
+        readme = pathlib.Path(folder) / "README.md"
+        if folder == "python/src":  # python/README.md has its row
+            continue
+        if not (ROOT / readme).is_file():
+            yield readme, 1, "the folder has none: write what enters, what leaves, what is private"
+        elif folder != "page":  # which also says how to work on it
+            words = len((ROOT / readme).read_text(encoding="utf-8").split())
+            if words > FOLDER_README_WORDS:
+                yield readme, 1, f"{words} words, more than {FOLDER_README_WORDS}"
+
+
+def selects_outside_the_store(path):
+    """Lines of harness/ with SQL of their own; help texts and scripts that call `plumbline query`
+    show SQL to people."""
+    if path.parts[0] != "harness" or path.parts[1] == "store":
+        return
+    for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
+        if re.search(r"\bSELECT\b.*\bFROM\b", line) and not SHOWN_SQL.search(line):
+            yield path, number, "SQL: move the query to harness/store/queries"
+
+
 def types_seen_by_the_linker(path):
     """(namespace, type), line of each type at namespace scope outside unnamed namespaces."""
     scopes = []
@@ -357,6 +393,8 @@ def main():
         elif path.suffix in TEXT or path.name == "CMakeLists.txt":
             errors += [(path, line, error) for line, error in check_text(path)]
     errors += check_readme()
+    errors += check_folders(paths)
+    errors += [error for path in paths for error in selects_outside_the_store(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     if build:
         errors += unbuilt_sources(build.resolve(), paths)

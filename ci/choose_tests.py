@@ -2,7 +2,7 @@
 """Builds and runs the tests that answer in minutes whether a change holds; ci/check.sh calls it.
 
 These are the tests of label `quick` (no program started, less than a second each), and all tests of
-the touched folders: of harness/, kernels/ and tests/, what differs from HEAD.
+the touched folders: what differs from HEAD.
 
   ci/choose_tests.py --preset host               builds what they need, runs them, counts the others
   ci/choose_tests.py --preset host --since main  touched: what differs from main
@@ -26,8 +26,10 @@ SOURCES = {".cc", ".h", ".hpp"}
 # Labels that say what a test is or needs, the rarest first: CTest gives a test's labels by name.
 KINDS = ("gpu", "wheel", "weekly", "times", "thirdparty", "slow", "suite", "docs", "python", "cli",
          "unit")
-# Folders of kernels/ whose tests have another name than they.
-TESTS_OF_KERNELS = {"attention": "kernels", "cpu": "kernels"}
+# Folders whose tests have another name than they: the longest that holds a path counts.
+TESTS_OF = {"kernels/attention": "kernels", "kernels/cpu": "kernels", "emulator": "emulator",
+            "emulator/ptx": "ptx", "emulator/cudart": "cudart", "python": "python_package",
+            "python/worker": "python_worker", "page": "page"}
 
 
 def lines_of(*command):
@@ -64,9 +66,10 @@ def touched_folders(paths, with_tests):
         folder = parts[1] if len(parts) > 2 else None
         if parts[0] == "harness" and folder:
             harness.add(folder)
-        if parts[0] == "kernels" and folder not in with_tests:
-            folder = TESTS_OF_KERNELS.get(folder)
-        if parts[0] in ("harness", "kernels", "tests") and folder in with_tests:
+        held = [prefix for prefix in TESTS_OF if path.startswith(prefix + "/")]
+        if held:
+            folder = TESTS_OF[max(held, key=len)]
+        if (held or parts[0] in ("harness", "kernels", "tests")) and folder in with_tests:
             own.add(folder)
         else:
             elsewhere.append(path)

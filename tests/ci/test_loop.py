@@ -384,9 +384,12 @@ class ChooseTests(unittest.TestCase):
         own, harness, elsewhere = choose_tests.touched_folders(
             ["harness/judge/verdict.h", "harness/outcome/a.h", "kernels/cpu/flash.cc",
              "kernels/mutants/x.cc", "tests/run/test_run.cc", "docs/a.md", "CMakeLists.txt",
-             "tests/need_gpu.h"],
-            {"judge", "kernels", "mutants", "run", "docs"})
-        self.assertEqual(own, {"judge", "kernels", "mutants", "run"})
+             "tests/need_gpu.h", "emulator/machine/block.cc", "emulator/ptx/parse.cc",
+             "python/worker/plumbline_worker.py", "python/plumbline/kernels.py", "page/src/a.ts"],
+            {"judge", "kernels", "mutants", "run", "docs", "emulator", "ptx", "python_worker",
+             "python_package", "page"})
+        self.assertEqual(own, {"judge", "kernels", "mutants", "run", "emulator", "ptx",
+                               "python_worker", "python_package", "page"})
         self.assertEqual(harness, {"judge", "outcome"})
         self.assertEqual(elsewhere, ["harness/outcome/a.h", "docs/a.md", "CMakeLists.txt",
                                      "tests/need_gpu.h"])

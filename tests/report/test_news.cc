@@ -35,8 +35,8 @@ StoredOutcome slower_outcome(double change) {
   StoredOutcome stored = passing_outcome();
   stored.judgement.verdict = Verdict::regressed;
   stored.judgement.confirmation = Confirmation::confirmed;
-  stored.judgement.findings = {
-      {FindingKind::time, 1 + change, 1.02, fmt::format("{:.0f} % slower than its level", 100 * change)}};
+  stored.judgement.findings = {{FindingKind::time, 1 + change, 1.02,
+                                fmt::format("{:.0f} % slower than its level", 100 * change)}};
   stored.judgement.gated_time = GatedTime{.finding = "slower", .change = change};
   return stored;
 }
