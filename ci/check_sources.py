@@ -223,7 +223,8 @@ def check_folders(paths):
     for folder, count in lines.items():
         if count > FOLDER_LINES:
             yield pathlib.Path(folder), 1, f"{count} lines, more than {FOLDER_LINES}: two trades?"
-    for folder in [*ORDER, *FOLDERS_WITHOUT_HEADERS]:
+    for folder in filter(lambda name: (ROOT / name).is_dir(),
+                         [*ORDER, *FOLDERS_WITHOUT_HEADERS]):
         readme = pathlib.Path(folder) / "README.md"
         if folder == "python/src":  # python/README.md has its row
             continue

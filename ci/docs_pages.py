@@ -3,8 +3,9 @@
 
     ci/docs_pages.py DIRECTORY
 
-Each file keeps its place in the repository, so that links lead where they lead there. A folder
-that a page links to becomes a page that lists its files. A link to what is not there is an
+Each file keeps its place in the repository, so that links lead where they lead there. The
+README of a folder that a page links to is a page, too; a folder without one becomes a page that
+lists its files. A link to what is not there is an
 error."""
 import pathlib
 import posixpath
@@ -48,19 +49,24 @@ def main():
         (to / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, to / file)
 
-    for page in PAGES:
+    pages = list(PAGES)
+    for page in pages:  # which grows
         text = (ROOT / page).read_text(encoding="utf-8")
         for begin, end, target in reversed(list(links_of(text))):
             path, _, place = target.partition("#")
             file = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
-            if (ROOT / file).is_dir():
+            if (ROOT / file / "README.md").is_file():
+                if f"{file}/README.md" not in pages:
+                    pages.append(f"{file}/README.md")
+                text = text[:begin] + path.rstrip("/") + "/README.md" + text[end:]
+            elif (ROOT / file).is_dir():
                 if not (to / file / "index.md").exists():
                     (to / file).mkdir(parents=True, exist_ok=True)
                     (to / file / "index.md").write_text(list_of(file), encoding="utf-8")
                     for entry in filter(pathlib.Path.is_file, (ROOT / file).iterdir()):
                         copy(entry.relative_to(ROOT))
                 text = text[:begin] + path.rstrip("/") + "/index.md" + text[end:]
-            elif file in PAGES:
+            elif file in pages:
                 continue
             elif file.startswith("..") or not (ROOT / file).is_file():
                 errors.append(f"{page}: {target} is no file of the repository")

@@ -23,6 +23,7 @@ class PlantedSource(unittest.TestCase):
         self.write("CMakeLists.txt", LISTS)
         for name in ("a", "b"):
             self.write(f"harness/base/{name}.cc", f"// {name}.\nint {name}() {{ return 0; }}\n")
+        self.write("harness/base/README.md", "# Base\n")
         (self.folder / "ci").mkdir()
         shutil.copy(ROOT / "ci" / "check_sources.py", self.folder / "ci")
         # The script reads the order of the folders from the page that holds it.
@@ -52,6 +53,32 @@ class PlantedSource(unittest.TestCase):
         for unity in ("OFF", "ON"):
             with self.subTest(unity=unity):
                 self.assertEqual(self.errors(unity), [])
+
+    def test_folders_keep_the_order_of_the_table(self):
+        for name, include, error in (
+                ("harness/base/a.cc", "harness/problem/b.h", "harness/problem is not above"),
+                ("harness/base/a.cc", "emulator/ptx/b.h",
+                 "harness/ includes no header of emulator/"),
+                ("emulator/machine/a.cc", "emulator/ptx/b.h", "emulator/ptx is not above"),
+                ("kernels/cpu/a.cc", "harness/base/b.h", "but the C interface of providers"),
+                ("harness/nowhere/a.cc", "harness/base/b.h", "table of folders lacks")):
+            with self.subTest(name=name, include=include):
+                self.write(name, f'// A.\n#include "{include}"\nint a() {{ return 0; }}\n')
+                self.assertIn(error, self.output())
+                (self.folder / name).unlink()
+
+    def test_a_folder_has_a_short_readme_and_no_sql(self):
+        self.write("harness/base/README.md", "word " * 201)
+        self.assertIn("harness/base/README.md:1: 201 words, more than 200", self.output())
+        (self.folder / "harness/base/README.md").unlink()
+        self.assertIn("harness/base/README.md:1: the folder has none", self.output())
+        self.write("harness/base/a.cc", '// A.\nauto a = "SELECT x FROM run";\n')
+        self.assertIn("harness/base/a.cc:2: SQL: move the query", self.output())
+
+    def output(self):
+        """What the script prints without a build."""
+        return subprocess.run([sys.executable, self.folder / "ci" / "check_sources.py"],
+                              capture_output=True, text=True, check=False).stdout
 
     def test_a_source_without_a_target_is_an_error(self):
         self.write("harness/base/planted.cc", "// Planted.\nint planted() { return 0; }\n")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from worker_case import PROVIDERS
+from worker_case import PROVIDERS, WORKER
 from worker_process import FOLDER, WorkerProcess
 
-FILES = sorted(Path(PROVIDERS).rglob("*.py"))
+FILES = sorted([*Path(PROVIDERS).rglob("*.py"), *Path(WORKER).rglob("*.py"),
+                *Path(WORKER).parent.glob("plumbline*/*.py")])
 
 LIBRARIES = {"torch": "torch", "transformers": "torch", "jax": "jax", "onnxruntime": "onnxruntime"}
 
@@ -26,8 +27,7 @@ def test_files_are_python_of_each_version(version):
 def test_the_worker_needs_the_standard_library_and_numpy_alone():
     own = {"_plumbline_worker", "numpy"}
     allowed = set(sys.stdlib_module_names) | own
-    for file in [*Path(PROVIDERS, "_plumbline_worker").glob("*.py"),
-                 *Path(PROVIDERS).glob("plumbline_*.py")]:
+    for file in [*Path(WORKER).rglob("*.py"), Path(WORKER).parent / "plumbline" / "kernels.py"]:
         tree = ast.parse(file.read_text())
         for node in tree.body:  # at import; what a function imports it may do without
             if isinstance(node, ast.Import):
@@ -80,7 +80,7 @@ def test_a_mistake_in_a_file_of_ones_own_is_still_an_error(tmp_path):
 def test_names_of_kernels_are_those_of_each_provider():
     """What docs and suites name exists, in files that declare it without their library as in the
     test above."""
-    script = ("import sys, json; sys.path.insert(0, sys.argv[1])\n"
+    script = ("import sys, json; sys.path[:0] = sys.argv[1].split(':')\n"
               "from _plumbline_worker import kernels as p\n"
               "text = open(sys.argv[2]).read()\n"
               "exec(compile(text, sys.argv[2], 'exec'), {'__name__': 'provider'})\n"
@@ -89,7 +89,7 @@ def test_names_of_kernels_are_those_of_each_provider():
                            ("xformers", {"cutlass", "flash"}),
                            ("flashinfer",
                             {"ragged_prefill", "paged_decode", "paged_decode_tensor_cores"})):
-        done = subprocess.run([sys.executable, "-c", script, PROVIDERS,
+        done = subprocess.run([sys.executable, "-c", script, f"{WORKER}:{PROVIDERS}",
                                f"{PROVIDERS}/{provider}_kernels.py"], capture_output=True,
                               text=True, check=True, env={**os.environ, "PYTHONPATH": ""})
         declared = json.loads(done.stdout)

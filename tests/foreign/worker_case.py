@@ -4,7 +4,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROVIDERS = os.path.join(ROOT, "kernels", "foreign")
-sys.path[:0] = [PROVIDERS, os.path.join(ROOT, "python", "worker")]
+WORKER = os.path.join(ROOT, "python", "worker")
+sys.path[:0] = [PROVIDERS, WORKER]
 
 import numpy  # noqa: E402
 

@@ -153,7 +153,7 @@ def test_autotuning_takes_the_first_configuration_that_fits(random):
 
 
 @pytest.mark.parametrize("arch, multiprocessors, shared_kib",
-                         (("sm_80", 108, 163), ("sm_86", 82, 99), ("sm_89", 128, 99),
+                         (("sm_80", 108, 163), ("sm_86", 82, 99), ("sm_89", 142, 99),
                           ("sm_90", 132, 227), ("sm_100", 148, 227)))
 def test_what_the_device_is_said_to_have(arch, multiprocessors, shared_kib):
     with emulate(arch) as emulation:

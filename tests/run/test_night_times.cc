@@ -177,7 +177,7 @@ TEST_F(NightOfTwenty, OneThatWasDisturbedInAllRoundsIsSetAsideAlone) {
   EXPECT_EQ(row.series, series - 1);
   EXPECT_THAT(row.why, HasSubstr("1 case was set aside alone"));
   EXPECT_EQ(row.confirmed, 1) << "the other one";
-  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::pass);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed) << "beyond twice its limit";
   EXPECT_EQ(stored_[7].judgement.gated_time->finding, "set aside");
   EXPECT_THAT(stored_[7].judgement.notes, testing::Contains(HasSubstr("used this core")));
   EXPECT_THAT(stored_[7].outcome.times.fresh_ratios, IsEmpty());
