@@ -116,7 +116,7 @@ Trial trial_of(Measurement measurement, const Contracts& contracts, ProblemRules
     trial.fails_without_lse = is_failure(judged(without, contracts).verdict);
   }
   if (trial.fails) {
-    trial.location = outcome.location.kind;
+    trial.location = name(outcome.location.kind);
     trial.fault = fault_of(outcome, trial.judgement);
   }
   outcome.head_rms = {};

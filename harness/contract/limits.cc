@@ -21,7 +21,7 @@ constexpr Limits naive_tier{.peak = 8,
                             .lse = 8,
                             .suite = 3.5,
                             .suite_judged = false,
-                            .elsewhere = 24};
+                            .elsewhere = Limits::elsewhere_in_peaks * 8};
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
@@ -81,7 +81,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     double& limit = limits.*statistic.limit;
     if (statistic.limit_grows) limit = grown_limit(limit, elements);
   }
-  limits.elsewhere = 3 * limits.peak;
+  limits.elsewhere = Limits::elsewhere_in_peaks * limits.peak;
   return limits;
 }
 

@@ -25,15 +25,6 @@ void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
 }
 
-// "the last visible key weighs too little" of "edge: the last visible key weighs too little (z =
-// -57.0)".
-std::string without_frame(const std::string& description) {
-  const auto begin = description.find(": "), end = description.find(" (z");
-  if (begin == std::string::npos) return description;
-  return description.substr(begin + 2,
-                            end == std::string::npos ? std::string::npos : end - begin - 2);
-}
-
 bool nothing_to_explain(const FailingOutput& failing) {
   // Numbers that are none are explained by no other question. Rows that see no key, or that have no
   // reference, are not compared.
@@ -45,22 +36,22 @@ bool nothing_to_explain(const FailingOutput& failing) {
 
 void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
   const Location& location = *failing.location;
-  const std::string where = without_frame(location.description);
-  if (location.kind == "scale") {
+  const std::string& where = location.text;
+  if (location.kind == LocationKind::scale) {
     add(sentences, where +
                        ": the logits are scaled by a wrong softmax scale, a scale rounded to 16 "
                        "bits, or an exp2 that is off");
-  } else if (location.kind == "denominator") {
+  } else if (location.kind == LocationKind::denominator) {
     add(sentences, nearest_factor(failing));
-  } else if (location.kind.empty()) {
+  } else if (location.kind == LocationKind::none) {
     if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
-  } else if (location.kind == "edge") {
+  } else if (location.kind == LocationKind::edge) {
     add(sentences, where +
                        ": the error follows the edge of the visible keys, off by one in the mask, "
                        "the window or a length");
-  } else if (location.kind == "key" && location.description.find("last key") != std::string::npos) {
+  } else if (location.kind == LocationKind::key && location.is_last_key) {
     add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
-  } else if (location.kind == "key") {
+  } else if (location.kind == LocationKind::key) {
     add(sentences, where + ": that key is dropped, repeated, or read from the wrong place");
   } else {
     add(sentences, where);

@@ -64,11 +64,16 @@ class Locator {
     const double by_chance = chance(location.z), share = share_of(location.z);
     const bool is_location = std::abs(location.z) > by_chance &&
                              (best_ != Direction::key || share >= least_share_of_key);
-    const bool is_global = location.kind == "scale" || location.kind == "denominator";
+    const bool is_global =
+        location.kind == LocationKind::scale || location.kind == LocationKind::denominator;
     if (!is_location || (is_global && location.z * location.z < explains * fitted_energy_)) {
-      if (Location parted = parting(location); !parted.kind.empty()) {
-        location = parted;
-      } else if (!is_location) {
+      if (Location parted = parting(location); parted.kind != LocationKind::none) {
+        const std::string more = concentration();
+        parted.description += more;
+        parted.text += more;
+        return parted;
+      }
+      if (!is_location) {
         return none(why_none(location, by_chance, share));
       }
     }
@@ -79,7 +84,7 @@ class Locator {
  private:
   enum class Direction { scale, denominator, last, first, beyond_last, before_first, key };
 
-  static Location none(const std::string& why) { return {"", "no location: " + why, 0}; }
+  static Location none(const std::string& why) { return {.description = "no location: " + why}; }
 
   // Why the output has nothing to look for; "" where it may have.
   std::string output_keeps_its_limits() const {
@@ -103,7 +108,7 @@ class Locator {
           hypotheses(), std::abs(best.z), by_chance);
     }
     return fmt::format("the best of {} hypotheses, a {}, explains {:.0f} % of the squared error",
-                       hypotheses(), best.kind, 100 * share);
+                       hypotheses(), name(best.kind), 100 * share);
   }
 
   bool is_about(const RowId& id) const {
@@ -263,41 +268,42 @@ class Locator {
 
   Location strongest() {
     Location best;
-    const auto consider = [&](const char* kind, Direction direction, const Fit& fit,
+    const auto consider = [&](LocationKind kind, Direction direction, const Fit& fit,
                               std::string text) {
       const double z = fit.z();
       if (!(std::abs(z) > std::abs(best.z))) return;
-      best = {kind, fmt::format("{}: {} (z = {:.1f})", kind, text, z), z};
+      best = {kind, fmt::format("{}: {} (z = {:.1f})", name(kind), text, z), z, std::move(text)};
       best_ = direction;
       best_fit_ = fit;
     };
     const auto more = [](double z) { return z > 0 ? "too much" : "too little"; };
-    consider("scale", Direction::scale, scale_,
+    consider(LocationKind::scale, Direction::scale, scale_,
              fmt::format("the logits are {} (softmax scale, softcap or exp2)",
                          scale_.z() > 0 ? "too large" : "too small"));
-    consider("denominator", Direction::denominator, denominator_,
+    consider(LocationKind::denominator, Direction::denominator, denominator_,
              fmt::format("the outputs are {} (denominator, rescale or truncation)",
                          denominator_.z() > 0 ? "too large" : "too small"));
-    consider("edge", Direction::last, last_visible_,
+    consider(LocationKind::edge, Direction::last, last_visible_,
              fmt::format("the last visible key weighs {}", more(last_visible_.z())));
-    consider("edge", Direction::first, first_visible_,
+    consider(LocationKind::edge, Direction::first, first_visible_,
              fmt::format("the first visible key weighs {}", more(first_visible_.z())));
     if (beyond_last_.z() > 0)
-      consider("edge", Direction::beyond_last, beyond_last_,
+      consider(LocationKind::edge, Direction::beyond_last, beyond_last_,
                "the key behind the last visible one is seen");
     if (before_first_.z() > 0)
-      consider("edge", Direction::before_first, before_first_,
+      consider(LocationKind::edge, Direction::before_first, before_first_,
                "the key before the first visible one is seen");
     for (const auto& [id, fit] : keys_) {
       // One key among many must beat the global hypotheses clearly: the largest of n chance fits
       // grows like sqrt(2 ln n).
       if (!(std::abs(fit.z()) >= 1.1 * std::abs(best.z))) continue;
-      const char* last =
-          id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
-      consider("key", Direction::key, fit,
+      const bool is_last = id.key + 1 == geometry_.length_kv(id.sample);
+      const char* last = is_last ? ", the sample's last key," : "";
+      consider(LocationKind::key, Direction::key, fit,
                fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last,
                            id.head_kv, id.sample, more(fit.z())));
       best_key_ = id;
+      best.is_last_key = is_last;
     }
     return best;
   }
@@ -387,7 +393,7 @@ class Locator {
     double mean() const { return elements > 0 ? energy / elements : 0; }
   };
   // "heads 1, 3 of 4" where some parts are wrong, the others right, and none between; "" otherwise.
-  static std::string wrong_parts(const char* what, const std::map<std::int64_t, Part>& parts) {
+  static std::string wrong_parts(std::string_view what, const std::map<std::int64_t, Part>& parts) {
     std::string wrong;
     std::size_t count = 0;
     for (const auto& [index, part] : parts) {
@@ -416,10 +422,11 @@ class Locator {
         }
       }
     }
-    for (const auto& [kind, parts] :
-         {std::pair{"head", &heads}, {"column", &columns_of}, {"row", &positions}}) {
-      if (const std::string text = wrong_parts(kind, *parts); !text.empty())
-        return {kind, fmt::format("{}: {}", kind, text), otherwise.z};
+    for (const auto& [kind, parts] : {std::pair{LocationKind::head, &heads},
+                                      {LocationKind::column, &columns_of},
+                                      {LocationKind::row, &positions}}) {
+      if (const std::string text = wrong_parts(name(kind), *parts); !text.empty())
+        return {kind, fmt::format("{}: {}", name(kind), text), otherwise.z, text};
     }
     return {};
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "harness/base/enumeration.h"
+
 namespace plumbline {
 
 // Faults that need no limit. Counts over all elements, also where the reference samples rows.
@@ -58,12 +60,20 @@ inline std::int64_t Faults::total() const {
 }
 
 // Where a fault sits: diagnosis only. The strongest of the structure statistics. Of a failure that
-// has no place the kind is "" and the description says "no location" and why; an output that keeps
+// has no place the kind is none and the description says "no location" and why; an output that keeps
 // its limits has neither.
+enum class LocationKind { none, head, row, column, key, edge, scale, denominator };
+template <>
+inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{
+    "", "head", "row", "column", "key", "edge", "scale", "denominator"};
+
 struct Location {
-  std::string kind;         // "head", "row", "column", "key", "edge", "scale", "denominator" or ""
+  LocationKind kind = LocationKind::none;
   std::string description;  // "edge: the last visible key weighs too little (z = 57)"
   double z = 0;
+  // For the cause; not stored.
+  std::string text;  // "the last visible key weighs too little"
+  bool is_last_key = false;
 };
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "harness/problem/rounding_spec.h"
+#include "harness/reference/rms_limit.h"
 
 namespace plumbline {
 
@@ -14,9 +15,11 @@ inline constexpr double u32 = 0x1p-24;
 inline double square(double x) { return x * x; }
 // Mean of (relative rounding error / u)^2 over log-uniform significands.
 inline constexpr double kappa = 0.18;
-// The same where one rounding is shared by many terms: 1 / 1.35^2, so that the rms stays below its
-// limit even at the worst draw.
+// The same where one rounding is shared by many terms: 1 / rms_limit^2 to two digits, so that the
+// rms stays below its limit even at the worst draw. Another value is another reference_version.
 inline constexpr double kappa_coherent = 0.55;
+static_assert(kappa_coherent * rms_limit * rms_limit > 0.99 &&
+              kappa_coherent * rms_limit * rms_limit < 1.01);
 
 // Truncation of log-uniform significands, in units of u: the mean of the relative error is
 // -E(1/s) = -1 / (2 ln 2), and the variance about it (4/3) E(1/s^2) - that squared.

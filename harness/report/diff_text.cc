@@ -28,7 +28,7 @@ std::string side_line(const DiffSide& side) {
   text += fmt::format(": {} against fp64, {} of the limit ({}), as {}", kept,
                       percent(side.judgement.percent_of_limit), side.judgement.nearest_statistic,
                       side.spec_name);
-  if (side.answer != Answer::rounding && !side.outcome.location.kind.empty())
+  if (side.answer != Answer::rounding && side.outcome.location.kind != LocationKind::none)
     text += "; " + side.outcome.location.description;
   return text;
 }

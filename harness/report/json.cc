@@ -121,7 +121,7 @@ void add_measurement(Json& object, const Outcome& outcome) {
   object["faults"] = faults_json(outcome.faults);
   if (outcome.worst) object["worst"] = worst_json(outcome);
   if (!outcome.location.description.empty()) {
-    object["location"] = {{"kind", outcome.location.kind},
+    object["location"] = {{"kind", name(outcome.location.kind)},
                           {"description", outcome.location.description},
                           {"z", json_value(outcome.location.z)}};
   }

@@ -36,8 +36,8 @@ CheckReport sample(Answer answer) {
     trial.outcome.errors.elements = 100;
     trial.outcome.reference_rows = trial.outcome.rows_total = 64;
     trial.outcome.errors.peak = percent / 100 * 6.5;
-    trial.outcome.location = {"edge", "edge: the last visible key weighs too little (z = 57.0)",
-                              57};
+    trial.outcome.location = {LocationKind::edge,
+                              "edge: the last visible key weighs too little (z = 57.0)", 57};
     report.trials.push_back(trial);
   }
   report.judged = answer == Answer::bug ? 0 : 1;

@@ -63,7 +63,7 @@ TEST(Locate, LastVisibleKeyDropped) {
   FilledProblem filled(causal());
   reweigh(filled, 0, [](const RowId&, const KeyRange& keys) { return keys.end - 1; });
   const auto location = location_of(filled);
-  EXPECT_EQ(location.kind, "edge");
+  EXPECT_EQ(location.kind, LocationKind::edge);
   EXPECT_THAT(location.description, HasSubstr("the last visible key weighs too little"));
 }
 
@@ -72,7 +72,7 @@ TEST(Locate, OneKeyOfOneHead) {
   reweigh(filled, 0.5,
           [](const RowId& id, const KeyRange&) { return id.sample == 1 && id.head == 2 ? 7 : -1; });
   const auto location = location_of(filled);
-  EXPECT_EQ(location.kind, "key");
+  EXPECT_EQ(location.kind, LocationKind::key);
   EXPECT_THAT(location.description, HasSubstr("key 7 of key head 1 in sample 1 weighs too little"));
   EXPECT_THAT(location.description, HasSubstr("in head 2 of sample 1"));
 }
@@ -84,7 +84,7 @@ TEST(Locate, WrongSoftmaxScale) {
   const FilledProblem hot(problem);
   filled.out = hot.out;
   const auto location = location_of(filled);
-  EXPECT_EQ(location.kind, "scale");
+  EXPECT_EQ(location.kind, LocationKind::scale);
   EXPECT_THAT(location.description, HasSubstr("too large"));
 }
 
@@ -135,8 +135,8 @@ TEST(Locate, NothingWhereEachRowErrsOnItsOwn) {
       FilledProblem filled(problem);
       shake_logits(filled, deviation, seed);
       const auto location = location_of(filled);
-      named += location.kind.empty() ? 0 : 1;
-      if (location.kind.empty()) {
+      named += location.kind == LocationKind::none ? 0 : 1;
+      if (location.kind == LocationKind::none) {
         EXPECT_THAT(location.description, StartsWith("no location: the best of "));
       }
     }
@@ -149,7 +149,7 @@ TEST(Locate, NothingWhereOnlyTheLseIsWrong) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r)
     filled.set_lse(filled.reference.selection.rows[r], filled.reference.lse[r] + 0.01);
   const auto location = location_of(filled);
-  EXPECT_EQ(location.kind, "");
+  EXPECT_EQ(location.kind, LocationKind::none);
   EXPECT_EQ(location.description, "no location: only the LSE is beyond its limit");
 }
 
@@ -162,11 +162,12 @@ TEST(Locate, AKeyIsNamedOnceItBeatsChance) {
       return id.sample == 1 && id.head / 2 == 1 ? 7 : -1;
     });
     const auto location = location_of(filled);
-    if (!location.kind.empty()) {
+    if (location.kind != LocationKind::none) {
       EXPECT_THAT(location.description, HasSubstr("key 7 of key head 1 in sample 1")) << factor;
     }
-    EXPECT_FALSE(was_named && location.kind.empty()) << factor << ": " << location.description;
-    was_named = was_named || !location.kind.empty();
+    EXPECT_FALSE(was_named && location.kind == LocationKind::none)
+        << factor << ": " << location.description;
+    was_named = was_named || location.kind != LocationKind::none;
     if (factor == 0.9999) {
       EXPECT_FALSE(was_named);
     }

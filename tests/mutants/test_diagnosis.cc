@@ -233,7 +233,7 @@ TEST(Diagnosis, FindsNothingInLegalKernels) {
       problem.law = law;
       const Diagnosis diagnosis = diagnose(kernel, problem);
       EXPECT_FALSE(diagnosis.fails) << kernel << " " << name(law);
-      EXPECT_EQ(diagnosis.location.kind, "")
+      EXPECT_EQ(diagnosis.location.kind, LocationKind::none)
           << kernel << " " << name(law) << " " << diagnosis.location.description;
     }
   }

@@ -59,7 +59,7 @@ inline StoredOutcome failing_outcome() {
   worst.share[static_cast<std::size_t>(Rounding::output)] = 0.745;
   worst.visible_keys = 18;
   outcome.worst = worst;
-  outcome.location = {"head", "head: head 3 carries 81 % of the excess", 12};
+  outcome.location = {LocationKind::head, "head: head 3 carries 81 % of the excess", 12};
   outcome.cause = "the sums are kept in bf16";
   outcome.looser_rung = "PyTorch math: S to bf16 and P to bf16 after normalisation";
   outcome.widening = 1.5;

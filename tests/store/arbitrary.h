@@ -166,7 +166,7 @@ class Arbitrary {
     o.faults.detail = text();
     if (flag()) o.worst = worst();
     o.worst_statistic = text();
-    o.location = {text(), text(), real()};
+    o.location = {word<LocationKind>(), text(), real(), "", false};
     for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
     if (flag()) o.picture = picture();
     o.reference_rows = integer();

@@ -45,7 +45,7 @@ auto fields(const WorstElement& w) {
                     visible_keys);
 }
 auto fields(const Location& location) {
-  const auto& [kind, description, z] = location;
+  [[maybe_unused]] const auto& [kind, description, z, text, is_last_key] = location;
   return std::tuple(kind, description, z);
 }
 auto fields(const Description& d) {
