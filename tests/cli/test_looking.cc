@@ -66,23 +66,6 @@ TEST_F(Looking, HistoryShowsEveryCaseWithLevelAndChange) {
                     HasSubstr("1 of 2 cases that match: --cases 2 shows all")));
 }
 
-TEST_F(Looking, HistoryDrawsOneCaseAsXml) {
-  for (int night = 1; night <= 12; ++night)
-    add_run(run_of(10 * night), {timed(4), passing("fp16/b1-h4-s128-d64", "mine/flash")});
-  EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a.svg").code, 0);
-  const auto parsed = shell(
-      "python3 -c \"import xml.etree.ElementTree as e; r = e.parse('a.svg').getroot(); "
-      "print(r.tag, len(r.findall('.//{*}circle')), len(r.findall('.//{*}title')))\"");
-  EXPECT_EQ(parsed.text, "{http://www.w3.org/2000/svg}svg 36 36\n");
-  const auto two = plumbline("history 'mine/*' --db h.db --svg b.svg");
-  EXPECT_EQ(two.code, 2);
-  EXPECT_THAT(two.text,
-              AllOf(HasSubstr("--svg draws one case, and 2 match"), HasSubstr("name one case id")));
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "b.svg"));
-  EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a.svg/below.svg").code, 2);
-  EXPECT_EQ(plumbline("history 'mine/flash/bf16*' --db h.db --svg a/new/folder/a.svg").code, 0);
-}
-
 TEST_F(Looking, NightsAndCommitsAreComparedOverAllTheirRuns) {
   const std::string other = "bf16/b1-h4-s256-d64";
   add_run(run_of(10), {timed(4.0)});

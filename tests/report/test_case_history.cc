@@ -6,7 +6,6 @@
 
 #include "harness/report/case_history.h"
 #include "harness/report/format.h"
-#include "harness/report/history_svg.h"
 
 namespace plumbline {
 namespace {
@@ -89,36 +88,6 @@ TEST(CaseHistory, AnUntimedCaseHasNoTimes) {
   history.level = history.limit = std::nullopt;
   const std::string text = render_history(history, 3, {false, 80, true});
   EXPECT_THAT(text, AllOf(HasSubstr("rms 0.8, 62 % of the limit"), Not(HasSubstr("level"))));
-  EXPECT_THAT(render_history_svg(history), Not(HasSubstr("sentinel")));
-}
-
-TEST(HistorySvg, ShowsLevelLimitChangesFailuresAndTitles) {
-  const std::string svg = render_history_svg(slower());
-  EXPECT_THAT(svg,
-              AllOf(HasSubstr("mask=&quot;&lt;&amp;&gt;&quot;"), HasSubstr(">level 4.8<"),
-                    HasSubstr(">limit 4.1<"), HasSubstr("error, rms in units of sigma"),
-                    HasSubstr("level 4 -&gt; 4.8 from 2027-01-08T02:00 on, commit c0ffee70"),
-                    HasSubstr("<title>2027-01-12T02:00, regressed, rms 0.8, 62 % of the limit, "
-                              "4.8 ms, ratio 4.8, run 3f2a01b1, commit c0ffee110</title>")));
-  // Eleven points in each of three panels, and a cross for the failure.
-  std::size_t circles = 0;
-  for (std::size_t at = svg.find("<circle"); at != std::string::npos;
-       at = svg.find("<circle", at + 1))
-    ++circles;
-  EXPECT_EQ(circles, 33U);
-}
-
-TEST(HistorySvg, HoldsWhatNoNumberIsAndOnePoint) {
-  CaseHistory history = slower();
-  history.points[3].rms = std::nan("");
-  history.points[4].time_ratio = INFINITY;
-  history.points[5].rms = std::nullopt;
-  history.points[6].commit = "tab\tbell\a";
-  const std::string svg = render_history_svg(history);
-  EXPECT_THAT(svg, AllOf(Not(HasSubstr("=\"nan")), Not(HasSubstr("=\"inf")), Not(HasSubstr("\a"))));
-  history.points.resize(1);
-  history.changes.clear();
-  EXPECT_THAT(render_history_svg(history), Not(HasSubstr("=\"nan")));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// plumbline history: cases over runs, in a terminal or as a picture.
+// plumbline history: cases over runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,7 +14,6 @@
 #include "harness/cli/session.h"
 #include "harness/report/case_history.h"
 #include "harness/report/format.h"
-#include "harness/report/history_svg.h"
 #include "harness/report/json_value.h"
 #include "harness/store/queries/case_history.h"
 #include "harness/store/queries/rows.h"
@@ -26,7 +25,7 @@ namespace {
 
 struct HistoryOptions {
   DatabaseOption database;
-  std::string pattern, svg, format = "text";
+  std::string pattern, format = "text";
   int limit = 10, cases = 10;
 };
 
@@ -195,26 +194,7 @@ std::string as_json(const Histories& histories) {
 constexpr std::array history_formats{Format<Histories>{"text", as_text},
                                      Format<Histories>{"json", nullptr, as_json}};
 
-// A picture shows one case.
-int write_svg(const HistoryOptions& options, const Histories& histories) {
-  if (histories.cases.size() > 1) {
-    std::string first = histories.cases[0].case_id, second = histories.cases[1].case_id;
-    return report_errors(
-        {{"", 0,
-          fmt::format("--svg draws one case, and {} match: {} and {}{}",
-                      std::max(histories.matching, histories.cases.size()), first, second,
-                      first == second ? " with other options or on another machine class" : ""),
-          "name one case id"}},
-        exit_usage);
-  }
-  const auto written = write_text(options.svg, render_history_svg(histories.cases.front()));
-  if (!written) return report_errors(written.error(), exit_infrastructure);
-  return exit_fine;
-}
-
 int history(const HistoryOptions& options) {
-  if (const Errors unusable = unusable_outputs({{"--svg", options.svg}}); !unusable.empty())
-    return report_errors(unusable, exit_usage);
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
   auto histories = read_histories(options, **store);
@@ -223,9 +203,6 @@ int history(const HistoryOptions& options) {
     return report_errors({{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern),
                            "a glob over case ids, for example 'cpu/flash/bf16*'"}},
                          exit_nothing);
-  }
-  if (!options.svg.empty()) {
-    if (const int code = write_svg(options, *histories); code != exit_fine) return code;
   }
   write_as(history_formats, options.format, *histories);
   return exit_fine;
@@ -244,8 +221,6 @@ void add_history(Command app, int& exit_code) {
   command.add_option("--cases", options->cases, "Cases at most")
       .capture_default_str()
       .check(whole_above_zero("a number of cases"));
-  command.add_option("--svg", options->svg, "Also draw the case, which must be one")
-      .type_name("FILE");
   add_format(command, options->format, history_formats);
   command.footer(
       "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
@@ -253,7 +228,7 @@ void add_history(Command app, int& exit_code) {
       "level is the usual ratio now, the limit the one from which on the case is slower.\n"
       "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"
       "  plumbline history 'cpu/*' --cases 100 --limit 1\n"
-      "  plumbline history 'cpu/flash/bf16/b2-h4-s128-d64' --svg flash.svg");
+      "`plumbline report` draws the history of each case.");
   command.callback([options, &exit_code] { exit_code = history(*options); });
 }
 

@@ -1,6 +1,6 @@
 // Opens a page in headless Chromium, for development: errors, requests, axe-core, screenshots.
 //
-//   node sample/look.mjs PAGE.html FOLDER [--shots] [--print]
+//   node look.mjs PAGE.html FOLDER [--shots] [--print]
 //
 // Says what is wrong and exits 1. Chromium: $CHROMIUM, or /usr/bin/chromium.
 import { mkdirSync, readFileSync } from "node:fs";
