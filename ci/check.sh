@@ -53,6 +53,14 @@ else
   phase "format" ci/format.sh --check --all
 fi
 phase "include directions and sizes" python3 ci/check_sources.py
+lint_code=0
+if [[ "$mode" == quick ]]; then
+  mapfile -t linted < <(changed)
+  ((${#linted[@]} == 0)) || phase "lint" ci/lint.sh -- "${linted[@]}" || lint_code=$?
+else
+  phase "lint" ci/lint.sh || lint_code=$?
+fi
+((lint_code == 0 || lint_code == 5)) || exit "$lint_code"
 phase "configuring" configure --preset "$preset"
 [[ "$mode" == quick ]] || phase "building everything" cmake --build --preset "$preset"
 

@@ -24,7 +24,9 @@ LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s]+(?=\))|(?<=^\[)([^\]]+\]: )(?![
 
 def without_code(text):
     """The text with code blanked out: what looks like a link in it is none."""
-    blank = lambda found: re.sub(r"[^\n]", " ", found.group())
+    def blank(found):
+        return re.sub(r"[^\n]", " ", found.group())
+
     return re.sub(r"`[^`\n]*`", blank, re.sub(r"^```.*?^```$", blank, text,
                                               flags=re.MULTILINE | re.DOTALL))
 

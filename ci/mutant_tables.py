@@ -1,6 +1,5 @@
 """Shared by ci/source_mutants.py and ci/harness_mutants.py: tables of mutants, the rule that a
 pattern matches exactly once, commands with a log, progress, and results as text."""
-import re
 import subprocess
 import sys
 import time

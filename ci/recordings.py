@@ -35,7 +35,7 @@ LICENCE = "LICENCE"
 LARGEST_ARCHIVE = 256 << 20  # bytes; the real one has about 10 MB
 TIMEOUT = 60  # seconds without a byte from the server
 
-EPILOG = f"""\
+EPILOG = """\
 examples:
   ci/recordings.sh                                fetches into .recordings/ (about 10 MB)
   ci/recordings.sh --check                        verifies what is there; needs no network

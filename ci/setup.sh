@@ -33,7 +33,7 @@ packages=(
   libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
   libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev liblz4-dev libzstd-dev
   libcpp-httplib-dev
-  gcovr clang-format clang-tidy mmdebstrap
+  gcovr clang-format clang-tidy shellcheck codespell mmdebstrap
   zsh fish groff-base  # 35 MB: what tests of completion and of the manual pages ask
 )
 numpy_packages=(python3-venv)

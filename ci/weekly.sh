@@ -124,10 +124,11 @@ write_results() {
 }
 # state_of ITEM: passed, failed, or open and why.
 state_of() {
-  local then age
+  local finished age
   [[ -n "${result_of[$1]:-}" ]] || { echo "open: it never ran"; return; }
-  then="$(date -u -d "$(field "$1" 2)" +%s)" || { echo "open: its date cannot be read"; return; }
-  age=$((($(date -u +%s) - then) / 86400))
+  finished="$(date -u -d "$(field "$1" 2)" +%s)" ||
+    { echo "open: its date cannot be read"; return; }
+  age=$((($(date -u +%s) - finished) / 86400))
   if [[ "$(field "$1" 4)" == failed ]]; then
     echo "failed on $(field "$1" 2), commit $(field "$1" 3)"
   elif ((age >= valid_days)); then

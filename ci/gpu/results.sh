@@ -272,19 +272,19 @@ summary() {
 }
 # The lines of a step's log that the pattern takes.
 summarize_lines() {
-  local line lines=""
+  local line taken=""
   [[ -e "$results/$1.log" ]] || return 0
   while IFS= read -r line; do
-    [[ ! "$line" =~ $2 ]] || lines+="$line"$'\n'
+    [[ ! "$line" =~ $2 ]] || taken+="$line"$'\n'
   done < <(tail -n +3 "$results/$1.log")
-  [[ -z "$lines" ]] || printf '```\n%s```\n\n' "$lines"
+  [[ -z "$taken" ]] || printf '```\n%s```\n\n' "$taken"
 }
 summarize_speed() {
-  local line begun=0
+  local line started=0
   [[ -e "$results/speed.log" ]] || return 0
   while IFS= read -r line; do
-    [[ "$line" != "What this GPU does"* ]] || begun=1
-    ((!begun)) || echo "$line"
+    [[ "$line" != "What this GPU does"* ]] || started=1
+    ((!started)) || echo "$line"
   done <"$results/speed.log"
 }
 figures() {

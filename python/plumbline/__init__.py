@@ -22,7 +22,6 @@ import linecache
 import os
 import shutil
 import struct
-import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Tuple, Union
 

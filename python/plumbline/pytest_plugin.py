@@ -5,7 +5,6 @@ docs/pytest.md is its page. pytest finds it by the entry point of the installed 
 from __future__ import annotations
 
 import collections
-import dataclasses
 import difflib
 import functools
 import hashlib

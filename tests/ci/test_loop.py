@@ -16,8 +16,6 @@ CI = SOURCE / "ci"
 sys.path.insert(0, str(CI))
 import check_sources  # noqa: E402
 import choose_tests  # noqa: E402
-import compare_tests  # noqa: E402
-import run_tests  # noqa: E402
 import seconds  # noqa: E402
 
 

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "ci"))
-import recordings  # pylint: disable=wrong-import-position
+import recordings  # noqa: E402
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -284,7 +284,10 @@ def test_a_limit_of_file_size_leaves_what_was_there(mirror):
     assert mirror.call().returncode == 0
     (mirror.out / "v100-fp16.csv.gz").write_bytes(b"old")
     before = mirror.contents()
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
     failed = mirror.call(how=lambda *options: script(*options, preexec_fn=limit))
     assert failed.returncode == 3
     assert "cannot write" in failed.stderr

@@ -16,6 +16,7 @@ PASS_ON = {"bench.sh", "quickstart.sh", "stories.sh"}
 INTERNAL = {"wheel/dependencies.sh"}
 TAKE_OPTIONS = [script for script in SCRIPTS if script not in PASS_ON | INTERNAL]
 # The programs by which a script would begin to work.
+MISSPELT = "rec" "ieved"  # in two parts for ci/lint.sh
 WORK = ("cmake", "ctest", "apt-get", "npm", "pip", "gh", "sbatch", "squeue", "scancel", "kubectl",
         "plumbline", "clang-format", "buildah", "mmdebstrap")
 
@@ -66,6 +67,45 @@ def make_sandbox(tmp_path):
 
 def test_there_are_scripts():
     assert len(SCRIPTS) >= 20 and PASS_ON | INTERNAL < set(SCRIPTS)
+
+
+@pytest.mark.parametrize("message, says", [
+    ("judge: open every time\n\nA suspect night is open anyway.\n", ""),
+    ("measure, ci: keep one rule\n# a comment\n", ""),
+    ("Merge branch 'main'\n", ""),
+    ("Open every time\n", 'the subject is not "scope: verb ..."'),
+    ("judge: Open every time\n", 'the subject is not "scope: verb ..."'),
+    ("judge: " + "x" * 66 + "\n", "the subject has 73 columns, more than 72"),
+    ("judge: open every time\nbody\n", "the second line is not empty")])
+def test_the_subject_of_a_commit(sandbox, tmp_path, message, says):
+    (tmp_path / "message").write_text(message, encoding="utf-8")
+    done = sandbox.run("commit_message.sh", tmp_path / "message")
+    assert done.returncode == (1 if says else 0) and says in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("name, text, finding", [
+    ("a.py", "import os\n", "F401"), ("a.sh", "#!/bin/bash\na=(1 2)\necho $a\n", "SC2128"),
+    ("a.md", f"It was {MISSPELT}.\n", f"{MISSPELT} ==> received")])
+def test_lint_finds_what_is_planted(tmp_path, name, text, finding):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = subprocess.run([CI / "lint.sh", "--", tmp_path / name], text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode == 5:
+        pytest.skip(done.stdout)
+    assert done.returncode == 1 and finding in done.stdout, done.stdout
+
+
+def test_lint_without_its_tools_is_open(sandbox):
+    (sandbox.folder / "a.md").write_text(f"It was {MISSPELT}.\n", encoding="utf-8")
+    for name in ("codespell", "dirname", "basename", "realpath"):
+        real = shutil.which(name)
+        if real and name != "codespell":
+            (sandbox.programs / name).symlink_to(real)
+    done = subprocess.run(["/bin/bash", sandbox.folder / "ci/lint.sh", "--", "a.md"], text=True,
+                          cwd=sandbox.folder, env={"PATH": str(sandbox.programs)}, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 5, done.stdout
+    assert "ci/lint.sh: codespell is missing; remedy: ci/setup.sh --python" in done.stdout
 
 
 @pytest.mark.parametrize("script", TAKE_OPTIONS)

@@ -1,13 +1,11 @@
 """The Python worker on a CUDA device, the stand-in of stand_in_torch: facts, streams, times."""
 import os
-import re
 
 import numpy
 import pytest
 
 pytest.importorskip("torch")
 
-from worker_case import ROOT  # noqa: E402
 from worker_process import FOLDER, HERE, STAND_IN, WorkerProcess  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not FOLDER,

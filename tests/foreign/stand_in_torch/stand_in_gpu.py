@@ -19,7 +19,6 @@ import contextlib
 import os
 import time
 import types
-import types
 
 HERE = "cuda:0"
 GPUS = {  # name, major, minor, bytes of memory, of L2

@@ -80,7 +80,7 @@ class Operators:
         if backends.math_sdp_enabled():
             return self._math(query, key, value, attn_mask, is_causal, scale)
         for reason in reasons:
-            warnings.warn(reason)
+            warnings.warn(reason, stacklevel=2)
         raise RuntimeError("No available kernel. Aborting execution.")
 
     def _math(self, query, key, value, mask, causal, scale):
