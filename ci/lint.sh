@@ -2,7 +2,7 @@
 # Checks Python with ruff, scripts with shellcheck, and the spelling of everything with codespell.
 #   ci/lint.sh                 every file of the repository
 #   ci/lint.sh -- FILE...      these files
-# ci/setup.sh --python installs the three. One that is missing is named, and the exit code is then 5:
+# ci/setup.sh --python installs the three. A missing one is named, and the exit code is then 5:
 # nothing was found wrong, and not everything was looked at. Exit code 1: something was found.
 # Example: ci/lint.sh -- ci/lint.sh python/plumbline/kernels.py
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
