@@ -2,8 +2,12 @@
 #include "harness/reference/blas_threads.h"
 
 #include <cblas.h>
+#include <sys/resource.h>
 
+#include <filesystem>
+#include <iterator>
 #include <mutex>
+#include <system_error>
 
 // In OpenBLAS since 0.2; no header declares it, and builds without threads lack it.
 extern "C" [[gnu::weak]] int blas_thread_shutdown_(void);
@@ -16,8 +20,16 @@ void use_one_blas_thread() {
 }
 
 void end_blas_threads() {
+  std::error_code error;
+  const std::filesystem::directory_iterator tasks("/proc/self/task", error), end;
+  rlimit address_space{};
+  // It would wait for ever for threads that could not be started, and for those that ask again and
+  // again for the memory of a product, as under `ulimit -v`.
+  const bool ends = !error && std::distance(tasks, end) == openblas_get_num_threads() &&
+                    ::getrlimit(RLIMIT_AS, &address_space) == 0 &&
+                    address_space.rlim_cur == RLIM_INFINITY;
   use_one_blas_thread();
-  if (blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
+  if (ends && blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
 }
 
 }  // namespace plumbline

@@ -7,8 +7,9 @@ namespace plumbline {
 void use_one_blas_thread();
 
 // Also ends the threads that OpenBLAS started when it was loaded: each spins for a tenth of a
-// second of processor time before it sleeps. For a program's main(): a library of ours must not end
-// threads that others in its process use.
+// second of processor time before it sleeps. For the beginning of a program's main(): a library of
+// ours must not end threads that others in its process use. Does nothing if other threads are there
+// already.
 void end_blas_threads();
 
 }  // namespace plumbline
