@@ -34,7 +34,7 @@ packages=(
   libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev liblz4-dev libzstd-dev
   libcpp-httplib-dev
   gcovr clang-format clang-tidy shellcheck codespell mmdebstrap
-  zsh fish groff-base  # 35 MB: what tests of completion and of the manual pages ask
+  groff-base  # what tests of the manual pages ask
 )
 numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)

@@ -1,5 +1,5 @@
-// Completion and manual pages: what the program says of itself, in the words of each shell and of
-// man. Bash and fish complete for real; zsh reads its script.
+// Completion and manual pages: what the program says of itself, in the words of bash and of man.
+// Bash completes for real.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -121,48 +121,6 @@ TEST_F(Habits, BashOffersValuesFilesSuitesAndKernels) {
       << "a value is no command";
 }
 
-TEST_F(Habits, FishCompletes) {
-  if (!has("fish")) GTEST_SKIP() << "no fish here: ci/setup.sh";
-  write("ask.fish", "plumbline completion fish | source\ncomplete -C \"$argv[1]\"\n");
-  const auto fish = [&](const std::string& line) {
-    std::vector<std::string> words;
-    for (const auto& offered :
-         lines_of(shell(on_path() + "HOME=. fish ask.fish '" + line + "'").text))
-      words.push_back(offered.substr(0, offered.find('\t')));
-    return words;
-  };
-  EXPECT_THAT(fish("plumbline re"), testing::UnorderedElementsAre("reduce", "report", "resources"));
-  EXPECT_THAT(fish("plumbline run --format j"), testing::UnorderedElementsAre("json", "junit"));
-  EXPECT_THAT(fish("plumbline baseline a"), testing::UnorderedElementsAre("accept", "acknowledge"));
-  EXPECT_THAT(fish("plumbline run --kernel cpu/na"), ElementsAre("cpu/naive"));
-  for (const auto& command : described()) {
-    const auto offered = fish("plumbline " + command.name + (command.name.empty() ? "-" : " -"));
-    for (const std::string& option : command.options)
-      EXPECT_THAT(offered, Contains(option)) << "plumbline " << command.name;
-  }
-}
-
-TEST_F(Habits, ZshReadsItsScriptAndEveryOptionIsInIt) {
-  const std::string script = plumbline("completion zsh").text;
-  write("_plumbline", script);
-  for (const auto& command : described()) {
-    std::string name = command.name;
-    std::ranges::replace(name, ' ', '_');
-    const std::string begin = "_plumbline_" + (name.empty() ? "command" : name) + "() {";
-    const std::size_t at = script.find("\n" + begin);
-    ASSERT_NE(at, std::string::npos) << begin;
-    const std::string function = script.substr(at, script.find("\n}\n", at) - at);
-    for (const std::string& option : command.options)
-      EXPECT_THAT(function, testing::ContainsRegex(option + "=?\\[")) << begin;
-  }
-  if (!has("zsh")) GTEST_SKIP() << "no zsh here: ci/setup.sh";
-  const auto read = shell(
-      "zsh -n _plumbline && zsh -f -c 'autoload -Uz compinit && compinit -u -D "
-      "&& source ./_plumbline && echo $_comps[plumbline]'");
-  EXPECT_EQ(read.code, 0) << read.text;
-  EXPECT_EQ(read.text, "_plumbline\n");
-}
-
 TEST_F(Habits, WhatACompletionAsksForTakesNoTime) {
   for (const char* question : {"list --suites", "list --kernels"}) {
     double best = 1e9;
@@ -177,7 +135,7 @@ TEST_F(Habits, WhatACompletionAsksForTakesNoTime) {
 }
 
 TEST_F(Habits, CompletionRefusesWhatIsNoShell) {
-  const auto refused = plumbline("completion csh");
+  const auto refused = plumbline("completion zsh");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("bash"));
   EXPECT_EQ(plumbline("completion").code, 2);

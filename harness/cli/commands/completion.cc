@@ -1,12 +1,10 @@
-// plumbline completion: scripts for bash, zsh and fish, from what the command line says of itself.
+// plumbline completion: a script for bash, from what the command line says of itself.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "harness/cli/commands/commands.h"
-#include "harness/cli/formats.h"
 
 namespace plumbline::cli {
 namespace {
@@ -24,7 +22,7 @@ Source source_of(const OptionFacts& option) {
   return Source::none;
 }
 
-// How the scripts ask the program, in some 20 ms.
+// How the script asks the program, in some 20 ms.
 constexpr const char* ask_suites = "plumbline list --suites 2>/dev/null";
 constexpr const char* ask_kernels = "plumbline list --kernels 2>/dev/null | sed 's/ .*//'";
 
@@ -56,16 +54,6 @@ std::string quoted(const std::string& text) {
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
-
-// The first sentence of a help text: what fits beside an option.
-std::string short_help(const OptionFacts& option) {
-  const std::string& help = option.help;
-  const std::size_t end =
-      std::min({help.find(": "), help.find("; "), help.find(" ("), help.find(". "), help.size()});
-  return help.substr(0, end);
-}
-
-// ---- bash ----
 
 std::string bash_source(const OptionFacts& option) {
   switch (source_of(option)) {
@@ -203,191 +191,20 @@ std::string bash_script(const CommandFacts& program) {
          values + "    *) return 1 ;;\n  esac\n}\n" + frame;
 }
 
-// ---- zsh ----
-
-std::string zsh_escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
-std::string zsh_action(const OptionFacts& option) {
-  switch (source_of(option)) {
-    case Source::words:
-      return fmt::format("({})", fmt::join(option.words, " "));
-    case Source::files:
-      return "_files";
-    case Source::folders:
-      return "_files -/";
-    case Source::suites:
-      return "_plumbline_suites";
-    case Source::kernels:
-      return "_plumbline_kernels";
-    case Source::none:
-      break;
-  }
-  return " ";
-}
-
-std::string zsh_argument(const OptionFacts& option) {
-  const std::string value =
-      option.takes_value ? fmt::format(":{}:{}", zsh_escaped(option.value), zsh_action(option))
-                         : "";
-  if (option.is_positional)
-    return "    " + quoted((option.is_repeated ? "*" : "") + value) + " \\\n";
-  std::string lines;
-  const std::string others = fmt::format("({})", fmt::join(option.names, " "));
-  for (const std::string& name : option.names) {
-    const std::string equals = option.takes_value && name.starts_with("--") ? "=" : "";
-    lines += "    " +
-             quoted((option.is_repeated ? "*" : others) + name + equals + "[" +
-                    zsh_escaped(short_help(option)) + "]" + value) +
-             " \\\n";
-  }
-  return lines;
-}
-
-std::string function_name(const CommandFacts& command) {
-  std::string name = command.name;
-  std::ranges::replace(name, ' ', '_');
-  return "_" + name + (command.name == "plumbline" ? "_command" : "");
-}
-
-std::string zsh_function(const CommandFacts& command, const CommandFacts& program) {
-  std::string text = function_name(command) + "() {\n";
-  if (!command.commands.empty())
-    text += "  local context state state_descr line\n  typeset -A opt_args\n";
-  text += command.commands.empty() ? "  _arguments -s \\\n" : "  _arguments -s -C \\\n";
-  for (const OptionFacts& option : options_of(command, program)) text += zsh_argument(option);
-  if (command.commands.empty()) return text + "    && return\n}\n";
-  text +=
-      "    '1: :->command' '*:: :->arguments' && return\n  case $state in\n    command)\n"
-      "      local -a commands=(\n";
-  std::string branches;
-  for (const CommandFacts& below : command.commands) {
-    const std::string word = below.name.substr(command.name.size() + 1);
-    text += "        " + quoted(word + ":" + zsh_escaped(below.help)) + "\n";
-    branches += fmt::format("        {}) {} ;;\n", word, function_name(below));
-  }
-  return text +
-         "      )\n      _describe command commands ;;\n    arguments)\n"
-         "      case $line[1] in\n" +
-         branches + "      esac ;;\n  esac\n}\n";
-}
-
-std::string zsh_script(const CommandFacts& program) {
-  std::string text = fmt::format(
-      "#compdef plumbline\n# zsh completion of plumbline: source <(plumbline completion zsh), or "
-      "as "
-      "_plumbline in $fpath\n\n"
-      "_plumbline_suites() {{\n  local -a suites=(${{(f)\"$({})\"}})\n  compadd -a suites\n"
-      "  _files -g '*.toml'\n}}\n"
-      "_plumbline_kernels() {{\n  local -a kernels=(${{(f)\"$({})\"}})\n  compadd -a kernels\n}}\n",
-      ask_suites, ask_kernels);
-  for (const CommandFacts* command : all_commands(program)) text += zsh_function(*command, program);
-  return text +
-         "_plumbline() { _plumbline_command \"$@\" }\n"
-         "if [[ $funcstack[1] == _plumbline ]]; then\n  _plumbline \"$@\"\nelse\n"
-         "  compdef _plumbline plumbline\nfi\n";
-}
-
-// ---- fish ----
-
-std::string fish_quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "'";
-}
-
-std::string fish_source(const OptionFacts& option) {
-  switch (source_of(option)) {
-    case Source::words:
-      return "-x -a " + fish_quoted(fmt::format("{}", fmt::join(option.words, " ")));
-    case Source::files:
-      return "-r -F";
-    case Source::folders:
-      return "-x -a '(__fish_complete_directories)'";
-    case Source::suites:
-      return fmt::format("-x -a '({}; __fish_complete_suffix .toml)'", ask_suites);
-    case Source::kernels:
-      return fmt::format("-x -a \"({})\"", ask_kernels);
-    case Source::none:
-      break;
-  }
-  return "-x";
-}
-
-std::string fish_option(const std::string& at, const OptionFacts& option) {
-  std::string line = "complete -c plumbline -n " + fish_quoted("__plumbline_at " + fish_quoted(at));
-  if (option.is_positional) {
-    std::string source = fish_source(option);
-    if (source == "-x") return "";
-    if (source == "-r -F") source = "-F";
-    if (source.starts_with("-x ")) source = source.substr(3);
-    return line + " " + source + "\n";
-  }
-  for (const std::string& name : option.names)
-    line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-  if (option.takes_value) line += " " + fish_source(option);
-  return line + " -d " + fish_quoted(short_help(option)) + "\n";
-}
-
-std::string fish_script(const CommandFacts& program) {
-  std::string known, text;
-  for (const CommandFacts* command : all_commands(program)) {
-    const std::string path = path_of(*command);
-    if (!path.empty()) known += " " + fish_quoted(path);
-    for (const CommandFacts& below : command->commands) {
-      text += "complete -c plumbline -n " + fish_quoted("__plumbline_at " + fish_quoted(path)) +
-              " -a " + below.name.substr(command->name.size() + 1) + " -d " +
-              fish_quoted(below.help) + "\n";
-    }
-    for (const OptionFacts& option : options_of(*command, program))
-      text += fish_option(path, option);
-  }
-  return "# fish completion of plumbline: plumbline completion fish | source\n\n"
-         "# Whether the words so far name this command; '' is the program alone.\n"
-         "function __plumbline_at\n  set -l path ''\n  set -l known" +
-         known +
-         "\n"
-         "  for word in (commandline -opc)[2..-1]\n"
-         "    set -l next (string trim -- \"$path $word\")\n"
-         "    contains -- $next $known; and set path $next\n  end\n"
-         "  test \"$path\" = \"$argv[1]\"\nend\n\ncomplete -c plumbline -f\n" +
-         text;
-}
-
-struct Shell {
-  const char* name;
-  std::string (*script)(const CommandFacts& program);
-};
-constexpr std::array shells{Shell{"bash", bash_script}, Shell{"zsh", zsh_script},
-                            Shell{"fish", fish_script}};
-
 }  // namespace
 
 void add_completion(Command app, int& exit_code) {
   const Command command =
-      app.add_subcommand("completion", "Print what completes this command in bash, zsh or fish");
-  auto chosen = std::make_shared<std::string>();
-  std::vector<std::string> names;
-  for (const Shell& shell : shells) names.emplace_back(shell.name);
-  command.add_option("shell", *chosen, "Whose script").one_of(names).required();
+      app.add_subcommand("completion", "Print what completes this command in bash");
+  auto shell = std::make_shared<std::string>();
+  command.add_option("shell", *shell, "Whose script").one_of({"bash"}).required();
   command.footer(
-      "An installed plumbline has these files where the shells look for them, under share/.\n"
-      "Examples:\n"
-      "  source <(plumbline completion bash)      # in ~/.bashrc\n"
-      "  source <(plumbline completion zsh)       # in ~/.zshrc, behind compinit\n"
-      "  plumbline completion fish | source       # in ~/.config/fish/config.fish");
-  command.callback([app, chosen, &exit_code] {
-    const Shell& shell = *std::ranges::find(shells, *chosen, &Shell::name);
-    fmt::print("{}", shell.script(app.facts()));
+      "An installed plumbline has this file where bash looks for it, under share/. zsh reads it\n"
+      "after `autoload -U bashcompinit && bashcompinit`.\n"
+      "Example:\n"
+      "  source <(plumbline completion bash)      # in ~/.bashrc");
+  command.callback([app, &exit_code] {
+    fmt::print("{}", bash_script(app.facts()));
     exit_code = exit_fine;
   });
 }
