@@ -69,10 +69,10 @@ inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{
 
 struct Location {
   LocationKind kind = LocationKind::none;
-  std::string description;  // "edge: the last visible key weighs too little (z = 57)"
+  std::string description = {};  // "edge: the last visible key weighs too little (z = 57)"
   double z = 0;
   // For the cause; not stored.
-  std::string text;  // "the last visible key weighs too little"
+  std::string text = {};  // "the last visible key weighs too little"
   bool is_last_key = false;
 };
 

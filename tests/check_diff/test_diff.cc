@@ -81,7 +81,7 @@ TEST_F(Diff, TheWrongOneIsNamed) {
   MeasuredSide one = test::side_of(a_, "one"), two = test::side_of(b_, "two");
   two.answer = Answer::bug;
   two.judgement.findings = {{FindingKind::peak, 12, 6.5, "peak is 12, its limit 6.5"}};
-  two.measurement.outcome.location = {"edge",
+  two.measurement.outcome.location = {LocationKind::edge,
                                       "edge: the last visible key weighs too little (z = 57)", 57};
   const DiffReport b_wrong = diff_measured("problem", one, two, a_.inputs());
   EXPECT_EQ(b_wrong.answer, Answer::bug);

@@ -56,7 +56,7 @@ Problem causal() {
 }
 
 TEST(Locate, NothingInALegalOutput) {
-  EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, "");
+  EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, LocationKind::none);
 }
 
 TEST(Locate, LastVisibleKeyDropped) {
@@ -95,7 +95,7 @@ TEST(Locate, WrongDenominator) {
       filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j),
                  0.97 * filled.expected(r, j));
   }
-  EXPECT_EQ(location_of(filled).kind, "denominator");
+  EXPECT_EQ(location_of(filled).kind, LocationKind::denominator);
 }
 
 TEST(Locate, ColumnIsNamed) {
