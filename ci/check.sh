@@ -56,6 +56,7 @@ phase "include directions and sizes" python3 ci/check_sources.py
 lint_code=0
 if [[ "$mode" == quick ]]; then
   mapfile -t linted < <(changed)
+  wait "$!"
   ((${#linted[@]} == 0)) || phase "lint" ci/lint.sh -- "${linted[@]}" || lint_code=$?
 else
   phase "lint" ci/lint.sh || lint_code=$?

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 [[ "${1:-}" != -* ]] || refuse "unknown option $1"
 (($# == 1)) || refuse "name one file"
 [[ -r "$1" ]] || end_with 2 "$1 cannot be read; next: name the file of a commit message"
-mapfile -t lines < <(grep -v '^#' "$1")
+mapfile -t lines < <(grep -v '^#' "$1" || true)
 subject="${lines[0]:-}" wrong=""
 [[ ! "$subject" =~ ^(Merge|Revert|fixup!|squash!) ]] || exit 0
 ((${#subject} <= 72)) || wrong+="the subject has ${#subject} columns, more than 72; "

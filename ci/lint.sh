@@ -15,7 +15,10 @@ while (($#)); do
     *) refuse "unknown option $1" ;;
   esac
 done
-if ((${#files[@]} == 0)); then mapfile -t files < <(git ls-files); fi
+if ((${#files[@]} == 0)); then
+  mapfile -t files < <(git ls-files)
+  wait "$!"
+fi
 # Files with one of these endings.
 chosen() {
   local file ending

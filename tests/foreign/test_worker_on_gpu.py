@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import worker_case  # noqa: E402, F401 - finds the worker's modules
 from worker_process import FOLDER, HERE, STAND_IN, WorkerProcess  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not FOLDER,
