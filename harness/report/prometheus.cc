@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "harness/report/format.h"
@@ -75,18 +76,18 @@ void add_cases(std::string& text, const RunReport& report) {
 
 // An alert on a time needs this beside it: such a time says nothing of the kernel.
 void add_unjudged_times(std::string& text, const RunReport& report) {
-  std::string samples;
+  std::set<std::string> samples;  // each once, though a case may be there with other options
   for (const auto& [outcome, judgement] : *report.outcomes) {
     const std::string_view reason = outcome.timed ? unjudged_time(judgement) : "";
     if (reason.empty()) continue;
-    samples +=
+    samples.insert(
         fmt::format("plumbline_case_time_not_judged{{suite=\"{}\",case=\"{}\",reason=\"{}\"}} 1\n",
-                    label_value(outcome.suite), label_value(outcome.case_id), reason);
+                    label_value(outcome.suite), label_value(outcome.case_id), reason));
   }
   if (samples.empty()) return;
   add_head(text, "plumbline_case_time_not_judged",
            "1 for each time that was set aside or has too little past to be judged.");
-  text += samples;
+  for (const std::string& sample : samples) text += sample;
 }
 
 void add_times(std::string& text, const RunReport& report) {

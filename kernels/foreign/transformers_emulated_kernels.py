@@ -6,7 +6,7 @@ A provider of its own: its kernel takes what was compiled of FlashAttention-2 (c
 
 from __future__ import annotations
 
-import plumbline.kernels
+from plumbline import kernels as declarations
 from transformers import modeling_flash_attention_utils as flash_utils
 
 import flash_attn_emulated
@@ -14,7 +14,7 @@ import foreign_case as foreign
 import transformers_kernels
 from plumbline.kernels import Spec, Unsupported, kernel
 
-plumbline.kernels.declared.clear()  # those of the file that was imported belong to `transformers`
+declarations.declared.clear()  # those of the file that was imported belong to `transformers`
 
 PROVIDER = "transformers_emulated"
 NEEDS = ("transformers", "torch")  # without these there is nothing to measure

@@ -519,7 +519,10 @@ def _write(path: str, parts: Sequence[Any]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded where it is used: kernels written in Python.
+    # Loaded where it is used: kernels written in Python. In a worker the module is there already,
+    # and importing it again does not bind it.
+    if name == "kernels":
+        return importlib.import_module(".kernels", __name__)
     if name in ("Spec", "Unsupported", "kernel"):
         return getattr(importlib.import_module(".kernels", __name__), name)
     if name == "__version__":

@@ -75,10 +75,16 @@ assert plumbline_provider.declared is kernels.declared is plumbline.kernels.decl
 def zeros(case):
     case.out.fill(0)
 )");
-  const auto listed =
-      plumbline("list --kernels --no-default-provider --provider '" + file.string() + "'");
-  EXPECT_EQ(listed.code, 0) << listed.text;
-  EXPECT_THAT(listed.text, HasSubstr("imports/zeros"));
+  std::filesystem::create_directories(directory_ / "folder/plumbline");
+  // Without the package, with that of the build, and with a folder of its name.
+  for (const std::string& path : {std::string(), (test::build_directory / "python").string(),
+                                  (directory_ / "folder").string()}) {
+    const auto listed =
+        plumbline("list --kernels --no-default-provider --provider '" + file.string() + "'",
+                  "PYTHONPATH='" + path + "' ");
+    EXPECT_EQ(listed.code, 0) << path << listed.text;
+    EXPECT_THAT(listed.text, HasSubstr("imports/zeros")) << path;
+  }
 }
 
 TEST_F(PythonCommand, AFileThatReadsItsOptionsTakesAny) {

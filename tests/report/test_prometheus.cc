@@ -50,10 +50,13 @@ TEST_F(Prometheus, TellsEachTimeThatIsNotJudged) {
   EXPECT_THAT(text(), Not(HasSubstr("time_not_judged")));
   outcomes_[1].judgement.gated_time->finding = "set aside";
   outcomes_[2].judgement.gated_time.reset();
+  outcomes_.push_back(outcomes_[1]);  // on another machine
   EXPECT_THAT(text(), HasSubstr("plumbline_case_time_not_judged{suite=\"smoke\",case=\"" +
                                 outcomes_[1].outcome.case_id + "\",reason=\"set aside\"} 1\n"));
   EXPECT_THAT(text(), HasSubstr("plumbline_case_time_not_judged{suite=\"stories\",case=\"" +
                                 outcomes_[2].outcome.case_id + "\",reason=\"no past\"} 1\n"));
+  const std::string once = "case=\"" + outcomes_[1].outcome.case_id + "\",reason";
+  EXPECT_EQ(text().find(once), text().rfind(once));
 }
 
 TEST_F(Prometheus, TellsAClockBehind) {

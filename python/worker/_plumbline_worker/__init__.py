@@ -22,7 +22,8 @@ def _load_kernels() -> types.ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules["plumbline.kernels"] = sys.modules[f"{__name__}.kernels"] = module
     spec.loader.exec_module(module)
-    if importlib.util.find_spec("plumbline") is None:
+    found = importlib.util.find_spec("plumbline")
+    if found is None or found.origin is None:  # a folder of that name is no package
         package = types.ModuleType("plumbline", "Of the worker: plumbline.kernels alone.")
         package.__path__ = []
         package.kernels = module  # type: ignore[attr-defined]
