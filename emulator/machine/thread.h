@@ -1,4 +1,4 @@
-// What one emulated thread can ask for: the machine behind emulator/machine/simt.h.
+// The calls of one emulated thread: the machine behind emulator/machine/simt.h.
 //
 // The threads of a block are fibers of one OS thread. A call here may suspend its fiber; others
 // run, and it returns when what it waits for has happened. A call that CUDA does not define (a lane

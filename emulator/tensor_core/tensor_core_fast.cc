@@ -173,7 +173,7 @@ struct Operands {
   const std::uint32_t *a, *b, *c;
 };
 
-// Whether an element of a register is NaN.
+// True if an element of the register is NaN.
 bool holds_nan(MmaFormat format, std::uint32_t word) {
   const auto any = [&](int bits, std::uint32_t magnitude, std::uint32_t infinity) {
     for (int shift = 0; shift < 32; shift += bits)
@@ -213,8 +213,8 @@ NanLines find_nan(const Operands& from) {
   return found;
 }
 
-// Computes again, exactly, the elements of D that are marked. Kernels multiply tiles of memory that
-// nobody wrote, so that most of these are NaN.
+// Computes again, exactly, the elements of D that are marked. Kernels multiply tiles of unwritten
+// shared memory, so most of these are NaN.
 void repair(const Operands& from, const Ints (&inexact)[8][2], std::uint32_t* d) {
   const int registers_c = registers(from.instruction).c;
   const bool is_f32 = from.instruction.accumulator == MmaAccumulator::f32;

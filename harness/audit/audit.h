@@ -78,7 +78,7 @@ struct AuditReport {
   std::vector<LegalResult> legal;
   // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
   std::vector<std::string> inert;
-  std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
+  std::vector<std::string> mistrusted;  // claimed classes of which nothing was caught
   // Claimed classes whose mutants state no dtype of an audit of chosen cases.
   std::vector<std::string> not_asked;
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
@@ -94,8 +94,8 @@ struct AuditReport {
   int exit_code() const;
 };
 
-// `scores` are suite_scores of the trials. `whole`: these are all cases of the suites; else a class
-// may be not_asked.
+// `scores` are suite_scores of the trials. `whole`: the trials cover all cases of the suites;
+// otherwise a class may be not_asked.
 AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
                       const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed,
                       bool whole = true);

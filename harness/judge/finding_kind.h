@@ -1,4 +1,4 @@
-// What a finding is about.
+// The kinds of findings, with their stored names.
 #pragma once
 
 #include "harness/base/enumeration.h"

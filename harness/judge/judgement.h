@@ -27,7 +27,7 @@ struct TimeAgainstPast {
   bool operator==(const TimeAgainstPast&) const = default;
 };
 
-// What the gate of times concluded of a night's time (harness/timing). Level, spread and limit are
+// The gate's conclusion on a night's time (harness/timing). Level, spread and limit are
 // ratios to the sentinel, as time_ratio is.
 struct GatedTime {
   std::string finding;  // "too few", "quiet", "slower", "faster", "drifted", "set aside"
@@ -50,7 +50,7 @@ struct Judgement {
   std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
   std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
   std::optional<GatedTime> gated_time;               // of a timed case that was gated
-  // What fresh processes said of a regression; nullopt: not measured again.
+  // The answer of fresh processes to a regression; nullopt: not measured again.
   std::optional<Confirmation> confirmation;
   bool operator==(const Judgement&) const = default;
 };

@@ -37,8 +37,8 @@ bool is_candidate(const Screening& screening);
 //   disagree ambiguous; where none was asked unconfirmed; refuted it stays what it was.
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
-// The time of a suspect night or a disturbed case is not judged and no baseline. Once the common
-// shift of the night (a logarithm) is taken out, twice its limit makes it unconfirmed all the same.
+// Does not judge the time of a suspect night or a disturbed case, and keeps it out of baselines. A
+// time beyond twice its limit, without the night's common shift (a logarithm), is unconfirmed.
 void set_time_aside(const Outcome& outcome, const Past& past, const Screening& screening,
                     const GateOptions& options, double common_shift, const std::string& why,
                     Judgement& judgement);

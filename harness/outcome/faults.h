@@ -59,9 +59,9 @@ inline std::int64_t Faults::total() const {
   return sum;
 }
 
-// Where a fault sits: diagnosis only. The strongest of the structure statistics. The kind of a
-// failure without a place is none, and the description says "no location" and why. An output that
-// keeps its limits has neither.
+// Where a fault sits: diagnosis only. The strongest of the structure statistics. A
+// failure without a place has the kind none, and a description that says "no location" and why. An
+// output within its limits has neither.
 enum class LocationKind { none, head, row, column, key, edge, scale, denominator };
 template <>
 inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{

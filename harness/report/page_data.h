@@ -1,5 +1,5 @@
-// What the page of a run or night is made from, as JSON. page/src/data.ts names
-// every field; the page is built from that folder.
+// Data for the page of a run or night, as JSON. page/src/data.ts names every field; the page is
+// built from that folder.
 #pragma once
 
 #include <filesystem>

@@ -9,23 +9,6 @@
 namespace plumbline::cli {
 namespace {
 
-// What completes a value: words that are known, files or folders, or an answer of the program.
-enum class Source { none, words, files, folders, suites, kernels };
-
-Source source_of(const OptionFacts& option) {
-  if (!option.words.empty()) return Source::words;
-  if (option.value == "KERNEL") return Source::kernels;
-  if (option.value == "SUITE.toml") return Source::suites;
-  if (option.value == "DIR") return Source::folders;
-  for (const char* file : {"FILE", ".db", ".csv", "DUMP"})
-    if (option.value.find(file) != std::string::npos) return Source::files;
-  return Source::none;
-}
-
-// How the script asks the program, in some 20 ms.
-constexpr const char* ask_suites = "plumbline list --suites 2>/dev/null";
-constexpr const char* ask_kernels = "plumbline list --kernels 2>/dev/null | sed 's/ .*//'";
-
 // "run" and "baseline accept" of "plumbline …"; "" for the program itself.
 std::string path_of(const CommandFacts& command) {
   return command.name.size() > 10 ? command.name.substr(10) : "";
@@ -40,7 +23,7 @@ std::vector<const CommandFacts*> all_commands(const CommandFacts& program) {
   return all;
 }
 
-// With those of the program that may stand behind every command.
+// Includes the program's options that every command accepts.
 std::vector<OptionFacts> options_of(const CommandFacts& command, const CommandFacts& program) {
   std::vector<OptionFacts> options = command.options;
   if (&command == &program) return options;
@@ -55,21 +38,15 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-std::string bash_source(const OptionFacts& option) {
-  switch (source_of(option)) {
-    case Source::words:
-      return fmt::format("words {}", fmt::join(option.words, " "));
-    case Source::files:
-      return "files";
-    case Source::folders:
-      return "folders";
-    case Source::suites:
-      return "suites";
-    case Source::kernels:
-      return "kernels";
-    case Source::none:
-      break;
-  }
+// The word of _plumbline_from for what completes a value: known words, paths, or an answer of
+// `plumbline list`, which takes some 20 ms.
+std::string source_of(const OptionFacts& option) {
+  if (!option.words.empty()) return fmt::format("words {}", fmt::join(option.words, " "));
+  if (option.value == "KERNEL") return "kernels";
+  if (option.value == "SUITE.toml") return "suites";
+  if (option.value == "DIR") return "folders";
+  for (const char* file : {"FILE", ".db", ".csv", "DUMP"})
+    if (option.value.find(file) != std::string::npos) return "files";
   return "none";
 }
 
@@ -99,8 +76,8 @@ _plumbline_from() {
     folders) IFS=$'\n'; compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$2")) ;;
     suites) IFS=$'\n'; compopt -o filenames 2>/dev/null
       COMPREPLY=($({ compgen -f -X '!*.toml' -- "$2"; compgen -d -- "$2"
-        compgen -W "$(@SUITES@)" -- "$2"; } | sort -u)) ;;
-    kernels) COMPREPLY=($(compgen -W "$(@KERNELS@)" -- "$2")) ;;
+        compgen -W "$(plumbline list --suites 2>/dev/null)" -- "$2"; } | sort -u)) ;;
+    kernels) COMPREPLY=($(compgen -W "$(plumbline list --kernels 2>/dev/null | sed 's/ .*//')" -- "$2")) ;;
   esac
 }
 
@@ -147,10 +124,6 @@ _plumbline() {
 complete -F _plumbline plumbline
 )bash";
 
-std::string replaced(std::string text, const std::string& word, const std::string& by) {
-  return text.replace(text.find(word), word.size(), by);
-}
-
 std::string bash_script(const CommandFacts& program) {
   std::string commands, options, values;
   for (const CommandFacts* command : all_commands(program)) {
@@ -170,13 +143,11 @@ std::string bash_script(const CommandFacts& program) {
       for (const std::string& name : option.names)
         cases.push_back(quoted(path + "," + (option.is_positional ? "" : name)));
       values +=
-          fmt::format("    {}) source={} ;;\n", fmt::join(cases, "|"), quoted(bash_source(option)));
+          fmt::format("    {}) source={} ;;\n", fmt::join(cases, "|"), quoted(source_of(option)));
     }
     options += fmt::format("    {}) echo {} ;;\n", quoted(path),
                            quoted(fmt::format("{}", fmt::join(words, " "))));
   }
-  std::string frame = replaced(bash_frame, "@SUITES@", ask_suites);
-  frame = replaced(frame, "@KERNELS@", ask_kernels);
   return "# bash completion of plumbline: source <(plumbline completion bash)\n\n"
          "# Commands below a command, options of a command, and where the value of an option "
          "comes\n"
@@ -188,7 +159,7 @@ std::string bash_script(const CommandFacts& program) {
          options +
          "  esac\n}\n"
          "_plumbline_value() {\n  case \"$1,$2\" in\n" +
-         values + "    *) return 1 ;;\n  esac\n}\n" + frame;
+         values + "    *) return 1 ;;\n  esac\n}\n" + bash_frame;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace plumbline {
 // Ids of cases that match a glob, in order.
 Result<std::vector<std::string>> case_ids_matching(Store& store, const std::string& glob);
 
-// What tells histories of one case apart.
+// Key of a series: one case has a history for each.
 struct SeriesOfCase {
   std::string provider_options, machine_class;
 };
