@@ -1,11 +1,10 @@
 -- The database of runs. Tables are private and may change; the views of views.sql are the public
 -- interface (README.md).
 --
--- The number is that of this schema, which PRAGMA user_version tells of a file. Nothing is
--- released: until 0.1.0 whoever changes this file raises the number, and plumbline refuses files of
--- an earlier one, unharmed. (1 to 9 were migrations that were folded into this text.) From 0.1.0 on
--- this file stays as it is, and each change is one file migrations/<number>.sql.
-PRAGMA user_version = 14;
+-- The number is that of this schema, which PRAGMA user_version tells of a file. This file stays as
+-- it is: each change is one file migrations/<number>.sql, and plumbline migrates a file that it
+-- opens for writing. It refuses files of an earlier number than this, unharmed.
+PRAGMA user_version = 13;
 
 -- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many
 -- machines merge in any order into the same rows. Nothing that a user sees is numbered. Tables are
@@ -22,16 +21,8 @@ CREATE TABLE meta(
 -- spells out which verdicts fail.
 CREATE TABLE verdict(
   verdict TEXT NOT NULL PRIMARY KEY,
-  standing TEXT NOT NULL,  -- fine, open, failure, unmeasured
   is_failure INTEGER NOT NULL,
   is_baseline INTEGER NOT NULL  -- an outcome with this verdict may be compared with later
-) STRICT, WITHOUT ROWID;
-
--- The states of a run, likewise. A run that is not finished has the state of exit code 3.
-CREATE TABLE run_state(
-  exit_code INTEGER NOT NULL PRIMARY KEY,
-  state TEXT NOT NULL,
-  precedence INTEGER NOT NULL  -- of the runs of a night, the state with the smallest counts
 ) STRICT, WITHOUT ROWID;
 
 -- Declared identity of a kind of machine: one part of a series' key.
@@ -123,11 +114,7 @@ CREATE TABLE run(
   -- cases.
   selection TEXT NOT NULL,
   -- Shared by all runs of one night, over all machines; '' where a run is no part of one.
-  night_id TEXT NOT NULL,
-  planned_cases INTEGER NOT NULL,  -- that the run was to measure; 0 = not known
-  -- Seconds by which the clock was behind the newest run of the database, which this run is ordered
-  -- after all the same.
-  clock_behind_s INTEGER NOT NULL
+  night_id TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_by_night ON run(night_id) WHERE night_id <> '';
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
@@ -263,8 +250,6 @@ CREATE TABLE outcome(
   output_digest TEXT NOT NULL,
   repeat_checked INTEGER NOT NULL,
   repeat_equal INTEGER NOT NULL,
-  calls INTEGER NOT NULL,         -- untimed ones; 0: not known
-  call_difference TEXT NOT NULL,  -- between them, in words; '' = none
   timed INTEGER NOT NULL,
   time_ns REAL CHECK ((time_ns IS NOT NULL) = timed),
   time_mad_ns REAL CHECK ((time_mad_ns IS NOT NULL) = timed),
@@ -573,7 +558,7 @@ CREATE TABLE run_change(
   value REAL,
   limit_value REAL,
   explanation TEXT NOT NULL,
-  standing TEXT NOT NULL,  -- failure: fails the run; open: lost coverage, exit 5; fine: told
+  is_failure INTEGER NOT NULL,
   UNIQUE (run_id, suite, case_id, kind)
 ) STRICT;
 

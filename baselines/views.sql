@@ -102,6 +102,18 @@ SELECT
   o.expected_issue, o.expected_expires, o.expected_reason
 FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key);
 
+-- The largest error of every named output of every outcome, in units of sigma, and its limit.
+CREATE VIEW v_outputs AS
+SELECT c.case_id, o.run_id, o.suite, x.output, x.z, x.max_abs, x.limit_value
+FROM (
+  SELECT case_key, run_id, suite, 'out' AS output, peak AS z, max_abs, limit_peak AS limit_value
+  FROM outcome WHERE status = 'ok'
+  UNION ALL
+  SELECT case_key, run_id, suite, 'lse', lse_z, lse_max_abs, limit_lse FROM outcome WHERE has_lse
+  UNION ALL
+  SELECT case_key, run_id, suite, output, z, max_abs, limit_value FROM outcome_output) AS x
+JOIN outcome AS o USING (case_key, run_id, suite) JOIN attention_case AS c USING (case_key);
+
 -- Every timed outcome: its samples, and where its series stood.
 CREATE VIEW v_times AS
 SELECT

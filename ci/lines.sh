@@ -23,8 +23,9 @@ count() {
 }
 
 mkdir "$copy/now"
-git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory="$copy/now" 2>/dev/null ||
-  true  # files that git knows and that are deleted
+# cp complains of files that git knows and that are deleted.
+git ls-files -z |
+  xargs -0 cp --parents --no-dereference --target-directory="$copy/now" 2>/dev/null || true
 now="$(count "$copy/now")"
 echo "$now lines of code in this checkout"
 if (($#)); then

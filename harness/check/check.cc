@@ -317,9 +317,10 @@ class Checker {
     std::size_t of_lse = 0, others = 0;
     for (const auto& finding : trial.judgement.findings) {
       const Statistic* statistic = find_statistic(name(finding.kind));
-      const WorstAt at = statistic == nullptr ? WorstAt::nowhere : statistic->worst;
-      of_lse += at == WorstAt::lse ? 1 : 0;
-      others += at == WorstAt::lse || at == WorstAt::elsewhere ? 0 : 1;
+      const bool is_of_lse = statistic != nullptr && statistic->of == RowOutput::lse;
+      of_lse += is_of_lse ? 1 : 0;
+      others +=
+          is_of_lse || (statistic != nullptr && statistic->worst == WorstAt::elsewhere) ? 0 : 1;
     }
     const bool only_lse = trial.outcome.faults.total() == 0 && of_lse > 0 && others == 0;
     if (only_lse && unstated("lse_base")) {

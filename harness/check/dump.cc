@@ -13,9 +13,9 @@
 #include "harness/check/attributes.h"
 #include "harness/check/feature_tensors.h"
 #include "harness/check/lengths_stated.h"
-#include "harness/check/lse_tensor.h"
 #include "harness/check/mask_tensor.h"
 #include "harness/check/merge_dump.h"
+#include "harness/check/row_tensors.h"
 #include "harness/check/scale_tensors.h"
 #include "harness/check/shapes.h"
 #include "harness/check/tensor_set.h"
@@ -376,14 +376,14 @@ class DumpMaker {
     auto v = input("v", *v_, problem_.kv());
     auto out =
         out_ != nullptr ? tensors_.floats("out", *out_, problem_.out()) : std::vector<std::byte>{};
-    auto lse = problem_.lse ? read_lse(problem_, total_rows(), stated_.lse_heads_first, tensors_)
-                            : std::vector<std::byte>{};
-    if (!q || !k || !v || !out || !lse || !fine()) return false;
+    const bool rows_fine =
+        read_row_outputs(problem_, total_rows(), stated_.lse_heads_first, tensors_, dump_);
+    if (!q || !k || !v || !out || !rows_fine || !fine()) return false;
     layout_.page_count = sizes_.page_count;
     dump_.name = name_;
     dump_.geometry = std::make_shared<const Geometry>(problem_, std::move(layout_));
     dump_.q = std::move(*q), dump_.k = std::move(*k), dump_.v = std::move(*v),
-    dump_.out = std::move(*out), dump_.lse = std::move(*lse);
+    dump_.out = std::move(*out);
     if (!sizes_agree()) return false;
     dump_.spec = stated_.spec;
     dump_.padded_rows = stated_.padded_rows;
@@ -401,11 +401,13 @@ class DumpMaker {
   // Nothing reads behind a tensor's end, whatever was overlooked above.
   bool sizes_agree() {
     const Geometry& geometry = *dump_.geometry;
-    const bool agree = dump_.q.size() == geometry.q.bytes() &&
-                       dump_.k.size() == geometry.k.bytes() &&
-                       dump_.v.size() == geometry.v.bytes() &&
-                       (dump_.out.empty() || dump_.out.size() == geometry.out.bytes()) &&
-                       (dump_.lse.empty() || dump_.lse.size() == geometry.lse.bytes());
+    const bool agree =
+        dump_.q.size() == geometry.q.bytes() && dump_.k.size() == geometry.k.bytes() &&
+        dump_.v.size() == geometry.v.bytes() &&
+        (dump_.out.empty() || dump_.out.size() == geometry.out.bytes()) &&
+        std::all_of(dump_rows.values_.begin(), dump_rows.values_.end(), [&](auto of) {
+          return (dump_.*of).empty() || (dump_.*of).size() == geometry.row_shape.bytes();
+        });
     return agree || add("the tensors' shapes do not fit their lengths",
                         "docs/dump-format.md has the shapes of each layout");
   }
@@ -429,6 +431,15 @@ class DumpMaker {
 };
 
 }  // namespace
+
+OutputView Dump::outputs() const {
+  OutputView view{.out = out.data(), .lse_base = lse_base};
+  for (const RowOutput output : all<RowOutput>()) {
+    const std::vector<std::byte>& data = this->*dump_rows[output];
+    if (!data.empty()) view.*row_output_data[output] = data.data();
+  }
+  return view;
+}
 
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated) {

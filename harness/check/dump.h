@@ -24,9 +24,12 @@ using Attributes = std::map<std::string, std::string>;
 struct Dump {
   std::string name;  // the file's path, or what the caller calls its arrays
   std::shared_ptr<const Geometry> geometry;
-  // In the storage order of the geometry's shapes. `out` and `lse` are empty where the file has
-  // none (recorded inputs).
-  std::vector<std::byte> q, k, v, out, lse;
+  // In the storage order of the geometry's shapes. Outputs are empty where the file has none
+  // (recorded inputs).
+  std::vector<std::byte> q, k, v, out;
+#define PLUMBLINE_ROW(name, ...) std::vector<std::byte> name;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
   std::string spec;         // as stated: a name of the ladder or a spec's text; "" if not stated
   std::string padded_rows;  // as stated: zeros, attended, anything, or "" (not looked at)
   int lse_base = 0;         // 0 = e, 2
@@ -46,15 +49,19 @@ struct Dump {
       not_judged;  // of what was given; rows of padding by stated lengths are not
   const Problem& problem() const { return geometry->problem(); }
   InputView inputs() const { return {q.data(), k.data(), v.data()}; }
-  OutputView outputs() const { return {out.data(), lse.empty() ? nullptr : lse.data(), lse_base}; }
+  OutputView outputs() const;
 };
+#define PLUMBLINE_ROW(name, ...) &Dump::name,
+inline constexpr PerRowOutput<std::vector<std::byte> Dump::*> dump_rows{
+    {PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
+#undef PLUMBLINE_ROW
 
-// Makes a dump of named tensors: q, k, v, and out, lse, cu_seqlens (or cu_seqlens_q and
-// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask, attn_bias, alibi_slopes, sinks and
-// scales of fp8 where there are any; or partial_out and partial_lse of a merge, and out
-// (docs/dump-format.md has their shapes and other names). `stated` wins over what the tensors
-// imply. All errors come at once; each names the tensor or attribute, what was found, and what
-// would do.
+// Makes a dump of named tensors: q, k, v, and out, row outputs such as lse, cu_seqlens (or
+// cu_seqlens_q and cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask, attn_bias,
+// alibi_slopes, sinks and scales of fp8 where there are any; or partial_out and partial_lse of a
+// merge, and out (docs/dump-format.md has their shapes and other names). `stated` wins over what
+// the tensors imply. All errors come at once; each names the tensor or attribute, what was found,
+// and what would do.
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated);
 

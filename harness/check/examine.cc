@@ -149,7 +149,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   if (const Maximum& maximum = result.comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
-                                   result.reference, nearest.worst, maximum);
+                                   result.reference, nearest, maximum);
   } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
@@ -202,7 +202,7 @@ std::vector<WorstElement> Examiner::worst_elements(const Examination& examinatio
   for (std::size_t i = 0; i < n; ++i) {
     worst.push_back(describe_worst(*dump_.geometry, dump_.inputs(), dump_.outputs(),
                                    examination.trial.rung.spec, examination.reference,
-                                   WorstAt::output, rows[i].at));
+                                   deciding_statistics.front(), rows[i].at));
   }
   return worst;
 }

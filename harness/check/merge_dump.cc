@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "harness/check/attributes.h"
-#include "harness/check/lse_tensor.h"
+#include "harness/check/row_tensors.h"
 #include "harness/check/tensor_set.h"
 
 namespace plumbline {
@@ -218,17 +218,16 @@ class MergeDumpMaker {
     auto v = tensors_.floats("partial_out", *partial_out_, problem_.dtype);
     auto out = tensors_.floats("out", *out_, problem_.out());
     Problem rows;  // whose LSE is [tokens, heads] or [heads, tokens]
-    rows.layout = Layout::ragged, rows.heads_q = problem_.heads_q;
-    auto lse = problem_.lse ? read_lse(rows, problem_.batch, stated_.lse_heads_first, tensors_)
-                            : std::vector<std::byte>{};
-    if (!k || !v || !out || !lse || !errors_.empty()) return false;
+    rows.layout = Layout::ragged, rows.heads_q = problem_.heads_q, rows.merge = problem_.merge;
+    const bool rows_fine =
+        read_row_outputs(rows, problem_.batch, stated_.lse_heads_first, tensors_, dump_);
+    if (!k || !v || !out || !rows_fine || !errors_.empty()) return false;
     dump_.name = name_;
     dump_.geometry = std::make_shared<const Geometry>(problem_, layout_);
     const std::vector<float> ones(static_cast<std::size_t>(dump_.geometry->q.elements), 1.0F);
     dump_.q.resize(dump_.geometry->q.bytes());
     encode(DType::f32, ones, dump_.q.data());
-    dump_.k = std::move(*k), dump_.v = std::move(*v), dump_.out = std::move(*out),
-    dump_.lse = std::move(*lse);
+    dump_.k = std::move(*k), dump_.v = std::move(*v), dump_.out = std::move(*out);
     dump_.spec = stated_.spec;
     dump_.lse_base = stated_.lse_base.value_or(0);
     dump_.attributes = attributes_;

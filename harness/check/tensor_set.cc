@@ -8,33 +8,39 @@
 #include <cmath>
 #include <cstring>
 
+#include "harness/problem/outputs.h"
+
 namespace plumbline {
 namespace {
 
 // Other spellings in use: PyTorch, FlashAttention, vLLM.
 const std::map<std::string, std::vector<std::string>>& aliases() {
-  static const std::map<std::string, std::vector<std::string>> names{
-      {"q", {"query"}},
-      {"k", {"key"}},
-      {"v", {"value"}},
-      {"out", {"o", "output"}},
-      {"lse", {"softmax_lse"}},
-      {"cu_seqlens", {}},
-      {"cu_seqlens_q", {}},
-      {"cu_seqlens_kv", {"cu_seqlens_k"}},
-      {"seqlens_q", {}},
-      {"seqlens_kv", {"seqlens_k", "cache_seqlens"}},
-      {"page_table", {"block_table"}},
-      {"mask", {"attn_mask", "attention_mask"}},
-      {"q_scale", {"q_descale"}},
-      {"k_scale", {"k_descale"}},
-      {"v_scale", {"v_descale"}},
-      {"alibi_slopes", {}},
-      {"sinks", {"s_aux"}},
-      {"attn_bias", {"bias"}},
-      {"partial_out", {}},
-      {"partial_lse", {}},
-  };
+  static const auto names = [] {
+    std::map<std::string, std::vector<std::string>> all_names{
+        {"q", {"query"}},
+        {"k", {"key"}},
+        {"v", {"value"}},
+        {"out", {"o", "output"}},
+        {"cu_seqlens", {}},
+        {"cu_seqlens_q", {}},
+        {"cu_seqlens_kv", {"cu_seqlens_k"}},
+        {"seqlens_q", {}},
+        {"seqlens_kv", {"seqlens_k", "cache_seqlens"}},
+        {"page_table", {"block_table"}},
+        {"mask", {"attn_mask", "attention_mask"}},
+        {"q_scale", {"q_descale"}},
+        {"k_scale", {"k_descale"}},
+        {"v_scale", {"v_descale"}},
+        {"alibi_slopes", {}},
+        {"sinks", {"s_aux"}},
+        {"attn_bias", {"bias"}},
+        {"partial_out", {}},
+        {"partial_lse", {}},
+    };
+    for (const NamedOutput& output : row_outputs)
+      all_names[std::string(output.name)] = {std::string(output.other_name)};
+    return all_names;
+  }();
   return names;
 }
 

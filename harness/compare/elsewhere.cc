@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-RowOutput rows_of(const Geometry& geometry, const OutputView& outputs) {
+RowReader rows_of(const Geometry& geometry, const OutputView& outputs) {
   const auto read = [&geometry, outputs](const RowId& id, std::span<double> output) {
     const DType dtype = geometry.problem().out();
     const auto offset = static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) *

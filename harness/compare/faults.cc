@@ -90,35 +90,47 @@ class JudgementBuilder {
         check_range(b, i, h, j, value);
       }
     }
-    if (in_.outputs.lse != nullptr) lse(b, i, h, empty);
-  }
-
-  void lse(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
-    const auto offset = geometry_.lse_offset(b, i, h);
-    const double value = decode_at(DType::f32, in_.outputs.lse, static_cast<std::size_t>(offset));
-    if (std::isnan(value) && is_poison(DType::f32, in_.outputs.lse, offset)) {
-      report(faults_.unwritten, b, h, i, -1, "unwritten LSE");
-    } else if (empty) {
-      lse_of_empty_row(b, i, h, value);
-    } else if (std::isnan(value)) {
-      report(faults_.nan, b, h, i, -1, "NaN in the LSE");
-    } else if (std::isinf(value)) {
-      report(faults_.inf, b, h, i, -1, "infinite LSE");
+    for (const RowOutput output : all<RowOutput>()) {
+      if (const void* data = in_.outputs.*row_output_data[output]; data != nullptr)
+        row_output(output, data, b, i, h, empty);
     }
   }
 
+  void row_output(RowOutput output, const void* data, std::int64_t b, std::int64_t i,
+                  std::int64_t h, bool empty) {
+    const auto offset = geometry_.lse_offset(b, i, h);
+    const double value = decode_at(DType::f32, data, static_cast<std::size_t>(offset));
+    const std::string_view words = table_row(output).words;
+    const auto found = [&](std::int64_t& count, std::string_view what, std::string_view in = "") {
+      report(count, b, h, i, column_of(output), fmt::format("{} {}{}", what, in, words));
+    };
+    if (std::isnan(value) && is_poison(DType::f32, data, offset)) {
+      found(faults_.unwritten, "unwritten");
+    } else if (empty) {
+      if (!is_of_no_key(output, h, value))
+        report(faults_.empty_rows, b, h, i, column_of(output),
+               fmt::format("{} {} in a row without visible keys", words, value));
+    } else if (std::isnan(value)) {
+      found(faults_.nan, "NaN", "in the ");
+    } else if (std::isinf(value)) {
+      found(faults_.inf, "infinite");
+    }
+  }
+
+  bool is_of_no_key(RowOutput output, std::int64_t head, double value) const {
+    return output == RowOutput::lse ? is_lse_of_no_key(head, value) : value == -HUGE_VAL;
+  }
+
   // -infinity, or the sink up to the rounding of a logarithm in fp32.
-  void lse_of_empty_row(std::int64_t b, std::int64_t i, std::int64_t h, double value) {
+  bool is_lse_of_no_key(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
-    const double expected = lse_without_keys(side_, h, in_.spec->lse_includes_sink);
+    const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);
     const double natural = in_.outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
     const double stored = in_.spec->lse_dtype == DType::none
                               ? 0
                               : unit_roundoff(in_.spec->lse_dtype) * std::abs(expected);
     const double slack = std::isinf(expected) ? 0 : 16 * u32 * (1 + std::abs(expected)) + stored;
-    if (natural == expected || std::abs(natural - expected) <= slack) return;
-    report(faults_.empty_rows, b, h, i, -1,
-           fmt::format("LSE {} in a row without visible keys", value));
+    return natural == expected || std::abs(natural - expected) <= slack;
   }
 
   // By which the weights and the accumulation of a sample may leave the range, relative to its

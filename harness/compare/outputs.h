@@ -2,13 +2,31 @@
 #pragma once
 
 #include "harness/problem/geometry.h"
+#include "harness/problem/outputs.h"
 
 namespace plumbline {
 
 struct OutputView {
   const void* out = nullptr;
-  const void* lse = nullptr;  // nullptr: the kernel was not asked for LSE
-  int lse_base = 0;           // 0 = e, 2
+  // Row outputs, for example `lse`; nullptr: it was not asked for, or the kernel returns none.
+#define PLUMBLINE_ROW(name, ...) const void* name = nullptr;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
+  int lse_base = 0;  // 0 = e, 2
 };
+
+// The member of each row output.
+#define PLUMBLINE_ROW(name, ...) &OutputView::name,
+inline constexpr PerRowOutput<const void * OutputView::*> row_output_data{
+    {PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
+#undef PLUMBLINE_ROW
+
+// Whether there is a row output beyond the LSE.
+inline bool has_further_rows(const OutputView& outputs) {
+  for (const RowOutput output : all<RowOutput>()) {
+    if (output != RowOutput::lse && outputs.*row_output_data[output] != nullptr) return true;
+  }
+  return false;
+}
 
 }  // namespace plumbline

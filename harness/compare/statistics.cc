@@ -37,7 +37,8 @@ class Comparer {
                      0.0F);
     result_.head_rms.assign(static_cast<std::size_t>(problem.batch * problem.heads_q), 0.0F);
     head_rows_.assign(result_.head_rms.size(), 0);
-    result_.statistics.has_lse = outputs.lse != nullptr;
+    for (const RowOutput output : all<RowOutput>())
+      result_.statistics.*row_statistics[output].measured = has(output);
     result_.statistics.has_suite_scores = !reference.gradient.empty();
     got_.resize(static_cast<std::size_t>(columns_));
   }
@@ -46,7 +47,9 @@ class Comparer {
     for (std::size_t r = 0; r < reference_.selection.rows.size(); ++r) {
       if (reference_.visible[r] == 0) continue;
       compare_row(static_cast<std::int64_t>(r));
-      if (outputs_.lse != nullptr) compare_lse(static_cast<std::int64_t>(r));
+      for (const RowOutput output : all<RowOutput>()) {
+        if (has(output)) compare_row_output(output, static_cast<std::int64_t>(r));
+      }
     }
     finish();
     require_numbers();
@@ -54,6 +57,8 @@ class Comparer {
   }
 
  private:
+  bool has(RowOutput output) const { return outputs_.*row_output_data[output] != nullptr; }
+
   void compare_row(std::int64_t r) {
     const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
     const DType dtype = geometry_.problem().out();
@@ -127,15 +132,15 @@ class Comparer {
     if (exceeds(value, largest)) largest = value, result_.worst[limit] = at;
   }
 
-  void compare_lse(std::int64_t r) {
-    auto& s = result_.statistics;
-    const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
-    const double lse = lse_at(geometry_, outputs_, id);
-    is_finite_ = is_finite_ && std::isfinite(lse);
-    const double error = std::abs(lse - reference_.lse[static_cast<std::size_t>(r)]);
-    const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
-    take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
-    if (!is_rotating(r) && exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
+  void compare_row_output(RowOutput output, std::int64_t r) {
+    const auto at = static_cast<std::size_t>(r);
+    const RowStatistics& of = row_statistics[output];
+    const double value = row_value(geometry_, outputs_, output, reference_.selection.rows[at]);
+    is_finite_ = is_finite_ && std::isfinite(value);
+    const double error = std::abs(value - (reference_.*reference_rows[output].value)[at]);
+    take(of.z, of.limit, error / (reference_.*reference_rows[output].sigma)[at], {r, 0});
+    double& max_abs = result_.statistics.*of.max_abs;
+    if (!is_rotating(r) && exceeds(error, max_abs)) max_abs = error;
   }
 
   void finish() {
@@ -220,7 +225,7 @@ const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& li
     }
   };
   look_at(WorstAt::output);
-  if (within(best, 1)) look_at(WorstAt::lse);
+  if (within(best, 1)) look_at(WorstAt::row_output);
   if (within(best, 1)) look_at(WorstAt::elsewhere);
   return *nearest;
 }
@@ -252,11 +257,16 @@ std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
   return rows;
 }
 
-double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row) {
-  const double lse =
-      decode_at(DType::f32, outputs.lse,
+double row_value(const Geometry& geometry, const OutputView& outputs, RowOutput output,
+                 const RowId& row) {
+  const double value =
+      decode_at(DType::f32, outputs.*row_output_data[output],
                 static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)));
-  return outputs.lse_base == 2 ? lse * std::numbers::ln2 : lse;
+  return output == RowOutput::lse && outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
+}
+
+double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row) {
+  return row_value(geometry, outputs, RowOutput::lse, row);
 }
 
 std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
@@ -274,17 +284,18 @@ std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outpu
 
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, WorstAt place, const Maximum& maximum) {
+                            const Reference& reference, const Statistic& statistic,
+                            const Maximum& maximum) {
   WorstElement worst;
   worst.element = element_of(reference, maximum);
   const auto r = static_cast<std::size_t>(maximum.row);
   const RowId& id = reference.selection.rows[r];
   worst.visible_keys = reference.visible[r];
-  if (place == WorstAt::lse) {
-    worst.element.column = -1;
-    worst.got = lse_at(geometry, outputs, id);
-    worst.expected = reference.lse[r];
-    worst.sigma = reference.lse_sigma[r];
+  if (statistic.of) {
+    worst.element.column = column_of(*statistic.of);
+    worst.got = row_value(geometry, outputs, *statistic.of, id);
+    worst.expected = (reference.*reference_rows[*statistic.of].value)[r];
+    worst.sigma = (reference.*reference_rows[*statistic.of].sigma)[r];
     worst.ulp = ulp(worst.expected, DType::f32);
     return worst;
   }

@@ -56,6 +56,9 @@ ElementId element_of(const Reference& reference, const Maximum& maximum);
 std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
                             const Reference& reference);
 
+// A row output of a row, in natural units; the outputs must have it.
+double row_value(const Geometry& geometry, const OutputView& outputs, RowOutput output,
+                 const RowId& row);
 // The LSE of a row in natural units; outputs.lse must be there.
 double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row);
 // LSE less the reference's, [R], in natural units; 0 in rows without visible keys. Empty without an
@@ -63,10 +66,11 @@ double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& 
 std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
                                const Reference& reference);
 
-// What the worst element of the outputs or the LSE holds, and which roundings make its sigma. For
-// the LSE the values are logarithms and column is -1.
+// What the worst element of the statistic's output holds, and which roundings make its sigma. The
+// column of a row output is column_of().
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, WorstAt place, const Maximum& maximum);
+                            const Reference& reference, const Statistic& statistic,
+                            const Maximum& maximum);
 
 }  // namespace plumbline

@@ -1,7 +1,10 @@
 // The kinds of findings, with their stored names.
 #pragma once
 
+#include <array>
+
 #include "harness/base/enumeration.h"
+#include "harness/problem/outputs.h"
 
 namespace plumbline {
 
@@ -10,8 +13,10 @@ enum class FindingKind {
   peak,
   beyond_output,
   rms,
-  lse,
-  elsewhere,
+#define PLUMBLINE_ROW(output, ...) output,
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
+      elsewhere,
   // Faults: FaultKind::name.
   nan,
   inf,
@@ -60,53 +65,20 @@ enum class FindingKind {
 };
 
 // As findings are stored and reported.
+// clang-format off
 template <>
-inline constexpr std::array<std::string_view, 46> names_of<FindingKind>{"peak",
-                                                                        "beyond output rounding",
-                                                                        "rms",
-                                                                        "lse",
-                                                                        "rows without a reference",
-                                                                        "nan",
-                                                                        "inf",
-                                                                        "unwritten",
-                                                                        "out_of_range",
-                                                                        "padded_rows",
-                                                                        "empty_rows",
-                                                                        "inexact",
-                                                                        "fence",
-                                                                        "status",
-                                                                        "support",
-                                                                        "spec",
-                                                                        "contract",
-                                                                        "padding_policy",
-                                                                        "elements",
-                                                                        "promise",
-                                                                        "run_to_run",
-                                                                        "physics",
-                                                                        "digest",
-                                                                        "drift",
-                                                                        "drift from the pin",
-                                                                        "time",
-                                                                        "time from the pin",
-                                                                        "expected_failure",
-                                                                        "difference",
-                                                                        "bitwise",
-                                                                        "expect",
-                                                                        "solo",
-                                                                        "position",
-                                                                        "neighbour",
-                                                                        "chunked_prefill",
-                                                                        "prefill_decode",
-                                                                        "split",
-                                                                        "page_order",
-                                                                        "page_size",
-                                                                        "layout",
-                                                                        "padding",
-                                                                        "workspace",
-                                                                        "capacity",
-                                                                        "strides",
-                                                                        "two_scales",
-                                                                        "other"};
+inline constexpr auto names_of<FindingKind> = std::to_array<std::string_view>({
+    "peak", "beyond output rounding", "rms",
+#define PLUMBLINE_ROW(output, ...) #output,
+    PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
+    "rows without a reference", "nan", "inf", "unwritten", "out_of_range", "padded_rows",
+    "empty_rows", "inexact", "fence", "status", "support", "spec", "contract", "padding_policy",
+    "elements", "promise", "run_to_run", "physics", "digest", "drift", "drift from the pin",
+    "time", "time from the pin", "expected_failure", "difference", "bitwise", "expect", "solo",
+    "position", "neighbour", "chunked_prefill", "prefill_decode", "split", "page_order",
+    "page_size", "layout", "padding", "workspace", "capacity", "strides", "two_scales", "other",});
+// clang-format on
 
 constexpr FindingKind finding_kind(std::string_view name) {
   return parse<FindingKind>(name).value_or(FindingKind::other);

@@ -12,9 +12,10 @@ namespace {
 
 std::string where(const InvarianceOutcome& outcome) {
   const ElementId& at = outcome.element;
-  return fmt::format("{} at sample {} head {} row {}{}",
-                     outcome.statistic == "lse" ? "the LSE" : "the output", at.sample, at.head,
-                     at.row, at.column < 0 ? "" : fmt::format(" column {}", at.column));
+  const auto row_output = row_output_at(at.column);
+  return fmt::format("the {} at sample {} head {} row {}{}",
+                     row_output ? table_row(*row_output).words : "output", at.sample, at.head,
+                     at.row, row_output ? "" : fmt::format(" column {}", at.column));
 }
 
 std::string size(const InvarianceOutcome& outcome) {

@@ -16,16 +16,19 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// One output row and its LSE, wherever they lie.
+// One row of an output and of the row outputs, wherever they lie.
 struct Row {
   Row(const Geometry& geometry, const OutputView& outputs, const RowId& id)
       : dtype(geometry.problem().out()),
         out(static_cast<const std::byte*>(outputs.out) +
             static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) *
-                size_in_bytes(dtype)),
-        lse(outputs.lse == nullptr ? nullptr
-                                   : static_cast<const float*>(outputs.lse) +
-                                         geometry.lse_offset(id.sample, id.row, id.head)) {}
+                size_in_bytes(dtype)) {
+    for (const RowOutput output : all<RowOutput>()) {
+      if (const void* data = outputs.*row_output_data[output]; data != nullptr)
+        rows[output] =
+            static_cast<const float*>(data) + geometry.lse_offset(id.sample, id.row, id.head);
+    }
+  }
 
   double value(std::int64_t column) const {
     return decode_at(dtype, out, static_cast<std::size_t>(column));
@@ -34,14 +37,19 @@ struct Row {
     const std::size_t size = size_in_bytes(dtype), at = static_cast<std::size_t>(column) * size;
     return std::memcmp(out + at, other.out + at, size) == 0 && !std::isnan(value(column));
   }
-  bool same_lse(const Row& other) const {
-    return std::bit_cast<std::uint32_t>(*lse) == std::bit_cast<std::uint32_t>(*other.lse) &&
-           !std::isnan(*lse);
+  bool both_have(RowOutput output, const Row& other) const {
+    return rows[output] != nullptr && other.rows[output] != nullptr;
+  }
+  bool same_bits(RowOutput output, const Row& other) const {
+    const float value = *rows[output];
+    return std::bit_cast<std::uint32_t>(value) ==
+               std::bit_cast<std::uint32_t>(*other.rows[output]) &&
+           !std::isnan(value);
   }
 
   DType dtype;
   const std::byte* out;
-  const float* lse;
+  PerRowOutput<const float*> rows;
 };
 
 class RowComparison {
@@ -55,9 +63,10 @@ class RowComparison {
       largest = std::isnan(difference) ? infinity : std::max(largest, difference);
     }
     elements = columns;
-    if (a.lse != nullptr && b.lse != nullptr) {
+    for (const RowOutput output : all<RowOutput>()) {
+      if (!a.both_have(output, b)) continue;
       ++elements;
-      other_bits += a.same_lse(b) ? 0 : 1;
+      other_bits += a.same_bits(output, b) ? 0 : 1;
     }
     if (other_bits == 0) return;
     for (std::int64_t j = 0; j < columns; ++j) scale = std::max(scale, std::abs(a.value(j)));
@@ -131,7 +140,7 @@ std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base
 LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                                      const VariantCall& call, const OutputView& b,
                                      const std::vector<RowPair>& pairs, const Reference& reference,
-                                     const DifferenceLimits& limits) {
+                                     const Limits& limits) {
   LargestDifference largest;
   double nearest = -1;
   const auto consider = [&](const LargestDifference& difference, double limit) {
@@ -139,6 +148,7 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a,
     if (of_limit <= nearest) return;
     nearest = of_limit;
     largest = difference;
+    largest.limit = limit;
   };
   for (std::size_t r = 0; r < pairs.size(); ++r) {
     const auto& [of_case, of_call, unused] = pairs[r];
@@ -153,19 +163,24 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                 v,
                 in_sigmas(u, v, double{reference.sigma[at]}),
                 std::abs(u - v) / ulp(reference.o[at], x.dtype)},
-               limits.out);
+               limits.peak);
     }
-    if (x.lse == nullptr || y.lse == nullptr || x.same_lse(y)) continue;
-    const double natural = a.lse_base == 2 ? std::numbers::ln2 : 1;  // both are the kernel's own
-    consider(
-        {"lse",
-         {of_case.sample, of_case.head, of_case.row, -1},
-         double{*x.lse},
-         double{*y.lse},
-         in_sigmas(natural * double{*x.lse}, natural * double{*y.lse},
-                   double{reference.lse_sigma[r]}),
-         std::abs(double{*x.lse} - double{*y.lse}) / ulp(reference.lse[r] / natural, DType::f32)},
-        limits.lse);
+    for (const RowOutput output : all<RowOutput>()) {
+      if (!x.both_have(output, y) || x.same_bits(output, y)) continue;
+      // both are the kernel's own
+      const bool is_binary = output == RowOutput::lse && a.lse_base == 2;
+      const double natural = is_binary ? std::numbers::ln2 : 1;
+      const double u = double{*x.rows[output]}, v = double{*y.rows[output]};
+      const double value = (reference.*reference_rows[output].value)[r],
+                   sigma = double{(reference.*reference_rows[output].sigma)[r]};
+      consider({std::string(name(output)),
+                {of_case.sample, of_case.head, of_case.row, column_of(output)},
+                u,
+                v,
+                in_sigmas(natural * u, natural * v, sigma),
+                std::abs(u - v) / ulp(value / natural, DType::f32)},
+               limits.*row_statistics[output].limit);
+    }
   }
   return largest;
 }

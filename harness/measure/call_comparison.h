@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "harness/compare/outputs.h"
+#include "harness/measure/call_outputs.h"
 #include "harness/measure/variants.h"
 #include "harness/outcome/error_statistics.h"
+#include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
-
-// What a call left, copied out of the arena.
-struct CallOutputs {
-  std::vector<std::byte> out, lse;  // lse empty: none was returned
-  OutputView view(int lse_base) const {
-    return {out.data(), lse.empty() ? nullptr : lse.data(), lse_base};
-  }
-};
 
 struct RowPair {
   RowId of_case, of_call;
@@ -29,7 +23,7 @@ struct RowPair {
 };
 
 // The rows of the case that `call` repeats, compared bit by bit. NaN equals nothing, itself
-// included. The LSE is compared where both have it.
+// included. Row outputs are compared where both have them.
 struct BitComparison {
   std::int64_t elements = 0, other_bits = 0;
   std::vector<RowPair> rows;  // those with other bits
@@ -39,21 +33,19 @@ BitComparison compare_bits(const Geometry& base, const OutputView& a, const Vari
 
 // The difference nearest to its limit.
 struct LargestDifference {
-  std::string statistic;  // "out" or "lse"
-  ElementId element;      // of the case; column -1: the LSE
+  std::string statistic;  // "out" or a row output's name
+  ElementId element;      // of the case; of row outputs the column is column_of()
   double value_a = 0, value_b = 0;
   // |a - b| / sqrt(2 sigma^2): both answer the same question with the same roundings
   double sigmas = 0;
-  double ulps = 0;  // of the dtype at the reference's value
-};
-struct DifferenceLimits {
-  double out = 0, lse = 0;
+  double ulps = 0;   // of the dtype at the reference's value
+  double limit = 0;  // of the statistic that is nearest
 };
 // Over the rows of `reference`, which are rows of `pairs` (ordered alike).
 LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                                      const VariantCall& call, const OutputView& b,
                                      const std::vector<RowPair>& pairs, const Reference& reference,
-                                     const DifferenceLimits& limits);
+                                     const Limits& limits);
 
 // Those of the pairs that the reference can afford, the largest differences first; ordered as a
 // reference's rows are.

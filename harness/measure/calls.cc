@@ -12,18 +12,12 @@
 
 #include "harness/compare/statistics.h"
 #include "harness/diagnose/causes.h"
+#include "harness/measure/call_outputs.h"
 #include "harness/measure/measurement.h"
 #include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {
-
-std::vector<std::byte> contents_of(const Arena& arena, int slot) {
-  if (slot < 0) return {};
-  const auto index = static_cast<std::size_t>(slot);
-  const auto* data = static_cast<const std::byte*>(arena.data(index));
-  return {data, data + arena.slot(index).bytes};
-}
 
 // Two outputs of one problem, walked element by element.
 class Difference {
@@ -35,9 +29,12 @@ class Difference {
         for (std::int64_t head = 0; head < p.heads_q; ++head) {
           compare(p.out(), first.out, later.out, geometry.out_offset(sample, row, head),
                   p.head_dim_vo, {sample, head, row, 0});
-          if (first.lse == nullptr || later.lse == nullptr) continue;
-          compare(DType::f32, first.lse, later.lse, geometry.lse_offset(sample, row, head), 1,
-                  {sample, head, row, -1});
+          for (const RowOutput output : all<RowOutput>()) {
+            const void *a = first.*row_output_data[output], *b = later.*row_output_data[output];
+            if (a == nullptr || b == nullptr) continue;
+            compare(DType::f32, a, b, geometry.lse_offset(sample, row, head), 1,
+                    {sample, head, row, column_of(output)});
+          }
         }
       }
     }
@@ -45,8 +42,9 @@ class Difference {
 
   std::string words(std::string_view call) const {
     if (other_ == 0) return fmt::format("{} left other bits in padded rows than the first", call);
-    const std::string column =
-        element_.column < 0 ? ", in the LSE" : fmt::format(", column {}", element_.column);
+    const auto row_output = row_output_at(element_.column);
+    const std::string column = row_output ? fmt::format(", in the {}", table_row(*row_output).words)
+                                          : fmt::format(", column {}", element_.column);
     return fmt::format(
         "{} gave {} where the first gave {}, at sample {}, head {}, row {}{}; {} of {} elements {} "
         "other bits",
@@ -142,8 +140,7 @@ class Calls {
     if (!reply.lse_returned) request_.lse = -1;
     outcome_.output_digest = output_digest(worker_.arena(), request_);
     seen_ = {outcome_.output_digest};
-    first_out_ = contents_of(worker_.arena(), request_.out);
-    first_lse_ = contents_of(worker_.arena(), request_.lse);
+    first_ = CallOutputs(worker_.arena(), request_);
     note_fault(reply, outcome_);
     calls_.judge(request_, measurement_);
     outcome_.repeat_checked = outcome_.repeat_equal = outcome_.status == Status::ok;
@@ -165,9 +162,7 @@ class Calls {
   }
 
   void poison() {
-    for (const int slot : {request_.out, request_.lse}) {
-      if (slot >= 0) worker_.arena().poison(static_cast<std::size_t>(slot));
-    }
+    for (const std::size_t slot : request_.output_slots()) worker_.arena().poison(slot);
   }
 
   static void note_fault(const RunReply& reply, Outcome& outcome) {
@@ -201,11 +196,10 @@ class Calls {
   }
 
   bool has_broken_fences() const {
-    for (const int slot : {request_.out, request_.lse}) {
-      if (slot >= 0 && !worker_.arena().broken_fence_bytes(static_cast<std::size_t>(slot)).empty())
-        return true;
-    }
-    return false;
+    const std::vector<std::size_t> slots = request_.output_slots();
+    return std::any_of(slots.begin(), slots.end(), [&](std::size_t slot) {
+      return !worker_.arena().broken_fence_bytes(slot).empty();
+    });
   }
 
   void compare(const RunReply& reply, const RunRequest& request, std::string_view number) {
@@ -216,7 +210,7 @@ class Calls {
     const std::string name = name_of(number, reply);
     std::string difference;
     if (is_new)
-      difference = difference_in_words(*measurement_.geometry, first_output(), output(), name);
+      difference = difference_in_words(*measurement_.geometry, first_.view(0), output(), name);
     const bool was_equal = outcome_.repeat_equal;
     if (is_new) outcome_.repeat_equal = false;
     if (is_new && was_equal) outcome_.call_difference = difference;
@@ -227,15 +221,7 @@ class Calls {
     judge_later(reply, request, name, difference);
   }
 
-  OutputView first_output() const {
-    return {first_out_.data(), first_lse_.empty() ? nullptr : first_lse_.data(), 0};
-  }
-  OutputView output() const {
-    const auto data = [&](int slot) {
-      return slot < 0 ? nullptr : worker_.arena().data(static_cast<std::size_t>(slot));
-    };
-    return {data(request_.out), data(request_.lse), 0};
-  }
+  OutputView output() const { return view_of(worker_.arena(), request_, 0); }
 
   // The first call fails, and a later one gave something else.
   void explain_change() {
@@ -271,7 +257,7 @@ class Calls {
   Measurement& measurement_;
   Outcome& outcome_;
   bool is_emulated_;
-  std::vector<std::byte> first_out_, first_lse_;
+  CallOutputs first_;
   std::vector<std::string> seen_;  // digests that need no judging any more
 };
 
@@ -280,11 +266,8 @@ class Calls {
 std::string output_digest(const Arena& arena, const RunRequest& request) {
   XXH3_state_t* state = XXH3_createState();
   XXH3_128bits_reset(state);
-  for (const int slot : {request.out, request.lse}) {
-    if (slot < 0) continue;
-    const auto index = static_cast<std::size_t>(slot);
-    XXH3_128bits_update(state, arena.data(index), arena.slot(index).bytes);
-  }
+  for (const std::size_t slot : request.output_slots())
+    XXH3_128bits_update(state, arena.data(slot), arena.slot(slot).bytes);
   const XXH128_hash_t hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);

@@ -21,13 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::byte> copy_of(const Arena& arena, int slot) {
-  if (slot < 0) return {};
-  const auto index = static_cast<std::size_t>(slot);
-  const auto* data = static_cast<const std::byte*>(arena.data(index));
-  return {data, data + arena.slot(index).bytes};
-}
-
 // The provider with one more option behind its own.
 std::string with_option(const std::string& provider, const std::string& option) {
   if (option.empty()) return provider;
@@ -171,7 +164,14 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
                                                    Worker& worker) {
   Answer answer;
   Arena& arena = worker.arena();
-  auto request = place_tensors(arena, *call.geometry);
+  const std::string& kernel = base.planned->c.kernel;
+  const auto provider = std::find_if(
+      providers_.begin(), providers_.end(),
+      [&](const ProviderInfo& info) { return info.hello.provider == provider_of(kernel); });
+  auto request =
+      place_tensors(arena, *call.geometry,
+                    provider == providers_.end() ? PerRowOutput<bool>{}
+                                                 : further_outputs(provider->hello, kernel));
   if (!request) {
     answer.status = Status::out_of_memory;
     answer.reason = to_string(request.error());
@@ -197,23 +197,20 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
       timeout_of(options_, {base.planned->c.kernel, base.planned->c.device, g.problem()}, 0);
   request->workspace_byte = call.workspace_byte;
   request->threads_reversed = call.threads_reversed;
-  for (const int slot : {request->out, request->lse}) {
-    if (slot >= 0) arena.poison(static_cast<std::size_t>(slot));
-  }
+  for (const std::size_t slot : request->output_slots()) arena.poison(slot);
   RunReply reply = worker.run(*request);
   answer.status = reply.status;
   answer.reason = std::move(reply.reason);
   if (!ran(answer.status)) return answer;
   answer.description = std::move(reply.description);
   answer.workspace_bytes = reply.workspace_bytes;
-  answer.outputs = {copy_of(arena, request->out),
-                    copy_of(arena, reply.lse_returned ? request->lse : -1)};
   std::string fault = std::move(reply.workspace_fault);
-  for (const int slot : {request->out, request->lse}) {
-    if (slot < 0 || arena.broken_fence_bytes(static_cast<std::size_t>(slot)).empty()) continue;
-    fault = fmt::format("bytes outside {} were written to",
-                        arena.slot(static_cast<std::size_t>(slot)).name);
+  for (const std::size_t slot : request->output_slots()) {
+    if (!arena.broken_fence_bytes(slot).empty())
+      fault = fmt::format("bytes outside {} were written to", arena.slot(slot).name);
   }
+  if (!reply.lse_returned) request->lse = -1;
+  answer.outputs = CallOutputs(arena, *request);
   if (!fault.empty()) {
     answer.status = Status::error;
     answer.reason = std::move(fault);
@@ -320,15 +317,15 @@ bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, cons
   rows.rows_total = base.geometry->total_q() * base.geometry->problem().heads_q;
   rows.sampled = true;
   for (const RowPair& pair : pairs) rows.rows.push_back(pair.of_case);
-  const Reference reference = compute_reference(*base.geometry, base.inputs(), base.spec, rows,
-                                                {false, options_.reference_library.get()});
+  const Reference reference = compute_reference(
+      *base.geometry, base.inputs(), base.spec, rows,
+      {.library = options_.reference_library.get(), .further_rows = has_further_rows(a)});
   const Limits limits =
       contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.place);
-  const DifferenceLimits of_difference{limits.peak, limits.lse};
   const LargestDifference largest =
-      largest_difference(*base.geometry, a, call, b, pairs, reference, of_difference);
-  const double limit = largest.statistic == "lse" ? of_difference.lse : of_difference.out;
-  if (!outcome.statistic.empty() && largest.sigmas / limit <= outcome.sigmas / outcome.limit)
+      largest_difference(*base.geometry, a, call, b, pairs, reference, limits);
+  if (!outcome.statistic.empty() &&
+      largest.sigmas / largest.limit <= outcome.sigmas / outcome.limit)
     return true;
   outcome.statistic = largest.statistic;
   outcome.element = largest.element;
@@ -336,7 +333,7 @@ bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, cons
   outcome.value_b = largest.value_b;
   outcome.sigmas = largest.sigmas;
   outcome.ulps = largest.ulps;
-  outcome.limit = limit;
+  outcome.limit = largest.limit;
   outcome.problem_b = call.words;
   return true;
 }

@@ -15,6 +15,7 @@
 #include "harness/contract/contract.h"
 #include "harness/diagnose/causes.h"
 #include "harness/diagnose/locate.h"
+#include "harness/measure/call_outputs.h"
 #include "harness/measure/calls.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/reuse.h"
@@ -200,7 +201,8 @@ bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
   ProblemState alone;
   alone.geometry = std::make_shared<const Geometry>(suspect.c.problem);
   const auto worker = worker_for(suspect.c.kernel);
-  const auto placed = worker ? place_inputs(alone, **worker) : tl::unexpected(worker.error());
+  const auto placed =
+      worker ? place_inputs(suspect.c.kernel, alone, **worker) : tl::unexpected(worker.error());
   if (!placed) return false;
   PlannedCase untimed = suspect;
   untimed.timed = false;
@@ -259,10 +261,14 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
   return measurement;
 }
 
-Result<RunRequest> Measurer::place_inputs(ProblemState& state, Worker& worker) const {
+Result<RunRequest> Measurer::place_inputs(const std::string& kernel, ProblemState& state,
+                                          Worker& worker) const {
   const auto at = state.requests.find(&worker);
   if (at != state.requests.end()) return at->second;
-  auto request = place_tensors(worker.arena(), *state.geometry);
+  const ProviderInfo* provider = provider_for(kernel);
+  auto request =
+      place_tensors(worker.arena(), *state.geometry,
+                    provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello));
   if (!request) return request;
   Arena& arena = worker.arena();
   const Geometry& g = *state.geometry;
@@ -279,6 +285,12 @@ RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) 
       planned.timed ? repetitions_of_round(options_.time_repetitions, time_rounds_of(planned.c))
                     : 0;
   placed.timeout = timeout_of(options_, planned.c, placed.timed_repetitions);
+  const ProviderInfo* provider = provider_for(planned.c.kernel);
+  const auto further = provider == nullptr ? PerRowOutput<bool>{}
+                                           : further_outputs(provider->hello, planned.c.kernel);
+  for (const RowOutput output : all<RowOutput>()) {
+    if (output != RowOutput::lse && !further[output]) placed.slot_of(output) = -1;
+  }
   return placed;
 }
 
@@ -291,7 +303,8 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     start_afresh(planned.c.kernel, state);
     state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     const auto worker = worker_for(planned.c.kernel);
-    const auto placed = worker ? place_inputs(state, **worker) : tl::unexpected(worker.error());
+    const auto placed =
+        worker ? place_inputs(planned.c.kernel, state, **worker) : tl::unexpected(worker.error());
     if (!placed) {
       alone.status = worker ? Status::out_of_memory : Status::error;
       alone.reason = to_string(placed.error());
@@ -299,9 +312,7 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     }
     RunRequest request = request_for(planned, *placed);
     request.quiet_ns = most_of_pace * pace_ns;
-    for (const int slot : {request.out, request.lse}) {
-      if (slot >= 0) (*worker)->arena().poison(static_cast<std::size_t>(slot));
-    }
+    for (const std::size_t slot : request.output_slots()) (*worker)->arena().poison(slot);
     const double load = load_average();
     RunReply reply = (*worker)->run(request);
     alone.status = reply.status;
@@ -324,7 +335,7 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
 
 void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker,
                           Outcome& outcome, Measurement& measurement) {
-  const auto placed = place_inputs(state, worker);
+  const auto placed = place_inputs(planned.c.kernel, state, worker);
   if (!placed) {
     outcome.status = Status::out_of_memory;
     outcome.reason = to_string(placed.error());
@@ -342,11 +353,13 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
 }
 
 std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec,
-                                                     const InputView& inputs, bool suite_scores) {
-  auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
+                                                     const InputView& inputs, bool suite_scores,
+                                                     bool further_rows) {
+  auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "") +
+                                 (further_rows ? "+rows" : "")];
   if (entry == nullptr) {
     if (options_.references_computed != nullptr) ++*options_.references_computed;
-    const ReferenceOptions options{suite_scores, options_.reference_library.get()};
+    const ReferenceOptions options{suite_scores, options_.reference_library.get(), further_rows};
     entry = std::make_shared<const Reference>(
         // Of other rows tomorrow, it would be of no use.
         options_.reference_cache.empty() || !state.rows->rotating.empty()
@@ -363,13 +376,11 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   const Geometry& geometry = *state.geometry;
   const Problem& problem = geometry.problem();
   Arena& arena = worker.arena();
-  const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
   const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k),
                          arena.data(request.v, geometry.v)};
   const Place place = place_of(outcome);
   const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place);
-  const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr,
-                           spec.lse_base};
+  const OutputView outputs = view_of(arena, request, spec.lse_base);
   outcome.spec_judged = spec_text(spec);
 
   if (!state.rows)
@@ -379,7 +390,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
   const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, place).suite_judged &&
                             state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
-  const auto ref = reference(state, spec, inputs, suite_scores);
+  const auto ref = reference(state, spec, inputs, suite_scores, has_further_rows(outputs));
   measurement.reference = ref;
   outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());
   outcome.rows_total = ref->selection.rows_total;
@@ -410,14 +421,13 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
       find_faults({&geometry, outputs, &state.ranges.at(rounded), &spec, policy, ref.get()});
   outcome.faults.fence_bytes = before.fence_bytes;
   if (!before.detail.empty()) outcome.faults.detail = before.detail;
-  for (const int slot : {request.out, request.lse}) {
-    if (slot < 0) continue;
-    const auto broken = arena.broken_fence_bytes(static_cast<std::size_t>(slot));
+  for (const std::size_t slot : request.output_slots()) {
+    const auto broken = arena.broken_fence_bytes(slot);
     if (broken.empty()) continue;
     if (outcome.faults.fence_bytes == 0) {
       outcome.faults.detail =
           fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
-                      arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()),
+                      arena.slot(slot).name, std::abs(broken.front()),
                       broken.front() < 0 ? "before" : "behind");
     }
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
@@ -428,7 +438,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   const Statistic& nearest = nearest_to_limit(comparison, limits);
   if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
-    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest.worst, maximum);
+    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest, maximum);
   } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
@@ -441,7 +451,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
-  const auto strict = reference(state, strict_spec(problem), inputs, false);
+  const auto strict = reference(state, strict_spec(problem), inputs, false, false);
   outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison, limits});
   if (options_.causes != nullptr) {

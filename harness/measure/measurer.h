@@ -59,7 +59,8 @@ class Measurer {
   Result<Worker*> worker_for(const std::string& kernel);
   // The kernel's next request meets a process that has done nothing yet, and an empty arena.
   void start_afresh(const std::string& kernel, ProblemState& state);
-  Result<RunRequest> place_inputs(ProblemState& state, Worker& worker) const;
+  Result<RunRequest> place_inputs(const std::string& kernel, ProblemState& state,
+                                  Worker& worker) const;
   RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
   // A crash that a fresh process does not repeat is none of this case (late_crash.h).
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
@@ -75,7 +76,8 @@ class Measurer {
   void judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
                      Measurement& measurement);
   std::shared_ptr<const Reference> reference(ProblemState& state, const RoundingSpec& spec,
-                                             const InputView& inputs, bool suite_scores);
+                                             const InputView& inputs, bool suite_scores,
+                                             bool further_rows);
 
   const MeasureOptions& options_;
   const std::vector<ProviderInfo>& providers_;

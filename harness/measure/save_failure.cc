@@ -157,7 +157,10 @@ std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const In
   add("k", geometry.k, inputs.k);
   add("v", geometry.v, inputs.v);
   add("out", geometry.out, outputs.out);
-  if (outputs.lse != nullptr) add("lse", geometry.lse, outputs.lse);
+  for (const RowOutput output : all<RowOutput>()) {
+    if (const void* data = outputs.*row_output_data[output]; data != nullptr)
+      add(name(output).data(), geometry.row_shape, data);
+  }
   add_index_arrays(tensors, geometry);
   add_scales(tensors, geometry);
   const std::int64_t heads = geometry.problem().heads_q;
@@ -183,8 +186,11 @@ std::vector<NamedTensor> tensors_of_merge(const Geometry& geometry, const InputV
        {problem.batch, problem.heads_q, problem.head_dim_vo},
        outputs.out},
   };
-  if (outputs.lse != nullptr)
-    tensors.push_back({"lse", geometry.lse.dtype, {problem.batch, problem.heads_q}, outputs.lse});
+  for (const RowOutput output : all<RowOutput>()) {
+    if (const void* data = outputs.*row_output_data[output]; data != nullptr)
+      tensors.push_back(
+          {name(output).data(), geometry.row_shape.dtype, {problem.batch, problem.heads_q}, data});
+  }
   if (problem.is_padded()) {
     add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv, 0);
   } else {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "harness/problem/outputs.h"
 #include "harness/reference/rounding.h"
 
 namespace plumbline {
@@ -33,9 +34,13 @@ struct ErrorStatistics {
   double bound = 0;           // max |e| / worst-case bound
   double max_abs = 0, max_rel = 0, mean_abs = 0;
   double max_ulp = 0;  // max |e| / ulp_O(expected)
-  bool has_lse = false;
-  double lse_z = 0;  // max |lse - ref| / lse_sigma
-  double lse_max_abs = 0;
+  // Of each row output: whether it was compared, max |e| / sigma, max |e|. For example has_lse.
+#define PLUMBLINE_ROW(name, ...) \
+  bool has_##name = false;       \
+  double name##_z = 0;           \
+  double name##_max_abs = 0;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
   bool has_elsewhere = false;  // some rows have no reference
   // max |e| of these, in units of the largest error that the other rows' scales allow
   double elsewhere = 0;

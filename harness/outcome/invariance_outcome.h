@@ -28,8 +28,8 @@ struct InvarianceOutcome {
   std::int64_t elements = 0, other_bits = 0;
   // The difference that is nearest to its limit, or beyond it: in standard deviations of two legal
   // answers, infinite for NaN.
-  std::string statistic;           // "out" or "lse"; "" where all bits are the same
-  ElementId element{0, 0, 0, -1};  // of the case; column -1: the LSE
+  std::string statistic;           // "out" or a row output's name; "" where all bits are the same
+  ElementId element{0, 0, 0, -1};  // of the case; of row outputs column_of()
   double value_a = 0, value_b = 0;
   double sigmas = 0, limit = 0, ulps = 0;
   std::string problem_a, problem_b;  // how the two asked, in words

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "harness/outcome/error_statistics.h"
@@ -20,7 +21,9 @@ struct Limits {
   double peak = 6.5;
   double beyond_output = 6.5;
   double rms = rms_limit;
-  double lse = 6;
+#define PLUMBLINE_ROW(name, words, other, limit, ...) double name = limit;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
   double suite = 3.5;  // shrink and temperature, summed over a suite
   bool suite_judged = true;
   double elsewhere = elsewhere_in_peaks * 6.5;
@@ -28,7 +31,7 @@ struct Limits {
 };
 
 // Where a person finds the element that a statistic is the maximum of.
-enum class WorstAt { nowhere, output, lse, elsewhere };
+enum class WorstAt { nowhere, output, row_output, elsewhere };
 
 struct Statistic {
   const char* column;  // of the database, and key in JSON: "beyond_output"
@@ -44,6 +47,10 @@ struct Statistic {
   bool limit_grows = false;          // with the elements compared, as that of a maximum has to
   WorstAt worst = WorstAt::nowhere;  // of what it is the maximum
   std::string_view absent = {};      // the note where it was not measured
+  std::optional<RowOutput> of = {};  // the row output that it is of; nullopt: it is of `out`
+  // Whether it is stored with the outcome. Statistics of other row outputs are rows of
+  // outcome_output.
+  constexpr bool is_column() const { return !of || *of == RowOutput::lse; }
 };
 
 // In the order in which they are stored and reported.
@@ -80,27 +87,37 @@ inline constexpr std::array error_statistics{
     Statistic{"max_ulp", &ErrorStatistics::max_ulp},
     Statistic{"outside_allclose_1e3", &ErrorStatistics::outside_allclose_1e3},
     Statistic{"outside_allclose_1e2", &ErrorStatistics::outside_allclose_1e2},
-    Statistic{.column = "lse_z",
-              .value = &ErrorStatistics::lse_z,
-              .measured = &ErrorStatistics::has_lse,
-              .limit = &Limits::lse,
-              .name = "lse",
-              .key = "lse",
-              .heading = "lse",
-              .limit_column = "limit_lse",
-              .worst = WorstAt::lse,
-              .absent = "lse=absent: denominator and exp2 errors could not be seen"},
-    Statistic{.column = "elsewhere",
-              .value = &ErrorStatistics::elsewhere,
-              .measured = &ErrorStatistics::has_elsewhere,
-              .limit = &Limits::elsewhere,
-              .name = "rows without a reference",
-              .key = "elsewhere",
-              .heading = "elsewhere",
-              .limit_column = "limit_elsewhere",
-              .worst = WorstAt::elsewhere},
-    Statistic{"lse_max_abs", &ErrorStatistics::lse_max_abs, &ErrorStatistics::has_lse},
-    Statistic{"shrink_z", &ErrorStatistics::shrink_z, &ErrorStatistics::has_suite_scores},
+#define PLUMBLINE_ROW(output, words, other, default_limit, of_merges, note) \
+  Statistic{.column = #output "_z",                                         \
+            .value = &ErrorStatistics::output##_z,                          \
+            .measured = &ErrorStatistics::has_##output,                     \
+            .limit = &Limits::output,                                       \
+            .name = #output,                                                \
+            .key = #output,                                                 \
+            .heading = #output,                                             \
+            .limit_column = "limit_" #output,                               \
+            .worst = WorstAt::row_output,                                   \
+            .absent = note,                                                 \
+            .of = RowOutput::output},
+    PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
+        Statistic{.column = "elsewhere",
+                  .value = &ErrorStatistics::elsewhere,
+                  .measured = &ErrorStatistics::has_elsewhere,
+                  .limit = &Limits::elsewhere,
+                  .name = "rows without a reference",
+                  .key = "elsewhere",
+                  .heading = "elsewhere",
+                  .limit_column = "limit_elsewhere",
+                  .worst = WorstAt::elsewhere},
+#define PLUMBLINE_ROW(output, ...)                       \
+  Statistic{.column = #output "_max_abs",                \
+            .value = &ErrorStatistics::output##_max_abs, \
+            .measured = &ErrorStatistics::has_##output,  \
+            .of = RowOutput::output},
+    PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
+        Statistic{"shrink_z", &ErrorStatistics::shrink_z, &ErrorStatistics::has_suite_scores},
     Statistic{"temperature_z", &ErrorStatistics::temperature_z, &ErrorStatistics::has_suite_scores},
 };
 
@@ -127,6 +144,19 @@ inline const Statistic* find_statistic(std::string_view name) {
                    [&](const Statistic& statistic) { return statistic.name == name; });
   return found == deciding_statistics.end() ? nullptr : &*found;
 }
+
+// How the row outputs' members of ErrorStatistics and Limits are called.
+struct RowStatistics {
+  bool ErrorStatistics::*measured;
+  double ErrorStatistics::*z;
+  double ErrorStatistics::*max_abs;
+  double Limits::*limit;
+};
+#define PLUMBLINE_ROW(output, ...)                                            \
+  RowStatistics{&ErrorStatistics::has_##output, &ErrorStatistics::output##_z, \
+                &ErrorStatistics::output##_max_abs, &Limits::output},
+inline constexpr PerRowOutput<RowStatistics> row_statistics{{PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
+#undef PLUMBLINE_ROW
 
 // Something of each deciding statistic.
 template <class T>

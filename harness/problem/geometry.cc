@@ -205,18 +205,19 @@ void Geometry::lay_out_tensors() {
     out = padded_shape(problem.out(), problem, problem.seq_q, problem.heads_q, problem.head_dim_vo);
     k = padded_shape(of_k, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_qk);
     v = padded_shape(kv, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_vo);
-    lse = packed(DType::f32, {problem.batch, problem.seq_q, problem.heads_q}, {0, 1, 2});
+    row_shape = packed(DType::f32, {problem.batch, problem.seq_q, problem.heads_q}, {0, 1, 2});
   } else {
     q = packed(of_q, {total_q(), problem.heads_q, problem.head_dim_qk}, {0, 1, 2});
     out = packed(problem.out(), {total_q(), problem.heads_q, problem.head_dim_vo}, {0, 1, 2});
     k = packed(of_k, {total_kv(), problem.heads_kv, problem.head_dim_qk}, {0, 1, 2});
     v = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_vo}, {0, 1, 2});
-    lse = packed(DType::f32, {total_q(), problem.heads_q}, {0, 1});
+    row_shape = packed(DType::f32, {total_q(), problem.heads_q}, {0, 1});
   }
   if (problem.is_paged()) {
     k = paged_shape(kv, problem, page_count_, problem.head_dim_qk);
     v = paged_shape(kv, problem, page_count_, problem.head_dim_vo);
   }
+  lse = row_shape;
   if (!problem.lse) lse.rank = 0, lse.elements = 0;
   lay_out_view();
 }

@@ -113,8 +113,10 @@ class Geometry {
   const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
-  SideInputs side;                // side_inputs() of the problem, or stated
-  TensorShape q, k, v, out, lse;  // lse has rank 0 where it is not asked for
+  SideInputs side;  // side_inputs() of the problem, or stated
+  TensorShape q, k, v, out;
+  TensorShape lse;                                        // of rank 0 where it is not asked for
+  TensorShape row_shape;                                  // of any row output (outputs.h)
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
   std::vector<std::int32_t>

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "harness/problem/dtype.h"
+#include "harness/problem/outputs.h"
 #include "harness/provider/abi_spec_fields.h"
 
 namespace plumbline {
@@ -165,6 +166,27 @@ std::string description_fault(const plumbline_description& d) {
   check.minus_one_or_more("shared_memory_bytes", d.shared_memory_bytes);
   check.minus_one_or_more("stack_bytes_per_thread", d.stack_bytes_per_thread);
   return check.fault;
+}
+
+std::string outputs_fault(const std::vector<std::string>& kernels,
+                          const std::vector<std::vector<std::string>>& outputs) {
+  if (outputs.size() != kernels.size())
+    return fmt::format("{} kernels, and outputs of {}", kernels.size(), outputs.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    for (const std::string& output : outputs[i]) {
+      const auto known = parse<RowOutput>(output);
+      if (known && *known != RowOutput::lse) continue;
+      std::string others;
+      for (const RowOutput other : all<RowOutput>()) {
+        if (other != RowOutput::lse)
+          others += fmt::format("{}{}", others.empty() ? "" : ", ", name(other));
+      }
+      return fmt::format("kernel {} declares the output \"{}\"; beyond out and lse there {}",
+                         kernels[i], shown(output.substr(0, 80)),
+                         others.empty() ? "is none" : "are: " + others);
+    }
+  }
+  return "";
 }
 
 std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,

@@ -23,6 +23,10 @@ std::string names_fault(std::string_view provider, const std::vector<std::string
                         const std::vector<std::string>& tensor_cores,
                         const std::vector<std::string>& questions);
 
+// "" or which declared output is none that plumbline knows beyond out and lse; an entry a kernel.
+std::string outputs_fault(const std::vector<std::string>& kernels,
+                          const std::vector<std::vector<std::string>>& outputs);
+
 // Of a description without fault.
 Description to_description(const plumbline_description& description);
 

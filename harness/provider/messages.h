@@ -46,6 +46,8 @@ struct HelloReply {
   std::vector<std::string> tensor_cores;
   // "attention" or "merge" for each kernel; may be absent: "attention" for all
   std::vector<std::string> questions;
+  // The row outputs beyond the LSE that each kernel returns; empty for a kernel, or absent: none.
+  std::vector<std::vector<std::string>> outputs;
   // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
   // kernel, or absent: not said.
   std::vector<std::vector<std::string>> kernel_devices;

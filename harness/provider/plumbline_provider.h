@@ -1,7 +1,5 @@
-// The one interface between plumbline and a kernel: a C ABI that a shared library implements.
-//
-// A provider is a shared library that exports `plumbline_get_provider`. It offers one or more
-// kernels. For each case plumbline calls, in a worker process:
+// The interface between plumbline and kernels: a C ABI. A provider is a shared library that exports
+// `plumbline_get_provider` and offers kernels. For each case plumbline calls, in a worker process:
 //
 //   query      is this problem supported on this device? if not: why not, in a user's words
 //   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences
@@ -20,9 +18,8 @@
 //    the first run of a plan: write every element of every valid row.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
-//
-// tests/sample_provider has the smallest provider in C, and one in C++ over plumbline_provider.hpp,
-// which does what every provider does alike. kernels/cpu/provider.cc is a full example.
+// tests/sample_provider has the smallest provider in C and one in C++ over plumbline_provider.hpp;
+// kernels/cpu/provider.cc is a full example.
 #ifndef PLUMBLINE_PROVIDER_H_
 #define PLUMBLINE_PROVIDER_H_
 
@@ -98,8 +95,7 @@ typedef enum plumbline_question {
   PLUMBLINE_MERGE = 1,
 } plumbline_question;
 
-// What a kernel does with the output of padded query rows of a padded layout. Their LSE is not
-// judged, whatever the policy: it may hold anything (plumbline_tensors says more).
+// What a kernel does with the output of padded query rows of a padded layout.
 typedef enum plumbline_padding_policy {
   PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros, as Transformers around FlashAttention-2
   PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
@@ -127,9 +123,8 @@ typedef enum plumbline_promise {
 
 // ---- The problem ----
 
-// Sizes are those of one problem; `seq_q` and `seq_kv` are maxima over the batch. The lengths of
-// each sample are in the index arrays of plumbline_tensors. Masks are relative to a sample's own
-// valid rows, never to its padded extent.
+// `seq_q` and `seq_kv` are maxima over the batch; the index arrays of plumbline_tensors have the
+// lengths of each sample. Masks are relative to a sample's own valid rows, not its padded extent.
 typedef struct plumbline_problem {
   uint32_t struct_size;
   uint32_t dtype_q;    // plumbline_dtype
@@ -166,8 +161,7 @@ typedef struct plumbline_problem {
   uint32_t merge_lse_base;  // of a merge: base of the LSEs given and returned: 0 = e, 2 = two
 } plumbline_problem;
 
-// rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
-// to the end of what may be touched.
+// rank 0: absent. `bytes` counts from `data`, element (0, 0, …), to the end of what may be touched.
 typedef struct plumbline_tensor {
   uint32_t struct_size;
   uint32_t dtype;         // plumbline_dtype
@@ -226,22 +220,27 @@ typedef struct plumbline_tensor {
 //   lse  log_b sum_i b^LSE_i
 // An LSE given is finite, or -infinity where a part has no keys. The O of such a part may hold
 // anything, NaN too, and is in no sum. Where no part has keys, out is 0 and lse -infinity.
-// FlashAttention's combine keeps to this. vLLM's and SGLang's merge_attn_states and FlashInfer's
-// merge kernels multiply such an O by 0, which is 0 of finite numbers alone, and give NaN where no
-// part has keys.
+// FlashAttention's combine keeps to this; vLLM's, SGLang's and FlashInfer's merges multiply such an
+// O by 0 and give NaN where no part has keys.
 //
 // K and V may be views into one buffer, and V a part of K: read strides.
-//
 // lse is float32: the logarithm of the sum of exp(logit) over the keys that a row sees, natural
 // unless the kernel's description says base 2, in the same rows as out.
 //   a row that sees no key  out is 0 and lse -infinity. With a sink that is part of the LSE, lse is
 //                           the sink, up to rounding (in base 2 the sink times log2(e)).
-//   a padded query row      out follows the padding policy. lse may hold anything, NaN and what it
-//                           held before the call included: no rule looks at it. Its bytes count
-//                           where bits are compared from run to run, so a kernel that promises
-//                           equal bits leaves them alone or always writes the same. (plumbline's
-//                           own kernels: -infinity where they write zeros, nothing where they leave
-//                           rows untouched, the LSE of the row where it attends.)
+//   a padded query row      out follows the padding policy. lse may hold anything; its bytes count
+//                           where bits are compared from run to run.
+//
+// outputs, [output_count], names every output of the call: out, lse, and what the kernel declares
+// in plumbline_provider.kernel_outputs, float32 in the shape of lse, -infinity where a row sees no
+// key.
+typedef struct plumbline_output {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name;  // "lse"
+  plumbline_tensor tensor;
+} plumbline_output;
+
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   // In `run` on an emulated device: of the threads of a block that could go on, 1: the last one
@@ -267,6 +266,9 @@ typedef struct plumbline_tensors {
   // with PLUMBLINE_OUT_OF_MEMORY and PLUMBLINE_ERROR.
   plumbline_status (*allocate)(void* context, uint64_t bytes, void** out);
   void* allocate_context;
+  uint32_t output_count;
+  uint32_t reserved;
+  const plumbline_output* outputs;
 } plumbline_tensors;
 
 typedef struct plumbline_device {
@@ -289,9 +291,8 @@ typedef struct plumbline_accumulator {
   uint32_t products_per_step;  // L; 1 for FMA
 } plumbline_accumulator;
 
-// What a kernel rounds. These are facts about the kernel from which the legal error follows
-// (docs/judging-formulas.md). A contract pins them: declaring more than the contract allows is a
-// failure by itself.
+// What a kernel rounds: the legal error follows from it (docs/judging-formulas.md). A contract pins
+// it: declaring more than the contract allows is a failure by itself.
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
   uint32_t p_dtype;   // what P = exp(S - m) is rounded to before P V; F32 = not rounded
@@ -315,8 +316,8 @@ typedef struct plumbline_rounding_spec {
   uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE
 } plumbline_rounding_spec;
 
-// More of what a kernel rounds; 0 in a field is what most kernels do. A plumbline that is older
-// than this struct holds the kernel to that.
+// More of what a kernel rounds; 0 in a field is what most kernels do, and what an older plumbline
+// takes for granted.
 typedef struct plumbline_more_roundings {
   uint32_t struct_size;
   uint32_t p_normalized;   // 1: P / l is rounded, l the softmax denominator, and not P
@@ -363,8 +364,7 @@ typedef struct plumbline_description {
 
 // ---- The device's memory, streams and clocks ----
 
-// What a code means that a function of plumbline_device_memory returned. Zeroed and sized by
-// plumbline; write only what fits.
+// What a code of plumbline_device_memory means. Zeroed and sized by plumbline; write what fits.
 typedef struct plumbline_device_error {
   uint32_t struct_size;
   uint32_t out_of_memory;  // 1: the device has too little free memory, and nothing else is wrong
@@ -373,7 +373,7 @@ typedef struct plumbline_device_error {
   char remedy[192];        // what a user can do about it; "" where that is not known
 } plumbline_device_error;
 
-// What a device is. Zeroed and sized by plumbline; write only what fits and is known.
+// What a device is. Likewise.
 typedef struct plumbline_device_facts {
   uint32_t struct_size;
   uint32_t reserved;
@@ -385,10 +385,9 @@ typedef struct plumbline_device_facts {
   uint64_t l2_bytes;      // of the last cache before that memory; 0 = not known
 } plumbline_device_facts;
 
-// How plumbline, which never links a GPU toolkit, gets memory, streams and clocks on a provider's
-// device. NULL in plumbline_provider for host-only providers. plumbline calls these functions from
-// one thread. They return 0 on success, else the device's error code. `stream` NULL is the default
-// stream.
+// How plumbline, which links no GPU toolkit, gets memory, streams and clocks on a device. NULL in
+// plumbline_provider for host-only providers. plumbline calls these functions from one thread. They
+// return 0, else the device's error code. `stream` NULL is the default stream.
 typedef struct plumbline_device_memory {
   uint32_t struct_size;
   uint32_t reserved;
@@ -404,10 +403,9 @@ typedef struct plumbline_device_memory {
   // Waits for all that was enqueued on `stream`. Returns the error of what failed there, too.
   int32_t (*synchronize)(const plumbline_device* device, void* stream);
 
-  // The first release of this table ends here, and any function below may be NULL. plumbline then
-  // does without it: kernels run on the default stream, times are those of the host's clock with a
-  // warm cache, and errors are numbers (2 from `allocate`, as CUDA and HIP number it, means out of
-  // memory).
+  // The first release of this table ends here, and any function below may be NULL: kernels then run
+  // on the default stream, times are those of the host's clock with a warm cache, and errors are
+  // numbers (2 from `allocate` means out of memory, as CUDA and HIP number it).
 
   // How many devices of this memory space the provider sees: their ordinals are 0 to *out - 1. An
   // error says why there is none; `plumbline doctor` shows it.
@@ -446,8 +444,7 @@ typedef struct plumbline_device_memory {
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 
-// What a provider must know of to be asked for it: its kernels may still refuse each problem or
-// device.
+// What a provider must know of to be asked for it. Its kernels may still refuse.
 typedef enum plumbline_feature {
   // fp8 Q with tensors.q_scale, and scales of fp8 Q, K and V for tokens or blocks of them
   PLUMBLINE_FEATURE_FP8_SCALES = 1,
@@ -456,7 +453,7 @@ typedef enum plumbline_feature {
   PLUMBLINE_FEATURE_EMULATED = 2,
 } plumbline_feature;
 
-// `reason` buffers receive a NUL-terminated sentence, unless the status is PLUMBLINE_OK.
+// `reason` buffers receive a NUL-terminated sentence unless the status is PLUMBLINE_OK.
 typedef struct plumbline_provider {
   uint32_t struct_size;
   uint32_t abi_version;  // PLUMBLINE_ABI_VERSION it was compiled with
@@ -485,10 +482,13 @@ typedef struct plumbline_provider {
   uint64_t features;
   // plumbline_question of each kernel; NULL: attention for all.
   uint32_t (*kernel_question)(uint32_t kernel);
+  // The outputs that each kernel returns beyond out and lse, with commas between them; NULL, or ""
+  // of a kernel: none. A name that plumbline does not know is an error.
+  const char* (*kernel_outputs)(uint32_t kernel);
 } plumbline_provider;
 
-// The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options`
-// is the text after ':' in `--provider ./mine.so:options`, or "" (for variants).
+// Returns NULL if the provider cannot serve `abi_version`. `options` is the text after ':' in
+// `--provider ./mine.so:options`, or "".
 typedef const plumbline_provider* (*plumbline_get_provider_function)(uint32_t abi_version,
                                                                      const char* options);
 PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t abi_version,

@@ -128,6 +128,19 @@ inline std::string refuse_other_devices(const plumbline_device& device,
   return device.memory_space == space ? "" : kernels + " run on " + where[space];
 }
 
+// ---- Outputs ----
+
+// The tensor of an output that the kernel declares; nullptr: it is not asked for, or plumbline is
+// older.
+inline const plumbline_tensor* find_output(const plumbline_tensors& tensors,
+                                           std::string_view name) {
+  if (!has_field(tensors, &plumbline_tensors::outputs)) return nullptr;
+  for (std::uint32_t i = 0; i < tensors.output_count; ++i) {
+    if (tensors.outputs[i].name == name) return &tensors.outputs[i].tensor;
+  }
+  return nullptr;
+}
+
 // ---- What a planner is given ----
 
 // A copy of an index array in the memory space of Q, for example
@@ -254,6 +267,11 @@ struct Library {
   static plumbline_question question(const Kernel&) {
     return PLUMBLINE_ATTENTION;
   }
+  // The outputs beyond out and lse, with commas between them; find_output() has their tensors.
+  template <class Kernel>
+  static const char* outputs(const Kernel&) {
+    return "";
+  }
   // nullptr: the host's memory.
   static const plumbline_device_memory* memory() { return nullptr; }
   // plumbline_feature bits: what refusal() knows of beyond the first release.
@@ -314,6 +332,7 @@ class Interface {
     provider.kernel_tensor_cores = kernel_tensor_cores;
     provider.features = Author::features();
     provider.kernel_question = kernel_question;
+    provider.kernel_outputs = kernel_outputs;
     return provider;
   }
 
@@ -415,6 +434,9 @@ class Interface {
   }
   static std::uint32_t kernel_question(std::uint32_t kernel) {
     return exists(kernel) ? Author::question(Author::kernels()[kernel]) : PLUMBLINE_ATTENTION;
+  }
+  static const char* kernel_outputs(std::uint32_t kernel) {
+    return exists(kernel) ? Author::outputs(Author::kernels()[kernel]) : nullptr;
   }
 };
 

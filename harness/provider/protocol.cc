@@ -64,6 +64,7 @@ void visit_hello(Reply& r, Visit visit) {
   visit("kernels", r.kernels);
   visit("tensor_cores", r.tensor_cores, may_be_absent);
   visit("questions", r.questions, may_be_absent);
+  visit("outputs", r.outputs, may_be_absent);
   visit("devices", r.devices, may_be_absent);
   visit("no_device", r.no_device, may_be_absent);
   visit("kernel_devices", r.kernel_devices, may_be_absent);

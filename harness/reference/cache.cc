@@ -64,18 +64,19 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));
   hasher.add(fmt::format("reference={} suite_scores={}", reference_version, options.suite_scores));
   // other last bits
-  if (options.library != nullptr && !options.suite_scores)
-    hasher.add(options.library->device_name());
+  if (options.uses_library()) hasher.add(options.library->device_name());
   return hasher.digest();
 }
 
 // Calls visit for every array of the result, in the order of the file.
 template <class R, class Visit>
 void for_arrays(R& reference, Visit visit) {
-  visit(reference.o), visit(reference.spre), visit(reference.sigma), visit(reference.bound),
-      visit(reference.lse);
-  visit(reference.lse_sigma), visit(reference.visible), visit(reference.gradient),
-      visit(reference.shrink_variance);
+  visit(reference.o), visit(reference.spre), visit(reference.sigma), visit(reference.bound);
+  for (const RowOutput output : all<RowOutput>()) {
+    const auto [values, sigmas] = reference_rows[output];
+    visit(reference.*values), visit(reference.*sigmas);
+  }
+  visit(reference.visible), visit(reference.gradient), visit(reference.shrink_variance);
   visit(reference.temperature_variance);
 }
 
@@ -91,8 +92,12 @@ Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
   reference.o.resize(elements);
   for (auto* matrix : {&reference.spre, &reference.sigma, &reference.bound})
     matrix->resize(elements);
-  reference.lse.resize(count);
-  reference.lse_sigma.resize(count);
+  for (const RowOutput output : all<RowOutput>()) {
+    if (options.uses_library() && output != RowOutput::lse) continue;
+    const auto [values, sigmas] = reference_rows[output];
+    (reference.*values).resize(count);
+    (reference.*sigmas).resize(count);
+  }
   reference.visible.resize(count);
   if (!options.suite_scores) return reference;
   reference.gradient.resize(elements);

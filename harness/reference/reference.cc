@@ -34,6 +34,30 @@ struct HeadPlan {
   std::vector<std::pair<std::size_t, std::size_t>> blocks;  // half-open ranges of `rows`
 };
 
+// A row output and the variance of its legal error.
+struct RowValue {
+  double value = 0, variance = 0;
+};
+
+RowValue value_of(RowOutput output, const BlockWorker& worker, std::int64_t row) {
+  switch (output) {
+    case RowOutput::lse:
+      return {worker.block.lse.data()[row], worker.scales.lse_variance(row)};
+  }
+  return {};
+}
+
+RowValue without_keys(RowOutput output, const Question& question, const RowId& row) {
+  switch (output) {
+    case RowOutput::lse: {
+      const double lse =
+          lse_without_keys(question.side, row.head, question.model.lse_includes_sink);
+      return {lse, with_stored_lse(question.model, lse, 0)};
+    }
+  }
+  return {};
+}
+
 class Computation {
  public:
   Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
@@ -164,8 +188,13 @@ class Computation {
           store_element(result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
                         worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_);
     }
-    result_.lse[row] = worker.block.lse.data()[r];
-    result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
+    for (const RowOutput output : all<RowOutput>()) store(output, row, value_of(output, worker, r));
+  }
+
+  void store(RowOutput output, std::size_t row, const RowValue& value) {
+    const auto [values, sigmas] = reference_rows[output];
+    (result_.*values)[row] = value.value;
+    (result_.*sigmas)[row] = static_cast<float>(std::sqrt(value.variance));
   }
 
   void store_scores(const SuiteScores& scores, std::int64_t r, std::size_t row) {
@@ -212,11 +241,13 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
                     elements = rows * static_cast<std::size_t>(result.columns);
   result.o.assign(elements, 0);
   for (auto* matrix : {&result.spre, &result.sigma, &result.bound}) matrix->assign(elements, 0);
-  for (const RowId& row : selection.rows) {
-    result.lse.push_back(
-        lse_without_keys(question.side, row.head, question.model.lse_includes_sink));
-    result.lse_sigma.push_back(
-        static_cast<float>(std::sqrt(with_stored_lse(question.model, result.lse.back(), 0))));
+  for (const RowOutput output : all<RowOutput>()) {
+    const auto [values, sigmas] = reference_rows[output];
+    for (const RowId& row : selection.rows) {
+      const RowValue value = without_keys(output, question, row);
+      (result.*values).push_back(value.value);
+      (result.*sigmas).push_back(static_cast<float>(std::sqrt(value.variance)));
+    }
   }
   result.visible.assign(rows, 0);
   if (!suite_scores) return result;
@@ -264,7 +295,7 @@ Reference compute_reference(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options) {
   const UsualFloatingPoint state;
-  if (options.library != nullptr && !options.suite_scores) {
+  if (options.uses_library()) {
     if (auto result = options.library->compute(geometry, inputs, spec, rows))
       return std::move(*result);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/problem/geometry.h"
+#include "harness/problem/outputs.h"
 #include "harness/problem/rounding_spec.h"
 #include "harness/reference/rounding.h"
 
@@ -60,13 +61,17 @@ RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
-  std::vector<double> o;              // [R, D]
-  std::vector<float> spre;            // [R, D] standard deviation before output rounding
-  std::vector<float> sigma;           // [R, D] with output rounding
-  std::vector<float> bound;           // [R, D] worst-case bound (informs, never decides)
-  double output_units = 0.5;          // ulp that output rounding errs by at most: 1 if truncated
-  std::vector<double> lse;            // [R] natural logarithm
-  std::vector<float> lse_sigma;       // [R]
+  std::vector<double> o;      // [R, D]
+  std::vector<float> spre;    // [R, D] standard deviation before output rounding
+  std::vector<float> sigma;   // [R, D] with output rounding
+  std::vector<float> bound;   // [R, D] worst-case bound (informs, never decides)
+  double output_units = 0.5;  // ulp that output rounding errs by at most: 1 if truncated
+  // Of each row output: its value and scale, [R]. `lse` is a natural logarithm.
+#define PLUMBLINE_ROW(name, ...) \
+  std::vector<double> name;      \
+  std::vector<float> name##_sigma;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
   std::vector<std::int32_t> visible;  // [R] number of visible keys
   // Of shrink and temperature (docs/judging-comparisons.md, "Over a suite"): only where requested,
   // else empty.
@@ -75,12 +80,24 @@ struct Reference {
   std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2
 };
 
+// The members of each row output.
+struct ReferenceRows {
+  std::vector<double> Reference::*value;
+  std::vector<float> Reference::*sigma;
+};
+#define PLUMBLINE_ROW(name, ...) ReferenceRows{&Reference::name, &Reference::name##_sigma},
+inline constexpr PerRowOutput<ReferenceRows> reference_rows{{PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
+#undef PLUMBLINE_ROW
+
 class ReferenceLibrary;
 struct ReferenceOptions {
   bool suite_scores = false;
   // Computes what it can (not suite scores) instead of the CPU; where it fails, the CPU does. Its
   // last bits are its own.
   const ReferenceLibrary* library = nullptr;
+  // Row outputs beyond the LSE are needed, which a library does not compute.
+  bool further_rows = false;
+  bool uses_library() const { return library != nullptr && !suite_scores && !further_rows; }
 };
 // Runs in the calling oneTBB arena; the same result for every thread count.
 Reference compute_reference(const Geometry& geometry, const InputView& inputs,

@@ -43,7 +43,7 @@ struct RoughHead {
 class Rough {
  public:
   Rough(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
-        const Reference& reference, const RowOutput& output, double cost_limit)
+        const Reference& reference, const RowReader& output, double cost_limit)
       : geometry_(geometry),
         question_(geometry, inputs, spec),
         reference_(reference),
@@ -185,7 +185,7 @@ class Rough {
   const Geometry& geometry_;
   const Question question_;
   const Reference& reference_;
-  const RowOutput& output_;
+  const RowReader& output_;
   std::size_t columns_;
   std::map<Key, std::size_t> compared_;
   std::vector<RowId> all_;
@@ -197,7 +197,7 @@ class Rough {
 
 RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, const Reference& reference,
-                             const RowOutput& output, double cost_limit) {
+                             const RowReader& output, double cost_limit) {
   use_one_blas_thread();
   return Rough(geometry, inputs, spec, reference, output, cost_limit).run();
 }

@@ -22,7 +22,7 @@ struct RoughPass {
 };
 
 // What a kernel gave.
-struct RowOutput {
+struct RowReader {
   // Writes the output of a row, [head_dim_vo], and answers its LSE in natural units. Called from
   // several threads.
   std::function<double(const RowId& row, std::span<double> output)> read;
@@ -35,6 +35,6 @@ struct RowOutput {
 // others with another rotation of the reference's rows.
 RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, const Reference& reference,
-                             const RowOutput& output, double cost_limit = 2e12);
+                             const RowReader& output, double cost_limit = 2e12);
 
 }  // namespace plumbline

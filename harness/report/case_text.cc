@@ -63,7 +63,7 @@ std::string sigma_text(const Outcome& outcome) {
   const WorstElement& worst = *outcome.worst;
   const double error = worst.got - worst.expected;
   const std::string keys = plural(static_cast<std::size_t>(worst.visible_keys), "visible key");
-  // The LSE has no column, no output ulp and no shares.
+  // Row outputs have no column, no output ulp and no shares.
   if (worst.element.column < 0) return fmt::format("{:.3g} there, with {}", worst.sigma, keys);
   return fmt::format("{:.3g} there, with {}: {}; the error is {:.4g}, {:.3g} ulp", worst.sigma,
                      keys, shares(worst.share), error, error / worst.ulp);

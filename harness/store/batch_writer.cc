@@ -159,7 +159,11 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
           db, insert_sql("machine_class",
                          joined({"machine_key"}, column_names<MachineClass>(machine_columns)),
                          {"machine_key"}, false)),
-      insert_spec_(db, insert_sql("rounding_spec", {"spec_key", "spec"}, {"spec_key"}, false)) {}
+      insert_spec_(db, insert_sql("rounding_spec", {"spec_key", "spec"}, {"spec_key"}, false)),
+      insert_output_(
+          db, insert_sql("outcome_output",
+                         {"case_key", "run_id", "suite", "output", "z", "max_abs", "limit_value"},
+                         {"case_key", "run_id", "suite", "output"}, true)) {}
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
@@ -271,7 +275,7 @@ std::optional<Error> BatchWriter::refusal(Write&& write) {
   } catch (const SQLite::Exception& exception) {
     for (SQLite::Statement* statement :
          {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_,
-          &insert_machine_, &insert_spec_})
+          &insert_machine_, &insert_spec_, &insert_output_})
       statement->tryReset();
     if ((exception.getErrorCode() & 0xFF) != SQLITE_CONSTRAINT) throw;
     return database_error(path_, "storing one row", exception);
@@ -363,6 +367,24 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
     first = binder.next();
   }
   execute(insert);
+  for (const PendingOutcome& pending : rows) write_further_outputs(pending);
+}
+
+void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
+  const Outcome& outcome = pending.stored.outcome;
+  const std::optional<Terms>& terms = pending.stored.judgement.terms;
+  for (const RowOutput output : all<RowOutput>()) {
+    const RowStatistics& of = row_statistics[output];
+    if (output == RowOutput::lse || !(outcome.errors.*of.measured)) continue;
+    bind_key(insert_output_, 1, pending.case_key);
+    insert_output_.bind(2, pending.run->first);
+    insert_output_.bind(3, outcome.suite);
+    insert_output_.bindNoCopy(4, name(output).data());
+    Binder binder(insert_output_, 5);
+    const auto limit = terms ? std::optional(terms->limits.*of.limit) : std::nullopt;
+    output_columns(binder, outcome.errors, limit, output);
+    execute(insert_output_);
+  }
 }
 
 void BatchWriter::write(const PendingDiff& pending) {

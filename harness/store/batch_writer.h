@@ -58,6 +58,7 @@ class BatchWriter {
   void write(SQLite::Statement& insert, std::span<const PendingOutcome> rows);
   void write(const PendingDiff& pending);
   void write_case(const PendingOutcome& pending);
+  void write_further_outputs(const PendingOutcome& pending);
   void write_build(const Key& key, const Outcome& outcome);
   void write_machine(const Key& key, const MachineClass& machine);
   void write_spec(const Key& key, const std::string& spec);
@@ -65,7 +66,7 @@ class BatchWriter {
   SQLite::Database& db_;
   std::filesystem::path path_;
   SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_,
-      insert_machine_, insert_spec_;
+      insert_machine_, insert_spec_, insert_output_;
   std::map<std::string, RunFacts> known_runs_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few

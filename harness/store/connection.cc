@@ -295,6 +295,11 @@ constinit const int schema_version = embedded_schema.number();
 void migrate(SQLite::Database& db, const Schema& schema) {
   if (pragma(db, "user_version") >= schema.number()) return;
   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  // A view of the older program would refer to what a migration removes. refresh_views() follows.
+  if (pragma(db, "user_version") > 0) {
+    drop_own_views(db);
+    if (db.tableExists("meta")) db.exec("DELETE FROM meta WHERE key = 'views'");
+  }
   const auto apply = [&](int number, std::string_view sql) {
     // also where another process was faster
     if (pragma(db, "user_version") >= number) return;

@@ -40,6 +40,7 @@ const std::vector<Table>& tables_before_run() {
 const std::vector<Table>& tables_after_run() {
   static const std::vector<Table> tables{
       {"outcome", {"case_key", "run_id", "suite"}, Part::of_run},
+      {"outcome_output", {"case_key", "run_id", "suite", "output"}, Part::of_run},
       {"diff", {"run_id", "suite", "name", "case_a", "case_b"}, Part::of_run},
       {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}, Part::of_run},
       {"invariance", {"run_id", "suite", "case_key", "invariance"}, Part::of_run},

@@ -4,6 +4,8 @@
 #include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 
+#include <map>
+
 #include "harness/base/text.h"
 #include "harness/store/connection.h"
 #include "harness/store/rows.h"
@@ -72,6 +74,32 @@ RunInfo load_run(SQLite::Statement& select) {
   return run;
 }
 
+// Adds the rows of outcome_output to the outcomes of a run.
+void read_further_outputs(SQLite::Database& db, const std::string& run_id,
+                          std::vector<StoredOutcome>& outcomes) {
+  SQLite::Statement select(
+      db,
+      "SELECT c.case_id, x.suite, x.output, x.z, x.max_abs, x.limit_value FROM outcome_output AS x "
+      "JOIN attention_case AS c USING (case_key) WHERE x.run_id = ?");
+  select.bind(1, run_id);
+  std::map<std::pair<std::string, std::string>, StoredOutcome*> of_case;
+  while (select.executeStep()) {
+    if (of_case.empty()) {
+      for (StoredOutcome& stored : outcomes)
+        of_case[{stored.outcome.case_id, stored.outcome.suite}] = &stored;
+    }
+    const auto output = parse<RowOutput>(select.getColumn(2).getString());
+    const auto at =
+        of_case.find({select.getColumn(0).getString(), select.getColumn(1).getString()});
+    if (!output || at == of_case.end()) continue;
+    Loader load(select, 3);
+    std::optional<double> limit;
+    output_columns(load, at->second->outcome.errors, limit, *output);
+    if (std::optional<Terms>& terms = at->second->judgement.terms; terms && limit)
+      terms->limits.*row_statistics[*output].limit = *limit;
+  }
+}
+
 }  // namespace
 
 Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& path, int limit) {
@@ -138,6 +166,7 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
       case_columns(load, outcome.c);
       outcome_columns(load, stored);
     }
+    read_further_outputs(db, run_id, rows);
     return rows;
   });
 }

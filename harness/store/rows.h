@@ -92,7 +92,8 @@ void error_columns(Columns& columns, Row& errors, Status status) {
   columns("elements", errors.elements);
   const auto values = [&](bool ErrorStatistics::*measured) {
     for (const Statistic& statistic : error_statistics)
-      if (statistic.measured == measured) columns(statistic.column, errors.*statistic.value);
+      if (statistic.measured == measured && statistic.is_column())
+        columns(statistic.column, errors.*statistic.value);
     columns.measured(true);
   };
   const auto values_if = [&](const char* column, bool ErrorStatistics::*measured) {
@@ -104,6 +105,22 @@ void error_columns(Columns& columns, Row& errors, Status status) {
   values_if("has_lse", &ErrorStatistics::has_lse);
   values_if("has_elsewhere", &ErrorStatistics::has_elsewhere);
   values_if("has_suite_scores", &ErrorStatistics::has_suite_scores);
+}
+
+// Of a row output that is a row of outcome_output. `limit` is std::optional<double>.
+template <class Columns, class Row, class Limit>
+void output_columns(Columns& columns, Row& errors, Limit& limit, RowOutput output) {
+  const RowStatistics& of = row_statistics[output];
+  columns("z", errors.*of.z);
+  columns("max_abs", errors.*of.max_abs);
+  double value = limit.value_or(-1);
+  columns.measured(limit.has_value());
+  columns("limit_value", value);
+  columns.measured(true);
+  if constexpr (Columns::loading) {
+    errors.*of.measured = true;
+    if (value >= 0) limit = value;
+  }
 }
 
 template <class Columns, class Row>
@@ -167,7 +184,7 @@ void terms_columns(Columns& columns, Row& terms) {
   if constexpr (Columns::loading) t.limits.peak = -1;
   columns.measured(known);
   for (const Statistic& statistic : deciding_statistics)
-    columns(statistic.limit_column, t.limits.*statistic.limit);
+    if (statistic.is_column()) columns(statistic.limit_column, t.limits.*statistic.limit);
   columns.measured(true);
   std::string policy(t.padding_policy ? name(*t.padding_policy) : ""),
       promises = promises_text(t.promises);

@@ -200,8 +200,9 @@ def check(
         as "p_dtype=bf16". None tries the ladder.
     padded_rows: "zeros" or "attended": what padded query rows must hold; "anything", or None: not
         looked at.
-    attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md. dout, dq, dk, dv and
-        dropout_mask, which nothing judges yet: the answer is UNDECIDED, and says so.
+    attributes: padding, page_size, lse_layout, dtype, and outputs beyond the LSE by name; see
+        docs/dump-format.md. dout, dq, dk, dv and dropout_mask, which nothing judges yet: the answer
+        is UNDECIDED, and says so.
 
     Raises ValueError where the arrays do not make an attention problem, with every error found.
 
@@ -362,7 +363,7 @@ def _write_dump(path: Union[str, "os.PathLike[str]"], tensors: dict, stated: dic
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
 _SCALES = ("q_scale", "k_scale", "v_scale")
-_TENSORS = ("q", "k", "v", "out", "lse", "mask", "attn_bias", "alibi_slopes", "sinks",
+_TENSORS = ("q", "k", "v", "out", "mask", "attn_bias", "alibi_slopes", "sinks",
             "page_table", "partial_out", "partial_lse", *_LENGTHS, *_SCALES)
 # Of questions that nothing judges yet, as the library answers.
 _NOT_JUDGED = ("dout", "dq", "dk", "dv", "dropout_mask")
@@ -453,7 +454,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
     for key, value in asked.items():
         if key == "name" or (key == "causal" and value is False):
             continue
-        if key in _TENSORS or key in _NOT_JUDGED:
+        if key in _TENSORS or key in _NOT_JUDGED or key in _library.row_outputs():
             if key in _FLOATS and isinstance(value, (int, float, list, tuple)):
                 value = numpy.float32(value)
             tensors[key] = _tensor(key, value)
@@ -475,8 +476,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
         elif key == "lse_base":
             stated["lse_base"] = str(value)
         else:
-            known = ", ".join((*_TENSORS, *_NOT_JUDGED, "causal", "window", "lse_base", *_WORDS,
-                               *_OF_TORCH))
+            known = ", ".join((*_TENSORS, *_library.row_outputs(), *_NOT_JUDGED, "causal",
+                               "window", "lse_base", *_WORDS, *_OF_TORCH))
             raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
     if "lse" not in tensors and not keep_base:
         stated.pop("lse_base", None)

@@ -18,7 +18,7 @@ HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
                   "plumbline_attention_harness that ci/wheel.sh makes")
 """How to get what runs kernels; harness/cli/harness_package.h says the same."""
 
-_INTERFACE = 2
+_INTERFACE = 3
 
 
 class _Tensor(ctypes.Structure):
@@ -47,6 +47,7 @@ def _library() -> ctypes.CDLL:
                           "plumbline-attention, or the wheel that `ci/wheel.sh --judge` makes, or "
                           "set PLUMBLINE_CHECK_LIBRARY") from None
     library.plumbline_check_version.restype = ctypes.c_char_p
+    library.plumbline_check_row_outputs.restype = ctypes.c_char_p
     answer = ctypes.POINTER(ctypes.c_void_p)
     library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]
     library.plumbline_check_diff.argtypes = [ctypes.POINTER(_Dump), ctypes.POINTER(_Dump), answer]
@@ -62,6 +63,12 @@ def _library() -> ctypes.CDLL:
 
 def version() -> str:
     return _library().plumbline_check_version().decode()
+
+
+@functools.lru_cache(maxsize=None)
+def row_outputs() -> Tuple[str, ...]:
+    """The outputs beyond `out` that can be judged, "lse" first."""
+    return tuple(_library().plumbline_check_row_outputs().decode().split(","))
 
 
 def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> _Dump:

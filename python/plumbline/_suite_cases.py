@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 import numpy
 
 import plumbline
-from ._library import HARNESS_REMEDY
+from ._library import HARNESS_REMEDY, row_outputs
 
 # The bundled kernel whose runs write the inputs: the one that takes all features of a problem and
 # all dtypes (baselines/support.toml).
@@ -255,6 +255,6 @@ def inputs_of(of: Listed, folder: pathlib.Path) -> Case:
     tensors, stated = _read(pathlib.Path(saved))
     shutil.rmtree(folder / "inputs", ignore_errors=True)
     out_dtype = _DTYPES[tensors["out"][0]][1]
-    for of_kernel in ("out", "lse"):
+    for of_kernel in ("out", *row_outputs()):
         tensors.pop(of_kernel, None)
     return Case(of, tensors, _question(stated), out_dtype)

@@ -188,6 +188,7 @@ class Kernel:
     sinks: bool
     token_scales: bool
     question: str = "attention"
+    outputs: tuple = ()
 
     def __post_init__(self) -> None:
         where = f"kernel {self.name!r}"
@@ -264,7 +265,8 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none",
            lse: bool = False, window: bool = False, softcap: bool = False, alibi: bool = False,
            sinks: bool = False, token_scales: bool = False,
-           question: str = "attention", **unknown: Any) -> Callable:
+           question: str = "attention", outputs: Union[str, Sequence[str]] = (),
+           **unknown: Any) -> Callable:
     """Declares the function below as a kernel: @kernel(name=…, …), or @kernel for the defaults.
     What is not declared is refused, with the reason, before it is called.
 
@@ -290,6 +292,8 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
                     has a dtype of out_dtypes
     token_scales    True: takes fp8 with a scale for each token or block of tokens
     window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
+    outputs         names of what it returns beyond out and lse: fp32 in the shape of the LSE. The
+                    kernel then returns a mapping of all its outputs by name, "out" and "lse" too
     question        "merge": merges states of parts, and gets nothing else. case.partial_out is the
                     parts' O, case.partial_lse their LSE of base case.merge_lse_base
     """
@@ -309,7 +313,8 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
             spec=Spec() if spec is None else spec, padding_policy=padding_policy,
             promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window,
             softcap=softcap,
-            alibi=alibi, sinks=sinks, token_scales=token_scales, question=question))
+            alibi=alibi, sinks=sinks, token_scales=token_scales, question=question,
+            outputs=_words(outputs)))
         return function
     if function is None:
         return declare

@@ -132,6 +132,15 @@ plumbline_check_status answered(char** answer, const Question& question) {
 const char* plumbline_check_version() { return PLUMBLINE_VERSION; }
 
 int32_t plumbline_check_interface() { return PLUMBLINE_CHECK_INTERFACE; }
+const char* plumbline_check_row_outputs() {
+  static const std::string names = [] {
+    std::string text;
+    for (const plumbline::NamedOutput& output : plumbline::row_outputs)
+      text.append(text.empty() ? "" : ",").append(output.name);
+    return text;
+  }();
+  return names.c_str();
+}
 
 plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** answer) {
   return plumbline::answered(answer, [&] { return plumbline::check_json(*dump); });

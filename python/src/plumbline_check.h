@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_CHECK_INTERFACE 2
+#define PLUMBLINE_CHECK_INTERFACE 3
 
 /* A tensor in host memory, contiguous, row major. Nothing is owned by the library, which only
  * reads, and only during the call. */
@@ -47,6 +47,9 @@ typedef enum plumbline_check_status {
 const char* plumbline_check_version(void);
 /* PLUMBLINE_CHECK_INTERFACE of the library. */
 int32_t plumbline_check_interface(void);
+/* The names of the outputs beyond `out` that a dump may hold, with commas between them: "lse".
+ * Lives as long as the library. Since interface 3. */
+const char* plumbline_check_row_outputs(void);
 
 /* Judges a dump's output. `answer` becomes a text that plumbline_check_free releases: on
  * PLUMBLINE_CHECK_OK a JSON object

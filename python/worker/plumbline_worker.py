@@ -85,7 +85,8 @@ class Worker:
                                    for kernel in self._provider.kernels.values()],
                 "devices": gpu_facts.devices_of_loaded_frameworks(),
                 "tensor_cores": [kernel.tensor_cores for kernel in self._provider.kernels.values()],
-                "questions": [kernel.question for kernel in self._provider.kernels.values()]}
+                "questions": [kernel.question for kernel in self._provider.kernels.values()],
+                "outputs": [list(kernel.outputs) for kernel in self._provider.kernels.values()]}
 
     def _run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         from _plumbline_worker.failures import explain

@@ -61,9 +61,9 @@ TEST(Statistics, FindsThePlantedElement) {
   const auto& id = filled.reference.selection.rows[row];
   EXPECT_EQ(element_of(filled.reference, comparison.worst[&Limits::peak]),
             (ElementId{id.sample, id.head, id.row, 5}));
-  const auto worst =
-      describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec,
-                     filled.reference, WorstAt::output, comparison.worst[&Limits::peak]);
+  const auto worst = describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec,
+                                    filled.reference, deciding_statistics.front(),
+                                    comparison.worst[&Limits::peak]);
   EXPECT_NEAR((worst.got - worst.expected) / worst.sigma, 40, 2);
   double shares = 0;
   for (const double share : worst.share) shares += share;

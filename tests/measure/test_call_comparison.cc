@@ -37,7 +37,7 @@ class CallComparison : public testing::Test {
     reference.sigma.assign(pairs.size() * 4, static_cast<float>(sigma));
     reference.lse.assign(pairs.size(), 2.0);
     reference.lse_sigma.assign(pairs.size(), static_cast<float>(lse_sigma));
-    return largest_difference(*base_, a(), call_, b(), pairs, reference, {6.5, 6});
+    return largest_difference(*base_, a(), call_, b(), pairs, reference, {.peak = 6.5, .lse = 6});
   }
 
   std::unique_ptr<Geometry> base_;

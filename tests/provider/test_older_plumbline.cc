@@ -17,12 +17,14 @@ using testing::HasSubstr;
 static_assert(sizeof(plumbline_tensor) == 104);
 static_assert(offsetof(plumbline_tensors, device_cu_seqlens_q) == 8 + 17 * 104);
 static_assert(offsetof(plumbline_tensors, stream) == 8 + 22 * 104);
-static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + 3 * sizeof(void*));
-constexpr std::size_t sizes_of_releases[] = {8 + 17 * 104, sizeof(plumbline_tensors)};
+static_assert(offsetof(plumbline_tensors, output_count) == 8 + 22 * 104 + 3 * sizeof(void*));
+static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + 5 * sizeof(void*));
+constexpr std::size_t sizes_of_releases[] = {
+    8 + 17 * 104, offsetof(plumbline_tensors, output_count), sizeof(plumbline_tensors)};
 
 // What a planner was given.
 struct Seen {
-  bool has_copies = false, has_stream = false, has_memory = false;
+  bool has_copies = false, has_stream = false, has_memory = false, has_outputs = false;
 };
 
 struct Planner : Library {
@@ -52,7 +54,8 @@ struct Planner : Library {
     seen() =
         Seen{.has_copies = device_indices(tensors, &plumbline_tensors::device_seqlens_q) != nullptr,
              .has_stream = planning_stream(tensors) != nullptr,
-             .has_memory = plan_memory(tensors, 64, "index arrays") != nullptr};
+             .has_memory = plan_memory(tensors, 64, "index arrays") != nullptr,
+             .has_outputs = find_output(tensors, "lse") != nullptr};
     return {};
   }
   static void run(Plan&, const plumbline_tensors&, void*) {}
@@ -75,6 +78,10 @@ plumbline_tensors whole_tensors() {
   tensors.stream = &lengths;
   tensors.allocate = give;
   tensors.allocate_context = memory;
+  static const plumbline_output outputs[] = {{sizeof(plumbline_output), 0, "out", {}},
+                                             {sizeof(plumbline_output), 0, "lse", {}}};
+  tensors.output_count = 2;
+  tensors.outputs = outputs;
   return tensors;
 }
 
@@ -104,10 +111,11 @@ TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
     const Answer answer = prepare(size);
     EXPECT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
     ASSERT_TRUE(Planner::seen());
-    const bool whole = size == sizeof(plumbline_tensors);
-    EXPECT_EQ(Planner::seen()->has_copies, whole);
-    EXPECT_EQ(Planner::seen()->has_stream, whole);
-    EXPECT_EQ(Planner::seen()->has_memory, whole);
+    const bool has_planning = size > sizes_of_releases[0];
+    EXPECT_EQ(Planner::seen()->has_copies, has_planning);
+    EXPECT_EQ(Planner::seen()->has_stream, has_planning);
+    EXPECT_EQ(Planner::seen()->has_memory, has_planning);
+    EXPECT_EQ(Planner::seen()->has_outputs, size == sizeof(plumbline_tensors));
   }
   const Answer newer = prepare(sizeof(plumbline_tensors) + 800);
   EXPECT_EQ(newer.status, PLUMBLINE_OK) << newer.reason;

@@ -27,6 +27,7 @@ def test_exports_are_those_of_the_header():
     names = {line.split()[-1] for line in listed.splitlines()}
     assert names == {"plumbline_check", "plumbline_check_command", "plumbline_check_diff",
                      "plumbline_check_free", "plumbline_check_interface", "plumbline_check_print",
+                     "plumbline_check_row_outputs",
                      "plumbline_check_version"}
 
 

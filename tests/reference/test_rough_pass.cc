@@ -31,7 +31,7 @@ class Output {
         all_(compute_reference(filled_.geometry, filled_.view(), spec_, filled_.all_rows())) {}
 
   // Four standard deviations off, each row and column by its own sign; row `wrong` times `factor`.
-  RowOutput rows(std::size_t wrong, double factor, double lse_error = 0) const {
+  RowReader rows(std::size_t wrong, double factor, double lse_error = 0) const {
     const auto read = [=, this](const RowId& id, std::span<double> output) {
       const auto& rows = all_.selection.rows;
       const auto at =
@@ -46,7 +46,7 @@ class Output {
     return {read, true};
   }
 
-  RoughPass look(const RowOutput& output) const {
+  RoughPass look(const RowReader& output) const {
     RowSelection some = filled_.all_rows();
     some.rows.clear();
     for (std::size_t i = 0; i < all_.selection.rows.size(); i += 50)

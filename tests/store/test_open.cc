@@ -55,9 +55,9 @@ TEST_F(Open, Tables) {
                   ElementsAre("invariance"), ElementsAre("kernel_resources"),
                   ElementsAre("latest_outcome"), ElementsAre("machine_class"), ElementsAre("meta"),
                   ElementsAre("night_event"), ElementsAre("night_times"), ElementsAre("outcome"),
-                  ElementsAre("pin"), ElementsAre("pinned_case"), ElementsAre("rounding_spec"),
-                  ElementsAre("run"), ElementsAre("run_change"), ElementsAre("run_state"),
-                  ElementsAre("suite_score"), ElementsAre("verdict")));
+                  ElementsAre("outcome_output"), ElementsAre("pin"), ElementsAre("pinned_case"),
+                  ElementsAre("rounding_spec"), ElementsAre("run"), ElementsAre("run_change"),
+                  ElementsAre("run_state"), ElementsAre("suite_score"), ElementsAre("verdict")));
   EXPECT_THAT(raw_sql(path_,
                       "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
                       "AND NOT strict AND name <> 'sqlite_schema'"),

@@ -165,13 +165,18 @@ class Execution final : public KeptPlan {
     for (const protocol::Tensor& t : request_.tensors) {
       const plumbline_tensor on_host = to_tensor(t, kept_.arena->data(t));
       if (const IndexArray* const indices = find_index_array(t.name)) {
-        *field(tensors_, t.name) = on_host;
+        *find_field(tensors_, t.name) = on_host;
         // in place from the start, because planners may read it
         tensors_.*(indices->copy) = in_kernels_memory(t, on_host, "device_" + t.name, false);
       } else {
-        *field(tensors_, t.name) = in_kernels_memory(t, on_host, t.name, true);
+        const plumbline_tensor placed = in_kernels_memory(t, on_host, t.name, true);
+        if (plumbline_tensor* const known = find_field(tensors_, t.name)) *known = placed;
+        if (t.access == "write")
+          outputs_.push_back({sizeof(plumbline_output), 0, t.name.c_str(), placed});
       }
     }
+    tensors_.output_count = static_cast<std::uint32_t>(outputs_.size());
+    tensors_.outputs = outputs_.data();
     tensors_.stream = stream();
   }
 
@@ -397,6 +402,7 @@ class Execution final : public KeptPlan {
   plumbline_device device_;
   plumbline_problem problem_;
   plumbline_tensors tensors_{};
+  std::vector<plumbline_output> outputs_;  // of tensors_
   KeptMemory& kept_;
   std::vector<Image> images_;
   HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one

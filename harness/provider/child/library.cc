@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "harness/problem/arch.h"
@@ -147,12 +148,26 @@ std::vector<std::string> questions(const plumbline_provider& p) {
   return words;
 }
 
+std::vector<std::vector<std::string>> outputs(const plumbline_provider& p) {
+  constexpr std::size_t needed =
+      offsetof(plumbline_provider, kernel_outputs) + sizeof plumbline_provider::kernel_outputs;
+  std::vector<std::vector<std::string>> names(p.kernel_count);
+  const bool present = p.struct_size >= needed && p.kernel_outputs != nullptr;
+  for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
+    std::istringstream text(text_of(p.kernel_outputs(i)));
+    for (std::string name; std::getline(text, name, ',');) names[i].push_back(name);
+  }
+  return names;
+}
+
 void check_names(const std::string& path, const ProviderLibrary& library) {
   if (const std::string fault =
           names_fault(library.name, library.kernels, library.tensor_cores, library.questions);
       !fault.empty()) {
     throw Stop{Status::error, fmt::format("{}: {}", path, fault)};
   }
+  if (const std::string fault = outputs_fault(library.kernels, library.outputs); !fault.empty())
+    throw Stop{Status::error, fmt::format("{}: {}", path, fault)};
 }
 
 const plumbline_provider* table_of(plumbline_get_provider_function get_provider,
@@ -224,6 +239,7 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     library.kernels = kernel_names(p);
     library.tensor_cores = tensor_cores(p);
     library.questions = questions(p);
+    library.outputs = outputs(p);
     return PLUMBLINE_OK;
   });
   check_names(path, library);

@@ -17,6 +17,7 @@ struct ProviderLibrary {
   std::vector<std::string> kernels;
   std::vector<std::string> tensor_cores;          // "on", "off" or "none", one for each kernel
   std::vector<std::string> questions;             // "attention" or "merge", likewise
+  std::vector<std::vector<std::string>> outputs;  // beyond out and lse, likewise
   std::optional<plumbline_device_memory> memory;  // a whole table, whatever size the provider's has
   std::uint64_t features = 0;                     // plumbline_feature bits
   std::vector<std::string> devices;  // beside "cpu" those on which it can get memory, "cuda:0"

@@ -11,8 +11,8 @@ namespace plumbline {
 plumbline_device to_device(const protocol::Device& device);
 // Throws Stop where its rank is none.
 plumbline_tensor to_tensor(const protocol::Tensor& tensor, void* data);
-// The field of that name; throws Stop where there is none.
-plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name);
+// The field of that name; nullptr: none, as of outputs that `plumbline_tensors.outputs` alone has.
+plumbline_tensor* find_field(plumbline_tensors& tensors, std::string_view name);
 
 // An index array and its copy where the kernel's memory is.
 struct IndexArray {

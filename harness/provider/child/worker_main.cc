@@ -146,6 +146,9 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   reply.kernels = library.kernels;
   reply.tensor_cores = library.tensor_cores;
   reply.questions = library.questions;
+  if (std::any_of(library.outputs.begin(), library.outputs.end(),
+                  [](const auto& outputs) { return !outputs.empty(); }))
+    reply.outputs = library.outputs;
   reply.devices = library.devices;
   reply.no_device = library.no_device;
   return reply;

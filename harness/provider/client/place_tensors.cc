@@ -60,7 +60,29 @@ class Placer {
 
 }  // namespace
 
-Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
+std::vector<std::size_t> RunRequest::output_slots() const {
+  std::vector<std::size_t> slots;
+  const auto add = [&](int slot) {
+    if (slot >= 0) slots.push_back(static_cast<std::size_t>(slot));
+  };
+  add(out);
+  for (const RowOutput output : all<RowOutput>()) add(slot_of(output));
+  return slots;
+}
+
+PerRowOutput<bool> further_outputs(const Hello& hello, std::string_view kernel) {
+  PerRowOutput<bool> further;
+  for (std::size_t i = 0; i < hello.outputs.size(); ++i) {
+    if (!kernel.empty() && hello.kernels.at(i) != kernel) continue;
+    for (const std::string& name : hello.outputs[i]) {
+      if (const auto output = parse<RowOutput>(name)) further[*output] = true;
+    }
+  }
+  return further;
+}
+
+Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
+                                 const PerRowOutput<bool>& further) {
   arena.reset();
   RunRequest request;
   request.geometry = &geometry;
@@ -79,7 +101,12 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
     }
   }
   request.out = placer.tensor("out", geometry.out, Access::write);
-  request.lse = placer.tensor("lse", geometry.lse, Access::write);
+  for (const RowOutput output : all<RowOutput>()) {
+    const bool is_asked = output == RowOutput::lse ? geometry.problem().lse : further[output];
+    if (is_asked && (table_row(output).of_merges || !geometry.problem().is_merge()))
+      request.slot_of(output) =
+          placer.tensor(name(output).data(), geometry.row_shape, Access::write);
+  }
   request.cu_seqlens_q = placer.indices("cu_seqlens_q", geometry.cu_seqlens_q);
   request.cu_seqlens_kv = placer.indices("cu_seqlens_kv", geometry.cu_seqlens_kv);
   request.seqlens_q = placer.indices("seqlens_q", geometry.seqlens_q);

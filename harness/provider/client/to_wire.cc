@@ -98,13 +98,15 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
     int slot;
     TensorShape shape;
   };
-  const std::array<Named, 16> tensors{
-      {{"q", request.q, g.q},
-       {"k", request.k, g.k},
-       {"v", request.v, g.v},
-       {"out", request.out, g.out},
-       {"lse", request.lse, g.lse},
-       {"cu_seqlens_q", request.cu_seqlens_q, index_shape(batch + 1)},
+  std::vector<Named> tensors{{"q", request.q, g.q},
+                             {"k", request.k, g.k},
+                             {"v", request.v, g.v},
+                             {"out", request.out, g.out}};
+  for (const RowOutput output : all<RowOutput>())
+    tensors.push_back({name(output).data(), request.slot_of(output), g.row_shape});
+  tensors.insert(
+      tensors.end(),
+      {{"cu_seqlens_q", request.cu_seqlens_q, index_shape(batch + 1)},
        {"cu_seqlens_kv", request.cu_seqlens_kv, index_shape(batch + 1)},
        {"seqlens_q", request.seqlens_q, index_shape(batch)},
        {"seqlens_kv", request.seqlens_kv, index_shape(batch)},
@@ -114,7 +116,7 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
        {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
        {"q_scale", request.q_scale, scale_shape(p, p.heads_q, p.seq_q)},
        {"k_scale", request.k_scale, scale_shape(p, p.heads_kv, p.seq_kv)},
-       {"v_scale", request.v_scale, scale_shape(p, p.heads_kv, p.seq_kv)}}};
+       {"v_scale", request.v_scale, scale_shape(p, p.heads_kv, p.seq_kv)}});
   std::vector<protocol::Tensor> wire;
   for (const Named& tensor : tensors) {
     if (tensor.slot >= 0)

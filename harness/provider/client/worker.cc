@@ -159,12 +159,18 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   if (reply->questions.empty()) reply->questions.assign(reply->kernels.size(), "attention");
   // of kernels without an entry nothing is said
   reply->kernel_devices.resize(reply->kernels.size());
+  reply->outputs.resize(reply->kernels.size());
   if (const std::string fault =
           names_fault(reply->provider, reply->kernels, reply->tensor_cores, reply->questions);
       !fault.empty()) {
     drop_process();
     return tl::unexpected(FailureReason{Status::error, fmt::format("the worker's hello: {}", fault),
                                         "correct the names that the provider gives"});
+  }
+  if (const std::string fault = outputs_fault(reply->kernels, reply->outputs); !fault.empty()) {
+    drop_process();
+    return tl::unexpected(FailureReason{Status::error, fmt::format("the worker's hello: {}", fault),
+                                        "correct what the provider declares"});
   }
   hello_ = {reply->provider,
             reply->version,
@@ -173,6 +179,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
             std::move(reply->kernel_devices),
             std::move(reply->devices),
             std::move(reply->questions),
+            std::move(reply->outputs),
             std::move(reply->no_device)};
   for (const std::string& kernel : reply->kernels)
     hello_.kernels.push_back(reply->provider + "/" + kernel);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/problem/geometry.h"
+#include "harness/problem/outputs.h"
 #include "harness/provider/client/arena.h"
 #include "harness/provider/description.h"
 #include "harness/provider/device_facts.h"
@@ -34,6 +35,8 @@ struct Hello {
   std::vector<std::vector<std::string>> kernel_devices;
   std::vector<std::string> devices;    // beside "cpu" those it can allocate memory on, "cuda:0"
   std::vector<std::string> questions;  // "attention" or "merge", one for each kernel
+  // The row outputs beyond the LSE that each kernel returns; empty for a kernel: none.
+  std::vector<std::vector<std::string>> outputs;
   std::string no_device;  // why `devices` has none, where it is a provider for one; "" else
 };
 
@@ -72,8 +75,11 @@ struct RunRequest {
   std::string device = "cpu";
   const Geometry* geometry = nullptr;
   // Arena slots by tensor; -1 = absent. q, k, v, out, lse and the index arrays.
-  int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1,
-      seqlens_q = -1, seqlens_kv = -1, page_table = -1;
+  int q = -1, k = -1, v = -1, out = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1, seqlens_q = -1,
+      seqlens_kv = -1, page_table = -1;
+#define PLUMBLINE_ROW(name, ...) int name = -1;
+  PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
+#undef PLUMBLINE_ROW
   int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
   int timed_repetitions = 0;
@@ -88,7 +94,20 @@ struct RunRequest {
   bool threads_reversed = false;
   // run_again() follows
   bool keep_plan = false;
+
+  // The slot of a row output.
+  int& slot_of(RowOutput output) { return this->*row_slots[output]; }
+  int slot_of(RowOutput output) const { return this->*row_slots[output]; }
+  // The slots of all outputs that there are, `out` first.
+  std::vector<std::size_t> output_slots() const;
+
+ private:
+  static const PerRowOutput<int RunRequest::*> row_slots;
 };
+#define PLUMBLINE_ROW(name, ...) &RunRequest::name,
+inline constexpr PerRowOutput<int RunRequest::*> RunRequest::row_slots{
+    {PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
+#undef PLUMBLINE_ROW
 
 struct RunReply {
   Status status = Status::error;
@@ -151,6 +170,11 @@ std::string reason_of_changed_input(const std::string& input);
 // the index arrays, and returns a request that names them. Inputs are not filled and outputs not
 // poisoned yet. An arena holds one case: what was placed before is forgotten, and earlier requests
 // are void. The request refers to `geometry`, which must outlive it.
-Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry);
+// `further`: which row outputs beyond the LSE are placed, too.
+Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
+                                 const PerRowOutput<bool>& further = {});
+
+// Which row outputs beyond the LSE a kernel returns, or any kernel where none is named.
+PerRowOutput<bool> further_outputs(const Hello& hello, std::string_view kernel = {});
 
 }  // namespace plumbline

@@ -153,7 +153,7 @@ class Execution:
                 case.mask_bits = index_array(base, tensor).view(numpy.uint32)
             elif name in ("alibi_slopes", "sinks", "q_scale", "k_scale", "v_scale"):
                 setattr(case, name, Numpy().host_view(base, tensor, writable=False).copy())
-            elif name not in ("out", "lse"):
+            elif tensor["access"] == "read":
                 setattr(case, name, index_array(base, tensor))
         case._poisoned = library.poisoned
         case._shapes = {"out": tuple(tensors["out"]["extent"])}
@@ -192,12 +192,11 @@ class Execution:
 
     def _collect(self, plan: Plan, result: Any) -> bool:
         """Copies the result out; whether it has an LSE."""
-        out, lse = self._checked(plan, result)
+        outputs = self._checked(plan, result)
         self._support.set_phase("collect")
-        plan.library.copy_out(out, plan.base, plan.tensors["out"])
-        if lse is not None:
-            plan.library.copy_out(lse, plan.base, plan.tensors["lse"])
-        return lse is not None
+        for name, array in outputs.items():
+            plan.library.copy_out(array, plan.base, plan.tensors[name])
+        return "lse" in outputs
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
         """What is to be timed.
@@ -231,25 +230,38 @@ class Execution:
         return times
 
     @staticmethod
-    def _checked(plan: Plan, result: Any) -> Tuple[Any, Any]:
-        """(out, lse or None); Stop where the kernel returned something else."""
+    def _checked(plan: Plan, result: Any) -> Dict[str, Any]:
+        """The outputs that were asked for, by name; Stop where the kernel returned something
+        else."""
         kernel, library, case, tensors = plan.kernel, plan.library, plan.case, plan.tensors
-        out, lse = result, None
-        if isinstance(result, tuple):
-            if len(result) != 2:
+        returned = _by_name(kernel, result)
+        asked = {"out": case.dtype_out, **dict.fromkeys(kernel.outputs, "fp32")}
+        if case.lse_wanted:
+            asked["lse"] = "fp32"
+        for name, dtype in asked.items():
+            if returned.get(name) is None and name == "lse":
                 raise Stop("error",
-                           f"{kernel.name} returned a tuple of {len(result)}, not out or (out, "
-                           f"lse)")
-            out, lse = result
-        _check_array(kernel, library, "out", out, tensors["out"]["extent"], case.dtype_out)
-        if not case.lse_wanted:
-            return out, None
-        if lse is None:
+                           f"{kernel.name} is declared with lse=True and returned no LSE; return "
+                           f"(out, lse), or declare lse=False")
+            _check_array(kernel, library, name, returned.get(name), tensors[name]["extent"], dtype)
+        return {name: returned[name] for name in asked}
+
+
+def _by_name(kernel: Kernel, result: Any) -> Mapping[str, Any]:
+    """The returned outputs: out, (out, lse), or a mapping where the kernel declares outputs."""
+    if kernel.outputs:
+        if not isinstance(result, Mapping):
             raise Stop("error",
-                       f"{kernel.name} is declared with lse=True and returned no LSE; return "
-                       f"(out, lse), or declare lse=False")
-        _check_array(kernel, library, "lse", lse, tensors["lse"]["extent"], "fp32")
-        return out, lse
+                       f"{kernel.name} is declared with outputs={list(kernel.outputs)!r} and "
+                       f"returned {_kind(result)}; return a mapping of its outputs by name: "
+                       f'{{"out": out, "{kernel.outputs[0]}": …}}')
+        return result
+    if not isinstance(result, tuple):
+        return {"out": result}
+    if len(result) != 2:
+        raise Stop("error",
+                   f"{kernel.name} returned a tuple of {len(result)}, not out or (out, lse)")
+    return {"out": result[0], "lse": result[1]}
 
 
 def _kind(value: object) -> str:

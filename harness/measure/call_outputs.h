@@ -1,0 +1,24 @@
+// What a call left in the arena: where it lies, or copied out.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "harness/compare/outputs.h"
+#include "harness/provider/client/worker.h"
+
+namespace plumbline {
+
+// The outputs that the request names.
+OutputView view_of(const Arena& arena, const RunRequest& request, int lse_base);
+
+struct CallOutputs {
+  CallOutputs() = default;
+  CallOutputs(const Arena& arena, const RunRequest& request);
+  OutputView view(int lse_base) const;
+
+  std::vector<std::byte> out;
+  PerRowOutput<std::vector<std::byte>> rows;  // empty: none was returned
+};
+
+}  // namespace plumbline
