@@ -89,12 +89,18 @@ class Locator {
   // Why the output has nothing to look for; "" where it may have.
   std::string output_keeps_its_limits() const {
     ErrorStatistics outputs = in_.comparison->statistics;
-    const bool lse_fails = outputs.has_lse && !within(outputs.lse_z, in_.limits.lse),
-               elsewhere_fails =
-                   outputs.has_elsewhere && !within(outputs.elsewhere, in_.limits.elsewhere);
-    outputs.has_lse = outputs.has_elsewhere = false;
+    std::string_view failing;  // a row output
+    for (const RowOutput output : all<RowOutput>()) {
+      const RowStatistics& of = row_statistics[output];
+      if (outputs.*of.measured && !within(outputs.*of.z, in_.limits.*of.limit) && failing.empty())
+        failing = table_row(output).words;
+      outputs.*of.measured = false;
+    }
+    const bool elsewhere_fails =
+        outputs.has_elsewhere && !within(outputs.elsewhere, in_.limits.elsewhere);
+    outputs.has_elsewhere = false;
     if (!within_limits(outputs, in_.limits)) return "";
-    if (lse_fails) return "only the LSE is beyond its limit";
+    if (!failing.empty()) return fmt::format("only the {} is beyond its limit", failing);
     return elsewhere_fails ? "only a row that has no reference is beyond its limit" : "";
   }
 

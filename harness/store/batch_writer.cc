@@ -381,7 +381,8 @@ void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
     insert_output_.bind(3, outcome.suite);
     insert_output_.bindNoCopy(4, name(output).data());
     Binder binder(insert_output_, 5);
-    const auto limit = terms ? std::optional(terms->limits.*of.limit) : std::nullopt;
+    std::optional<double> limit;
+    if (terms) limit.emplace(terms->limits.*of.limit);
     output_columns(binder, outcome.errors, limit, output);
     execute(insert_output_);
   }

@@ -16,7 +16,7 @@ import { full_width, half_width, type Page } from "./page.ts";
 function worst_text(worst: NonNullable<Detail["worst"]>): string {
   const value = (of: number | null) => (of === null ? "no number" : String(of));
   const where = worst.column < 0
-    ? `sample ${worst.sample} head ${worst.head} row ${worst.row} (LSE)`
+    ? `sample ${worst.sample} head ${worst.head} row ${worst.row}`
     : `sample ${worst.sample} head ${worst.head} row ${worst.row} column ${worst.column}`;
   const text = `Worst (${statistic_name(worst.statistic)}): ${where}, ` +
     `${plural(worst.visible_keys, "visible key")}. Got ${value(worst.got)}, expected ` +
