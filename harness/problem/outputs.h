@@ -21,9 +21,10 @@ namespace plumbline {
 //   limit      the default of the statistic's limit
 //   of_merges  whether merges have the output
 //   absent     the note where a kernel does not return it; "" = none
-#define PLUMBLINE_ROW_OUTPUTS(ROW)        \
-  ROW(lse, "LSE", "softmax_lse", 6, true, \
-      "lse=absent: denominator and exp2 errors could not be seen")
+#define PLUMBLINE_ROW_OUTPUTS(ROW)                                 \
+  ROW(lse, "LSE", "softmax_lse", 6, true,                          \
+      "lse=absent: denominator and exp2 errors could not be seen") \
+  ROW(max_logit, "largest logit", "softmax_max", 6, false, "")
 
 #define PLUMBLINE_ENUMERATOR(name, ...) name,
 enum class RowOutput { PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ENUMERATOR) };

@@ -30,6 +30,10 @@ class BoundedScales {
     return worst_case_.data()[row * block().head->ld + column];
   }
   double lse_variance(std::int64_t row) const { return lse_variance_.data()[row]; }
+  // The largest standard deviation of a visible key's logit.
+  double largest_logit_error(std::int64_t row) const {
+    return double{sums_.logits.sums.data()[row].largest};
+  }
   // T_j of a flat row, else 0.
   std::optional<double> shared_error(std::int64_t row, std::int64_t column) const {
     if (!sums_.rounding.data()[row].is_flat) return std::nullopt;

@@ -39,10 +39,28 @@ struct RowValue {
   double value = 0, variance = 0;
 };
 
+// The largest logit of the visible keys, without a sink, in natural units. Whichever key has it, it
+// errs by no more than the logit that errs most: roundings of S and tanh beside the products', and
+// 4 roundings to fp32 for kernels that keep it in other units.
+RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
+  const RowBlock& block = worker.block;
+  const Model& model = worker.scales.model();
+  const double* s = block.s_of(row);
+  double largest = -std::numeric_limits<double>::infinity();
+  block.for_seen(row, [&](std::int64_t key) { largest = std::max(largest, s[key]); });
+  const double size = std::abs(largest);
+  return {largest, square(worker.scales.largest_logit_error(row)) +
+                       model.s_roundings * square(model.u_s * size + model.eta_s) +
+                       square(model.tanh_error * std::max(size, block.cap())) +
+                       square(u32 * (4 * size + 1))};
+}
+
 RowValue value_of(RowOutput output, const BlockWorker& worker, std::int64_t row) {
   switch (output) {
     case RowOutput::lse:
       return {worker.block.lse.data()[row], worker.scales.lse_variance(row)};
+    case RowOutput::max_logit:
+      return largest_logit(worker, row);
   }
   return {};
 }
@@ -54,6 +72,8 @@ RowValue without_keys(RowOutput output, const Question& question, const RowId& r
           lse_without_keys(question.side, row.head, question.model.lse_includes_sink);
       return {lse, with_stored_lse(question.model, lse, 0)};
     }
+    case RowOutput::max_logit:
+      return {-std::numeric_limits<double>::infinity(), 0};
   }
   return {};
 }

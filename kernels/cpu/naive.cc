@@ -28,6 +28,16 @@ struct Scratch {
         l(workspace.take<float>(variant.tile_q)) {}
 };
 
+// The largest logit of a row, where it is asked for.
+void store_largest(const Attention& attention, const Variant& variant, const RowBlock& block,
+                   std::int64_t row, float largest) {
+  if (attention.max_logit.data == nullptr) return;
+  float values[8] = {largest};  // as many as are rounded at once
+  if (variant.max_logit == PLUMBLINE_BF16) round_to(PLUMBLINE_BF16, values, 8);
+  encode_one(PLUMBLINE_F32, values[0],
+             attention.max_logit.at(block.sample, block.token(row), block.head(row)));
+}
+
 // Row by row: S to P in place, l, and log2 of the row's sum of exp.
 void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                   const Scratch& scratch) {
@@ -40,12 +50,14 @@ void softmax_rows(const Attention& attention, const Variant& variant, const RowB
       std::fill_n(s, width, 0.0F);
       scratch.l[row] = sink == minus_infinity ? 0.0F : 1.0F;
       scratch.tiles.log2_sum[row] = sink * log2_e;
+      store_largest(attention, variant, block, row, minus_infinity);
       continue;
     }
     Logits(attention, variant, block, row, 1).apply(s, width, 0);
     if (variant.s_rounded) round_to(attention.problem.dtype_q, s, width);
     hide_keys(s, width, 0, visible, scratch.tiles.bits[row]);
     const float m = max_of_row(s, width, sink);
+    store_largest(attention, variant, block, row, max_of_row(s, width, minus_infinity));
     exp2_row(s, width, m, static_cast<float>(log2_e));
     const float exact_sum = sum_of_row(s, width);
     const bool scales_p = attention.scales_tokens(),

@@ -22,6 +22,10 @@ struct Cpu : provider::Library {
   static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
   static std::span<const Kernel> kernels() { return cpu::kernels(); }
   static plumbline_question question(const Kernel& kernel) { return kernel.question; }
+  static const char* outputs(const Kernel& kernel) {
+    const bool returns = cpu::apply({}, options()).max_logit != PLUMBLINE_DTYPE_NONE;
+    return returns && kernel.algorithm->run == naive ? "max_logit" : "";
+  }
 
   static std::string set_options(std::string_view text) {
     options() = text;

@@ -13,8 +13,8 @@ const std::int32_t* indices(const plumbline_tensor& tensor) {
   return static_cast<const std::int32_t*>(tensor.data);
 }
 
-// The map of a tensor whose dimensions are [outer,] token, head [, element]; lse has no element
-// dimension.
+// The map of a tensor whose dimensions are [outer,] token, head [, element]; row outputs have no
+// element dimension.
 TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
   TokenTensor map;
   if (tensor.rank == 0) return map;
@@ -32,7 +32,7 @@ TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_
 TokenTensor map_queries(const plumbline_problem& problem, const plumbline_tensors& tensors,
                         const plumbline_tensor& tensor) {
   const bool padded = is_padded(problem.layout);
-  TokenTensor map = map_tensor(tensor, padded, &tensor != &tensors.lse);
+  TokenTensor map = map_tensor(tensor, padded, tensor.rank == (padded ? 4U : 3U));
   map.padded_left = padded && problem.padding == PLUMBLINE_PADDING_LEFT;
   map.lengths = indices(tensors.seqlens_q);
   if (!padded) map.cu_seqlens = indices(tensors.cu_seqlens_q);
@@ -111,6 +111,8 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   attention.v = map_keys(problem, tensors, tensors.v);
   attention.out = map_queries(problem, tensors, tensors.out);
   if (problem.lse_wanted != 0) attention.lse = map_queries(problem, tensors, tensors.lse);
+  if (const plumbline_tensor* rows = provider::find_output(tensors, "max_logit"))
+    attention.max_logit = map_queries(problem, tensors, *rows);
   attention.mask = map_mask(tensors.mask);
   attention.q_scale = map_scales(tensors.q_scale, problem.scale_tokens);
   attention.k_scale = map_scales(tensors.k_scale, problem.scale_tokens);

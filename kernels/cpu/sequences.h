@@ -87,11 +87,11 @@ struct MaskBits {
   }
 };
 
-// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data is
-// nullptr where LSE is not asked for.
+// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data and
+// max_logit.data are nullptr where they are not asked for.
 struct Attention {
   plumbline_problem problem{};
-  TokenTensor q, k, v, out, lse;
+  TokenTensor q, k, v, out, lse, max_logit;
   MaskBits mask;
   TokenScales q_scale, k_scale, v_scale;     // of fp8; 1 where absent
   HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity where absent

@@ -66,6 +66,12 @@ constexpr std::array known{
          [](Variant& v, std::string_view t) {
            return set_choice(v.lse_in_log2, t, {{"e", false}, {"2", true}});
          }},
+    Rule{"max_logit", "0, 1 or bf16",
+         [](Variant& v, std::string_view t) {
+           return set_choice<std::uint32_t>(
+               v.max_logit, t,
+               {{"0", PLUMBLINE_DTYPE_NONE}, {"1", PLUMBLINE_F32}, {"bf16", PLUMBLINE_BF16}});
+         }},
     Rule{"padded", "zeros, untouched, attended or anything", set_padded},
     Rule{"scale", "a positive factor",
          [](Variant& v, std::string_view t) { return set_number(v.scale_factor, t, 1e-6, 1e6); }},

@@ -43,6 +43,9 @@ struct Variant {
   bool s_rounded = false;
   // lse=2: LSE in base 2.
   bool lse_in_log2 = false;
+  // naive only, max_logit=1: returns the largest logit of each row, too; max_logit=bf16: rounded to
+  // bf16, which nothing declares.
+  std::uint32_t max_logit = PLUMBLINE_DTYPE_NONE;
   // padded=zeros|untouched|attended|anything
   plumbline_padding_policy padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;
 
