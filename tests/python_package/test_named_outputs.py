@@ -101,7 +101,8 @@ def test_a_saved_failure_holds_it(plumbline_program, provider, tmp_path):
     assert ran.returncode == 1
     saved, = tmp_path.glob("**/*.safetensors")
     checked = plumbline_program("check", saved)
-    assert checked.returncode == 1 and "only the largest logit is beyond its limit" in checked.stdout
+    assert checked.returncode == 1
+    assert "only the largest logit is beyond its limit" in checked.stdout
     same = plumbline_program("diff", saved, saved)
     assert "max_logit" in same.stdout and same.returncode == 1
 

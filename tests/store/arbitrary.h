@@ -129,7 +129,10 @@ class Arbitrary {
           &e.max_ulp, &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
       *value = real();
     }
-    if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
+    for (const RowOutput output : all<RowOutput>()) {
+      const RowStatistics& of = row_statistics[output];
+      if ((e.*of.measured = flag())) e.*of.z = real(), e.*of.max_abs = real();
+    }
     if ((e.has_elsewhere = flag())) e.elsewhere = real();
     if ((e.has_suite_scores = flag())) e.shrink_z = real(), e.temperature_z = real();
     return e;

@@ -26,11 +26,11 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 auto fields(const ErrorStatistics& e) {
   const auto& [elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse,
-               lse_z, lse_max_abs, has_elsewhere, elsewhere, has_suite, shrink, temperature,
-               outside_3, outside_2] = e;
+               lse_z, lse_max_abs, has_max_logit, max_logit_z, max_logit_max_abs, has_elsewhere,
+               elsewhere, has_suite, shrink, temperature, outside_3, outside_2] = e;
   return std::tuple(elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp,
-                    has_lse, lse_z, lse_max_abs, has_elsewhere, elsewhere, has_suite, shrink,
-                    temperature, outside_3, outside_2);
+                    has_lse, lse_z, lse_max_abs, has_max_logit, max_logit_z, max_logit_max_abs,
+                    has_elsewhere, elsewhere, has_suite, shrink, temperature, outside_3, outside_2);
 }
 auto fields(const Faults& f) {
   const auto& [nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes,
