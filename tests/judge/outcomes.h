@@ -24,7 +24,7 @@ inline Outcome passing() {
   outcome.errors.peak = 3.25;
   outcome.errors.beyond_output = 3;
   outcome.errors.rms = 0.6;
-  outcome.errors.has_lse = true;
+  outcome.errors.has_lse = outcome.errors.has_max_logit = true;
   outcome.errors.lse_z = 2;
   outcome.errors.has_elsewhere = true;
   outcome.errors.elsewhere = 6;

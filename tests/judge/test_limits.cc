@@ -11,7 +11,10 @@ struct Cell {
   DType dtype;
   DType out;
   void (*set)(RoundingSpec&);
-  Limits expected;
+  struct {
+    double peak, beyond_output, rms, lse, suite;
+    bool suite_judged;
+  } expected;
 };
 void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.what; }
 

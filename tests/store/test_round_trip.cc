@@ -117,7 +117,8 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
   if (judged.terms) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
-    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged, elsewhere] = limits;
+    [[maybe_unused]] const auto& [peak, beyond_output, rms, lse, max_logit, suite_limit,
+                                  suite_judged, elsewhere] = limits;
     const Terms& t = *before.terms;
     EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, elsewhere, padding_policy, promises),
               std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
