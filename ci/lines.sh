@@ -18,7 +18,8 @@ trap 'rm -rf "$copy"' EXIT
 # count FOLDER: prints the lines of a folder's files.
 count() {
   (cd "$1" && find . -type f -printf '%P\n' | grep -E "$folders" >"$copy/files" &&
-    cloc --quiet --csv --skip-uniqueness --include-lang="$languages" --list-file="$copy/files") |
+    cloc --quiet --csv --timeout 0 --skip-uniqueness --include-lang="$languages" \
+      --list-file="$copy/files") |
     awk -F, '$2 == "SUM" { print $5 }'
 }
 
