@@ -7,6 +7,7 @@
 # Example: ci/lines.sh 0323f29b~1
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,7p' "$0" | cut -c3-; exit 0; }
+[[ "${1:-}" != -* ]] || refuse "unknown option $1"
 (($# < 2)) || refuse "too many arguments: $*"
 command -v cloc >/dev/null || end_with 2 "cloc is missing; next: apt-get install cloc"
 
