@@ -71,18 +71,11 @@ void print_how_to_judge(const MergeOptions& options, const MergeReport& report) 
                fmt::join(parts, " "), options.out.string());
 }
 
-std::string_view word_of(MergedRun::State state) {
-  return state == MergedRun::State::added      ? "added"
-         : state == MergedRun::State::replaced ? "replaced"
-                                               : "kept";
-}
-
 // `judged` is null where nobody asked.
 std::string as_json(const MergeOptions& options, const MergeReport& report,
                     const std::vector<JudgedWhole>* judged, const OpenCases& open) {
   const auto run_json = [](const MergedRun& run) -> Json {
-    return {JSON_FIELDS(run, info.run_id, info.started_at, info.shard),
-            JSON_FIELDS_BY(word_of, run, state)};
+    return {JSON_FIELDS(run, info.run_id, info.started_at, info.shard, state)};
   };
   Json data{{"database", options.out.string()},
             JSON_FIELDS_BY(list_of(run_json), report, runs),
