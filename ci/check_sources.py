@@ -42,6 +42,9 @@ README_WORDS = 900  # as `wc -w` counts them
 FOLDER_README_WORDS = 200
 FOLDER_LINES = 9500
 FOLDERS_WITHOUT_HEADERS = ("emulator", "kernels", "kernels/foreign", "python", "page", "evidence")
+# Keys of JSON that are typed beside a value; 998 at commit aab46ab. The limit may only shrink.
+JSON_KEY = re.compile(r'\{"[a-z_0-9]+",(?: [^"]|$)|\["[a-z_0-9]+"\]', re.MULTILINE)
+JSON_KEYS = 329
 SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
 
@@ -246,6 +249,17 @@ def selects_outside_the_store(path):
             yield path, number, "SQL: move the query to harness/store/queries"
 
 
+def typed_json_keys(paths):
+    """More keys than the limit in the sources of harness/ that know JSON."""
+    texts = ((ROOT / path).read_text(encoding="utf-8") for path in paths
+             if path.parts[0] == "harness")
+    count = sum(len(JSON_KEY.findall(text)) for text in texts
+                if re.search(r"\bJson\b|nlohmann", text))
+    if count > JSON_KEYS:
+        yield (pathlib.Path("harness"), 1, f"{count} keys of JSON are typed, more than "
+               f"{JSON_KEYS}: take them from the names of members (harness/base/json_fields.h)")
+
+
 def types_seen_by_the_linker(path):
     """(namespace, type), line of each type at namespace scope outside unnamed namespaces."""
     scopes = []
@@ -397,6 +411,7 @@ def main():
     errors += check_folders(paths)
     errors += [error for path in paths for error in selects_outside_the_store(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
+    errors += typed_json_keys(paths)
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
         errors += sources_built_twice(build.resolve(), paths)

@@ -85,40 +85,33 @@ class Reader {
     return std::nullopt;
   }
 
+  // `which`: what is_allowed asks, in words.
+  template <class Number, class IsAllowed>
+  std::optional<Number> number(std::string_view name,
+                               std::optional<Number> (*parse)(std::string_view),
+                               IsAllowed is_allowed, std::string_view which, const char* remedy) {
+    const std::string value = text(name);
+    if (value.empty()) return std::nullopt;
+    const auto parsed = parse(value);
+    if (parsed && is_allowed(*parsed)) return parsed;
+    add(name, fmt::format("\"{}\" is not a number {}", value, which), remedy);
+    return std::nullopt;
+  }
+
   void read_numbers(StatedAttributes& stated) {
-    if (const std::string value = text("scale"); !value.empty()) {
-      const auto number = parse_real(value);
-      if (number && *number > 0) {
-        stated.scale = *number;
-      } else {
-        add("scale", fmt::format("\"{}\" is not a number above 0", value),
-            "the factor of q.k, for example 0.125");
-      }
-    }
-    if (const std::string value = text("softcap"); !value.empty()) {
-      const auto number = parse_real(value);
-      if (number && *number >= 0 && std::isfinite(*number)) {
-        stated.softcap = *number;
-      } else {
-        add("softcap", fmt::format("\"{}\" is not a number from 0 on", value),
-            "c where logits become c tanh(logit / c), for example 50; 0 = none");
-      }
-    }
-    if (const std::string value = text("page_size"); !value.empty()) {
-      stated.page_size = parse_integer(value);
-      if (!stated.page_size || *stated.page_size < 1) {
-        add("page_size", fmt::format("\"{}\" is not a number of tokens", value), "for example 16");
-        stated.page_size.reset();
-      }
-    }
-    if (const std::string value = text("scale_block"); !value.empty()) {
-      stated.scale_block = parse_integer(value);
-      if (!stated.scale_block || *stated.scale_block < 1) {
-        add("scale_block", fmt::format("\"{}\" is not a number of tokens", value),
-            "for example 64");
-        stated.scale_block.reset();
-      }
-    }
+    const auto above_0 = [](double x) { return x > 0; };
+    const auto from_0_on = [](double x) { return x >= 0 && std::isfinite(x); };
+    const auto above_none = [](std::int64_t n) { return n >= 1; };
+    stated.scale =
+        number("scale", parse_real, above_0, "above 0", "the factor of q.k, for example 0.125")
+            .value_or(0);
+    stated.softcap = number("softcap", parse_real, from_0_on, "from 0 on",
+                            "c where logits become c tanh(logit / c), for example 50; 0 = none")
+                         .value_or(0);
+    stated.page_size =
+        number("page_size", parse_integer, above_none, "of tokens", "for example 16");
+    stated.scale_block =
+        number("scale_block", parse_integer, above_none, "of tokens", "for example 64");
     if (const std::string value = text("window"); !value.empty()) read_window(value, stated);
   }
 

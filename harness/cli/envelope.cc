@@ -13,7 +13,7 @@ Json error_json(const Error& error) {
   return {{"error", error.message},
           {"file", error.file.empty() ? Json(nullptr) : Json(error.file)},
           {"line", error.line > 0 ? Json(error.line) : Json(nullptr)},
-          {"remedy", error.remedy}};
+          JSON_FIELDS(error, remedy)};
 }
 
 }  // namespace

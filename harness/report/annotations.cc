@@ -14,17 +14,12 @@ namespace {
 constexpr std::size_t most_of_a_level = 10;
 
 // Of a message; a property's value may not hold ':' and ',' either.
-std::string escaped(const std::string& text, bool is_property) {
-  std::string result;
-  for (const char c : text) {
+std::string of_command(const std::string& text, bool is_property) {
+  return escaped(text, [&](char c) {
     const bool is_reserved =
         c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
-    if (is_reserved)
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    else
-      result += c;
-  }
-  return result;
+    return is_reserved ? fmt::format("%{:02X}", c) : "";
+  });
 }
 
 std::string_view level_of(NewsKind kind) {
@@ -45,7 +40,7 @@ std::string place_of(const News& news, const RunReport& report, const SuitePlace
     }
   }
   if (found == places.end() || found->second.file.empty()) return "";
-  std::string text = "file=" + escaped(found->second.file, true) + ",";
+  std::string text = "file=" + of_command(found->second.file, true) + ",";
   if (found->second.line > 0) text += fmt::format("line={},", found->second.line);
   return text;
 }
@@ -61,7 +56,7 @@ std::string annotation(const News& news, const RunReport& report, const SuitePla
                            shell_quoted(lead.case_id));
   }
   return fmt::format("::{} {}title={}::{}\n", level_of(news.kind), place_of(news, report, places),
-                     escaped(title, true), escaped(message, false));
+                     of_command(title, true), of_command(message, false));
 }
 
 }  // namespace
@@ -84,11 +79,11 @@ SuitePlaces places_of(const Plan& plan, const std::filesystem::path& root) {
 std::string render_annotations(const RunReport& report, const SuitePlaces& places) {
   std::string text;
   if (report.state() == RunState::incomplete) {
-    text +=
-        fmt::format("::error title=plumbline::{}\n", escaped(incomplete_sentence(report), false));
+    text += fmt::format("::error title=plumbline::{}\n",
+                        of_command(incomplete_sentence(report), false));
   }
   for (const std::string& sentence : report.unsettled)
-    text += fmt::format("::warning title=plumbline::{}\n", escaped(sentence, false));
+    text += fmt::format("::warning title=plumbline::{}\n", of_command(sentence, false));
   std::map<std::string_view, std::size_t> shown, left_out;
   for (const News& news : news_of(report, {})) {
     if (news.kind == NewsKind::faster) continue;

@@ -107,40 +107,31 @@ std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& 
 }
 
 std::string json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command) {
-  Json root = {{"devices", Json::array()}, {"rows", Json::array()}, {"bits", Json::array()}};
-  for (const auto& column : matrix.columns)
-    root["devices"].push_back({{"device", column.device}, {"arch", column.arch}});
-  for (const auto& row : matrix.rows) {
+  const auto device_json = [](const ArchMatrix::Column& column) -> Json {
+    return {JSON_FIELDS(column, device, arch)};
+  };
+  const auto row_json = [&](const ArchMatrix::Row& row) -> Json {
     Json cells = Json::object();
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       if (!row.cells[i]) continue;
       const auto& cell = *row.cells[i];
-      cells[matrix.columns[i].device] = {{"ran", cell.ran},
-                                         {"failures", cell.failures},
-                                         {"worst_percent", json_value(cell.worst_percent)}};
+      cells[matrix.columns[i].device] = {JSON_FIELDS(cell, ran, failures, worst_percent)};
     }
-    root["rows"].push_back({{"kernel", row.kernel},
-                            {"dtype", row.dtype},
-                            {"tensor_cores", row.tensor_cores},
-                            {"cases", row.cases},
-                            {"cells", cells}});
-  }
-  for (const auto& bits : matrix.bits) {
-    Json object = {{"a", bits.a},
-                   {"b", bits.b},
-                   {"tensor_cores", bits.tensor_cores},
-                   {"common", bits.common},
-                   {"equal", bits.equal}};
+    return {JSON_FIELDS(row, kernel, dtype, tensor_cores, cases), {"cells", std::move(cells)}};
+  };
+  const auto bits_json = [&](const ArchMatrix::Bits& bits) {
+    Json object = {JSON_FIELDS(bits, a, b, tensor_cores, common, equal)};
     if (!bits.first_case_b.empty()) {
       object["first_different"] = {{"a", bits.first_case_a},
                                    {"b", bits.first_case_b},
                                    {"reproduce", reproduce_line(bits, reproduce_command)}};
     }
-    root["bits"].push_back(std::move(object));
-  }
-  root["left_out"] = matrix.left_out;
-  root["reused"] = matrix.reused;
-  return json_text(root);
+    return object;
+  };
+  return json_text({{"devices", json_list(matrix.columns, device_json)},
+                    JSON_FIELDS_BY(list_of(row_json), matrix, rows),
+                    JSON_FIELDS_BY(list_of(bits_json), matrix, bits),
+                    JSON_FIELDS(matrix, left_out, reused)});
 }
 
 }  // namespace plumbline

@@ -11,27 +11,21 @@ Json rules_json(const AuditRow& row) {
   const auto rules = rules_elsewhere();
   for (std::size_t i = 0; i < rule_count; ++i) {
     const auto& of = row.rules[i];
-    Json object{{"rule", rules[i].name}, {"source", rules[i].source}, {"applies", of.applies}};
+    Json object{{"rule", rules[i].name}, {"source", rules[i].source}, JSON_FIELDS(of, applies)};
     if (of.applies)
-      object.update({{"caught", of.caught},
-                     {"legal_flagged", of.legal_flagged},
-                     {"false_alarms", of.alarms}});
+      object.update({JSON_FIELDS(of, caught, legal_flagged), {"false_alarms", of.alarms}});
     list.push_back(std::move(object));
   }
   return list;
 }
 
 Json row_json(const AuditRow& row) {
-  return {{"dtype", row.dtype},
-          {"mutants", row.mutants},
-          {"caught", row.caught},
-          {"caught_without_lse", row.caught_without_lse},
-          {"pass_allclose_1e2", row.pass_allclose_1e2},
-          {"slip_allclose_1e2", row.slip_allclose_1e2},
+  return {JSON_FIELDS(row, dtype, mutants, caught, caught_without_lse, pass_allclose_1e2,
+                      slip_allclose_1e2),
           {"legal_kernels", row.legal},
-          {"legal_flagged", row.legal_flagged},
+          JSON_FIELDS(row, legal_flagged),
           {"legal_runs", row.legal_trials},
-          {"false_alarms", row.false_alarms},
+          JSON_FIELDS(row, false_alarms),
           {"rules", rules_json(row)}};
 }
 
@@ -40,95 +34,57 @@ Json mutant_json(const MutantResult& m) {
   const auto rules = rules_elsewhere();
   for (std::size_t i = 0; i < rule_count; ++i)
     by_rule[std::string(rules[i].name)] = m.caught_by_rule[i];
-  Json object{{"name", m.mutant->name},
+  Json object{JSON_FIELDS(m, mutant->name),
               {"class", m.mutant->bug_class},
-              {"what", m.mutant->what},
-              {"dtype", m.dtype},
+              JSON_FIELDS(m, mutant->what, dtype),
               {"runs", m.trials},
-              {"changed", m.changed},
-              {"failures", m.failures},
-              {"slipped", m.slipped},
-              {"caught", m.caught},
-              {"caught_without_lse", m.caught_without_lse},
-              {"by", m.by},
-              {"first_case", m.first_case},
-              {"location", m.location},
-              {"fault", m.fault},
-              {"provider", m.mutant->provider},
+              JSON_FIELDS(m, changed, failures, slipped, caught, caught_without_lse, by, first_case,
+                          location, fault, mutant->provider),
               {"expected_diagnosis", m.mutant->diagnosis},
-              {"diagnosed", name(m.diagnosed)},
+              JSON_FIELDS(m, diagnosed),
               {"caught_by_rule", std::move(by_rule)}};
-  if (m.survives()) object["reviewed"] = m.reviewed;
+  if (m.survives()) object.update({JSON_FIELDS(m, reviewed)});
   return object;
 }
 
 Json headroom_json(const Headroom& h) {
   if (h.limit <= 0) return nullptr;
-  return {{"value", json_value(h.value)},
-          {"limit", json_value(h.limit)},
-          {"percent_of_limit", json_value(h.percent())},
-          {"where", h.where}};
+  return {JSON_FIELDS(h, value, limit), {"percent_of_limit", h.percent()}, JSON_FIELDS(h, where)};
 }
 
 }  // namespace
 
 std::string json_of_audit(const AuditReport& report) {
-  Json root{{"suites", report.suites},
-            {"problems", report.problems},
+  Json root{JSON_FIELDS(report, suites, problems),
             {"runs", report.trials},
-            {"seconds", json_value(report.seconds)},
-            {"exit_code", report.exit_code()},
-            {"unreviewed_survivors", report.unreviewed_survivors()},
-            {"false_alarms", report.false_alarms()},
-            {"mistrusted", report.mistrusted},
-            {"not_asked", report.not_asked},
+            JSON_FIELDS(report, seconds, exit_code(), unreviewed_survivors(), false_alarms(),
+                        mistrusted, not_asked),
             {"not_exercised", report.inert},
             {"judged_by_invariances", report.breakers},
-            {"reviews_to_drop", report.reviews_to_drop}};
+            JSON_FIELDS(report, reviews_to_drop)};
   Json& diagnoses = root["diagnoses"] = Json::object();
   for (const DiagnosisResult result : all<DiagnosisResult>())
     diagnoses[std::string(name(result))] = report.diagnoses[static_cast<std::size_t>(result)];
-  Json& dtypes = root["dtypes"] = Json::array();
-  for (const AuditRow& row : report.rows) dtypes.push_back(row_json(row));
-  Json& mutants = root["mutants"] = Json::array();
-  for (const MutantResult& m : report.mutants) mutants.push_back(mutant_json(m));
-  Json& legal = root["legal"] = Json::array();
-  for (const LegalResult& l : report.legal) {
-    legal.push_back({{"kernel", l.kernel},
-                     {"dtype", l.dtype},
-                     {"runs", l.trials},
-                     {"false_alarms", l.false_alarms},
-                     {"first_case", l.first_case},
-                     {"why", l.why}});
-  }
+  root["dtypes"] = json_list(report.rows, row_json);
+  root["mutants"] = json_list(report.mutants, mutant_json);
+  root["legal"] = json_list(report.legal, [](const LegalResult& l) -> Json {
+    return {JSON_FIELDS(l, kernel, dtype),
+            {"runs", l.trials},
+            JSON_FIELDS(l, false_alarms, first_case, why)};
+  });
   return json_text(root);
 }
 
 std::string json_of_calibration(const CalibrationReport& report) {
-  Json root{{"suites", report.suites},
-            {"first_seed", report.first_seed},
-            {"last_seed", report.last_seed},
-            {"kernels", report.kernels},
-            {"runs", report.runs},
-            {"false_alarms", report.false_alarms},
-            {"suite_sums", report.suite_sums},
-            {"suite_alarms", report.suite_alarms},
-            {"not_measured", report.not_measured},
-            {"alarms", report.alarms},
-            {"seconds", json_value(report.seconds)},
-            {"exit_code", report.exit_code()}};
-  Json& rows = root["rows"] = Json::array();
-  for (const CalibrationRow& row : report.rows) {
-    Json object = {{"tier", row.tier},
-                   {"dtype", row.dtype},
-                   {"out", row.out},
-                   {"runs", row.runs},
-                   {"elements", row.elements}};
+  Json root{JSON_FIELDS(report, suites, first_seed, last_seed, kernels, runs, false_alarms,
+                        suite_sums, suite_alarms, not_measured, alarms, seconds, exit_code())};
+  root["rows"] = json_list(report.rows, [](const CalibrationRow& row) {
+    Json object = {JSON_FIELDS(row, tier, dtype, out, runs, elements)};
     for (const Statistic& statistic : deciding_statistics)
       object[std::string(statistic.key)] = headroom_json(row.statistics[statistic]);
     object["suite"] = headroom_json(row.suite);
-    rows.push_back(std::move(object));
-  }
+    return object;
+  });
   return json_text(root);
 }
 

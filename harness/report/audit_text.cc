@@ -170,27 +170,16 @@ std::string headline(const AuditReport& report) {
 
 std::string closing(const AuditReport& report) {
   std::string text;
-  if (!report.inert.empty())
-    text += fmt::format("changed no bit on this suite, not counted: {}\n",
-                        fmt::join(report.inert, ", "));
-  if (!report.breakers.empty()) {
-    text += fmt::format("judged by `run --invariances`, not here: {}\n",
-                        fmt::join(report.breakers, ", "));
-  }
-  if (!report.reviews_to_drop.empty()) {
-    text +=
-        fmt::format("reviewed as survivors, but caught: {}: take them off baselines/audit.toml\n",
-                    fmt::join(report.reviews_to_drop, ", "));
-  }
-  if (!report.not_asked.empty()) {
-    text += fmt::format("not asked: no mutant of the class {} states a dtype of these cases\n",
-                        fmt::join(report.not_asked, ", "));
-  }
-  if (!report.mistrusted.empty()) {
-    text += fmt::format(
-        "mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing\n",
-        fmt::join(report.mistrusted, ", "));
-  }
+  const auto add = [&](std::string_view sentence, const std::vector<std::string>& list) {
+    if (!list.empty()) text += fmt::format(fmt::runtime(sentence), fmt::join(list, ", ")) + "\n";
+  };
+  add("changed no bit on this suite, not counted: {}", report.inert);
+  add("judged by `run --invariances`, not here: {}", report.breakers);
+  add("reviewed as survivors, but caught: {}: take them off baselines/audit.toml",
+      report.reviews_to_drop);
+  add("not asked: no mutant of the class {} states a dtype of these cases", report.not_asked);
+  add("mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing",
+      report.mistrusted);
   return text +
          fmt::format(
              "{}\n",

@@ -98,17 +98,14 @@ class CaseReport {
     add_setting();
     if (shows_failure(judgement_.verdict) || wants_attention(judgement_.verdict)) {
       report_.command_label = "reproduce";
-      report_.command = fmt::format(
-          "{}{} --case {}", reproduce_command,
-          outcome_.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome_.row_seed),
-          shell_quoted(outcome_.case_id));
+      report_.command = reproduce_line(reproduce_command, outcome_);
     }
   }
   OutputReport take() && { return std::move(report_); }
 
  private:
-  void add(const char* label, const std::string& line, int weight) {
-    if (!line.empty()) report_.details.push_back({label, {line}, weight});
+  void add(const char* label, std::string line, int weight) {
+    report_.add(label, std::move(line), weight);
   }
   void add_more(const char* label, const std::string& line) {
     if (!line.empty()) report_.more.push_back({label, {line}});
@@ -182,33 +179,38 @@ class CaseReport {
 };
 
 void add_difference(OutputReport& report, const DiffOutcome& diff) {
-  const auto add = [&](const char* label, std::string line, int weight) {
-    report.details.push_back({label, {std::move(line)}, weight});
-  };
-  add("largest",
-      fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most",
-                  number(diff.max_abs), number(diff.max_ulp), at(diff.max_abs_element),
-                  number(diff.mean_abs), number(diff.max_sigma)),
-      5);
-  add("relative",
-      fmt::format("{} at most, where |expected| is {} and the output's rms {}; mean {}",
-                  number(diff.max_rel), number(diff.max_rel_expected), number(diff.rms_output),
-                  number(diff.mean_rel)),
-      1);
-  add("bits",
+  report.add("largest",
+             fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most",
+                         number(diff.max_abs), number(diff.max_ulp), at(diff.max_abs_element),
+                         number(diff.mean_abs), number(diff.max_sigma)),
+             5);
+  report.add("relative",
+             fmt::format("{} at most, where |expected| is {} and the output's rms {}; mean {}",
+                         number(diff.max_rel), number(diff.max_rel_expected),
+                         number(diff.rms_output), number(diff.mean_rel)),
+             1);
+  report.add(
+      "bits",
       fmt::format("{:.4g} % of {} elements equal, {} of {} heads entirely",
                   100 * diff.bit_equal_share, diff.elements, diff.heads_bit_equal, diff.heads),
       3);
-  add("fp64", fmt::format("rms error of a {}, of b {}", number(diff.rms_a), number(diff.rms_b)), 2);
+  report.add("fp64",
+             fmt::format("rms error of a {}, of b {}", number(diff.rms_a), number(diff.rms_b)), 2);
   if (diff.time_ns_a > 0 && diff.time_ns_b > 0) {
-    add("time",
-        fmt::format("a {}, b {}: a takes {:.3f} times as long", duration(diff.time_ns_a),
-                    duration(diff.time_ns_b), diff.time_ns_a / diff.time_ns_b),
-        2);
+    report.add("time",
+               fmt::format("a {}, b {}: a takes {:.3f} times as long", duration(diff.time_ns_a),
+                           duration(diff.time_ns_b), diff.time_ns_a / diff.time_ns_b),
+               2);
   }
 }
 
 }  // namespace
+
+std::string reproduce_line(const std::string& command, const Outcome& outcome) {
+  return fmt::format("{}{} --case {}", command,
+                     outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
+                     shell_quoted(outcome.case_id));
+}
 
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command,
                         const Style& style) {
@@ -228,7 +230,7 @@ std::string render_diff(const StoredDiff& stored, const Style& style) {
                                     plural(static_cast<std::size_t>(diff.rows), "common row"))
                       : "no row was compared";
   report.details = {{"a", {diff.case_a}, 7}, {"b", {diff.case_b}, 7}};
-  if (!rest.empty()) report.details.push_back({"", {rest}, 6});
+  report.add("", rest, 6);
   if (diff.status == Status::ok) add_difference(report, diff);
   return render(report, style) + "\n";
 }

@@ -89,79 +89,62 @@ std::string scale_line(const ScaleTests& scale) {
 }
 
 Json worst_json(const WorstElement& worst) {
-  Json object = element_json(worst.element);
-  object.update(Json{{"got", json_value(worst.got)},
-                     {"expected", json_value(worst.expected)},
-                     {"sigma", json_value(worst.sigma)},
-                     {"ulp", json_value(worst.ulp)},
-                     {"error_sigma", json_value((worst.got - worst.expected) / worst.sigma)},
-                     {"visible_keys", worst.visible_keys},
-                     {"share", share_json(worst.share)}});
-  return object;
+  return {JSON_FIELDS(worst, element.sample, element.head, element.row, element.column, got,
+                      expected, sigma, ulp),
+          {"error_sigma", (worst.got - worst.expected) / worst.sigma},
+          JSON_FIELDS(worst, visible_keys, share)};
 }
 
 Json scale_json(const ScaleTests& scale) {
   const auto test = [](const ScaleTest& of) {
-    return of.judged ? Json{{"effect", json_value(of.effect)}, {"limit", json_value(of.limit)}}
-                     : Json(nullptr);
+    return of.judged ? Json{JSON_FIELDS(of, effect, limit)} : Json(nullptr);
   };
-  return {{"rows", scale.rows},
-          {"shrink", test(scale.shrink)},
-          {"temperature", test(scale.temperature)},
+  return {JSON_FIELDS(scale, rows),
+          JSON_FIELDS_BY(test, scale, shrink, temperature),
           {"lse_temperature", test(scale.lse)}};
 }
 
 Json trial_json(const RungTrial& trial) {
   const ErrorStatistics& errors = trial.outcome.errors;
   Json object = {{"rung", trial.rung.name},
-                 {"rounds", trial.rung.rounds},
-                 {"source", trial.rung.source},
-                 {"spec", spec_text(trial.rung.spec)},
-                 {"explains", trial.explains},
-                 {"percent_of_limit", json_value(trial.percent_of_limit())},
-                 {"nearest_statistic", trial.judgement.nearest_statistic},
-                 {"scale", scale_json(trial.scale)},
-                 {"sigma_rms", json_value(trial.sigma_rms)}};
+                 JSON_FIELDS(trial.rung, rounds, source),
+                 JSON_FIELDS_BY(spec_text, trial, rung.spec),
+                 JSON_FIELDS(trial, explains, percent_of_limit(), judgement.nearest_statistic),
+                 JSON_FIELDS_BY(scale_json, trial, scale),
+                 JSON_FIELDS(trial, sigma_rms)};
   const auto add_statistics = [&](bool always_measured) {
     for (const Statistic& statistic : deciding_statistics) {
       const bool is_meant = (statistic.measured == nullptr) == always_measured;
       if (is_meant && is_measured(statistic, errors))
-        object[statistic.column] = json_value(errors.*statistic.value);
+        object[statistic.column] = errors.*statistic.value;
     }
   };
   add_statistics(true);
   object["faults"] = trial.outcome.faults.total();
   add_statistics(false);
-  object["findings"] = Json::array();
-  for (const Finding& finding : trial.judgement.findings)
-    object["findings"].push_back(finding.text);
+  object.update({JSON_FIELDS(trial.judgement, findings)});
   return object;
 }
 
 Json report_json(const CheckReport& report) {
   const RungTrial& judged = report.judged_trial();
   const double percent = judged.percent_of_limit();
-  Json object = {{"dump", report.name},
-                 {"answer", name(report.answer)},
-                 {"cause", report.suggestions.empty() ? "" : report.suggestions.front()},
-                 {"sentence", report.sentence},
-                 {"rung", judged.rung.name},
-                 {"percent_of_limit", report.trials.empty() ? Json(nullptr) : json_value(percent)},
-                 {"spec_stated", report.stated},
-                 {"problem", problem_id(report.problem)},
-                 {"rows_compared", judged.outcome.reference_rows},
-                 {"rows", judged.outcome.rows_total},
-                 {"rows_given", report.rows_given},
-                 {"not_judged", not_judged_json(all_not_judged(report))},
-                 {"where", judged.outcome.location.description},
-                 {"tensors_without_a_part", report.tensors_without_a_part},
-                 {"notes", report.notes},
-                 {"suggestions", report.suggestions},
-                 {"ladder", Json::array()},
-                 {"worst", Json::array()}};
-  for (const RungTrial& trial : report.trials) object["ladder"].push_back(trial_json(trial));
-  for (const WorstElement& worst : report.worst) object["worst"].push_back(worst_json(worst));
-  return object;
+  return {{"dump", report.name},
+          JSON_FIELDS(report, answer),
+          {"cause", report.suggestions.empty() ? "" : report.suggestions.front()},
+          JSON_FIELDS(report, sentence),
+          {"rung", judged.rung.name},
+          {"percent_of_limit", report.trials.empty() ? Json() : Json(percent)},
+          {"spec_stated", report.stated},
+          {"problem", problem_id(report.problem)},
+          {"rows_compared", judged.outcome.reference_rows},
+          {"rows", judged.outcome.rows_total},
+          JSON_FIELDS(report, rows_given),
+          {"not_judged", json_value(all_not_judged(report))},
+          {"where", judged.outcome.location.description},
+          JSON_FIELDS(report, tensors_without_a_part, notes, suggestions),
+          {"ladder", json_list(report.trials, trial_json)},
+          JSON_FIELDS_BY(list_of(worst_json), report, worst)};
 }
 
 constexpr std::size_t worst_shown = 3;
@@ -230,14 +213,12 @@ std::string not_judged_text(const std::vector<NotJudged>& not_judged, const Styl
   return text;
 }
 
-Json not_judged_json(const std::vector<NotJudged>& not_judged) {
-  Json list = Json::array();
-  for (const NotJudged& some : not_judged) {
-    Json object = {{"what", some.what}, {"count", some.count}, {"of", some.of}, {"why", some.why}};
-    if (!some.names.empty()) object["names"] = some.names;
-    list.push_back(std::move(object));
-  }
-  return list;
+Json json_value(const std::vector<NotJudged>& not_judged) {
+  return json_list(not_judged, [](const NotJudged& some) {
+    Json object = {JSON_FIELDS(some, what, count, of, why)};
+    if (!some.names.empty()) object.update({JSON_FIELDS(some, names)});
+    return object;
+  });
 }
 
 OutputReport report_of(const CheckReport& report, const Style& style) {
@@ -252,25 +233,22 @@ OutputReport report_of(const CheckReport& report, const Style& style) {
                             !some_rows_not_judged(report.not_judged)) +
                 not_judged_text(report.not_judged, style) +
                 tensors_without_a_part(report.tensors_without_a_part, style);
-  const auto add = [&](const char* label, const std::string& line, int weight) {
-    if (!line.empty()) text.details.push_back({label, {line}, weight});
-  };
   const bool has_lse = report.trials.empty() ? report.problem.lse : outcome.errors.has_lse;
-  add("problem", problem_text(report.problem, has_lse), 3);
+  text.add("problem", problem_text(report.problem, has_lse), 3);
   if (!report.notes.empty()) text.details.push_back({"note", report.notes, 1});
   const bool stated = report.stated && report.judged == 0;
   if (!report.trials.empty()) {
-    add("spec",
-        fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name,
-                    judged.rung.rounds),
-        4);
+    text.add("spec",
+             fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name,
+                         judged.rung.rounds),
+             4);
   }
-  add("figures", figures_text(judged), 7);
-  if (report.cause() != outcome.faults.detail) add("faults", outcome.faults.detail, 6);
-  add("scale", scale_line(judged.scale), 2);
+  text.add("figures", figures_text(judged), 7);
+  if (report.cause() != outcome.faults.detail) text.add("faults", outcome.faults.detail, 6);
+  text.add("scale", scale_line(judged.scale), 2);
   if (report.answer != Answer::rounding || style.verbose) {
     if (!report.worst.empty()) text.details.push_back(worst_elements(report.worst, 0, worst_shown));
-    add("where", outcome.location.description, 6);
+    text.add("where", outcome.location.description, 6);
     // The first one is the cause of a bug; all tell what to do where nothing is decided.
     const std::size_t first = report.cause() == report.sentence ? 0 : 1;
     const bool is_open = report.answer == Answer::undecided;
@@ -294,9 +272,8 @@ std::string render_check(const CheckReport& report, const Style& style) {
 }
 
 std::string json_of_checks(const std::vector<CheckReport>& reports) {
-  Json root = {{"dumps", Json::array()}};
-  for (const CheckReport& report : reports) root["dumps"].push_back(report_json(report));
-  return json_text(root);
+  const Json dumps = json_list(reports, report_json);
+  return json_text({{"dumps", dumps}});
 }
 
 }  // namespace plumbline

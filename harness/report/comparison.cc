@@ -177,44 +177,42 @@ std::string render_comparison(const RunComparison& comparison, const Style& styl
                     count([](const auto& c) { return c.is_faster(); }));
 }
 
-std::string json_of_comparison(const RunComparison& comparison) {
-  Json cases = Json::array();
-  for (const ComparedCase& c : comparison.cases) {
-    cases.push_back({{"suite", c.suite},
-                     {"case", c.case_id},
-                     {"verdict_before", name(c.before.verdict)},
-                     {"verdict_after", name(c.after.verdict)},
-                     {"rms_before", json_value(c.before.rms)},
-                     {"rms_after", json_value(c.after.rms)},
-                     {"time_ratio_before", json_value(c.before.time_ratio)},
-                     {"time_ratio_after", json_value(c.after.time_ratio)},
-                     {"time_ns_before", json_value(c.before.time_ns)},
-                     {"time_ns_after", json_value(c.after.time_ns)},
-                     {"time_noise", json_value(c.time_noise)},
-                     {"slower", c.is_slower()},
-                     {"faster", c.is_faster()},
-                     {"machine_before", c.before.machine},
-                     {"machine_after", c.after.machine},
-                     {"provider_options_before", c.before.provider_options},
-                     {"provider_options_after", c.after.provider_options},
-                     {"bits_equal", c.bits_equal()},
-                     {"build_equal", c.before.build_id == c.after.build_id}});
+// Two objects with the same keys as one: key_before, key_after, ….
+void add_both(Json& object, const Json& before, const Json& after) {
+  for (const auto& [key, value] : before.items()) {
+    object[key + "_before"] = value;
+    object[key + "_after"] = after[key];
   }
+}
+
+Json case_json(const ComparedCase& c) {
+  const auto figures = [](const ComparedSide& side) -> Json {
+    return {JSON_FIELDS(side, verdict, rms, time_ratio, time_ns)};
+  };
+  const auto maker = [](const ComparedSide& side) -> Json {
+    return {JSON_FIELDS(side, machine, provider_options)};
+  };
+  Json object = {JSON_FIELDS(c, suite), {"case", c.case_id}};
+  add_both(object, figures(c.before), figures(c.after));
+  object.update({JSON_FIELDS(c, time_noise), {"slower", c.is_slower()}, {"faster", c.is_faster()}});
+  add_both(object, maker(c.before), maker(c.after));
+  object.update(
+      {JSON_FIELDS(c, bits_equal()), {"build_equal", c.before.build_id == c.after.build_id}});
+  return object;
+}
+
+std::string json_of_comparison(const RunComparison& comparison) {
   // Of one run its id, as before there were nights.
   const auto named = [](const std::string& label, const std::vector<std::string>& runs) {
     return runs.size() == 1 ? runs.front() : label;
   };
-  return json_text({{"before", named(comparison.before, comparison.runs_before)},
-                    {"after", named(comparison.after, comparison.runs_after)},
-                    {"runs_before", comparison.runs_before},
-                    {"runs_after", comparison.runs_after},
-                    {"only_before", comparison.only_before},
-                    {"only_after", comparison.only_after},
-                    {"lost", comparison.lost},
-                    {"state", name(comparison.state())},
-                    {"incomplete_before", comparison.incomplete_before.any},
-                    {"incomplete_after", comparison.incomplete_after.any},
-                    {"cases", std::move(cases)}});
+  return json_text(
+      {{"before", named(comparison.before, comparison.runs_before)},
+       {"after", named(comparison.after, comparison.runs_after)},
+       JSON_FIELDS(comparison, runs_before, runs_after, only_before, only_after, lost, state()),
+       {"incomplete_before", comparison.incomplete_before.any},
+       {"incomplete_after", comparison.incomplete_after.any},
+       JSON_FIELDS_BY(list_of(case_json), comparison, cases)});
 }
 
 }  // namespace plumbline

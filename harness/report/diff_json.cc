@@ -7,87 +7,47 @@ namespace plumbline {
 namespace {
 
 Json side_json(const DiffSide& side) {
-  Json findings = Json::array();
-  for (const Finding& finding : side.judgement.findings) findings.push_back(finding.text);
-  return {{"label", side.label},
-          {"answer", name(side.answer)},
-          {"status", name(side.outcome.status)},
-          {"reason", side.outcome.reason},
-          {"why", side.why},
+  return {JSON_FIELDS(side, label, answer, outcome.status, outcome.reason, why),
           {"spec", side.spec_name},
-          {"spec_judged", side.outcome.spec_judged},
-          {"percent_of_limit", json_value(side.judgement.percent_of_limit)},
-          {"nearest_statistic", side.judgement.nearest_statistic},
-          {"findings", findings},
+          JSON_FIELDS(side, outcome.spec_judged, judgement.percent_of_limit,
+                      judgement.nearest_statistic, judgement.findings),
           {"where", side.outcome.location.description}};
 }
 
 Json element_json(const DiffElement& e) {
-  Json object = element_json(e.element);
-  object.update(Json{{"a", json_value(e.a)},
-                     {"b", json_value(e.b)},
-                     {"expected", json_value(e.expected)},
-                     {"sigma_a", json_value(e.sigma_a)},
-                     {"sigma_b", json_value(e.sigma_b)},
-                     {"ulp", json_value(e.ulp)}});
-  return object;
+  return {JSON_FIELDS(e, element.sample, element.head, element.row, element.column, a, b, expected,
+                      sigma_a, sigma_b, ulp)};
 }
 
 void add_difference(Json& object, const DiffReport& report) {
   const DiffOutcome& diff = report.outcome;
-  object.update(Json{{"rows", diff.rows},
-                     {"rows_total", report.rows_total},
-                     {"elements", diff.elements},
-                     {"max_abs", json_value(diff.max_abs)},
-                     {"mean_abs", json_value(diff.mean_abs)},
-                     {"max_rel", json_value(diff.max_rel)},
-                     {"mean_rel", json_value(diff.mean_rel)},
-                     {"max_sigma", json_value(diff.max_sigma)},
-                     {"limit", report.limit},
-                     {"largest_abs", element_json(report.largest_abs)},
-                     {"largest_rel", element_json(report.largest_rel)},
-                     {"largest_sigma", element_json(report.largest_sigma)},
-                     {"bit_equal_share", diff.bit_equal_share},
-                     {"heads", diff.heads},
-                     {"heads_bit_equal", diff.heads_bit_equal},
-                     {"rms_output", json_value(diff.rms_output)},
-                     {"rms_a", json_value(diff.rms_a)},
-                     {"rms_b", json_value(diff.rms_b)}});
+  object.update(
+      Json{JSON_FIELDS(diff, rows), JSON_FIELDS(report, rows_total),
+           JSON_FIELDS(diff, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma),
+           JSON_FIELDS(report, limit),
+           JSON_FIELDS_BY(element_json, report, largest_abs, largest_rel, largest_sigma),
+           JSON_FIELDS(diff, bit_equal_share, heads, heads_bit_equal, rms_output, rms_a, rms_b)});
   const Amplification& softmax = report.softmax;
-  object["kappa"] = {{"rows", softmax.rows},
-                     {"median", json_value(softmax.median)},
-                     {"largest", json_value(softmax.largest)},
-                     {"largest_row",
-                      {{"sample", softmax.largest_row.sample},
-                       {"head", softmax.largest_row.head},
-                       {"row", softmax.largest_row.row}}},
-                     {"rank_correlation", json_value(softmax.correlation)},
-                     {"significant", softmax.significant}};
-  object["map"] = Json::array();
-  for (const DiffCell& cell : report.map) {
-    object["map"].push_back({{"sample", cell.sample},
-                             {"head", cell.head},
-                             {"max_sigma", json_value(cell.max_sigma)},
-                             {"bit_equal", cell.bit_equal}});
-  }
+  object["kappa"] = {JSON_FIELDS(softmax, rows, median, largest),
+                     {"largest_row", {JSON_FIELDS(softmax.largest_row, sample, head, row)}},
+                     {"rank_correlation", softmax.correlation},
+                     JSON_FIELDS(softmax, significant)};
+  object["map"] = json_list(report.map, [](const DiffCell& cell) -> Json {
+    return {JSON_FIELDS(cell, sample, head, max_sigma, bit_equal)};
+  });
 }
 
 }  // namespace
 
 std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
-  Json root = {{"answer", name(answer)}, {"diffs", Json::array()}};
-  for (const DiffReport& report : reports) {
-    Json object = {{"name", report.name},
-                   {"answer", name(report.answer)},
-                   {"sentence", report.sentence},
-                   {"a", side_json(report.a)},
-                   {"b", side_json(report.b)},
-                   {"status", name(report.outcome.status)},
-                   {"not_judged", not_judged_json(report.not_judged)}};
+  const auto diffs = json_list(reports, [](const DiffReport& report) {
+    Json object = {JSON_FIELDS(report, name, answer, sentence),
+                   JSON_FIELDS_BY(side_json, report, a, b),
+                   JSON_FIELDS(report, outcome.status, not_judged)};
     if (report.outcome.status == Status::ok) add_difference(object, report);
-    root["diffs"].push_back(std::move(object));
-  }
-  return json_text(root);
+    return object;
+  });
+  return json_text({{"answer", name(answer)}, {"diffs", diffs}});
 }
 
 }  // namespace plumbline

@@ -176,17 +176,17 @@ OutputReport report_of(const DiffReport& report, const Style& style) {
   for (const auto& [letter, side] : {std::pair{"a", &report.a}, std::pair{"b", &report.b}}) {
     const std::string unused = tensors_without_a_part(side->tensors_without_a_part, style);
     if (!unused.empty()) text.judged += fmt::format("{} ({})", unused, letter);
-    text.details.push_back({letter, {side_line(*side)}, 6});
+    text.add(letter, side_line(*side), 6);
   }
   if (ran) {
     const bool differ = !(report.outcome.bit_equal_share >= 1);
     if (differ) {
-      text.details.push_back({"largest", {largest_text(report)}, 5});
-      text.details.push_back({"relative", {relative_text(report)}, 1});
-      text.details.push_back({"sigma", {sigma_text(report)}, 4});
+      text.add("largest", largest_text(report), 5);
+      text.add("relative", relative_text(report), 1);
+      text.add("sigma", sigma_text(report), 4);
     }
-    text.details.push_back({"bits", {bits_text(report.outcome)}, 3});
-    text.details.push_back({"fp64", {fp64_text(report)}, 2});
+    text.add("bits", bits_text(report.outcome), 3);
+    text.add("fp64", fp64_text(report), 2);
     if (report.softmax.rows > 0) text.more.push_back({"softmax", {softmax_text(report.softmax)}});
     if (differ) text.more.push_back({"map", difference_map(report, style)});
   }

@@ -20,6 +20,17 @@ std::string duration(double time_ns);               // "1.276 ms"
 std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"
 std::string at(const ElementId& element);                      // "sample 0 head 1 row 2 column 3"
 
+// The text with some characters replaced: by what `of` says of them, unless that is "".
+template <class Of>
+std::string escaped(std::string_view text, const Of& of) {
+  std::string result;
+  for (const char c : text) {
+    const auto& other = of(c);
+    result += std::string_view(other).empty() ? std::string_view(&c, 1) : other;
+  }
+  return result;
+}
+
 // Columns that UTF-8 text takes on a terminal, one per code point.
 std::size_t display_width(std::string_view text);
 // The verdict's colour around `text`: red for failures, yellow for what wants a look, green else;

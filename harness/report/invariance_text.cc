@@ -82,12 +82,9 @@ std::string render_invariance(const StoredInvariance& stored, const std::string&
   report.judged = outcome.elements == 0 ? "nothing was compared"
                                         : fmt::format("{} elements compared, {} with other bits",
                                                       outcome.elements, outcome.other_bits);
-  const auto add = [&](const char* label, const std::string& line, int weight) {
-    if (!line.empty()) report.details.push_back({label, {line}, weight});
-  };
-  add("promise", std::string(name(outcome.promise)), 2);
-  add("problem a", outcome.problem_a, 4);
-  add("problem b", outcome.problem_b, 4);
+  report.add("promise", std::string(name(outcome.promise)), 2);
+  report.add("problem a", outcome.problem_a, 4);
+  report.add("problem b", outcome.problem_b, 4);
   if (!judgement.findings.empty() && !judgement.notes.empty())
     report.details.push_back({"note", judgement.notes, 1});
   report.command_label = "reproduce";

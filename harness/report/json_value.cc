@@ -6,12 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace plumbline {
+#include "harness/judge/judgement.h"
 
-Json json_value(double x) {
-  if (std::isfinite(x)) return x;
-  return nullptr;
-}
+namespace plumbline {
 
 Json rounded(double x, int digits) {
   if (!std::isfinite(x)) return nullptr;
@@ -21,18 +18,19 @@ Json rounded(double x, int digits) {
   return value;
 }
 
-Json element_json(const ElementId& element) {
-  return {{"sample", element.sample},
-          {"head", element.head},
-          {"row", element.row},
-          {"column", element.column}};
+Json json_value(const ElementId& element) {
+  return {JSON_FIELDS(element, sample, head, row, column)};
 }
 
-Json share_json(const std::array<double, rounding_count>& share) {
+Json json_value(const std::array<double, rounding_count>& share) {
   Json object = Json::object();
   for (const Rounding rounding : all<Rounding>())
-    object[std::string(name(rounding))] = json_value(share[static_cast<std::size_t>(rounding)]);
+    object[std::string(name(rounding))] = share[static_cast<std::size_t>(rounding)];
   return object;
+}
+
+Json json_value(const std::vector<Finding>& findings) {
+  return json_list(findings, [](const Finding& finding) { return finding.text; });
 }
 
 std::string json_text(const Json& root) {

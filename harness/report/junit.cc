@@ -13,70 +13,36 @@
 #include "harness/report/report.h"
 #include "harness/report/summary.h"
 #include "harness/store/stored.h"
+#include "harness/store/text.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr const char* replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// Bytes of the UTF-8 code point at the start of `text`; 0 where it is not one that XML 1.0 allows.
-std::size_t valid_code_point(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> std::uint32_t {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF && continues(1) && continues(2)) {
-    const std::uint32_t point = (first & 0xFU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
-    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-    return point >= 0x800 && !surrogate && point < 0xFFFE ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
-    const std::uint32_t point =
-        (first & 0x7U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
-    return point >= 0x10000 && point <= 0x10FFFF ? 4 : 0;
-  }
-  return 0;
-}
-
-// For text and for attributes in double quotes; there a line break would be read as a blank unless
-// it is a reference.
-std::string xml(std::string_view text) {
-  std::string escaped;
-  while (!text.empty()) {
-    const std::size_t size = valid_code_point(text);
-    const char c = text[0];
-    if (size == 0)
-      escaped += replacement;
-    else if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else if (c == '"')
-      escaped += "&quot;";
-    else if (c == '\n' || c == '\r' || c == '\t')
-      escaped += fmt::format("&#{};", static_cast<int>(c));
-    else
-      escaped += text.substr(0, size);
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  return escaped;
-}
-
-// Inside an element line breaks stay as they are.
+// For a text, of characters that XML 1.0 allows alone; there line breaks stay as they are.
 std::string xml_text(std::string_view text) {
-  std::string escaped;
-  while (true) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    escaped += xml(text.substr(0, end));
-    if (end == text.size()) return escaped;
-    escaped += '\n';
-    text.remove_prefix(end + 1);
+  std::string allowed = storable_text(text);
+  for (const std::string_view no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
+    for (std::size_t at; (at = allowed.find(no_character)) != std::string::npos;)
+      allowed.replace(at, no_character.size(), replacement);
   }
+  return escaped(allowed, [](char c) {
+    return c == '&'                               ? "&amp;"
+           : c == '<'                             ? "&lt;"
+           : c == '>'                             ? "&gt;"
+           : c == '"'                             ? "&quot;"
+           : c == '\r'                            ? "&#13;"
+           : c == '\t'                            ? "&#9;"
+           : c != '\n' && c >= '\0' && c < '\x20' ? replacement
+                                                  : "";
+  });
+}
+
+// For an attribute in double quotes, where a line break would be read as a blank unless it is a
+// reference.
+std::string xml(std::string_view text) {
+  return escaped(xml_text(text), [](char c) { return c == '\n' ? "&#10;" : ""; });
 }
 
 enum class Kind { passed, failure, error, skipped };
@@ -154,25 +120,19 @@ std::vector<TestCase> test_cases(const RunReport& report) {
                      std::string(name(judgement.verdict)), why(judgement),
                      render_invariance(stored, report.reproduce_command, plain)});
   }
-  if (report.state() == RunState::incomplete) {
-    const std::string message = "incomplete: " + missing_text(report.incomplete);
-    cases.push_back({"plumbline", "plumbline.run", "incomplete", 0, Kind::error, "incomplete",
-                     message, message});
-  }
+  // Named by what stands before the colon.
+  const auto add_of_run = [&](Kind kind, const char* type, const std::string& message) {
+    cases.push_back({"plumbline", "plumbline.run", message.substr(0, message.find(": ")), 0, kind,
+                     type, message, message});
+  };
+  if (report.state() == RunState::incomplete)
+    add_of_run(Kind::error, "incomplete", "incomplete: " + missing_text(report.incomplete));
   // Skipped tests alone would be green.
-  if (nothing_measured(report)) {
-    const std::string message = "nothing measured: no kernel took any of the cases";
-    cases.push_back({"plumbline", "plumbline.run", "nothing measured", 0, Kind::error,
-                     "nothing_measured", message, message});
-  }
-  for (const std::string& line : report.absent) {
-    cases.push_back({"plumbline", "plumbline.run", line.substr(0, line.find(": ")), 0,
-                     Kind::skipped, "not_measured", line, line});
-  }
-  for (const std::string& sentence : report.unsettled) {
-    cases.push_back({"plumbline", "plumbline.run", sentence.substr(0, sentence.find(": ")), 0,
-                     Kind::error, "unsettled", sentence, sentence});
-  }
+  if (nothing_measured(report))
+    add_of_run(Kind::error, "nothing_measured",
+               "nothing measured: no kernel took any of the cases");
+  for (const std::string& line : report.absent) add_of_run(Kind::skipped, "not_measured", line);
+  for (const std::string& line : report.unsettled) add_of_run(Kind::error, "unsettled", line);
   // What fails the run beside its cases. What does not fail is no test.
   for (const auto& [suite, case_id, change] :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {

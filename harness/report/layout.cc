@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "harness/base/json.h"
 #include "harness/report/format.h"
-#include "harness/report/json_value.h"
 
 namespace plumbline {
 namespace {
@@ -281,52 +281,25 @@ std::string element_in_words(const WorstElement& worst) {
                      (worst.got - worst.expected) / worst.sigma);
 }
 
-namespace {
-
-Json json_of(const std::vector<Detail>& details) {
-  Json all = Json::array();
-  for (const Detail& detail : details)
-    all.push_back({{"label", detail.label}, {"lines", detail.lines}, {"weight", detail.weight}});
-  return all;
-}
-
-std::vector<Detail> details_of(const Json& all) {
-  std::vector<Detail> details;
-  for (const Json& one : all) {
-    details.push_back({one.at("label").get<std::string>(),
-                       one.at("lines").get<std::vector<std::string>>(),
-                       one.at("weight").get<int>()});
-  }
-  return details;
-}
-
-}  // namespace
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detail, label, lines, weight)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OutputReport, verdict, cause, subject, judged, details, more,
+                                   command_label, command)
 
 std::string json_of(const OutputReport& report) {
-  const Json all = {{"verdict", report.verdict},    {"colour_of", name(report.colour_of)},
-                    {"cause", report.cause},        {"subject", report.subject},
-                    {"judged", report.judged},      {"details", json_of(report.details)},
-                    {"more", json_of(report.more)}, {"command_label", report.command_label},
-                    {"command", report.command}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  nlohmann::json all = report;
+  all["colour_of"] = name(report.colour_of);
+  return write_json(all);
 }
 
 Result<OutputReport> report_from_json(const std::string& json) {
   try {
-    const Json all = Json::parse(json);
-    const auto text = [&](const char* key) { return all.at(key).get<std::string>(); };
-    const auto colour_of = parse<Verdict>(text("colour_of"));
+    const nlohmann::json all = parse_json(json);
+    const auto colour_of = parse<Verdict>(all.at("colour_of").get<std::string>());
     if (!colour_of) return fail("a report has no such verdict", "");
-    return OutputReport{text("verdict"),
-                        *colour_of,
-                        text("cause"),
-                        text("subject"),
-                        text("judged"),
-                        details_of(all.at("details")),
-                        details_of(all.at("more")),
-                        text("command_label"),
-                        text("command")};
-  } catch (const Json::exception& error) {
+    OutputReport report = all.get<OutputReport>();
+    report.colour_of = *colour_of;
+    return report;
+  } catch (const nlohmann::json::exception& error) {
     return fail(fmt::format("this is no report: {}", error.what()), "");
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -12,6 +13,8 @@
 #include "harness/report/report.h"
 
 namespace plumbline {
+
+struct Outcome;
 
 // One labelled paragraph of a report, or a list. If there is no room, the detail of
 // least `weight` loses its lines first.
@@ -32,7 +35,15 @@ struct OutputReport {
   std::vector<Detail> more;     // shown in a verbose style alone
   std::string command_label;    // "reproduce"
   std::string command;          // for a shell; "" if there is none
+
+  // A detail of one line, unless that is empty.
+  void add(std::string label, std::string line, int weight) {
+    if (!line.empty()) details.push_back({std::move(label), {std::move(line)}, weight});
+  }
 };
+
+// "plumbline run --row-seed 7 --case 'cpu/flash/…'"
+std::string reproduce_line(const std::string& command, const Outcome& outcome);
 
 // The limit of lines of a report that is not verbose, at any width.
 inline constexpr std::size_t max_report_lines = 12;

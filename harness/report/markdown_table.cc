@@ -1,31 +1,26 @@
 // Escapes text that would break Markdown, and writes it as tables and fenced blocks.
 #include "harness/report/markdown_table.h"
 
+#include "harness/report/format.h"
+
 namespace plumbline {
 
 std::string html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else
-      escaped += c;
-  }
-  return escaped;
+  return escaped(text, [](char c) {
+    return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "";
+  });
 }
 
 // A cell may hold neither a bar nor a line break, and `*` would start emphasis.
 std::string markdown_cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : html(text)) {
-    if (c == '|' || c == '*' || c == '_' || c == '`') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  return escaped;
+  return escaped(html(text), [](char c) {
+    return c == '|'    ? "\\|"
+           : c == '*'  ? "\\*"
+           : c == '_'  ? "\\_"
+           : c == '`'  ? "\\`"
+           : c == '\n' ? " "
+                       : "";
+  });
 }
 
 namespace {

@@ -22,15 +22,16 @@ namespace {
 
 constexpr std::size_t news_commit_digits = 9;
 
-bool is_of_time(const Finding& finding) { return is_timing_finding(finding.kind); }
-
-bool is_slower(const Judgement& judgement) {
-  return judgement.verdict == Verdict::regressed && !judgement.findings.empty() &&
-         std::all_of(judgement.findings.begin(), judgement.findings.end(), is_of_time);
+// Whether there are findings, and all are of the time.
+bool is_of_time(const Judgement& judgement) {
+  const auto& findings = judgement.findings;
+  return !findings.empty() &&
+         std::all_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return is_timing_finding(finding.kind); });
 }
 
 std::optional<NewsKind> kind_of(const Judgement& judgement) {
-  if (is_slower(judgement)) return NewsKind::slower;
+  if (judgement.verdict == Verdict::regressed && is_of_time(judgement)) return NewsKind::slower;
   if (is_failure(judgement.verdict)) return NewsKind::broken;
   if (is_open(judgement.verdict)) return NewsKind::open;
   return std::nullopt;
@@ -54,11 +55,6 @@ double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;
   return std::max(judgement.percent_of_limit, of_time);
-}
-
-std::string arch_of_case(const RunReport& report, const Outcome& outcome) {
-  const std::string arch = arch_of(outcome);
-  return arch.empty() ? report.run->machine.arch : arch;
 }
 
 // One value, or "" where there are several.
@@ -115,26 +111,23 @@ class Gathering {
     const auto kind = kind_of(stored.judgement);
     if (!kind) return;
     const std::string since = i < past_.size() ? past_[i].commit : "";
-    const bool is_time = std::all_of(stored.judgement.findings.begin(),
-                                     stored.judgement.findings.end(), is_of_time) &&
-                         !stored.judgement.findings.empty();
     // Each slower case has a figure of its own.
-    const std::string cause = is_time ? "its time" : cause_in_words(stored);
+    const std::string cause = is_of_time(stored.judgement) ? "its time" : cause_in_words(stored);
     News& news = group(*kind, stored.outcome.c.kernel,
                        std::string(in_words(stored.judgement.verdict)), cause, since);
     const bool is_first = news.cases.empty();
     add_value(news.dtype, std::string(name(stored.outcome.c.problem.dtype)), is_first);
-    add_value(news.arch, arch_of_case(report_, stored.outcome), is_first);
+    add_value(news.arch, arch_of(stored.outcome, *report_.run), is_first);
     news.cases.push_back(i);
   }
 
   // Cases of one cause have figures of their own: those that are told are the lead's.
   void tell_of_lead(News& news) const {
     if (news.cases.empty()) return;
-    const auto& findings = (*report_.outcomes)[news.cases.front()].judgement.findings;
-    if (findings.empty()) return;
-    news.text = findings.front().text;
-    if (std::all_of(findings.begin(), findings.end(), is_of_time)) news.title = news.text;
+    const Judgement& judgement = (*report_.outcomes)[news.cases.front()].judgement;
+    if (judgement.findings.empty()) return;
+    news.text = judgement.findings.front().text;
+    if (is_of_time(judgement)) news.title = news.text;
   }
 
   template <class Stored>

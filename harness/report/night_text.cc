@@ -153,52 +153,32 @@ std::string render_night_markdown(const NightSummary& summary) {
 }
 
 std::string json_of_night(const NightSummary& summary) {
-  Json root = {{"night_id", summary.night.night_id},
+  const auto event_json = [](const NightEvent& event) -> Json {
+    return {JSON_FIELDS(event, kind, at, who, detail)};
+  };
+  const auto alert_json = [](const Alert& alert) -> Json {
+    return {JSON_FIELDS(alert, suite),
+            {"case", alert.case_id},
+            JSON_FIELDS(alert, run_id, machine),
+            {"text", why(alert)}};
+  };
+  const auto group_json = [&](const AlertGroup& group) -> Json {
+    return {JSON_FIELDS(group, kernel, dtype, arch, verdict, since, commit),
+            {"cases", json_list(group.alerts, alert_json)}};
+  };
+  Json root = {JSON_FIELDS(summary.night, night_id),
                {"exit_code", exit_code_of(summary.state)},
-               {"state", name(summary.state)},
-               {"planned_cases", summary.incomplete.planned_cases},
-               {"missing_cases", summary.incomplete.missing_cases},
-               {"cases", summary.cases},
-               {"timed", summary.timed},
-               {"expected_false_alerts", json_value(summary.expected_false_alerts)},
-               {"second_pairs", summary.second_pairs},
-               {"second_alarms", summary.second_alarms},
-               {"events", Json::array()},
+               JSON_FIELDS(summary, state, incomplete.planned_cases, incomplete.missing_cases,
+                           cases, timed, expected_false_alerts, second_pairs, second_alarms),
+               JSON_FIELDS_BY(list_of(event_json), summary.night, events),
                {"runs", Json::array()},
-               {"groups", Json::array()}};
-  for (const NightEvent& event : summary.night.events) {
-    root["events"].push_back({{"kind", name(event.kind)},
-                              {"at", event.at},
-                              {"who", event.who},
-                              {"detail", event.detail}});
-  }
+               JSON_FIELDS_BY(list_of(group_json), summary, groups)};
   for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
-    const RunInfo& run = summary.night.runs[i].info;
-    root["runs"].push_back({{"run_id", run.run_id},
-                            {"started_at", run.started_at},
-                            {"purpose", run.purpose},
-                            {"shard", run.shard},
-                            {"host", run.host},
-                            {"finished", summary.night.runs[i].finished},
+    const auto& run = summary.night.runs[i];
+    root["runs"].push_back({JSON_FIELDS(run, info.run_id, info.started_at, info.purpose, info.shard,
+                                        info.host, finished),
                             {"state", name(summary.states[i])},
                             {"exit_code", exit_code_of(summary.states[i])}});
-  }
-  for (const AlertGroup& group : summary.groups) {
-    Json cases = Json::array();
-    for (const Alert& alert : group.alerts) {
-      cases.push_back({{"suite", alert.suite},
-                       {"case", alert.case_id},
-                       {"run_id", alert.run_id},
-                       {"machine", alert.machine},
-                       {"text", why(alert)}});
-    }
-    root["groups"].push_back({{"kernel", group.kernel},
-                              {"dtype", group.dtype},
-                              {"arch", group.arch},
-                              {"verdict", name(group.verdict)},
-                              {"since", group.since},
-                              {"commit", group.commit},
-                              {"cases", std::move(cases)}});
   }
   return json_text(root);
 }

@@ -7,30 +7,31 @@
 namespace plumbline {
 namespace {
 
-// Of each object of a list these members; those that are absent are null.
-Json only(const Json& list, std::initializer_list<const char*> members) {
-  Json kept = Json::array();
-  for (const Json& object : list) {
-    Json& row = kept.emplace_back(Json::object());
-    for (const char* member : members) row[member] = object.value(member, Json(nullptr));
-  }
-  return kept;
+using Names = std::vector<std::string>;
+
+// These members of each object of a list; those that are absent are null.
+Json only(const Json& list, const Names& members) {
+  return json_list(list, [&](const Json& object) {
+    Json row = Json::object();
+    for (const std::string& member : members) row[member] = object.value(member, Json());
+    return row;
+  });
 }
 
 Json kept_of(const Json& audit) {
-  return {{"suites", audit.at("suites")},
-          {"problems", audit.at("problems")},
-          {"runs", audit.at("runs")},
-          {"exit_code", audit.at("exit_code")},
-          {"diagnoses", audit.at("diagnoses")},
-          {"dtypes", only(audit.at("dtypes"),
-                          {"dtype", "mutants", "caught", "slip_allclose_1e2", "legal_kernels",
-                           "legal_flagged", "legal_runs", "false_alarms"})},
-          {"mutants",
-           only(audit.at("mutants"), {"name", "class", "what", "dtype", "runs", "changed", "caught",
-                                      "by", "first_case", "fault", "diagnosed", "reviewed"})},
-          {"legal", only(audit.at("legal"),
-                         {"kernel", "dtype", "runs", "false_alarms", "first_case", "why"})}};
+  static const std::pair<const char*, Names> lists[] = {
+      {"dtypes",
+       {"dtype", "mutants", "caught", "slip_allclose_1e2", "legal_kernels", "legal_flagged",
+        "legal_runs", "false_alarms"}},
+      {"mutants",
+       {"name", "class", "what", "dtype", "runs", "changed", "caught", "by", "first_case", "fault",
+        "diagnosed", "reviewed"}},
+      {"legal", {"kernel", "dtype", "runs", "false_alarms", "first_case", "why"}}};
+  Json kept;
+  for (const char* member : {"suites", "problems", "runs", "exit_code", "diagnoses"})
+    kept[member] = audit.at(member);
+  for (const auto& [list, members] : lists) kept[list] = only(audit.at(list), members);
+  return kept;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "harness/report/page_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -32,35 +33,35 @@ std::string compact(const Json& root) {
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// A table by column, filled row by row. A text is its place in the words of its column.
 class Columns {
  public:
-  explicit Columns(const std::vector<StoredOutcome>& outcomes) : outcomes_(outcomes) {}
-
-  template <class Text>
-  void words(const char* name, const Text& text_of) {
-    std::map<std::string, std::size_t> places;
-    Json words = Json::array(), of_rows = Json::array();
-    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const std::string text(text_of(i));
-      const auto [at, is_new] = places.try_emplace(text, places.size());
-      if (is_new) words.push_back(text);
-      of_rows.push_back(at->second);
+  // `example`: a row, which tells the columns and is none of the table's.
+  explicit Columns(const Json& example) : places_(example.size()) {
+    for (const auto& [key, value] : example.items()) {
+      columns_.push_back({{"name", key}, {value.is_string() ? "words" : "numbers", Json::array()}});
+      if (value.is_string()) columns_.back()["places"] = Json::array();
     }
-    columns_.push_back({{"name", name}, {"words", std::move(words)}, {"places", of_rows}});
   }
-  template <class Number>
-  void numbers(const char* name, const Number& number_of) {
-    Json numbers = Json::array();
-    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
-      const std::optional<double> value = number_of(i);
-      numbers.push_back(rounded(value));
+
+  void add(const Json& row) {
+    std::size_t i = 0;
+    for (const Json& value : row) {
+      Json& column = columns_[i];
+      auto& places = places_[i++];
+      if (!value.is_string()) {
+        column["numbers"].push_back(value);
+        continue;
+      }
+      const auto [at, is_new] = places.try_emplace(value.get<std::string>(), places.size());
+      if (is_new) column["words"].push_back(value);
+      column["places"].push_back(at->second);
     }
-    columns_.push_back({{"name", name}, {"numbers", std::move(numbers)}});
   }
   Json take() { return std::move(columns_); }
 
  private:
-  const std::vector<StoredOutcome>& outcomes_;
+  std::vector<std::map<std::string, std::size_t>> places_;
   Json columns_ = Json::array();
 };
 
@@ -75,60 +76,48 @@ class Writer {
   }
 
   Json page() const {
-    Json root = {{"schema", 1},
-                 {"made_at", input_.made_at},
-                 {"plumbline", {{"version", build::version}, {"commit", ""}}},
-                 {"database", input_.database},
-                 {"live", input_.live},
-                 {"subject", subject()},
-                 {"state", name(report_.state())},
-                 {"sentence", sentence_of(report_, news_)},
-                 {"counts", counts()},
-                 {"groups", groups()},
-                 {"nights", nights()},
-                 {"decisions", decisions()},
-                 {"times", times()},
-                 {"rows", outcomes().size()},
-                 {"cases", cases(report_, input_.machine_of)},
-                 {"details", Json::array()},
-                 {"diffs", diffs()},
-                 {"invariances", invariances()},
-                 {"scores", scores()},
-                 {"support", support()},
-                 {"other", other()},
-                 {"audit", input_.audit.empty() ? Json(nullptr) : Json::parse(input_.audit)},
-                 {"stories", stories()}};
-    for (const std::size_t row : outcomes_in_detail(outcomes()))
-      root["details"].push_back(page_detail(input_, row));
-    return root;
+    return {{"schema", 1},
+            JSON_FIELDS(input_, made_at),
+            {"plumbline", {{"version", build::version}, {"commit", ""}}},
+            JSON_FIELDS(input_, database, live),
+            JSON_FIELDS(*this, subject()),
+            JSON_FIELDS(report_, state()),
+            {"sentence", sentence_of(report_, news_)},
+            JSON_FIELDS(*this, counts(), groups(), nights(), decisions(), times()),
+            {"rows", outcomes().size()},
+            {"cases", cases(report_, input_.machine_of)},
+            JSON_FIELDS(*this, details(), diffs(), invariances(), scores(), support(), other(),
+                        audit(), stories())};
   }
 
  private:
   const std::vector<StoredOutcome>& outcomes() const { return *report_.outcomes; }
 
+  Json details() const {
+    return json_list(outcomes_in_detail(outcomes()),
+                     [&](std::size_t row) { return page_detail(input_, row); });
+  }
+  Json audit() const { return input_.audit.empty() ? Json(nullptr) : Json::parse(input_.audit); }
+
   Json subject() const {
     std::vector<std::string> machines = input_.machine_of;
     std::sort(machines.begin(), machines.end());
     machines.erase(std::unique(machines.begin(), machines.end()), machines.end());
-    return {{"kind", input_.kind},
-            {"label", input_.label},
-            {"run_ids", input_.run_ids},
-            {"started_at", report_.run->started_at},
-            {"commit", report_.run->commit},
+    return {JSON_FIELDS(input_, kind, label, run_ids),
+            JSON_FIELDS(report_, run->started_at, run->commit),
             {"machines", machines},
-            {"exit_code", report_.exit_code},
+            JSON_FIELDS(report_, exit_code),
             {"command", report_.run->command_line}};
   }
 
   Json counts() const {
-    std::map<std::string_view, std::size_t> by_outlook;
-    for (const StoredOutcome& stored : outcomes())
-      ++by_outlook[name(standing_of(stored.judgement.verdict))];
+    std::map<Standing, std::size_t> counts;
+    for (const StoredOutcome& stored : outcomes()) ++counts[standing_of(stored.judgement.verdict)];
     return {{"cases", outcomes().size()},
-            {"fine", by_outlook["fine"]},
-            {"failures", by_outlook["failure"]},
-            {"open", by_outlook["open"]},
-            {"unmeasured", by_outlook["unmeasured"]}};
+            {"fine", counts[Standing::fine]},
+            {"failures", counts[Standing::failure]},
+            {"open", counts[Standing::open]},
+            {"unmeasured", counts[Standing::unmeasured]}};
   }
 
   // The first of the nights in a row, up to the newest, in which the lead was as it is; by the
@@ -157,230 +146,135 @@ class Writer {
   }
 
   Json groups() const {
-    Json list = Json::array();
-    for (const News& news : news_) {
-      list.push_back({{"kind", name(news.kind)},
-                      {"title", news.title},
-                      {"kernel", news.kernel},
-                      {"dtype", news.dtype},
-                      {"arch", news.arch},
-                      {"verdict", news.verdict},
-                      {"cases", news.cases},
-                      {"names", news.names},
-                      {"since", news.since},
-                      {"commit", news.commit},
-                      {"since_night", first_night(news)},
-                      {"text", news.text}});
-    }
-    return list;
+    return json_list(news_, [&](const News& news) -> Json {
+      return {
+          JSON_FIELDS(news, kind, title, kernel, dtype, arch, verdict, cases, names, since, commit),
+          {"since_night", first_night(news)},
+          JSON_FIELDS(news, text)};
+    });
   }
 
   Json nights() const {
-    Json list = Json::array();
-    for (const PageNight& night : input_.nights) {
-      list.push_back({{"name", night.name},
-                      {"run_ids", night.run_ids},
-                      {"started_at", night.started_at},
-                      {"commit", night.commit},
-                      {"state", name(night.state)},
-                      {"exit_code", exit_code_of(night.state)},
-                      {"fine", night.fine},
-                      {"failures", night.failures},
-                      {"open", night.open},
-                      {"unmeasured", night.unmeasured},
-                      {"suspect", night.suspect},
-                      {"shift", rounded(night.shift)},
-                      {"why", night.why},
-                      {"events", events(night)}});
-    }
-    return list;
-  }
-  static Json events(const PageNight& night) {
-    Json list = Json::array();
-    for (const PageEvent& event : night.events) {
-      list.push_back(
-          {{"kind", event.kind}, {"at", event.at}, {"who", event.who}, {"detail", event.detail}});
-    }
-    return list;
+    const auto event_json = [](const PageEvent& event) -> Json {
+      return {JSON_FIELDS(event, kind, at, who, detail)};
+    };
+    return json_list(input_.nights, [&](const PageNight& night) -> Json {
+      return {JSON_FIELDS(night, name, run_ids, started_at, commit, state),
+              {"exit_code", exit_code_of(night.state)},
+              JSON_FIELDS(night, fine, failures, open, unmeasured, suspect),
+              JSON_FIELDS_BY(rounded, night, shift),
+              JSON_FIELDS(night, why),
+              JSON_FIELDS_BY(list_of(event_json), night, events)};
+    });
   }
 
   Json other() const {
     if (!input_.other) return nullptr;
     const RunReport& report = *input_.other->report;
-    return {{"label", input_.other->label},
-            {"commit", report.run->commit},
+    return {JSON_FIELDS(input_, other->label),
+            JSON_FIELDS(report, run->commit),
             {"rows", report.outcomes->size()},
             {"cases", cases(report, input_.other->machine_of)}};
   }
 
   Json stories() const {
-    Json list = Json::array();
-    for (const StoryFigures& story : stories_of(report_)) {
-      Json figures = Json::array();
-      for (const auto& [what, theirs, ours] : story.figures)
-        figures.push_back({{"what", what}, {"theirs", theirs}, {"ours", ours}});
-      list.push_back({{"id", story.id},
-                      {"title", story.title},
-                      {"source", story.source},
-                      {"figures", std::move(figures)},
-                      {"cases", story.cases},
-                      {"diffs", story.diffs}});
-    }
-    return list;
+    const auto figure_json = [](const StoryFigure& figure) -> Json {
+      return {JSON_FIELDS(figure, what, theirs, ours)};
+    };
+    return json_list(stories_of(report_), [&](const StoryFigures& story) -> Json {
+      return {JSON_FIELDS(story, id, title, source),
+              JSON_FIELDS_BY(list_of(figure_json), story, figures),
+              JSON_FIELDS(story, cases, diffs)};
+    });
   }
 
   Json decisions() const {
-    Json list = Json::array();
-    for (const PageDecision& decision : input_.decisions) {
-      list.push_back({{"kind", decision.kind},
-                      {"night", place_of_night(input_, decision.run_id)},
-                      {"glob", decision.glob},
-                      {"who", decision.who},
-                      {"why", decision.why},
-                      {"at", decision.at}});
-    }
-    return list;
+    return json_list(input_.decisions, [&](const PageDecision& decision) -> Json {
+      return {JSON_FIELDS(decision, kind),
+              {"night", place_of_night(input_, decision.run_id)},
+              JSON_FIELDS(decision, glob, who, why, at)};
+    });
   }
 
-  Json times() const {
-    Json list = Json::array();
-    if (report_.night_times != nullptr)
-      for (const NightTimes& row : *report_.night_times) list.push_back(night_times_sentence(row));
-    return list;
-  }
+  Json times() const { return json_list(report_.night_times, night_times_sentence); }
 
   static Json cases(const RunReport& report, const std::vector<std::string>& machine_of) {
-    const std::vector<StoredOutcome>& outcomes = *report.outcomes;
-    Columns columns(outcomes);
-    const auto outcome = [&](std::size_t i) -> const Outcome& { return outcomes[i].outcome; };
-    const auto problem = [&](std::size_t i) -> const Problem& { return outcome(i).c.problem; };
-    const auto word = [&](const char* key, const auto& text_of) { columns.words(key, text_of); };
-    word("case_id", [&](std::size_t i) { return outcome(i).case_id; });
-    word("machine", [&](std::size_t i) { return machine_of[i]; });
-    word("suite", [&](std::size_t i) { return outcome(i).suite; });
-    word("case_group", [&](std::size_t i) { return outcome(i).group; });
-    word("tier", [&](std::size_t i) { return outcome(i).tier; });
-    word("kernel", [&](std::size_t i) { return outcome(i).c.kernel; });
-    word("device", [&](std::size_t i) { return outcome(i).c.device; });
-    word("arch", [&](std::size_t i) {
-      const std::string arch = arch_of(outcome(i));
-      return arch.empty() ? report.run->machine.arch : arch;
-    });
-    word("tensor_cores", [&](std::size_t i) { return outcome(i).description.tensor_cores; });
-    word("dtype", [&](std::size_t i) { return name(problem(i).dtype); });
-    word("kv_dtype", [&](std::size_t i) { return name(problem(i).kv()); });
-    word("out_dtype", [&](std::size_t i) { return name(problem(i).out()); });
-    word("mask", [&](std::size_t i) { return name(problem(i).mask); });
-    word("layout", [&](std::size_t i) { return name(problem(i).layout); });
-    word("padding", [&](std::size_t i) { return name(problem(i).padding); });
-    word("lengths", [&](std::size_t i) { return name(problem(i).lengths); });
-    word("law", [&](std::size_t i) { return name(problem(i).law); });
-    word("status", [&](std::size_t i) { return name(outcome(i).status); });
-    word("verdict", [&](std::size_t i) { return in_words(outcomes[i].judgement.verdict); });
-    word("outlook",
-         [&](std::size_t i) { return name(standing_of(outcomes[i].judgement.verdict)); });
-    word("cause", [&](std::size_t i) {
-      return standing_of(outcomes[i].judgement.verdict) == Standing::fine
-                 ? ""
-                 : cause_in_words(outcomes[i]);
-    });
-    word("nearest_statistic",
-         [&](std::size_t i) { return outcomes[i].judgement.nearest_statistic; });
-    const auto number = [&](const char* key, const auto& value_of) {
-      columns.numbers(key, [&](std::size_t i) -> std::optional<double> { return value_of(i); });
-    };
-    number("batch", [&](std::size_t i) { return static_cast<double>(problem(i).batch); });
-    number("heads_q", [&](std::size_t i) { return static_cast<double>(problem(i).heads_q); });
-    number("heads_kv", [&](std::size_t i) { return static_cast<double>(problem(i).heads_kv); });
-    number("seq_q", [&](std::size_t i) { return static_cast<double>(problem(i).seq_q); });
-    number("seq_kv", [&](std::size_t i) { return static_cast<double>(problem(i).seq_kv); });
-    number("head_dim_qk",
-           [&](std::size_t i) { return static_cast<double>(problem(i).head_dim_qk); });
-    number("head_dim_vo",
-           [&](std::size_t i) { return static_cast<double>(problem(i).head_dim_vo); });
-    const auto if_ok = [&](std::size_t i, double value) {
-      return outcome(i).status == Status::ok ? std::optional(value) : std::nullopt;
-    };
-    number("percent_of_limit", [&](std::size_t i) {
-      const double percent = outcomes[i].judgement.percent_of_limit;
-      return if_ok(
-          i, std::isnan(percent) ? beyond_every_limit : std::min(beyond_every_limit, percent));
-    });
-    number("rms", [&](std::size_t i) { return if_ok(i, outcome(i).errors.rms); });
-    number("peak", [&](std::size_t i) { return if_ok(i, outcome(i).errors.peak); });
-    const auto if_timed = [&](std::size_t i, double value) {
-      return outcome(i).timed ? std::optional(value) : std::nullopt;
-    };
-    number("time_ns", [&](std::size_t i) { return if_timed(i, outcome(i).time_ns); });
-    number("time_ratio", [&](std::size_t i) { return if_timed(i, outcome(i).time_ratio); });
-    number("gate_change", [&](std::size_t i) {
-      const auto& gated = outcomes[i].judgement.gated_time;
-      return gated ? std::optional(gated->change) : std::nullopt;
-    });
-    number("wall_ms", [&](std::size_t i) { return outcome(i).wall_ms; });
+    Columns columns(case_row({}, "", *report.run));
+    for (std::size_t i = 0; i < report.outcomes->size(); ++i)
+      columns.add(case_row((*report.outcomes)[i], machine_of[i], *report.run));
     return columns.take();
+  }
+  static Json case_row(const StoredOutcome& stored, const std::string& machine,
+                       const RunInfo& run) {
+    const auto& [outcome, judgement] = stored;
+    const Problem& problem = outcome.c.problem;
+    const Standing standing = standing_of(judgement.verdict);
+    const auto size = [](std::int64_t n) { return rounded(static_cast<double>(n)); };
+    const bool ran = outcome.status == Status::ok;
+    const auto if_ok = [&](double x) { return ran ? rounded(x) : Json(nullptr); };
+    const auto if_timed = [&](double x) { return outcome.timed ? rounded(x) : Json(nullptr); };
+    const auto percent = [&](double x) {
+      return if_ok(std::isnan(x) ? beyond_every_limit : std::min(beyond_every_limit, x));
+    };
+    const auto& gated = judgement.gated_time;
+    return {JSON_FIELDS(outcome, case_id),
+            {"machine", machine},
+            JSON_FIELDS(outcome, suite),
+            {"case_group", outcome.group},
+            JSON_FIELDS(outcome, tier, c.kernel, c.device),
+            {"arch", arch_of(outcome, run)},
+            JSON_FIELDS(outcome, description.tensor_cores),
+            JSON_FIELDS(problem, dtype),
+            {"kv_dtype", name(problem.kv())},
+            {"out_dtype", name(problem.out())},
+            JSON_FIELDS(problem, mask, layout, padding, lengths, law),
+            JSON_FIELDS(outcome, status),
+            JSON_FIELDS_BY(in_words, judgement, verdict),
+            {"outlook", name(standing)},
+            {"cause", standing == Standing::fine ? "" : cause_in_words(stored)},
+            JSON_FIELDS(judgement, nearest_statistic),
+            JSON_FIELDS_BY(size, problem, batch, heads_q, heads_kv, seq_q, seq_kv, head_dim_qk,
+                           head_dim_vo),
+            JSON_FIELDS_BY(percent, judgement, percent_of_limit),
+            JSON_FIELDS_BY(if_ok, outcome, errors.rms, errors.peak),
+            JSON_FIELDS_BY(if_timed, outcome, time_ns, time_ratio),
+            {"gate_change", gated ? rounded(gated->change) : Json(nullptr)},
+            JSON_FIELDS_BY(rounded, outcome, wall_ms)};
   }
 
   Json diffs() const {
-    Json list = Json::array();
-    for (const auto& [diff, judgement] : *report_.diffs) {
+    return json_list(report_.diffs, [](const StoredDiff& stored) -> Json {
+      const auto& [diff, judgement] = stored;
       const bool ran = diff.status == Status::ok;
       const auto if_ran = [&](double value) { return ran ? rounded(value) : Json(nullptr); };
       const auto time = [&](double ns) { return ns > 0 ? rounded(ns) : Json(nullptr); };
-      list.push_back({{"suite", diff.suite},
-                      {"name", diff.name},
-                      {"case_a", diff.case_a},
-                      {"case_b", diff.case_b},
-                      {"verdict", in_words(judgement.verdict)},
-                      {"outlook", name(standing_of(judgement.verdict))},
-                      {"text", why(judgement)},
-                      {"max_abs", if_ran(diff.max_abs)},
-                      {"mean_abs", if_ran(diff.mean_abs)},
-                      {"max_rel", if_ran(diff.max_rel)},
-                      {"max_sigma", if_ran(diff.max_sigma)},
-                      {"bit_equal_share", if_ran(diff.bit_equal_share)},
-                      {"rms_a", if_ran(diff.rms_a)},
-                      {"rms_b", if_ran(diff.rms_b)},
-                      {"time_ns_a", time(diff.time_ns_a)},
-                      {"time_ns_b", time(diff.time_ns_b)},
-                      {"percent_of_limit", if_ran(judgement.percent_of_limit)}});
-    }
-    return list;
+      return {JSON_FIELDS(diff, suite, name, case_a, case_b),
+              JSON_FIELDS_BY(in_words, judgement, verdict),
+              {"outlook", name(standing_of(judgement.verdict))},
+              {"text", why(judgement)},
+              JSON_FIELDS_BY(if_ran, diff, max_abs, mean_abs, max_rel, max_sigma, bit_equal_share,
+                             rms_a, rms_b),
+              JSON_FIELDS_BY(time, diff, time_ns_a, time_ns_b),
+              JSON_FIELDS_BY(if_ran, judgement, percent_of_limit)};
+    });
   }
 
   Json invariances() const {
-    Json list = Json::array();
-    if (report_.invariances == nullptr) return list;
-    for (const auto& [invariance, judgement] : *report_.invariances) {
-      const std::string_view agreement = invariance.status != Status::ok         ? ""
-                                         : invariance.other_bits == 0            ? "bitwise"
-                                         : invariance.sigmas <= invariance.limit ? "rounding"
-                                                                                 : "beyond";
-      list.push_back({{"suite", invariance.suite},
-                      {"case_id", invariance.case_id},
-                      {"invariance", name(invariance.invariance)},
-                      {"promise", name(invariance.promise)},
-                      {"agreement", agreement},
-                      {"verdict", in_words(judgement.verdict)},
-                      {"outlook", name(standing_of(judgement.verdict))},
-                      {"text", why(judgement)}});
-    }
-    return list;
+    return json_list(report_.invariances, [](const StoredInvariance& stored) -> Json {
+      const auto& [outcome, judgement] = stored;
+      return {JSON_FIELDS(outcome, suite, case_id, invariance, promise),
+              {"agreement", outcome.status == Status::ok ? agreement(outcome) : ""},
+              JSON_FIELDS_BY(in_words, judgement, verdict),
+              {"outlook", name(standing_of(judgement.verdict))},
+              {"text", why(judgement)}};
+    });
   }
 
   Json scores() const {
-    Json list = Json::array();
-    for (const SuiteScore& score : *report_.scores) {
-      list.push_back({{"suite", score.suite},
-                      {"kernel", score.kernel},
-                      {"dtype", score.dtype},
-                      {"statistic", score.statistic},
-                      {"cases", score.cases},
-                      {"value", rounded(score.value)},
-                      {"limit", rounded(score.limit)},
-                      {"status", score.status}});
-    }
-    return list;
+    return json_list(report_.scores, [](const SuiteScore& score) -> Json {
+      return {JSON_FIELDS(score, suite, kernel, dtype, statistic, cases),
+              JSON_FIELDS_BY(rounded, score, value, limit), JSON_FIELDS(score, status)};
+    });
   }
 
   // What each kernel takes, by these outcomes; the reasons of what it refuses.
@@ -389,14 +283,17 @@ class Writer {
       std::size_t taken = 0, refused = 0;
       std::set<std::string> reasons;
     };
-    std::map<std::array<std::string, 5>, Support> table;
+    struct Feature {
+      std::string kernel, arch, dtype, mask, layout;
+      auto operator<=>(const Feature&) const = default;
+    };
+    std::map<Feature, Support> table;
     for (const StoredOutcome& stored : outcomes()) {
       const Outcome& outcome = stored.outcome;
       const Problem& p = outcome.c.problem;
-      const std::string arch = arch_of(outcome);
-      Support& entry = table[{outcome.c.kernel, arch.empty() ? report_.run->machine.arch : arch,
-                              std::string(name(p.dtype)), std::string(name(p.mask)),
-                              std::string(name(p.layout))}];
+      Support& entry =
+          table[{outcome.c.kernel, arch_of(outcome, *report_.run), std::string(name(p.dtype)),
+                 std::string(name(p.mask)), std::string(name(p.layout))}];
       if (outcome.status != Status::unsupported) {
         ++entry.taken;
       } else {
@@ -404,22 +301,14 @@ class Writer {
         if (entry.reasons.size() < 3) entry.reasons.insert(outcome.reason);
       }
     }
-    Json list = Json::array();
-    for (const auto& [key, entry] : table) {
-      std::string reasons;
-      for (const std::string& reason : entry.reasons)
-        reasons += (reasons.empty() ? "" : "; ") + reason;
-      list.push_back({{"kernel", key[0]},
-                      {"arch", key[1]},
-                      {"dtype", key[2]},
-                      {"mask", key[3]},
-                      {"layout", key[4]},
-                      {"support", entry.refused == 0 ? "supported"
-                                  : entry.taken == 0 ? "unsupported"
-                                                     : "mixed"},
-                      {"reasons", reasons}});
-    }
-    return list;
+    return json_list(table, [](const auto& row) -> Json {
+      const auto& [feature, entry] = row;
+      return {JSON_FIELDS(feature, kernel, arch, dtype, mask, layout),
+              {"support", entry.refused == 0 ? "supported"
+                          : entry.taken == 0 ? "unsupported"
+                                             : "mixed"},
+              {"reasons", fmt::format("{}", fmt::join(entry.reasons, "; "))}};
+    });
   }
 
   const PageInput& input_;

@@ -10,7 +10,7 @@
 #include "harness/outcome/expected_errors.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/geometry.h"
-#include "harness/report/format.h"
+#include "harness/report/layout.h"
 #include "harness/store/stored.h"
 #include "harness/timing/level_changes.h"
 
@@ -31,10 +31,14 @@ std::int64_t longest_sample(const Problem& problem) {
 Json heads_json(const Outcome& outcome) {
   const auto& heads = outcome.head_rms;
   const bool all_exact = std::all_of(heads.begin(), heads.end(), [](float x) { return x == 0; });
-  Json list = Json::array();
-  for (const float rms : heads)
-    list.push_back(rms == 0 && !all_exact ? Json(-1) : rounded(double{rms}, 3));
-  return list;
+  return json_list(heads, [&](float rms) {
+    return rms == 0 && !all_exact ? Json(-1) : rounded(double{rms}, 3);
+  });
+}
+
+template <class Numbers>
+Json rounded_list(const Numbers& numbers) {
+  return json_list(numbers, [](double x) { return rounded(x); });
 }
 
 Json picture_json(const Outcome& outcome) {
@@ -43,27 +47,18 @@ Json picture_json(const Outcome& outcome) {
   const ErrorCurve expected = expected_errors(picture, rest_of(picture, outcome.errors.rms)),
                    permitted = expected_errors(picture);
   const ErrorBand band = band_about(expected, outcome.c.problem.head_dim_vo);
-  const auto curve = [](const ErrorCurve& values) {
-    Json list = Json::array();
-    for (const double value : values) list.push_back(rounded(value));
-    return list;
+  const auto curve = [](const ErrorCurve& values) { return rounded_list(values); };
+  const auto map = [](const std::vector<std::uint8_t>& codes) {
+    return json_list(codes, [](std::uint8_t code) {
+      return code == 0                        ? Json(nullptr)
+             : code == map_code(std::nan("")) ? Json(-1)
+                                              : rounded(map_size(code), 3);
+    });
   };
-  Json map = Json::array();
-  for (const std::uint8_t code : picture.map) {
-    map.push_back(code == 0                        ? Json(nullptr)
-                  : code == map_code(std::nan("")) ? Json(-1)
-                                                   : rounded(map_size(code), 3));
-  }
-  return {{"histogram", picture.histogram},
-          {"expected", curve(expected)},
-          {"permitted", curve(permitted)},
-          {"low", curve(band.low)},
-          {"high", curve(band.high)},
-          {"outside", bins_outside(picture, band)},
-          {"map_rows", picture.map_rows},
-          {"map_columns", picture.map_columns},
-          {"map", std::move(map)},
-          {"rows", longest_sample(outcome.c.problem)},
+  return {JSON_FIELDS(picture, histogram),           {"expected", curve(expected)},
+          {"permitted", curve(permitted)},           JSON_FIELDS_BY(curve, band, low, high),
+          {"outside", bins_outside(picture, band)},  JSON_FIELDS(picture, map_rows, map_columns),
+          JSON_FIELDS_BY(map, picture, map),         {"rows", longest_sample(outcome.c.problem)},
           {"columns", outcome.c.problem.head_dim_vo}};
 }
 
@@ -77,53 +72,36 @@ Json worst_of(const Outcome& outcome) {
   }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  Json list = Json::array();
-  for (const auto& [rounding, share] : shares)
-    list.push_back(Json::array({rounding, rounded(share)}));
+  const auto exact = [](double x) { return rounded(x, 9); };
   return {{"statistic", outcome.worst_statistic},
-          {"sample", worst.element.sample},
-          {"head", worst.element.head},
-          {"row", worst.element.row},
-          {"column", worst.element.column},
-          {"got", rounded(worst.got, 9)},
-          {"expected", rounded(worst.expected, 9)},
-          {"sigma", rounded(worst.sigma)},
-          {"ulp", rounded(worst.ulp)},
-          {"visible_keys", worst.visible_keys},
-          {"shares", std::move(list)}};
+          JSON_FIELDS(worst.element, sample, head, row, column),
+          JSON_FIELDS_BY(exact, worst, got, expected),
+          JSON_FIELDS_BY(rounded, worst, sigma, ulp),
+          JSON_FIELDS(worst, visible_keys),
+          {"shares", json_list(shares, [](const auto& share) {
+             return Json::array({share.first, rounded(share.second)});
+           })}};
 }
 
 Json time_json(const StoredOutcome& stored) {
   const auto& [outcome, judgement] = stored;
   if (!outcome.timed) return nullptr;
-  Json fresh = Json::array();
-  for (const double ratio : outcome.times.fresh_ratios) fresh.push_back(rounded(ratio));
-  Json time = {{"ns", rounded(outcome.time_ns)},
-               {"mad_ns", rounded(outcome.time_mad_ns)},
-               {"ratio", rounded(outcome.time_ratio)},
-               {"finding", judgement.gated_time ? judgement.gated_time->finding : ""},
-               {"level", nullptr},
-               {"limit", nullptr},
-               {"change", nullptr},
-               {"confirmation", judgement.confirmation ? name(*judgement.confirmation) : ""},
-               {"fresh", std::move(fresh)}};
-  if (judgement.gated_time) {
-    time["level"] = rounded(judgement.gated_time->level);
-    time["limit"] = rounded(judgement.gated_time->limit);
-    time["change"] = rounded(judgement.gated_time->change);
-  }
-  return time;
+  const bool is_gated = judgement.gated_time.has_value();
+  const GatedTime gated = judgement.gated_time.value_or(GatedTime{});
+  const auto if_gated = [&](double figure) { return is_gated ? rounded(figure) : Json(); };
+  return {{"ns", rounded(outcome.time_ns)},
+          {"mad_ns", rounded(outcome.time_mad_ns)},
+          {"ratio", rounded(outcome.time_ratio)},
+          JSON_FIELDS(gated, finding),
+          JSON_FIELDS_BY(if_gated, gated, level, limit, change),
+          {"confirmation", judgement.confirmation ? name(*judgement.confirmation) : ""},
+          {"fresh", rounded_list(outcome.times.fresh_ratios)}};
 }
 
-Json findings_json(const Judgement& judgement) {
-  Json list = Json::array();
-  for (const Finding& finding : judgement.findings) {
-    list.push_back({{"statistic", name(finding.kind)},
-                    {"value", rounded(finding.value)},
-                    {"limit", rounded(finding.limit)},
-                    {"text", finding.text}});
-  }
-  return list;
+Json finding_json(const Finding& finding) {
+  return {{"statistic", name(finding.kind)},
+          JSON_FIELDS_BY(rounded, finding, value, limit),
+          JSON_FIELDS(finding, text)};
 }
 
 // Places of levels' changes in a list of ratios.
@@ -135,41 +113,28 @@ Json changes_json(const std::vector<PagePoint>& points) {
     values.push_back(std::log(*points[i].ratio));
     places.push_back(i);
   }
-  Json changes = Json::array();
-  for (const std::size_t change : level_changes(values)) changes.push_back(places[change]);
-  return changes;
-}
-
-std::string reproduce(const PageInput& input, std::size_t row, const Outcome& outcome) {
-  return fmt::format(
-      "{}{} --case {}",
-      input.reproduce_of.empty() ? input.report->reproduce_command : input.reproduce_of[row],
-      outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
-      shell_quoted(outcome.case_id));
+  return json_list(level_changes(values), [&](std::size_t change) { return places[change]; });
 }
 
 Json history_json(const PageInput& input, std::size_t row) {
   const auto found = input.history.find(row);
   const std::vector<PagePoint> none;
   const std::vector<PagePoint>& points = found == input.history.end() ? none : found->second;
-  Json history = {
-      {"night", Json::array()},   {"percent", Json::array()}, {"rms", Json::array()},
-      {"ratio", Json::array()},   {"level", Json::array()},   {"limit", Json::array()},
-      {"verdict", Json::array()}, {"outlook", Json::array()}, {"set_aside", Json::array()}};
+  const auto entry_of = [&](const PagePoint& point) -> Json {
+    return {{"night", place_of_night(input, point.run_id)},
+            JSON_FIELDS_BY(rounded, point, percent, rms, ratio, level, limit),
+            JSON_FIELDS(point, verdict),
+            {"outlook", name(point.standing)},
+            {"set_aside", point.is_set_aside}};
+  };
+  Json history = entry_of({});
+  for (Json& entries : history) entries = Json::array();
   std::vector<PagePoint> kept;
   for (const PagePoint& point : points) {
-    const std::ptrdiff_t night = place_of_night(input, point.run_id);
-    if (night < 0) continue;
+    const Json entry = entry_of(point);
+    if (entry["night"] < 0) continue;
     kept.push_back(point);
-    history["night"].push_back(night);
-    history["percent"].push_back(rounded(point.percent));
-    history["rms"].push_back(rounded(point.rms));
-    history["ratio"].push_back(rounded(point.ratio));
-    history["level"].push_back(rounded(point.level));
-    history["limit"].push_back(rounded(point.limit));
-    history["verdict"].push_back(point.verdict);
-    history["outlook"].push_back(name(point.standing));
-    history["set_aside"].push_back(point.is_set_aside);
+    for (const auto& [key, value] : entry.items()) history[key].push_back(value);
   }
   history["changes"] = changes_json(kept);
   return history;
@@ -189,15 +154,17 @@ Json page_detail(const PageInput& input, std::size_t row) {
   }
   const Description& description = outcome.description;
   const auto known = [](auto value) { return value < 0 ? Json(nullptr) : Json(value); };
+  const std::string& command =
+      input.reproduce_of.empty() ? input.report->reproduce_command : input.reproduce_of[row];
   const Terms terms = judgement.terms.value_or(Terms{});
   return {{"row", row},
-          {"findings", findings_json(judgement)},
-          {"notes", judgement.notes},
+          JSON_FIELDS_BY(list_of(finding_json), judgement, findings),
+          JSON_FIELDS(judgement, notes),
           {"limits", std::move(limits)},
           {"errors", std::move(errors)},
-          {"reason", outcome.reason},
+          JSON_FIELDS(outcome, reason),
           {"location", outcome.location.description},
-          {"looser_rung", outcome.looser_rung},
+          JSON_FIELDS(outcome, looser_rung),
           {"worst", worst_of(outcome)},
           {"picture", picture_json(outcome)},
           {"heads", heads_json(outcome)},
@@ -210,13 +177,13 @@ Json page_detail(const PageInput& input, std::size_t row) {
           {"launched",
            {{"what", description.launched},
             {"build", description.build_id},
-            {"tensor_cores", description.tensor_cores},
+            JSON_FIELDS(description, tensor_cores),
             {"registers", known(description.registers_per_thread)},
             {"spills", known(description.spill_bytes_per_thread)},
             {"shared_bytes", known(description.shared_memory_bytes)}}},
           {"time", time_json(stored)},
-          {"reproduce", reproduce(input, row, outcome)},
-          {"saved_to", outcome.saved_to},
+          {"reproduce", reproduce_line(command, outcome)},
+          JSON_FIELDS(outcome, saved_to),
           {"history", history_json(input, row)}};
 }
 

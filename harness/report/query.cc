@@ -46,7 +46,7 @@ Json cell_json(const std::string& text, Store::CellType type) {
   } else if (type == Store::CellType::real) {
     double value = 0;
     // "Inf"
-    return std::from_chars(begin, end, value).ptr == end ? json_value(value) : Json(nullptr);
+    return std::from_chars(begin, end, value).ptr == end ? Json(value) : Json();
   }
   return text;
 }

@@ -45,13 +45,15 @@ std::vector<std::string> cells(const JudgedResources& row) {
           verdict};
 }
 
-// Calls `show` with the heading and the rows of each source, kernel and launch, in order; `begin`
-// with the first row of each source.
-template <class Begin, class Show>
-void for_each_kernel(const ResourceComparison& comparison, Begin begin, Show show) {
+// The sources, and below them what `show` makes of the heading and the rows of each kernel and
+// launch, in order.
+template <class Show>
+std::string by_kernel(const ResourceComparison& comparison, Show show) {
+  std::string text;
   const auto& rows = comparison.rows;
   for (std::size_t first = 0; first < rows.size();) {
-    if (first == 0 || rows[first].source != rows[first - 1].source) begin(rows[first]);
+    if (first == 0 || rows[first].source != rows[first - 1].source)
+      text += fmt::format("{} ({})\n\n", rows[first].source, rows[first].toolkit);
     std::vector<std::vector<std::string>> lines;
     std::size_t end = first;
     const auto same = [&](const JudgedResources& row) {
@@ -59,9 +61,10 @@ void for_each_kernel(const ResourceComparison& comparison, Begin begin, Show sho
              row.launch == rows[first].launch;
     };
     for (; end < rows.size() && same(rows[end]); ++end) lines.push_back(cells(rows[end]));
-    show(heading(rows[first]), lines);
+    text += show(heading(rows[first]), lines);
     first = end;
   }
+  return text;
 }
 
 // A line for each row that is neither as approved nor silently new.
@@ -89,35 +92,29 @@ std::string markdown_line(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-Json optional_json(bool known, const Json& value) { return known ? value : Json(nullptr); }
-
 Json row_json(const JudgedResources& row) {
-  const bool built = row.now.has_value();
   const Resources now = row.now.value_or(Resources{});
   const LaunchFacts facts = now.facts.value_or(LaunchFacts{});
   const Occupancy occupancy = now.occupancy.value_or(Occupancy{0, 1, ""});
   const Prediction prediction = now.prediction.value_or(Prediction{});
-  return {{"source", row.source},
-          {"kernel", row.kernel},
-          {"launch", row.launch},
-          {"arch", row.arch},
-          {"toolkit", row.toolkit},
-          {"verdict", name(row.verdict)},
-          {"why", row.why},
-          {"threads", optional_json(now.facts.has_value(), facts.threads)},
-          {"tensor_cores", optional_json(now.facts.has_value(), facts.tensor_cores)},
-          {"registers", optional_json(now.usage.registers >= 0, now.usage.registers)},
-          {"stack_bytes", optional_json(built, now.usage.stack_bytes)},
-          {"spill_store_bytes", optional_json(built, now.usage.spill_store_bytes)},
-          {"spill_load_bytes", optional_json(built, now.usage.spill_load_bytes)},
-          {"shared_bytes", optional_json(built, now.shared_bytes())},
-          {"barriers", optional_json(built, now.usage.barriers)},
-          {"constant_bytes", optional_json(built, now.usage.constant_bytes)},
-          {"occupancy", optional_json(now.occupancy.has_value(), occupancy.share())},
-          {"limited_by", optional_json(now.occupancy.has_value(), occupancy.limited_by)},
-          {"predicted_registers", optional_json(now.prediction.has_value(), prediction.registers)},
-          {"predicted_shared_bytes",
-           optional_json(now.prediction.has_value(), prediction.shared_bytes)}};
+  const auto if_known = [](bool known) {
+    return [known](const auto& value) { return known ? Json(value) : Json(nullptr); };
+  };
+  const auto if_built = if_known(row.now.has_value()),
+             if_launched = if_known(now.facts.has_value()),
+             if_counted = if_known(now.usage.registers >= 0),
+             if_resident = if_known(now.occupancy.has_value()),
+             if_predicted = if_known(now.prediction.has_value());
+  return {
+      JSON_FIELDS(row, source, kernel, launch, arch, toolkit, verdict, why),
+      JSON_FIELDS_BY(if_launched, facts, threads, tensor_cores),
+      JSON_FIELDS_BY(if_counted, now.usage, registers),
+      JSON_FIELDS_BY(if_built, now, usage.stack_bytes, usage.spill_store_bytes,
+                     usage.spill_load_bytes, shared_bytes(), usage.barriers, usage.constant_bytes),
+      {"occupancy", if_resident(occupancy.share())},
+      JSON_FIELDS_BY(if_resident, occupancy, limited_by),
+      {"predicted_registers", if_predicted(prediction.registers)},
+      {"predicted_shared_bytes", if_predicted(prediction.shared_bytes)}};
 }
 
 }  // namespace
@@ -135,16 +132,10 @@ std::string resource_totals(const ResourceComparison& comparison) {
 }
 
 std::string render_resources(const ResourceComparison& comparison, const Style& style) {
-  std::string text;
   const Style table_style{style.colour, style.width > 2 ? style.width - 2 : style.width};
-  for_each_kernel(
-      comparison,
-      [&](const JudgedResources& row) {
-        text += fmt::format("{} ({})\n\n", row.source, row.toolkit);
-      },
-      [&](const std::string& title, const auto& rows) {
-        text += title + "\n" + indented(render_table(columns, rows, table_style)) + "\n";
-      });
+  std::string text = by_kernel(comparison, [&](const std::string& title, const auto& rows) {
+    return title + "\n" + indented(render_table(columns, rows, table_style)) + "\n";
+  });
   for (const std::string& line : worth_a_line(comparison)) text += line + "\n";
   for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
   return text + resource_totals(comparison) + "\n";
@@ -155,24 +146,19 @@ std::string render_resources_markdown(const ResourceComparison& comparison) {
   for (const std::string& line : worth_a_line(comparison)) text += "- `" + line + "`\n";
   for (const std::string& note : comparison.notes) text += "- " + note + "\n";
   text += "\n<details><summary>registers, stack, spills, shared memory, occupancy</summary>\n\n";
-  for_each_kernel(
-      comparison,
-      [&](const JudgedResources& row) {
-        text += fmt::format("{} ({})\n\n", row.source, row.toolkit);
-      },
-      [&](const std::string& title, const auto& rows) {
-        text += "`" + title + "`\n\n" + markdown_line(columns) +
-                "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n";
-        for (const auto& row : rows) text += markdown_line(row);
-        text += "\n";
-      });
+  text += by_kernel(comparison, [](const std::string& title, const auto& rows) {
+    std::string table = "`" + title + "`\n\n" + markdown_line(columns) +
+                        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n";
+    for (const auto& row : rows) table += markdown_line(row);
+    return table + "\n";
+  });
   return text + "</details>\n";
 }
 
 std::string json_of_resources(const ResourceComparison& comparison) {
   Json rows = Json::array();
   for (const JudgedResources& row : comparison.rows) rows.push_back(row_json(row));
-  return json_text({{"rows", rows}, {"notes", comparison.notes}});
+  return json_text({{"rows", rows}, JSON_FIELDS(comparison, notes)});
 }
 
 }  // namespace plumbline

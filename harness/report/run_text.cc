@@ -217,25 +217,15 @@ std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
   return text;
 }
 
-std::string expected_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
-  const TallyTable table = expected_failures_table(outcomes);
-  return table.rows.empty()
-             ? ""
-             : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
-}
-
-// Listed for as long as they are there.
-std::string acknowledged_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
-  const TallyTable table = acknowledged_table(outcomes);
-  return table.rows.empty() ? "" : render_table(table.columns, table.rows, style) + "\n";
+// "" of a table without rows.
+std::string section(std::string_view title, const TallyTable& table, const Style& style) {
+  if (table.rows.empty()) return "";
+  return fmt::format("{}{}\n", title, render_table(table.columns, table.rows, style));
 }
 
 std::string changes_section(const RunReport& report, const Style& style) {
   if (report.changes == nullptr) return "";
-  const TallyTable table = changes_table(*report.changes, most_full_failures);
-  return table.rows.empty()
-             ? ""
-             : "since the last run\n" + render_table(table.columns, table.rows, style) + "\n";
+  return section("since the last run\n", changes_table(*report.changes, most_full_failures), style);
 }
 
 // A table a suite, so that a line fits a terminal.
@@ -247,8 +237,7 @@ std::string tally_section(const std::vector<StoredOutcome>& outcomes, const Styl
   }
   std::string text;
   for (const auto& [suite, of_suite] : suites) {
-    const TallyTable table = tally_table(of_suite);
-    text += "suite " + suite + "\n" + render_table(table.columns, table.rows, style) + "\n";
+    text += section("suite " + suite + "\n", tally_table(of_suite), style);
   }
   return text;
 }
@@ -285,8 +274,8 @@ std::string render_text(const RunReport& report, const Style& style) {
                      timed_section(*report.outcomes, style) + score_section(*report.scores, style);
   if (report.invariances != nullptr)
     text += render_invariances(*report.invariances, report.reproduce_command, style);
-  text += expected_section(*report.outcomes, style) +
-          acknowledged_section(*report.outcomes, style) + changes_section(report, style);
+  text += section("expected failures\n", expected_failures_table(*report.outcomes), style) +
+          section("", acknowledged_table(*report.outcomes), style) + changes_section(report, style);
   text += tally_section(*report.outcomes, style) + refusals_section(report, style);
   text += gated_section(report, style) + changed_section(*report.outcomes);
   for (const std::string& sentence : report.unsettled) text += wrapped(sentence, 2, style) + "\n";

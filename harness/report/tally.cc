@@ -27,6 +27,11 @@ VerdictCounts count(const std::vector<Stored>& all) {
 
 }  // namespace
 
+std::string arch_of(const Outcome& outcome, const RunInfo& run) {
+  const std::string arch = arch_of(outcome);
+  return arch.empty() ? run.machine.arch : arch;
+}
+
 RunCounts counts_of(const RunReport& report) {
   RunCounts counts;
   counts.cases = count(*report.outcomes), counts.diffs = count(*report.diffs);

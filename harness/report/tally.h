@@ -11,6 +11,8 @@
 
 namespace plumbline {
 
+struct Outcome;
+
 struct Tally {
   std::string suite, kernel;
   std::size_t cases = 0;
@@ -20,6 +22,8 @@ struct Tally {
   double wall_ms = 0;        // of measuring, summed
 };
 
+// What a case ran on: the architecture of the run's machine where its kernel does not say another.
+std::string arch_of(const Outcome& outcome, const RunInfo& run);
 // The worse of two percentages of a limit; NaN is the worst of all.
 inline double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 // One tally per (suite, kernel), in the order in which they first appear.

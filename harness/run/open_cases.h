@@ -43,7 +43,7 @@ struct OpenCase {
 };
 struct OpenRun {
   std::string run_id, commit;
-  MeasuredWith measured;
+  MeasuredWith measured_with;
   int judged_with = 0;  // runs with the same number were judged together
   bool operator==(const OpenRun&) const = default;
 };

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "harness/base/json.h"
+#include "harness/base/json_fields.h"
 #include "harness/base/median.h"
 #include "harness/store/keys.h"
 #include "harness/store/store.h"
@@ -178,7 +179,7 @@ ShardFacts shard_facts(const Plan& whole, const Partition& partition) {
 std::string with_shard_facts(const std::string& versions_json, const ShardFacts& facts) {
   auto versions = parse_json_if_valid(versions_json);
   if (!versions.is_object()) versions = nlohmann::json::object();
-  versions[shard_member] = {{"partition", facts.partition}, {"suites", facts.suites}};
+  versions[shard_member] = {JSON_FIELDS(facts, partition, suites)};
   return write_json(versions);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "harness/base/json.h"
+#include "harness/base/json_fields.h"
 #include "harness/store/text.h"
 
 namespace plumbline {
@@ -126,9 +127,8 @@ std::string findings_text(const std::vector<Finding>& findings) {
   json list = json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"statistic", name(finding.kind)},
-                    {"value", number(finding.value)},
-                    {"limit", number(finding.limit)},
-                    {"text", storable_text(finding.text)}});
+                    JSON_FIELDS_BY(number, finding, value, limit),
+                    JSON_FIELDS_BY(storable_text, finding, text)});
   }
   return write_json(list);
 }

@@ -1,6 +1,6 @@
 // Where the errors of one case lie: by head, by row and column, by the roundings that allow them.
 import type { Detail } from "./data.ts";
-import { h, hidden, scrolling, short } from "./dom.ts";
+import { h, hidden, scrolling, short, type Child } from "./dom.ts";
 import { count, number, plural, share, tiny } from "./format.ts";
 import { as_table } from "./figure.ts";
 import { plain_table } from "./data_table.ts";
@@ -43,7 +43,7 @@ function head_text(rms: number | null): string {
 export function heads_in_words({ heads, heads_per_sample, limits }: Detail): string {
   const limit = limits["rms"];
   const per_sample = Math.max(1, heads_per_sample);
-  const all = Array.from({ length: Math.min(per_sample, heads.length) }, (_, head) => ({
+  const all = places(Math.min(per_sample, heads.length)).map((head) => ({
     head, rms: Math.max(-1, ...heads.filter((_, i) => i % per_sample === head)
       .map((rms) => rms ?? Infinity)) })).filter(({ rms }) => rms >= 0);
   if (limit === undefined || all.length === 0) return "";
@@ -71,6 +71,21 @@ export function heads_in_words({ heads, heads_per_sample, limits }: Detail): str
   return `${who}${where}; worst: head ${sizes}.`;
 }
 
+// Cells of a picture, each by its place, with heads of columns and rows.
+function picture_table(label: string, across: readonly (readonly [head: Child, title?: string])[],
+                       down: readonly Child[], cell: (y: number, x: number) => Child): HTMLElement {
+  return scrolling(label, h("table", { class: "picture" },
+    h("caption", { class: "hidden" }, label),
+    h("thead", null, h("tr", null, h("td", null), across.map(([head, title]) =>
+      h("th", { scope: "col", title }, head)))),
+    h("tbody", null, down.map((head, y) => h("tr", null, h("th", { scope: "row" }, head),
+      across.map((_, x) => cell(y, x)))))));
+}
+
+function places(count: number): number[] {
+  return Array.from({ length: count }, (_, place) => place);
+}
+
 export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLElement {
   const per_sample = Math.max(1, heads_per_sample);
   const samples = Math.ceil(heads.length / per_sample);
@@ -86,17 +101,10 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
       value === null ? `${where}: no number` : `${where}: rms ${number(value)} sigma` },
       value === null ? "N" : tiny(value));
   };
-  const all_heads = Array.from({ length: per_sample }, (_, head) => head);
   const label = "rms of the error, in sigma, by sample and head";
   return h("figure", { class: "map" },
     h("figcaption", null, "rms by sample (down) and head (across), in sigma"),
-    scrolling(label, h("table", { class: "picture" },
-      h("caption", { class: "hidden" }, label),
-      h("thead", null, h("tr", null, h("td", null), all_heads.map((head) =>
-        h("th", { scope: "col" }, head)))),
-      h("tbody", null, Array.from({ length: shown }, (_, sample) =>
-        h("tr", null, h("th", { scope: "row" }, sample),
-          all_heads.map((head) => cell(sample, head))))))),
+    picture_table(label, places(per_sample).map((head) => [head]), places(shown), cell),
     samples > shown && h("p", { class: "small-print" },
       `The first ${shown} of ${plural(samples, "sample")}; the table has all.`),
     as_table(() => plain_table(label, ["sample", "head", "rms (sigma)"], heads.map((value, i) => [
@@ -115,9 +123,8 @@ function range(part: number, parts: number, rows: number): string {
 export function error_map(picture: NonNullable<Detail["picture"]>,
                           limit: number | undefined): HTMLElement {
   const { map, map_rows, map_columns, rows, columns } = picture;
-  const down = Array.from({ length: map_rows }, (_, i) => range(i, map_rows, rows));
-  const across = Array.from({ length: map_columns }, (_, i) => range(i, map_columns, columns));
-  const heads = across.map((text) => text.split("\u2013")[0]); // for a range there is no room
+  const down = places(map_rows).map((i) => range(i, map_rows, rows));
+  const across = places(map_columns).map((i) => range(i, map_columns, columns));
   const cell = (y: number, x: number) => {
     const value = map[y * map_columns + x] ?? null;
     const where = `rows ${down[y]}, columns ${across[x]}`;
@@ -133,12 +140,9 @@ export function error_map(picture: NonNullable<Detail["picture"]>,
   return h("figure", { class: "map" },
     h("figcaption", null, "Largest |e| / sigma by row (down) and column (across), over all " +
       `samples and heads: ${plural(rows, "row")}, ${plural(columns, "column")}`),
-    scrolling(label, h("table", { class: "picture" },
-      h("caption", { class: "hidden" }, label),
-      h("thead", null, h("tr", null, h("td", null), across.map((text, x) =>
-        h("th", { scope: "col", title: `columns ${text}` }, heads[x])))),
-      h("tbody", null, down.map((text, y) => h("tr", null, h("th", { scope: "row" }, text),
-        across.map((_, x) => cell(y, x))))))));
+    // For a range of columns there is no room.
+    picture_table(label, across.map((text) => [text.split("\u2013")[0], `columns ${text}`]),
+      down, cell));
 }
 
 export function shares_bar(worst: NonNullable<Detail["worst"]>): HTMLElement {

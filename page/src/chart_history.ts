@@ -63,7 +63,7 @@ function said(input: HistoryInput, point: Point): string {
 }
 
 // Names of nights, as many as there is room for.
-function night_axis(nights: readonly Night[], width: number, from: number) {
+export function night_axis(nights: readonly Night[], width: number, from: number) {
   const room = Math.max(2, Math.floor((width - 80) / 84));
   const step = Math.max(1, Math.ceil((nights.length - from) / room));
   const ticks: number[] = [];
@@ -76,12 +76,12 @@ function night_axis(nights: readonly Night[], width: number, from: number) {
   };
 }
 
-// Behind everything: suspect nights, the chosen night, where the news begins, what was decided.
-function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
-  const suspect = input.nights.map((night, place) => ({ night, place }))
+// Suspect nights, and the one of the name that is chosen.
+export function marked_nights(nights: readonly Night[], name: string,
+                              from: number): Plot.Markish[] {
+  const suspect = nights.map((night, place) => ({ night, place }))
     .filter(({ night, place }) => night.suspect && place >= from);
-  const chosen = input.nights.findIndex(({ name }) => name === input.chosen);
-  const decided = input.decisions.filter(({ night }) => night >= from);
+  const chosen = nights.findIndex((night) => night.name === name);
   return [
     Plot.rect(suspect, { x1: ({ place }) => place - 0.5, x2: ({ place }) => place + 0.5,
                          fill: "var(--hatch)", fillOpacity: 0.55,
@@ -89,6 +89,14 @@ function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
                            `${night_title(night)} is suspect: ${short(night.why, 200)}` }),
     chosen >= from ? Plot.ruleX([chosen], { stroke: "var(--muted)", strokeWidth: 6,
                                             strokeOpacity: 0.35 }) : null,
+  ];
+}
+
+// Behind everything: marked nights, where the news begins, what was decided.
+function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
+  const decided = input.decisions.filter(({ night }) => night >= from);
+  return [
+    ...marked_nights(input.nights, input.chosen, from),
     input.since_night >= from
       ? Plot.ruleX([input.since_night - 0.5], { stroke: "var(--red)", strokeDasharray: "2 3" })
       : null,

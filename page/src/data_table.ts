@@ -1,15 +1,20 @@
 // A table that its headers sort, of which 200 rows are drawn at a time.
-import { h, scrolling, type Child } from "./dom.ts";
+import { clipped, h, scrolling, type Child } from "./dom.ts";
 import { count, none } from "./format.ts";
+
+type Key = string | number | null;
 
 export interface TableColumn<Row> {
   name: string;
-  title: string;
+  title?: string; // absent: the name
   about?: string; // what the header says in full
   numeric?: boolean;
   wide?: boolean; // prose, which needs room
-  key(row: Row): string | number | null; // what is sorted by
-  show?(row: Row): Child; // the key itself where absent
+  key?(row: Row): Key; // what is sorted by; absent: the row's member of the name
+  // How the key is shown: as it is, unless one of these is given.
+  show?(row: Row): Child;
+  format?(value: number | null): string;
+  most?: number; // characters of a text that are shown at first
 }
 
 export interface Sort {
@@ -19,7 +24,7 @@ export interface Sort {
 
 export interface TableOptions<Row> {
   label: string;
-  columns: readonly TableColumn<Row>[];
+  columns: readonly (string | TableColumn<Row>)[]; // a text: the name alone
   rows: readonly Row[];
   sort?: Sort;
   on_sort?: (sort: Sort) => void; // absent: the table sorts itself
@@ -29,18 +34,22 @@ export interface TableOptions<Row> {
 
 const at_once = 200;
 
-function compare(a: string | number | null, b: string | number | null): number {
+function compare(a: Key, b: Key): number {
   if (a === null || a === "") return b === null || b === "" ? 0 : 1; // what is absent comes last
   if (b === null || b === "") return -1;
   if (typeof a === "number" && typeof b === "number") return a - b;
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-export function sorted<Row>(rows: readonly Row[], columns: readonly TableColumn<Row>[],
+export function key_of<Row>({ key, name }: TableColumn<Row>, row: Row): Key {
+  return key ? key(row) : (row as Record<string, Key>)[name];
+}
+
+function sorted<Row>(rows: readonly Row[], columns: readonly TableColumn<Row>[],
                             sort: Sort): readonly Row[] {
   const column = columns.find(({ name }) => name === sort.column);
   if (column === undefined) return rows;
-  const keys = new Map(rows.map((row) => [row, column.key(row)]));
+  const keys = new Map(rows.map((row) => [row, key_of(column, row)]));
   return [...rows].sort((a, b) => {
     const [x, y] = [keys.get(a) ?? null, keys.get(b) ?? null];
     const is_absent = x === null || x === "" || y === null || y === "";
@@ -48,16 +57,28 @@ export function sorted<Row>(rows: readonly Row[], columns: readonly TableColumn<
   });
 }
 
+function child_of<Row>(column: TableColumn<Row>, row: Row): Child {
+  if (column.show) return column.show(row);
+  const key = key_of(column, row);
+  if (column.format) return column.format(key as number | null);
+  if (key === null || key === "") return none;
+  return column.most ? clipped(String(key), column.most) : key;
+}
+
+function is_numeric<Row>({ numeric, format }: TableColumn<Row>): boolean {
+  return numeric === true || format !== undefined;
+}
+
 function cells<Row>(columns: readonly TableColumn<Row>[], row: Row): HTMLElement[] {
-  return columns.map((column) => {
-    const key = column.key(row);
-    const child = column.show ? column.show(row) : key === null || key === "" ? none : key;
-    return h("td", { class: column.numeric ? "number" : column.wide ? "wide" : null }, child);
-  });
+  return columns.map((column) => h("td",
+    { class: is_numeric(column) ? "number" : column.wide ? "wide" : null },
+    child_of(column, row)));
 }
 
 export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
-  const { columns, noun = "row" } = options;
+  const { noun = "row" } = options;
+  const columns = options.columns.map((column) =>
+    typeof column === "string" ? { name: column } : column);
   let sort = options.sort ?? { column: "", descending: false };
   let rows = sorted(options.rows, columns, sort);
   let shown = 0;
@@ -73,8 +94,8 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
       title: column.about ?? null,
       "data-key": `sort:${options.label}:${column.name}`,
       onclick: () => sort_by(column),
-    }, column.title, h("span", { class: "arrow", "aria-hidden": "true" }));
-    return h("th", { scope: "col", class: column.numeric ? "number" : null }, button);
+    }, column.title ?? column.name, h("span", { class: "arrow", "aria-hidden": "true" }));
+    return h("th", { scope: "col", class: is_numeric(column) ? "number" : null }, button);
   });
 
   function mark_heads(): void {
@@ -89,7 +110,7 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
   // The largest number first, as failures are large; words from A on; then the other way round.
   function sort_by(column: TableColumn<Row>): void {
     const is_key = column.name === sort.column;
-    const descending = is_key ? !sort.descending : column.numeric === true;
+    const descending = is_key ? !sort.descending : is_numeric(column);
     sort = { column: column.name, descending };
     if (options.on_sort) return options.on_sort(sort);
     rows = sorted(options.rows, columns, sort);

@@ -138,15 +138,18 @@ class App {
     }
   }
 
+  private panels_there(): PanelName[] {
+    return panels.filter((panel) => panel !== "case" || this.page.state.case_id !== "");
+  }
+
   private draw_tabs(): void {
     const { page } = this;
     const { state } = page;
-    const is_there = (panel: PanelName) => panel !== "case" || state.case_id !== "";
     const { invariances, diffs, stories } = this.model.report;
     const sizes: Partial<Record<PanelName, number>> = {
       cases: this.model.cases.rows, invariances: invariances.length + diffs.length,
       stories: stories.length };
-    this.tabs.replaceChildren(h("ul", null, panels.filter(is_there).map((panel) =>
+    this.tabs.replaceChildren(h("ul", null, this.panels_there().map((panel) =>
       h("li", null, h("a", {
         href: page.link(panel === "overview" ? { panel, group: -1 } : { panel }),
         "aria-current": panel === state.panel ? "page" : null,
@@ -166,10 +169,9 @@ class App {
   private before_print(): void {
     print_width(print_width_px);
     const { state } = this.page;
-    const is_there = (panel: PanelName) => panel !== "case" || state.case_id !== "";
-    const others = panels.filter((panel) => panel !== state.panel && is_there(panel));
-    this.main.replaceChildren(panel_element(this.page, state.panel),
-      ...others.map((panel) => panel_element(this.page, panel)));
+    const others = this.panels_there().filter((panel) => panel !== state.panel);
+    this.main.replaceChildren(...[state.panel, ...others].map((panel) =>
+      panel_element(this.page, panel)));
   }
   private after_print(): void {
     print_width(0);

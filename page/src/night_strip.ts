@@ -7,19 +7,14 @@ import {
 } from "./format.ts";
 import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
+import { outlook_of } from "./summary.ts";
 
-// What the rows of cases say. Verdicts that were decided since change it.
-function outlook_of_cases(night: Night): Outlook {
-  if (night.failures > 0) return "failure";
-  if (night.open > 0) return "open";
-  return night.fine > 0 ? "fine" : "unmeasured";
-}
-
-// A night also fails or is open by what is no case: a statistic of a suite, a diff, an invariance, a
-// change, lost coverage, a clock. Its state has these.
+// The rows of cases say one half, which verdicts that were decided since change. A night also fails
+// or is open by what is no case: a statistic of a suite, a diff, an invariance, a change, lost
+// coverage, a clock. Its state has these.
 const worst_first: readonly Outlook[] = ["failure", "open", "unmeasured", "fine"];
 export function outlook_of_night(night: Night): Outlook {
-  const both = [outlook_of_cases(night), outlook_of_state(night.state)];
+  const both = [outlook_of(night), outlook_of_state(night.state)];
   return worst_first.find((outlook) => both.includes(outlook)) ?? "unmeasured";
 }
 
@@ -32,7 +27,7 @@ export function night_in_words(night: Night): string {
   ];
   const suspect = night.suspect ? `; suspect: ${night.why || "its times were set aside"}` : "";
   const name = is_run(night) ? night_title(night) : night.name;
-  const is_more = night.state === "incomplete" || outlook_of_night(night) !== outlook_of_cases(night);
+  const is_more = night.state === "incomplete" || outlook_of_night(night) !== outlook_of(night);
   const begin = is_more ? `${night.state}, ` : "";
   return `${name}: ${begin}${parts.join(", ")}${suspect}`;
 }

@@ -60,15 +60,15 @@ export function architectures_panel(page: Page): Child {
       label: "Verdicts by kernel and architecture",
       rows: lines_of(page),
       columns: [
-        { name: "kernel", title: "kernel", key: ({ kernel }) => kernel, show: ({ kernel, arch }) =>
+        { name: "kernel", show: ({ kernel, arch }) =>
             h("a", { href: link(kernel, arch) }, short(kernel, 80)) },
         { name: "arch", title: "architecture", key: ({ arch }) => label_of(arch) },
-        { name: "state", title: "state", key: ({ summary }) => outlook_of(summary),
+        { name: "state", key: ({ summary }) => outlook_of(summary),
           show: ({ summary }) => mark(outlook_of(summary), outlook_of(summary)) },
-        { name: "worst", title: "worst % of limit", numeric: true,
-          key: ({ summary }) => summary.worst, show: ({ summary }) => percent(summary.worst) },
-        { name: "cases", title: "cases", numeric: true, key: ({ summary }) => summary.cases },
-        { name: "verdicts", title: "verdicts", key: ({ verdicts }) => verdicts },
+        { name: "worst", title: "worst % of limit", key: ({ summary }) => summary.worst,
+          format: percent },
+        { name: "cases", numeric: true, key: ({ summary }) => summary.cases },
+        "verdicts",
       ],
     })),
   ];

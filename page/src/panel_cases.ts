@@ -1,6 +1,6 @@
 // The table of cases, filtered, searched and sorted.
 import type { CaseTable } from "./case_table.ts";
-import { data_table, type TableColumn } from "./data_table.ts";
+import { data_table, key_of, type TableColumn } from "./data_table.ts";
 import { title_of } from "./dimensions.ts";
 import { empty, h, short, type Child } from "./dom.ts";
 import { filter_bar } from "./filter_bar.ts";
@@ -30,9 +30,8 @@ function word_column(page: Page, name: string, title: string, most?: number): Ta
 }
 
 function number_column(cases: CaseTable, name: string, title: string, about: string,
-                       show: (value: number | null) => string): TableColumn<number> {
-  return { name, title, about, numeric: true, key: (row) => cases.number(name, row),
-           show: (row) => show(cases.number(name, row)) };
+                       format: (value: number | null) => string): TableColumn<number> {
+  return { name, title, about, format, key: (row) => cases.number(name, row) };
 }
 
 // Those in which any of the rows has a value.
@@ -63,8 +62,8 @@ function columns(page: Page, rows: readonly number[]): TableColumn<number>[] {
     word_column(page, "suite", "suite"),
     word_column(page, "machine", "machine class"),
   ];
-  return all.filter(({ name, key }) => cases.column(name) !== undefined &&
-    (name === page.state.sort || rows.some((row) => is_known(key(row)))));
+  return all.filter((column) => cases.column(column.name) !== undefined &&
+    (column.name === page.state.sort || rows.some((row) => is_known(key_of(column, row)))));
 }
 
 export function cases_panel(page: Page): Child {

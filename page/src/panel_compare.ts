@@ -156,34 +156,28 @@ function pareto(chosen: Chosen, width: number): HTMLElement {
 
 function pairs_table(chosen: Chosen): HTMLElement {
   const { side_a, side_b, pairs } = chosen;
-  const value = (name: string, side: "a" | "b") => (pair: Pair) =>
-    (side === "a" ? side_a : side_b).table.number(name, pair[side]);
-  const column = (name: string, title: string, side: "a" | "b",
-                  show: (value: number | null) => string) => ({
-    name: `${name}_${side}`, title: `${title} ${side.toUpperCase()}`, numeric: true,
-    key: value(name, side), show: (pair: Pair) => show(value(name, side)(pair)) });
-  const verdict = (side: "a" | "b") => ({
+  const sides = { a: side_a.table, b: side_b.table };
+  const both = (name: string, title: string, format: (value: number | null) => string) =>
+    (["a", "b"] as const).map((side) => ({
+      name: `${name}_${side}`, title: `${title} ${side.toUpperCase()}`, format,
+      key: (pair: Pair) => sides[side].number(name, pair[side]) }));
+  const verdicts = (["a", "b"] as const).map((side) => ({
     name: `verdict_${side}`, title: `verdict ${side.toUpperCase()}`,
-    key: (pair: Pair) => (side === "a" ? side_a : side_b).table.text("verdict", pair[side]),
-    show: (pair: Pair) => {
-      const { table } = side === "a" ? side_a : side_b;
-      return mark(table.outlook(pair[side]), table.text("verdict", pair[side]));
-    } });
+    key: (pair: Pair) => sides[side].text("verdict", pair[side]),
+    show: (pair: Pair) =>
+      mark(sides[side].outlook(pair[side]), sides[side].text("verdict", pair[side])) }));
   return data_table<Pair>({
     label: "Pairs of A and B",
     noun: "pair",
     rows: pairs.pairs,
     columns: [
-      { name: "problem", title: "case", key: ({ problem }) => problem,
-        show: ({ problem }) => short(problem, 120) },
-      verdict("a"), verdict("b"),
-      column("percent_of_limit", "% of limit", "a", percent),
-      column("percent_of_limit", "% of limit", "b", percent),
-      column("rms", "rms (sigma)", "a", number), column("rms", "rms (sigma)", "b", number),
-      column("time_ns", "time", "a", duration), column("time_ns", "time", "b", duration),
-      { name: "ratio", title: "time B / A", numeric: true,
-        key: (pair) => ratio_of(chosen, pair, "time_ns"),
-        show: (pair) => number(ratio_of(chosen, pair, "time_ns")) },
+      { name: "problem", title: "case", show: ({ problem }) => short(problem, 120) },
+      ...verdicts,
+      ...both("percent_of_limit", "% of limit", percent),
+      ...both("rms", "rms (sigma)", number),
+      ...both("time_ns", "time", duration),
+      { name: "ratio", title: "time B / A", key: (pair) => ratio_of(chosen, pair, "time_ns"),
+        format: number },
     ],
   });
 }

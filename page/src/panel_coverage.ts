@@ -72,16 +72,11 @@ function support(page: Page): HTMLElement {
     label: "What each kernel takes",
     rows: support,
     columns: [
-      { name: "kernel", title: "kernel", key: ({ kernel }) => kernel, show: ({ kernel }) =>
-          short(kernel, 80) },
-      { name: "arch", title: "architecture", key: ({ arch }) => arch },
-      { name: "dtype", title: "dtype", key: ({ dtype }) => dtype },
-      { name: "mask", title: "mask", key: ({ mask }) => mask },
-      { name: "layout", title: "layout", key: ({ layout }) => layout },
-      { name: "support", title: "support", key: (row) => row.support,
-        show: (row) => mark(outlooks[row.support] ?? "unmeasured", row.support) },
-      { name: "reasons", title: "reasons", key: ({ reasons }) => short(reasons, 200),
-        show: ({ reasons }) => (reasons === "" ? "" : clipped(reasons, 240)) },
+      { name: "kernel", show: ({ kernel }) => short(kernel, 80) },
+      { name: "arch", title: "architecture" }, "dtype", "mask", "layout",
+      { name: "support", show: (row) =>
+          mark(outlooks[row.support] ?? "unmeasured", row.support) },
+      { name: "reasons", show: ({ reasons }) => (reasons === "" ? "" : clipped(reasons, 240)) },
     ],
   }));
 }

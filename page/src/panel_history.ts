@@ -1,11 +1,11 @@
 // A case over nights, or where none is chosen, all cases over nights.
 import * as Plot from "@observablehq/plot";
-import { history_figure } from "./chart_history.ts";
+import { history_figure, marked_nights, night_axis } from "./chart_history.ts";
 import { data_table } from "./data_table.ts";
 import type { Night } from "./data.ts";
 import { empty, h, short, type Child } from "./dom.ts";
 import { figure } from "./figure.ts";
-import { change, commit, is_run, mark, night_date, night_title, plural, shell_quoted, time }
+import { change, commit, is_run, mark, night_title, plural, shell_quoted, time }
   from "./format.ts";
 import { night_in_words, night_strip, outlook_of_night } from "./night_strip.ts";
 import { full_width, type Page } from "./page.ts";
@@ -34,10 +34,6 @@ export function history_of_case(page: Page, row: number, width: number): HTMLEle
 }
 
 function counts_drawing(nights: readonly Night[], chosen: string, width: number): Element {
-  const room = Math.max(2, Math.floor((width - 80) / 84));
-  const step = Math.max(1, Math.ceil(nights.length / room));
-  const ticks = nights.map((_, place) => place)
-    .filter((place) => (nights.length - 1 - place) % step === 0);
   const bars = nights.map((night, place) => ({ night, place }));
   type Bar = (typeof bars)[number];
   const shared = {
@@ -46,22 +42,15 @@ function counts_drawing(nights: readonly Night[], chosen: string, width: number)
     title: ({ night }: Bar) => short(night_in_words(night), 300),
     tip: true,
   };
-  const at = nights.findIndex(({ name }) => name === chosen);
   return Plot.plot({
     width,
     height: 220,
     marginLeft: 52,
-    x: { label: null, domain: [-0.7, nights.length - 0.3], ticks,
-         tickFormat: (place: number) =>
-           nights[place] ? short(night_date(nights[place]), 12) : "" },
+    x: night_axis(nights, width, 0),
     y: { label: "\u2191 cases that fail or are open", grid: true, ticks: 5, nice: true,
          domain: [0, Math.max(4, ...nights.map(({ failures, open }) => failures + open))] },
     marks: [
-      Plot.rect(bars.filter(({ night }) => night.suspect),
-                { x1: ({ place }: Bar) => place - 0.5, x2: ({ place }: Bar) => place + 0.5,
-                  fill: "var(--hatch)", fillOpacity: 0.55 }),
-      at >= 0 ? Plot.ruleX([at], { stroke: "var(--muted)", strokeWidth: 6, strokeOpacity: 0.35 })
-              : null,
+      ...marked_nights(nights, chosen, 0),
       Plot.rect(bars.filter(({ night }) => night.failures > 0),
                 { ...shared, y1: () => 0, y2: ({ night }: Bar) => night.failures,
                   fill: "var(--red-bar)" }),
@@ -85,20 +74,16 @@ function nights_table(nights: readonly Night[]): HTMLElement {
       { name: "outlook", title: "state", key: outlook_of_night, show: (night) =>
           mark(outlook_of_night(night), night.state === "incomplete"
             ? night.state : `exit code ${night.exit_code}`) },
-      { name: "failures", title: "failing", numeric: true, key: ({ failures }) => failures },
-      { name: "open", title: "open", numeric: true, key: ({ open }) => open },
-      { name: "fine", title: "fine", numeric: true, key: ({ fine }) => fine },
-      { name: "unmeasured", title: "not measured", numeric: true,
-        key: ({ unmeasured }) => unmeasured },
-      { name: "shift", title: "shift of all times", numeric: true, key: ({ shift }) => shift,
-        show: ({ shift }) => change(shift) },
-      { name: "suspect", title: "suspect",
-        key: ({ suspect, why }) => (suspect ? why || "yes" : ""),
+      { name: "failures", title: "failing", numeric: true },
+      { name: "open", numeric: true },
+      { name: "fine", numeric: true },
+      { name: "unmeasured", title: "not measured", numeric: true },
+      { name: "shift", title: "shift of all times", format: change },
+      { name: "suspect", key: ({ suspect, why }) => (suspect ? why || "yes" : ""),
         show: ({ suspect, why }) => (suspect ? short(why || "yes", 160) : "no") },
-      ...(has_commit ? [{ name: "commit", title: "commit", key: (night: Night) => night.commit,
+      ...(has_commit ? [{ name: "commit",
         show: (night: Night) => h("code", null, commit(night.commit)) }] : []),
-      { name: "started", title: "started", key: (night) => night.started_at,
-        show: (night) => time(night.started_at) },
+      { name: "started_at", title: "started", show: (night) => time(night.started_at) },
     ],
   });
 }

@@ -1,8 +1,8 @@
 // What a kernel promises to keep bit for bit, pairs of outputs, and sums over suites.
 import type { Diff, Invariance, Report } from "./data.ts";
-import { data_table } from "./data_table.ts";
-import { clipped, empty, h, short, type Child } from "./dom.ts";
-import { duration, mark, number, percent, share } from "./format.ts";
+import { data_table, type TableColumn } from "./data_table.ts";
+import { empty, h, short, type Child } from "./dom.ts";
+import { duration, mark, none, number, percent, share } from "./format.ts";
 import type { Page } from "./page.ts";
 import { case_link, section } from "./parts.ts";
 
@@ -30,14 +30,11 @@ function invariances(page: Page, rows: readonly Invariance[]): HTMLElement {
         show: ({ outlook, verdict }) => mark(outlook, verdict) },
       { name: "invariance", title: "invariance",
         key: ({ invariance }) => invariance.replaceAll("_", " ") },
-      { name: "promise", title: "promised", key: ({ promise }) => promise },
-      { name: "agreement", title: "found", key: ({ agreement }) => agreement,
-        show: ({ agreement }) => agreement || "nothing compared" },
-      { name: "case", title: "case", key: (row) => row.case_id,
-        show: (row) => linked(page, row.case_id) },
-      { name: "text", title: "what was found", key: ({ text }) => short(text, 100),
-        show: ({ text }) => clipped(text, 240) },
-      { name: "suite", title: "suite", key: ({ suite }) => suite },
+      { name: "promise", title: "promised" },
+      { name: "agreement", title: "found", show: ({ agreement }) => agreement || "nothing compared" },
+      { name: "case_id", title: "case", show: (row) => linked(page, row.case_id) },
+      { name: "text", title: "what was found", most: 240 },
+      "suite",
     ],
   }));
 }
@@ -53,58 +50,50 @@ export function diffs_table(page: Page, rows: readonly Diff[], label: string): H
         show: ({ outlook, verdict }) => mark(outlook, verdict) },
       { name: "name", title: "diff", key: ({ suite, name }) => `${suite}/${name}`,
         show: ({ suite, name }) => short(`${suite}/${name}`, 100) },
-      { name: "a", title: "A", key: (row) => row.case_a, show: (row) => linked(page, row.case_a) },
-      { name: "b", title: "B", key: (row) => row.case_b, show: (row) => linked(page, row.case_b) },
-      { name: "max_abs", title: "largest |A \u2212 B|", numeric: true, key: (row) => row.max_abs,
-        show: (row) => number(row.max_abs) },
-      { name: "mean_abs", title: "mean |A \u2212 B|", numeric: true, key: (row) => row.mean_abs,
-        show: (row) => number(row.mean_abs) },
-      { name: "max_rel", title: "largest relative", numeric: true, key: (row) => row.max_rel,
-        show: (row) => number(row.max_rel) },
-      { name: "max_sigma", title: "largest (sigma)", numeric: true, key: (row) => row.max_sigma,
-        show: (row) => number(row.max_sigma) },
-      { name: "percent", title: "% of limit", numeric: true, key: (row) => row.percent_of_limit,
-        show: (row) => percent(row.percent_of_limit) },
-      { name: "equal", title: "equal bits", numeric: true, key: (row) => row.bit_equal_share,
-        show: (row) => (row.bit_equal_share === null ? "\u2013" : share(row.bit_equal_share)) },
-      { name: "rms_a", title: "rms A (sigma)", numeric: true, key: (row) => row.rms_a,
-        show: (row) => number(row.rms_a) },
-      { name: "rms_b", title: "rms B (sigma)", numeric: true, key: (row) => row.rms_b,
-        show: (row) => number(row.rms_b) },
-      { name: "time_a", title: "time A", numeric: true, key: (row) => row.time_ns_a,
-        show: (row) => duration(row.time_ns_a) },
-      { name: "time_b", title: "time B", numeric: true, key: (row) => row.time_ns_b,
-        show: (row) => duration(row.time_ns_b) },
-      { name: "text", title: "why", key: ({ text }) => short(text, 100),
-        show: ({ text }) => clipped(text, 240) },
+      { name: "case_a", title: "A", show: (row) => linked(page, row.case_a) },
+      { name: "case_b", title: "B", show: (row) => linked(page, row.case_b) },
+      { name: "max_abs", title: "largest |A \u2212 B|", format: number },
+      { name: "mean_abs", title: "mean |A \u2212 B|", format: number },
+      { name: "max_rel", title: "largest relative", format: number },
+      { name: "max_sigma", title: "largest (sigma)", format: number },
+      { name: "percent_of_limit", title: "% of limit", format: percent },
+      { name: "bit_equal_share", title: "equal bits", format: (equal) =>
+          equal === null ? none : share(equal) },
+      { name: "rms_a", title: "rms A (sigma)", format: number },
+      { name: "rms_b", title: "rms B (sigma)", format: number },
+      { name: "time_ns_a", title: "time A", format: duration },
+      { name: "time_ns_b", title: "time B", format: duration },
+      { name: "text", title: "why", most: 240 },
     ],
   });
 }
 
-function scores(rows: Report["scores"]): HTMLElement {
+type Score = Report["scores"][number];
+const columns_of_scores: readonly (string | TableColumn<Score>)[] = ["statistic", "suite", "kernel",
+  "dtype", { name: "value", format: number }, { name: "limit", format: number },
+  { name: "cases", numeric: true }];
+
+function scores(rows: readonly Score[]): HTMLElement {
   if (rows.length === 0)
     return section("Suite statistics", empty("No suite has enough cases of one kernel and dtype " +
       "for sums over a suite. This one has:", "plumbline run cases/nightly.toml"));
   const outlook = (status: string) =>
     /fail/.test(status) ? "failure" : /pass|ok|fine/.test(status) ? "fine" : "unmeasured";
-  return section("Suite statistics", data_table({
+  return section("Suite statistics", data_table<Score>({
     label: "Suite statistics",
     noun: "statistic",
     rows,
-    columns: [
-      { name: "status", title: "status", key: ({ status }) => status,
-        show: ({ status }) => mark(outlook(status), status) },
-      { name: "statistic", title: "statistic", key: ({ statistic }) => statistic },
-      { name: "suite", title: "suite", key: ({ suite }) => suite },
-      { name: "kernel", title: "kernel", key: ({ kernel }) => kernel },
-      { name: "dtype", title: "dtype", key: ({ dtype }) => dtype },
-      { name: "value", title: "value", numeric: true, key: ({ value }) => value,
-        show: ({ value }) => number(value) },
-      { name: "limit", title: "limit", numeric: true, key: ({ limit }) => limit,
-        show: ({ limit }) => number(limit) },
-      { name: "cases", title: "cases", numeric: true, key: ({ cases }) => cases },
-    ],
+    columns: [{ name: "status", show: ({ status }) => mark(outlook(status), status) },
+      ...columns_of_scores],
   }));
+}
+
+export function failed_scores({ scores }: Report): HTMLElement | null {
+  const failed = scores.filter(({ status }) => /fail/.test(status));
+  if (failed.length === 0) return null;
+  const label = "Suite statistics that fail";
+  return section(label, data_table<Score>({ label, noun: "statistic", rows: failed,
+                                            columns: columns_of_scores }));
 }
 
 export function invariances_panel(page: Page): Child {

@@ -1,12 +1,12 @@
 // The first screen: is the night fine, what broke, since when.
 import type { Group } from "./data.ts";
-import { data_table } from "./data_table.ts";
+import { failed_scores } from "./panel_invariances.ts";
 import { clipped, command, h, short, type Child } from "./dom.ts";
-import { commit, count, mark, outlook_of_state, sign, time, words } from "./format.ts";
+import { commit, count, outlook_of_state, sign, time, words } from "./format.ts";
 import { grid_legend, matrix_grid } from "./matrix_grid.ts";
 import { night_strip } from "./night_strip.ts";
 import type { Page } from "./page.ts";
-import { age_mark, case_link, group_state, of_kernel, range_text, section, since_text, size_text,
+import { age_mark, case_list, group_state, of_kernel, range_text, section, since_text, size_text,
   title_of_group } from "./parts.ts";
 import { crossed } from "./summary.ts";
 
@@ -147,10 +147,7 @@ function news(page: Page): HTMLElement | null {
           `${words(group.verdict)} \u00b7 ${since_text(model, group)} \u00b7 ${size_text(group)}`)),
       group.text !== group.title && group.text !== "" && h("p", null,
         group.cases.length > 1 ? "The first of them: " : "", clipped(group.text, 600)),
-      group.cases.length > 0 && h("ul", { class: "plain-list" },
-        group.cases.slice(0, 20).map((row) => h("li", null,
-          mark(model.cases.outlook(row), model.cases.text("verdict", row)), " ",
-          case_link(page, row))),
+      group.cases.length > 0 && case_list(page, group.cases.slice(0, 20),
         group.cases.length > 20 && h("li", null, h("a", { href: all_cases },
           `all cases of ${short(group.kernel, 80)}`))),
       group.names.length > 0 && names);
@@ -169,25 +166,6 @@ function about_run(page: Page): HTMLElement {
     report.subject.command !== "" && command(report.subject.command, "the command of this run"));
 }
 
-function scores(page: Page): HTMLElement | null {
-  const failed = page.model.report.scores.filter(({ status }) => /fail/.test(status));
-  if (failed.length === 0) return null;
-  return section("Suite statistics that fail", data_table({
-    label: "Suite statistics that fail",
-    noun: "statistic",
-    rows: failed,
-    columns: [
-      { name: "statistic", title: "statistic", key: ({ statistic }) => statistic },
-      { name: "suite", title: "suite", key: ({ suite }) => suite },
-      { name: "kernel", title: "kernel", key: ({ kernel }) => kernel },
-      { name: "dtype", title: "dtype", key: ({ dtype }) => dtype },
-      { name: "value", title: "value", numeric: true, key: ({ value }) => value },
-      { name: "limit", title: "limit", numeric: true, key: ({ limit }) => limit },
-      { name: "cases", title: "cases", numeric: true, key: ({ cases }) => cases },
-    ],
-  }));
-}
-
 export function overview_panel(page: Page): Child {
   return [
     h("div", { class: "first-screen" },
@@ -196,7 +174,7 @@ export function overview_panel(page: Page): Child {
       h("section", { class: "card" }, night_strip(page)),
       matrix(page)),
     news(page),
-    scores(page),
+    failed_scores(page.model.report),
     about_run(page),
   ];
 }

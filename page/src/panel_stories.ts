@@ -5,7 +5,7 @@ import { clipped, empty, h, short, type Child } from "./dom.ts";
 import { mark, plural } from "./format.ts";
 import type { Page } from "./page.ts";
 import { diffs_table } from "./panel_invariances.ts";
-import { case_link, section } from "./parts.ts";
+import { case_list, section } from "./parts.ts";
 import { in_words, outlook_of, summed } from "./summary.ts";
 
 function story_card(page: Page, story: Story): HTMLElement {
@@ -25,8 +25,7 @@ function story_card(page: Page, story: Story): HTMLElement {
     rows.length > 0 && h("p", null, mark(outlook_of(summary), in_words(summary))),
     rows.length > 0 && h("details", null,
       h("summary", null, `Its ${plural(rows.length, "case")}`),
-      h("ul", { class: "plain-list" }, rows.slice(0, 100).map((row) => h("li", null,
-        mark(cases.outlook(row), cases.text("verdict", row)), " ", case_link(page, row))))),
+      case_list(page, rows.slice(0, 100))),
     diffs.length > 0 && diffs_table(page, diffs, `Diffs of ${short(story.id, 20)}`));
 }
 

@@ -1,6 +1,6 @@
 // Pieces that several panels are made of.
 import { breakable, clipped, h, short, type Child } from "./dom.ts";
-import { commit, night_title, plural } from "./format.ts";
+import { commit, mark, night_title, plural } from "./format.ts";
 import type { Group } from "./data.ts";
 import type { Model } from "./model.ts";
 import type { Page } from "./page.ts";
@@ -88,6 +88,13 @@ export function defined(text: string, word: string): HTMLElement {
 export function size_text(group: Group): string {
   const size = group.cases.length + group.names.length;
   return plural(size, group.cases.length > 0 ? "case" : "result");
+}
+
+// Cases with their verdicts, as a list.
+export function case_list(page: Page, rows: readonly number[], ...more: Child[]): HTMLElement {
+  const { cases } = page.model;
+  return h("ul", { class: "plain-list" }, rows.map((row) => h("li", null,
+    mark(cases.outlook(row), cases.text("verdict", row)), " ", case_link(page, row))), more);
 }
 
 export function case_link(page: Page, row: number, most = 140): HTMLElement {

@@ -1,5 +1,7 @@
 // Sums up cases: how many are fine, and how near to their limits the worst of them come.
 import { in_order, type CaseTable } from "./case_table.ts";
+import type { Outlook } from "./data.ts";
+import { count, plural } from "./format.ts";
 
 export interface Summary {
   cases: number;
@@ -44,7 +46,7 @@ export function summed(table: CaseTable, rows: Iterable<number>): Summary {
   return summary;
 }
 
-export function outlook_of(summary: Summary): "fine" | "failure" | "open" | "unmeasured" {
+export function outlook_of(summary: Pick<Summary, "failures" | "open" | "fine">): Outlook {
   if (summary.failures > 0) return "failure";
   if (summary.open > 0) return "open";
   return summary.fine > 0 ? "fine" : "unmeasured";
@@ -65,16 +67,10 @@ export function compare_importance(table: CaseTable, a: number, b: number): numb
 
 // "40 cases: 37 fine, 1 failing, 2 not measured"
 export function in_words(summary: Summary): string {
-  const parts: string[] = [];
-  const part = (value: number, word: string) => {
-    if (value > 0) parts.push(`${value.toLocaleString("en")} ${word}`);
-  };
-  part(summary.failures, "failing");
-  part(summary.open, "open");
-  part(summary.fine, "fine");
-  part(summary.unmeasured, "not measured");
-  const cases = `${summary.cases.toLocaleString("en")} case${summary.cases === 1 ? "" : "s"}`;
-  return `${cases}: ${parts.join(", ") || "none"}`;
+  const parts = ([[summary.failures, "failing"], [summary.open, "open"], [summary.fine, "fine"],
+    [summary.unmeasured, "not measured"]] as const)
+    .filter(([value]) => value > 0).map(([value, word]) => `${count(value)} ${word}`);
+  return `${plural(summary.cases, "case")}: ${parts.join(", ") || "none"}`;
 }
 
 export interface Crossed {

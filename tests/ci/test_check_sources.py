@@ -75,6 +75,15 @@ class PlantedSource(unittest.TestCase):
         self.write("harness/base/a.cc", '// A.\nauto a = "SELECT x FROM run";\n')
         self.assertIn("harness/base/a.cc:2: SQL: move the query", self.output())
 
+    def test_keys_of_json_are_not_typed(self):
+        limit = int(re.search(r"^JSON_KEYS = (\d+)", (ROOT / "ci/check_sources.py").read_text(
+            encoding="utf-8"), re.MULTILINE)[1])
+        key = '  Json a = {{"a", 1},\n            {"b", 2}};\n  a["c"] = 3;\n'
+        self.write("harness/base/a.cc", "// A.\n" + key * (limit // 3))
+        self.assertNotIn("keys of JSON", self.output())
+        self.write("harness/base/a.cc", "// A.\n" + key * (limit // 3 + 1))
+        self.assertIn(f"harness:1: {3 * (limit // 3 + 1)} keys of JSON are typed", self.output())
+
     def output(self):
         """What the script prints without a build."""
         return subprocess.run([sys.executable, self.folder / "ci" / "check_sources.py"],

@@ -42,9 +42,7 @@ int decided(const DecisionOptions& options, Decide&& decide) {
   if (options.format == "json") {
     print_json(json_text({{"decided", *done},
                           {"run_id", *run},
-                          {"cases", options.cases},
-                          {"who", options.who},
-                          {"why", options.why},
+                          JSON_FIELDS(options, cases, who, why),
                           {"until", options.until.empty() ? Json() : Json(options.until)}}));
   } else {
     fmt::print("{} of run {}: {} ({})\n", *done, run->substr(0, 8), options.why, options.who);

@@ -175,13 +175,12 @@ std::string arguments_of(const std::string& command) {
 }
 
 std::string as_json(const BisectPlan& plan) {
+  const auto if_known = [](double value) { return value > 0 ? Json(value) : Json(); };
   return json_text({{"case", plan.case_id},
-                    {"good", plan.good},
-                    {"bad", plan.bad},
-                    {"by", name(plan.by)},
-                    {"limit", plan.limit > 0 ? json_value(plan.limit) : Json()},
-                    {"value_good", plan.good_value > 0 ? json_value(plan.good_value) : Json()},
-                    {"value_bad", plan.bad_value > 0 ? json_value(plan.bad_value) : Json()},
+                    JSON_FIELDS(plan, good, bad, by),
+                    JSON_FIELDS_BY(if_known, plan, limit),
+                    {"value_good", if_known(plan.good_value)},
+                    {"value_bad", if_known(plan.bad_value)},
                     {"script", bisect_script(plan)}});
 }
 

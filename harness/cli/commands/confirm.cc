@@ -54,10 +54,10 @@ std::vector<Batch> batches_of(const OpenCases& open) {
       if (other.judged_with == run.judged_with) whole.push_back(other.run_id);
     }
     auto at = std::find_if(batches.begin(), batches.end(), [&](const Batch& batch) {
-      return batch.measured == run.measured && batch.judged_runs == whole;
+      return batch.measured == run.measured_with && batch.judged_runs == whole;
     });
     if (at == batches.end()) {
-      batches.push_back({run.measured, run.commit, whole, {}});
+      batches.push_back({run.measured_with, run.commit, whole, {}});
       at = std::prev(batches.end());
     }
     for (const OpenCase& c : open.cases) {
@@ -209,20 +209,15 @@ void print(const std::vector<Batch>& batches) {
 }
 
 std::string as_json(const std::vector<Batch>& batches) {
+  const auto answer_json = [](const StoredOutcome& answer) -> Json {
+    return {JSON_FIELDS(answer, judgement.verdict, outcome.output_digest, outcome.time_ratio)};
+  };
   Json cases = Json::array();
   for (const Batch& batch : batches) {
     for (const Asked& asked : batch.cases) {
-      Json fresh = Json::array();
-      for (const StoredOutcome& answer : asked.fresh)
-        fresh.push_back({{"verdict", name(answer.judgement.verdict)},
-                         {"output_digest", answer.outcome.output_digest},
-                         {"time_ratio", json_value(answer.outcome.time_ratio)}});
-      cases.push_back({{"suite", asked.open->suite},
-                       {"case_id", asked.open->case_id},
-                       {"run_id", asked.open->run_id},
-                       {"statistic", asked.open->statistic},
-                       {"fresh", std::move(fresh)},
-                       {"left_out", asked.left_out}});
+      cases.push_back(
+          {JSON_FIELDS(asked, open->suite, open->case_id, open->run_id, open->statistic),
+           JSON_FIELDS_BY(list_of(answer_json), asked, fresh), JSON_FIELDS(asked, left_out)});
     }
   }
   return json_text({{"cases", std::move(cases)}});

@@ -299,10 +299,7 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
   for (const auto& finding : findings) {
     fine = fine && (finding.good || !finding.needed);
     const char* mark = finding.good ? "ok" : finding.needed ? "MISSING" : "-";
-    json.push_back({{"what", finding.what},
-                    {"good", finding.good},
-                    {"needed", finding.needed},
-                    {"detail", finding.detail}});
+    json.push_back({JSON_FIELDS(finding, what, good, needed, detail)});
     if (format == "json") continue;
     const auto colour = finding.good     ? fmt::terminal_color::green
                         : finding.needed ? fmt::terminal_color::red

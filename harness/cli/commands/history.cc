@@ -173,22 +173,17 @@ std::string as_json(const Histories& histories) {
     const auto stretches = time_stretches(history);
     for (std::size_t k = 1; k < stretches.size(); ++k) {
       const HistoryPoint& point = history.points[stretches[k].begin];
-      changes.push_back({{"started_at", point.started_at},
-                         {"run_id", point.run_id},
-                         {"commit", point.commit},
-                         {"level_before", json_value(stretches[k - 1].level)},
-                         {"level_after", json_value(stretches[k].level)}});
+      changes.push_back({JSON_FIELDS(point, started_at, run_id, commit),
+                         {"level_before", stretches[k - 1].level},
+                         {"level_after", stretches[k].level}});
     }
-    series.push_back({{"case_id", history.case_id},
-                      {"provider_options", history.provider_options},
-                      {"machine", history.machine},
+    series.push_back({JSON_FIELDS(history, case_id, provider_options, machine),
                       {"runs", history.points.size()},
-                      {"level", history.level ? json_value(*history.level) : Json()},
-                      {"limit", history.limit ? json_value(*history.limit) : Json()},
+                      JSON_FIELDS(history, level, limit),
                       {"changes", std::move(changes)}});
   }
   return json_text(
-      {{"rows", std::move(rows)}, {"series", std::move(series)}, {"matching", histories.matching}});
+      {{"rows", std::move(rows)}, {"series", std::move(series)}, JSON_FIELDS(histories, matching)});
 }
 
 constexpr std::array history_formats{Format<Histories>{"text", as_text},

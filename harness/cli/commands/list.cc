@@ -30,10 +30,10 @@ std::map<std::string, int> cases_by_group(const Plan& plan) {
 }
 
 std::string counts_as_json(const Plan& plan) {
-  Json groups = Json::array();
-  for (const auto& [group, n] : cases_by_group(plan))
-    groups.push_back({{"group", group}, {"cases", n}});
-  return json_text({{"groups", std::move(groups)}, {"total", plan.size()}});
+  const auto groups = json_list(cases_by_group(plan), [](const auto& group) -> Json {
+    return {{"group", group.first}, {"cases", group.second}};
+  });
+  return json_text({{"groups", groups}, {"total", plan.size()}});
 }
 
 std::string counts(const Plan& plan) {
@@ -44,28 +44,19 @@ std::string counts(const Plan& plan) {
 }
 
 std::string as_json(const Plan& plan) {
-  Json cases = Json::array(), diffs = Json::array();
-  for (const auto& c : plan.cases) {
-    cases.push_back({{"suite", c.suite},
-                     {"group", c.group},
-                     {"tier", name(c.tier)},
-                     {"case", c.case_id},
-                     {"kernel", c.c.kernel},
-                     {"device", c.c.device},
-                     {"tensor_cores", c.tensor_cores},
-                     {"timed", c.timed},
-                     {"reason", c.reason}});
-  }
-  for (const auto& d : plan.diffs) {
-    diffs.push_back({{"suite", d.suite},
-                     {"name", d.name},
-                     {"tier", name(d.tier)},
-                     {"a", d.a.case_id},
-                     {"b", d.b.case_id},
-                     {"reason", d.reason}});
-  }
-  return json_text({{"cases", std::move(cases)},
-                    {"diffs", std::move(diffs)},
+  const auto case_json = [](const PlannedCase& c) -> Json {
+    return {JSON_FIELDS(c, suite, group, tier),
+            {"case", c.case_id},
+            JSON_FIELDS(c, c.kernel, c.device, tensor_cores, timed, reason)};
+  };
+  const auto diff_json = [](const PlannedDiff& d) -> Json {
+    return {JSON_FIELDS(d, suite, name, tier),
+            {"a", d.a.case_id},
+            {"b", d.b.case_id},
+            JSON_FIELDS(d, reason)};
+  };
+  return json_text({JSON_FIELDS_BY(list_of(case_json), plan, cases),
+                    JSON_FIELDS_BY(list_of(diff_json), plan, diffs),
                     {"not_measured", absent_lines(plan.absent)}});
 }
 
@@ -95,21 +86,17 @@ std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
 }
 
 std::string expected_as_json(const std::vector<const PlannedCase*>& cases) {
-  Json rows = Json::array();
-  for (const auto* c : cases) {
-    const int days = days_left(*c->expected, today());
-    rows.push_back({{"suite", c->suite},
-                    {"group", c->group},
-                    {"case", c->case_id},
-                    {"issue", c->expected->issue},
-                    {"expires", c->expected->expires},
-                    {"days_left", days},
-                    {"expired", days <= 0},
-                    {"reason", c->expected->reason},
-                    {"file", c->expected->file},
-                    {"line", c->expected->line}});
-  }
-  return json_text({{"expected_failures", std::move(rows)}});
+  const auto rows = json_list(cases, [](const PlannedCase* c) -> Json {
+    const ExpectedFailure& expected = *c->expected;
+    const int days = days_left(expected, today());
+    return {JSON_FIELDS(*c, suite, group),
+            {"case", c->case_id},
+            JSON_FIELDS(expected, issue, expires),
+            {"days_left", days},
+            {"expired", days <= 0},
+            JSON_FIELDS(expected, reason, file, line)};
+  });
+  return json_text({{"expected_failures", rows}});
 }
 
 std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
@@ -131,8 +118,7 @@ std::string kernels_as_json(const std::vector<ProviderInfo>& providers) {
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       kernels.push_back({{"kernel", hello.kernels[i]},
                          {"tensor_cores", hello.tensor_cores[i]},
-                         {"provider", hello.provider},
-                         {"version", hello.version},
+                         JSON_FIELDS(hello, provider, version),
                          {"library", library}});
     }
   }

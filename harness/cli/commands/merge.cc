@@ -71,40 +71,26 @@ void print_how_to_judge(const MergeOptions& options, const MergeReport& report) 
                fmt::join(parts, " "), options.out.string());
 }
 
-std::string_view word_of(MergedRun::State state) {
-  return state == MergedRun::State::added      ? "added"
-         : state == MergedRun::State::replaced ? "replaced"
-                                               : "kept";
-}
-
 // `judged` is null where nobody asked.
 std::string as_json(const MergeOptions& options, const MergeReport& report,
                     const std::vector<JudgedWhole>* judged, const OpenCases& open) {
-  Json runs = Json::array();
-  for (const auto& run : report.runs) {
-    runs.push_back({{"run_id", run.info.run_id},
-                    {"started_at", run.info.started_at},
-                    {"shard", run.info.shard},
-                    {"state", word_of(run.state)}});
-  }
+  const auto run_json = [](const MergedRun& run) -> Json {
+    return {JSON_FIELDS(run, info.run_id, info.started_at, info.shard, state)};
+  };
   Json data{{"database", options.out.string()},
-            {"runs", std::move(runs)},
-            {"outcomes_before", report.outcomes_before},
-            {"outcomes", report.outcomes}};
+            JSON_FIELDS_BY(list_of(run_json), report, runs),
+            JSON_FIELDS(report, outcomes_before, outcomes)};
   if (judged != nullptr) {
-    Json wholes = Json::array(), cases = Json::array();
-    for (const JudgedWhole& whole : *judged) {
-      std::vector<std::string> run_ids;
-      for (const RunInfo& run : whole.judged.runs) run_ids.push_back(run.run_id);
-      wholes.push_back({{"run_ids", run_ids},
-                        {"missing", whole.missing},
-                        {"outcomes", whole.judged.outcomes.size()},
-                        {"exit_code", whole.exit_code}});
-    }
-    for (const OpenCase& c : open.cases)
-      cases.push_back({{"suite", c.suite}, {"case_id", c.case_id}, {"run_id", c.run_id}});
-    data["judged"] = std::move(wholes);
-    data["open"] = std::move(cases);
+    data["judged"] = json_list(judged, [](const JudgedWhole& whole) -> Json {
+      const auto id_of = [](const RunInfo& run) { return run.run_id; };
+      return {{"run_ids", json_list(whole.judged.runs, id_of)},
+              JSON_FIELDS(whole, missing),
+              {"outcomes", whole.judged.outcomes.size()},
+              JSON_FIELDS(whole, exit_code)};
+    });
+    data["open"] = json_list(open.cases, [](const OpenCase& c) -> Json {
+      return {JSON_FIELDS(c, suite, case_id, run_id)};
+    });
   }
   return json_text(data);
 }

@@ -47,19 +47,12 @@ std::string as_json(const PruneCommand& command, const PruneReport& report) {
   Json kept = Json::object();
   for (std::size_t i = 0; i < reasons_to_keep; ++i)
     kept[std::string(name(static_cast<KeptFor>(i)))] = report.kept[i];
-  return json_text({{"database", command.database.string()},
-                    {"dry_run", command.options.dry_run},
-                    {"nights_before", report.nights_before},
-                    {"nights_whole", report.nights_whole},
-                    {"since", report.since},
-                    {"outcomes_before", report.outcomes_before},
-                    {"outcomes_deleted", report.outcomes_deleted},
-                    {"kept", std::move(kept)},
-                    {"other_rows_deleted", report.other_rows_deleted},
-                    {"runs_before", report.runs_before},
-                    {"runs_deleted", report.runs_deleted},
-                    {"bytes_before", report.bytes_before},
-                    {"bytes", report.bytes}});
+  return json_text(
+      {{"database", command.database.string()},
+       JSON_FIELDS(command.options, dry_run),
+       JSON_FIELDS(report, nights_before, nights_whole, since, outcomes_before, outcomes_deleted),
+       {"kept", std::move(kept)},
+       JSON_FIELDS(report, other_rows_deleted, runs_before, runs_deleted, bytes_before, bytes)});
 }
 
 int prune(const PruneCommand& command) {

@@ -52,14 +52,13 @@ std::string as_json(const ReduceOptions& options, const Reduced& reduced, const 
                     const Failure& failure, bool stopped) {
   Case smallest = from;
   smallest.problem = reduced.problem;
-  Json steps = Json::array();
-  for (const ReduceStep& step : reduced.steps) steps.push_back(step.what);
+  const Json steps = json_list(reduced.steps, [](const ReduceStep& step) { return step.what; });
   return json_text({{"case", options.case_id},
                     {"reduced", case_id(smallest)},
                     {"failure", failure.kind},
-                    {"cause", failure.cause},
-                    {"tried", reduced.tried},
-                    {"steps", std::move(steps)},
+                    JSON_FIELDS(failure, cause),
+                    JSON_FIELDS(reduced, tried),
+                    {"steps", steps},
                     {"stopped", stopped},
                     {"suite", group_text(smallest, "reduced", failure.kind)},
                     {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(),

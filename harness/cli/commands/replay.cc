@@ -27,20 +27,14 @@ void print(const std::string& file, const ReplaySeries& series,
 
 std::string as_json(const std::string& file, bool higher_is_better, const ReplaySeries& series,
                     const std::vector<ReplayAlert>& alerts) {
-  Json rows = Json::array();
-  for (const ReplayAlert& alert : alerts) {
-    rows.push_back({{"point", alert.point},
-                    {"begin", alert.begin},
-                    {"from", alert.from},
-                    {"to", alert.to},
-                    {"change", alert.change()},
-                    {"worse", alert.worse}});
-  }
+  const auto alert_json = [](const ReplayAlert& alert) -> Json {
+    return {JSON_FIELDS(alert, point, begin, from, to, change(), worse)};
+  };
   return json_text({{"file", file},
-                    {"column", series.column},
+                    JSON_FIELDS(series, column),
                     {"points", series.values.size()},
                     {"higher_is_better", higher_is_better},
-                    {"alerts", std::move(rows)}});
+                    {"alerts", json_list(alerts, alert_json)}});
 }
 
 }  // namespace

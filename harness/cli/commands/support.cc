@@ -137,34 +137,27 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
 }
 
 std::string as_json(const Suggestion& suggestion) {
-  Json entries = Json::array(), inseparable = Json::array(), contradicted = Json::array();
-  for (const SuggestedEntry& suggested : suggestion.suggested.entries) {
+  const auto entry_json = [](const SuggestedEntry& suggested) -> Json {
     Json where = Json::object();
     for (const auto& condition : suggested.entry.where)
       where[condition.field][condition.is_negated ? "not" : "any"] = condition.values;
-    entries.push_back({{"kernel", suggested.entry.kernels},
-                       {"where", std::move(where)},
-                       {"device", suggested.entry.devices},
-                       {"reason", suggested.entry.reason},
-                       {"refusals", suggested.refusals},
-                       {"example", suggested.example},
-                       {"nothing_ran", suggested.nothing_ran}});
-  }
-  for (const auto& [refused, ran] : suggestion.suggested.inseparable)
-    inseparable.push_back({{"refused", refused}, {"ran", ran}});
-  for (const Contradicted& c : suggestion.contradicted) {
-    contradicted.push_back({{"file", c.entry.file},
-                            {"line", c.entry.line},
-                            {"cases", c.cases},
-                            {"example", c.example}});
-  }
-  return json_text({{"run_id", suggestion.run_id},
+    return {{"kernel", suggested.entry.kernels},
+            {"where", std::move(where)},
+            {"device", suggested.entry.devices},
+            JSON_FIELDS(suggested, entry.reason, refusals, example, nothing_ran)};
+  };
+  const auto pair_json = [](const auto& pair) -> Json {
+    return {{"refused", pair.first}, {"ran", pair.second}};
+  };
+  const auto contradicted_json = [](const Contradicted& c) -> Json {
+    return {JSON_FIELDS(c, entry.file, entry.line, cases, example)};
+  };
+  return json_text({JSON_FIELDS(suggestion, run_id),
                     {"table", suggestion.table.string()},
-                    {"refusals", suggestion.refusals},
-                    {"unreviewed", suggestion.unreviewed},
-                    {"entries", std::move(entries)},
-                    {"inseparable", std::move(inseparable)},
-                    {"contradicted", std::move(contradicted)}});
+                    JSON_FIELDS(suggestion, refusals, unreviewed),
+                    JSON_FIELDS_BY(list_of(entry_json), suggestion.suggested, entries),
+                    JSON_FIELDS_BY(list_of(pair_json), suggestion.suggested, inseparable),
+                    JSON_FIELDS_BY(list_of(contradicted_json), suggestion, contradicted)});
 }
 
 constexpr std::array support_formats{Format<Suggestion>{"text", as_toml},

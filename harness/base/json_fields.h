@@ -1,0 +1,48 @@
+// Entries of a JSON object by the names of the members that they hold, so that no key is typed:
+//   Json object = {JSON_FIELDS(score, suite, value), {"share", share_of(score)}};
+// is {{"suite", score.suite}, {"value", score.value}, {"share", share_of(score)}}. Of a path and of
+// a call the last name is the key: JSON_FIELDS(report, run.host, exit_code()) has "host" and
+// "exit_code". Not a number and infinite are null in text.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "harness/base/enumeration.h"
+
+namespace plumbline {
+
+constexpr std::string_view json_key(std::string_view path) {
+  path = path.substr(0, path.find('('));
+  return path.substr(path.find_last_of(".>") + 1);
+}
+
+// An enumerator is its name. Other headers overload it for types of theirs.
+template <class T>
+decltype(auto) json_value(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return name(value);
+  else
+    return (value);
+}
+
+}  // namespace plumbline
+
+// `write` takes a member and returns what becomes JSON.
+#define JSON_FIELDS_BY(write, value, ...) \
+  PLUMBLINE_RESCAN(PLUMBLINE_JSON_FIELD(write, value, __VA_ARGS__))
+#define JSON_FIELDS(value, ...) JSON_FIELDS_BY(json_value, value, __VA_ARGS__)
+
+// A macro cannot name itself: each rescan makes one more field of what NEXT_FIELD left, up to 84.
+#define PLUMBLINE_JSON_FIELD(write, value, member, ...)               \
+  {::plumbline::json_key(#member), write((value).member)} __VA_OPT__( \
+      , PLUMBLINE_NEXT_FIELD PLUMBLINE_PARENTHESES(write, value, __VA_ARGS__))
+#define PLUMBLINE_PARENTHESES ()
+#define PLUMBLINE_NEXT_FIELD() PLUMBLINE_JSON_FIELD
+#define PLUMBLINE_RESCAN(...) \
+  PLUMBLINE_RESCAN16(PLUMBLINE_RESCAN16(PLUMBLINE_RESCAN16(PLUMBLINE_RESCAN16(__VA_ARGS__))))
+#define PLUMBLINE_RESCAN16(...) \
+  PLUMBLINE_RESCAN4(PLUMBLINE_RESCAN4(PLUMBLINE_RESCAN4(PLUMBLINE_RESCAN4(__VA_ARGS__))))
+#define PLUMBLINE_RESCAN4(...) \
+  PLUMBLINE_RESCAN1(PLUMBLINE_RESCAN1(PLUMBLINE_RESCAN1(PLUMBLINE_RESCAN1(__VA_ARGS__))))
+#define PLUMBLINE_RESCAN1(...) __VA_ARGS__
