@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "harness/base/text.h"
@@ -85,40 +84,31 @@ class Reader {
     return std::nullopt;
   }
 
+  template <class Number, class Accepts>
+  std::optional<Number> number(std::string_view name,
+                               std::optional<Number> (*parse_number)(std::string_view),
+                               Accepts accepts, std::string_view what, std::string remedy) {
+    const std::string value = text(name);
+    if (value.empty()) return std::nullopt;
+    const std::optional<Number> parsed = parse_number(value);
+    if (parsed && accepts(*parsed)) return parsed;
+    add(name, fmt::format("\"{}\" is not {}", value, what), std::move(remedy));
+    return std::nullopt;
+  }
+
   void read_numbers(StatedAttributes& stated) {
-    if (const std::string value = text("scale"); !value.empty()) {
-      const auto number = parse_real(value);
-      if (number && *number > 0) {
-        stated.scale = *number;
-      } else {
-        add("scale", fmt::format("\"{}\" is not a number above 0", value),
-            "the factor of q.k, for example 0.125");
-      }
-    }
-    if (const std::string value = text("softcap"); !value.empty()) {
-      const auto number = parse_real(value);
-      if (number && *number >= 0 && std::isfinite(*number)) {
-        stated.softcap = *number;
-      } else {
-        add("softcap", fmt::format("\"{}\" is not a number from 0 on", value),
-            "c where logits become c tanh(logit / c), for example 50; 0 = none");
-      }
-    }
-    if (const std::string value = text("page_size"); !value.empty()) {
-      stated.page_size = parse_integer(value);
-      if (!stated.page_size || *stated.page_size < 1) {
-        add("page_size", fmt::format("\"{}\" is not a number of tokens", value), "for example 16");
-        stated.page_size.reset();
-      }
-    }
-    if (const std::string value = text("scale_block"); !value.empty()) {
-      stated.scale_block = parse_integer(value);
-      if (!stated.scale_block || *stated.scale_block < 1) {
-        add("scale_block", fmt::format("\"{}\" is not a number of tokens", value),
-            "for example 64");
-        stated.scale_block.reset();
-      }
-    }
+    const auto is_positive = [](auto number) { return number > 0; };
+    const auto is_not_negative = [](double number) { return number >= 0; };
+    stated.scale = number("scale", parse_real, is_positive, "a number above 0",
+                          "the factor of q.k, for example 0.125")
+                       .value_or(stated.scale);
+    stated.softcap = number("softcap", parse_real, is_not_negative, "a number from 0 on",
+                            "c where logits become c tanh(logit / c), for example 50; 0 = none")
+                         .value_or(stated.softcap);
+    stated.page_size =
+        number("page_size", parse_integer, is_positive, "a number of tokens", "for example 16");
+    stated.scale_block =
+        number("scale_block", parse_integer, is_positive, "a number of tokens", "for example 64");
     if (const std::string value = text("window"); !value.empty()) read_window(value, stated);
   }
 

@@ -18,13 +18,6 @@
 namespace plumbline {
 namespace {
 
-std::vector<std::byte> contents_of(const Arena& arena, int slot) {
-  if (slot < 0) return {};
-  const auto index = static_cast<std::size_t>(slot);
-  const auto* data = static_cast<const std::byte*>(arena.data(index));
-  return {data, data + arena.slot(index).bytes};
-}
-
 // Two outputs of one problem, walked element by element.
 class Difference {
  public:
@@ -142,8 +135,8 @@ class Calls {
     if (!reply.lse_returned) request_.lse = -1;
     outcome_.output_digest = output_digest(worker_.arena(), request_);
     seen_ = {outcome_.output_digest};
-    first_out_ = contents_of(worker_.arena(), request_.out);
-    first_lse_ = contents_of(worker_.arena(), request_.lse);
+    first_out_ = worker_.arena().contents(request_.out);
+    first_lse_ = worker_.arena().contents(request_.lse);
     note_fault(reply, outcome_);
     calls_.judge(request_, measurement_);
     outcome_.repeat_checked = outcome_.repeat_equal = outcome_.status == Status::ok;
@@ -210,7 +203,7 @@ class Calls {
 
   void compare(const RunReply& reply, const RunRequest& request, std::string_view number) {
     const std::string digest = output_digest(worker_.arena(), request_);
-    const bool is_new = std::find(seen_.begin(), seen_.end(), digest) == seen_.end();
+    const bool is_new = std::ranges::find(seen_, digest) == seen_.end();
     if (!is_new && reply.workspace_fault.empty() && !has_broken_fences()) return;
     seen_.push_back(digest);
     const std::string name = name_of(number, reply);

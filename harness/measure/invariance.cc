@@ -21,13 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::byte> copy_of(const Arena& arena, int slot) {
-  if (slot < 0) return {};
-  const auto index = static_cast<std::size_t>(slot);
-  const auto* data = static_cast<const std::byte*>(arena.data(index));
-  return {data, data + arena.slot(index).bytes};
-}
-
 // The provider with one more option behind its own.
 std::string with_option(const std::string& provider, const std::string& option) {
   if (option.empty()) return provider;
@@ -95,9 +88,8 @@ Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
   const std::string provider = provider_of(kernel);
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
-  const auto known =
-      std::find_if(providers_.begin(), providers_.end(),
-                   [&](const ProviderInfo& info) { return info.hello.provider == provider; });
+  const auto known = std::ranges::find_if(
+      providers_, [&](const ProviderInfo& info) { return info.hello.provider == provider; });
   if (known == providers_.end()) {
     why_not = fmt::format("no loaded provider is called \"{}\"", provider);
     return nullptr;
@@ -206,8 +198,8 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   if (!ran(answer.status)) return answer;
   answer.description = std::move(reply.description);
   answer.workspace_bytes = reply.workspace_bytes;
-  answer.outputs = {copy_of(arena, request->out),
-                    copy_of(arena, reply.lse_returned ? request->lse : -1)};
+  answer.outputs = {arena.contents(request->out),
+                    arena.contents(reply.lse_returned ? request->lse : -1)};
   std::string fault = std::move(reply.workspace_fault);
   for (const int slot : {request->out, request->lse}) {
     if (slot < 0 || arena.broken_fence_bytes(static_cast<std::size_t>(slot)).empty()) continue;

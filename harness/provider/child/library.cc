@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "harness/problem/arch.h"
