@@ -18,13 +18,15 @@ trap 'rm -rf "$copy"' EXIT
 # count FOLDER: prints the lines of a folder's files.
 count() {
   (cd "$1" && find . -type f -printf '%P\n' | grep -E "$folders" >"$copy/files" &&
-    cloc --quiet --csv --skip-uniqueness --include-lang="$languages" --list-file="$copy/files") |
+    cloc --quiet --csv --timeout 0 --skip-uniqueness --include-lang="$languages" \
+      --list-file="$copy/files") |
     awk -F, '$2 == "SUM" { print $5 }'
 }
 
 mkdir "$copy/now"
-git ls-files -z | xargs -0 cp --parents --no-dereference --target-directory="$copy/now" 2>/dev/null ||
-  true  # files that git knows and that are deleted
+# cp complains of files that git knows and that are deleted.
+git ls-files -z |
+  xargs -0 cp --parents --no-dereference --target-directory="$copy/now" 2>/dev/null || true
 now="$(count "$copy/now")"
 echo "$now lines of code in this checkout"
 if (($#)); then
