@@ -14,26 +14,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out="$PWD/out/site"
 venv="$PWD/.venv-docs"
 requirements=ci/docs_requirements.txt
-# A copy of what was installed stands in the environment: other lines are another environment.
-installed="$venv/installed.txt"
-
-what_is_missing() {
-  if [[ ! -x "$venv/bin/python" ]]; then
-    echo "there is no .venv-docs"
-  elif ! cmp -s "$requirements" "$installed"; then
-    echo ".venv-docs is not what $requirements names"
-  fi
-}
-setup() {
-  [[ -n "$(what_is_missing)" ]] || return 0
-  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --require-hashes --requirement "$requirements" || {
-    end_with 3 "pip could not install $requirements;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
-  }
-  cp "$requirements" "$installed"
-}
 
 case "${1:-}" in
   --out) require_value "a folder" "$@"; refuse_surplus "${@:3}" ;;
@@ -42,15 +22,15 @@ esac
 case "${1:-}" in
   "") ;;
   --out) out="$(cd "$caller_directory" && realpath -m -- "$2")" ;;
-  --setup) setup; exit 0 ;;
+  --setup) make_venv; exit 0 ;;
   --check)
-    missing="$(what_is_missing)"
+    missing="$(venv_lack)"
     [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/docs.sh --setup"; exit 1; }
     exit 0 ;;
   -h | --help) sed -n '2,/^# install/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
   *) refuse "unknown option $1" ;;
 esac
-setup
+make_venv
 pages="$(mktemp -d)"
 trap 'rm -rf "$pages"' EXIT
 python3 ci/docs_pages.py "$pages"

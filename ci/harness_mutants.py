@@ -377,15 +377,9 @@ def main(given=None):
         bench = Bench(options)
         source = [digest_of(ROOT, bench.paths), options.preset]
         rows, killed = judge_all(bench, mutants, Results(options.build / "results.json", source))
-    except NoPlace as error:
+    except (Refused, NotBuilt) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return 1
-    except Refused as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return 2
-    except NotBuilt as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return 1
+        return 1 if isinstance(error, (NoPlace, NotBuilt)) else 2
     print(table([("mutant", "verdict", "cpu s", "failing test")] + rows))
     print(f"{killed} of {len(mutants)} mutants killed, "
           f"{processor_seconds():.0f} s of processor time")

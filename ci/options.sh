@@ -14,6 +14,25 @@ refuse_surplus() { (($# == 0)) || refuse "unexpected argument $1"; }
 # require_value WHAT OPTION [VALUE…]: `--out` at the end of a command line, or before "", has none.
 require_value() { [[ -n "${3:-}" ]] || refuse "$2 needs $1"; }
 
+# A virtual environment `venv` that holds what the file `requirements` names, with a copy of that
+# file: other lines are another environment. Prints what is missing, or makes it.
+venv_lack() {
+  if [[ ! -x "$venv/bin/python" ]]; then
+    echo "there is no ${venv##*/}"
+  elif ! cmp -s "$requirements" "$venv/installed.txt"; then
+    echo "${venv##*/} is not what ${requirements#"$PWD/"} names"
+  fi
+}
+make_venv() {
+  [[ -n "$(venv_lack)" ]] || return 0
+  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --require-hashes --requirement "$requirements" ||
+    end_with 3 "pip could not install $requirements;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)"
+  cp "$requirements" "$venv/installed.txt"
+}
+
 # split_words NAME TEXT: fills the array `words` with the words of TEXT, quoted as for a shell.
 # Nothing in TEXT is expanded or executed. NAME is the option that a message blames.
 split_words() {

@@ -42,22 +42,17 @@ slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang-19 libclang-rt-19-dev)  # Debian's clang 14 has no std::source_location
 
 check=0 numpy=0 python=0 fuzz=0 slurm=0 page=0 browser=0 promtool=0 wheel=0 container=0 providers=0
+parts=(numpy python fuzz slurm page browser promtool wheel container providers)
 for option in "$@"; do
-  case "$option" in
-    -h | --help) sed -n '2,25p' "$0" | cut -c3-; exit 0 ;;
-    --check) check=1 ;;
-    --numpy) numpy=1 ;;
-    --python) python=1 ;;
-    --fuzz) fuzz=1 ;;
-    --slurm) slurm=1 ;;
-    --page) page=1 ;;
-    --browser) browser=1 ;;
-    --promtool) promtool=1 ;;
-    --wheel) wheel=1 ;;
-    --container) container=1 ;;
-    --providers) providers=1 ;;
-    *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
-  esac
+  if [[ "$option" == -h || "$option" == --help ]]; then
+    sed -n '2,25p' "$0" | cut -c3-
+    exit 0
+  fi
+  if ! [[ "$option" =~ ^--[a-z]+$ && " check ${parts[*]} " == *" ${option#--} "* ]]; then
+    echo "ci/setup.sh: unknown option $option (see --help)" >&2
+    exit 2
+  fi
+  printf -v "${option#--}" 1
 done
 ((numpy)) && packages+=("${numpy_packages[@]}")
 ((python)) && packages+=("${python_packages[@]}")
@@ -147,16 +142,7 @@ if ((check)); then
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
   if ((${#missing[@]})); then
     options=""
-    ((!numpy)) || options+=" --numpy"
-    ((!python)) || options+=" --python"
-    ((!fuzz)) || options+=" --fuzz"
-    ((!slurm)) || options+=" --slurm"
-    ((!page)) || options+=" --page"
-    ((!browser)) || options+=" --browser"
-    ((!promtool)) || options+=" --promtool"
-    ((!wheel)) || options+=" --wheel"
-    ((!container)) || options+=" --container"
-    ((!providers)) || options+=" --providers"
+    for part in "${parts[@]}"; do ((!${!part})) || options+=" --$part"; done
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then

@@ -9,39 +9,17 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 venv="$source_directory/.venv-thirdparty"
 requirements="$source_directory/ci/thirdparty_requirements.txt"
-# A copy of what was installed stands in the environment: other lines are another environment.
-installed="$venv/installed.txt"
-
-what_is_missing() {
-  if [[ ! -x "$venv/bin/python" ]]; then
-    echo "there is no .venv-thirdparty"
-  elif ! cmp -s "$requirements" "$installed"; then
-    echo ".venv-thirdparty is not what ci/thirdparty_requirements.txt names"
-  fi
-}
-
-setup() {
-  [[ -n "$(what_is_missing)" ]] || return 0
-  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --require-hashes --requirement "$requirements" || {
-    echo "ci/thirdparty.sh: pip could not install $requirements;" \
-      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2
-    exit 3
-  }
-  cp "$requirements" "$installed"
-}
 
 run_tests() {
   build --target plumbline plumbline-worker plumbline_python plumbline_cpu test_thirdparty
   exec ctest --preset "$preset" -L '^thirdparty$'
 }
 
-missing="$(what_is_missing)"
+missing="$(venv_lack)"
 refuse_surplus "${@:2}"
 case "${1:-}" in
-  "") setup; run_tests ;;
-  --setup) setup ;;
+  "") make_venv; run_tests ;;
+  --setup) make_venv ;;
   --check)
     [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/thirdparty.sh --setup"; exit 1; } ;;
   --night)

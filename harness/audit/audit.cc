@@ -29,9 +29,9 @@ DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& locat
                                   const std::string& fault) {
   if (mutant.diagnosis.empty()) return DiagnosisResult::not_stated;
   if (location.empty() && fault.empty()) return DiagnosisResult::none;
-  const bool right = std::any_of(
-      mutant.diagnosis.begin(), mutant.diagnosis.end(),
-      [&](const std::string& expected) { return expected == location || expected == fault; });
+  const bool right = std::ranges::any_of(mutant.diagnosis, [&](const std::string& expected) {
+    return expected == location || expected == fault;
+  });
   return right ? DiagnosisResult::right : DiagnosisResult::wrong;
 }
 
@@ -59,9 +59,9 @@ class Summary {
       }
     }
     merge_suite_scores();
-    std::stable_sort(
-        report_.mutants.begin(), report_.mutants.end(),
-        [](const MutantResult& a, const MutantResult& b) { return a.mutant < b.mutant; });
+    std::ranges::stable_sort(report_.mutants, [](const MutantResult& a, const MutantResult& b) {
+      return a.mutant < b.mutant;
+    });
     review(reviewed);
     count();
     for (const Breaker& breaker : catalogue_.breakers)
@@ -143,8 +143,7 @@ class Summary {
   bool is_of(const std::string& kernel, const std::string& score_dtype,
              const std::string& dtype) const {
     const auto at = groups_.find({kernel, dtype});
-    return at != groups_.end() &&
-           std::any_of(at->second.begin(), at->second.end(), [&](const Trial* trial) {
+    return at != groups_.end() && std::ranges::any_of(at->second, [&](const Trial* trial) {
              return name(trial->outcome.c.problem.dtype) == score_dtype;
            });
   }
@@ -219,8 +218,7 @@ class Summary {
       const Mutant& mutant = *result.mutant;
       const std::string mode = result.dtype == "fp8" ? "e4m3" : result.dtype;
       const bool expected =
-          mutant.modes.empty() ||
-          std::find(mutant.modes.begin(), mutant.modes.end(), mode) != mutant.modes.end();
+          mutant.modes.empty() || std::ranges::find(mutant.modes, mode) != mutant.modes.end();
       if (expected) asked.insert(mutant.bug_class);
       if (!result.counts() && expected)
         report_.inert.push_back(mutant.name + " (" + result.dtype + ")");
@@ -240,7 +238,7 @@ class Summary {
         if (result.mutant == &mutant && result.counts() && result.failures > 0)
           ++found[static_cast<std::size_t>(result.diagnosed)];
       }
-      const auto most = std::max_element(found.begin(), found.end());
+      const auto most = std::ranges::max_element(found);
       if (*most > 0) ++report_.diagnoses[static_cast<std::size_t>(most - found.begin())];
     }
   }
@@ -256,9 +254,8 @@ class Summary {
 }  // namespace
 
 int AuditReport::unreviewed_survivors() const {
-  return static_cast<int>(std::count_if(mutants.begin(), mutants.end(), [](const MutantResult& m) {
-    return m.survives() && m.reviewed.empty();
-  }));
+  return static_cast<int>(std::ranges::count_if(
+      mutants, [](const MutantResult& m) { return m.survives() && m.reviewed.empty(); }));
 }
 
 int AuditReport::false_alarms() const {

@@ -28,7 +28,7 @@ std::string_view name_within(std::string_view kernel) {
 // Whether some provider of the family has a kernel of this name.
 bool offers(const std::vector<OfferedKernel>& offered, const Family& family,
             std::string_view name) {
-  return std::any_of(offered.begin(), offered.end(), [&](const OfferedKernel& k) {
+  return std::ranges::any_of(offered, [&](const OfferedKernel& k) {
     return family.owns(k.name) && name_within(k.name) == name;
   });
 }
@@ -79,8 +79,8 @@ Breaker read_breaker(const ConfigNode& table, const Family& family,
         fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name),
         unknown_kernel_remedy));
   }
-  if (!breaker.breaks.empty() && std::find(names_of<Invariance>.begin(), names_of<Invariance>.end(),
-                                           breaker.breaks) == names_of<Invariance>.end()) {
+  if (!breaker.breaks.empty() &&
+      std::ranges::find(names_of<Invariance>, breaker.breaks) == names_of<Invariance>.end()) {
     errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
                                  fmt::format("one of {}", fmt::join(names_of<Invariance>, ", "))));
   }
@@ -138,8 +138,8 @@ void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offer
   for (const OfferedKernel& kernel : offered) {
     const std::string_view name = name_within(kernel.name);
     const auto is_this = [&](const auto& listed) { return listed.name == name; };
-    const bool is_known = std::any_of(mutants.begin(), mutants.end(), is_this) ||
-                          std::any_of(breakers.begin(), breakers.end(), is_this);
+    const bool is_known =
+        std::ranges::any_of(mutants, is_this) || std::ranges::any_of(breakers, is_this);
     if (!family.owns(kernel.name) || is_known) continue;
     if (name != family.correct && !name.starts_with("legal_") && !legal.contains(name))
       unknown.push_back(kernel.name);
@@ -160,7 +160,7 @@ void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offer
   family.correct = reader.text("correct");
   std::vector<Mutant> mutants;
   const auto comes_in = [](const std::vector<Mutant>& known, const std::string& name) {
-    return std::any_of(known.begin(), known.end(), [&](const Mutant& m) { return m.name == name; });
+    return std::ranges::any_of(known, [&](const Mutant& m) { return m.name == name; });
   };
   for (const ConfigNode* table : reader.tables("mutant")) {
     Mutant mutant = read_mutant(*table, family, offered, errors);
@@ -186,8 +186,8 @@ bool Family::owns(std::string_view kernel) const {
 }
 
 const Family* Catalogue::family_of(std::string_view kernel) const {
-  const auto at = std::find_if(families.begin(), families.end(),
-                               [&](const Family& family) { return family.owns(kernel); });
+  const auto at =
+      std::ranges::find_if(families, [&](const Family& family) { return family.owns(kernel); });
   return at == families.end() ? nullptr : &*at;
 }
 
@@ -200,14 +200,14 @@ std::string Catalogue::correct_of(std::string_view kernel) const {
 const Mutant* Catalogue::find(std::string_view kernel) const {
   const Family* family = family_of(kernel);
   if (family == nullptr) return nullptr;
-  const auto at = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) {
+  const auto at = std::ranges::find_if(mutants, [&](const Mutant& m) {
     return m.name == name_within(kernel) && m.provider == family->provider;
   });
   return at == mutants.end() ? nullptr : &*at;
 }
 
 bool Catalogue::is_breaker(std::string_view kernel) const {
-  return owns(kernel) && std::any_of(breakers.begin(), breakers.end(), [&](const Breaker& b) {
+  return owns(kernel) && std::ranges::any_of(breakers, [&](const Breaker& b) {
            return b.name == name_within(kernel);
          });
 }

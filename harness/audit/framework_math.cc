@@ -121,7 +121,7 @@ class RowMath {
     }
     round_all(o, dtype_);
     round_all(o, problem_.out());
-    std::copy(o.begin(), o.end(), out);
+    std::ranges::copy(o, out);
   }
 
   void weigh_magnitudes(double* out) {

@@ -43,7 +43,7 @@ RuleResult allclose(const RuleInputs& in, double rtol, double atol, bool expecte
 // A baseline that overflowed says nothing about the output. Upstream such a test fails or passes
 // whatever the kernel does.
 bool is_usable(std::span<const double> baseline) {
-  return std::all_of(baseline.begin(), baseline.end(), [](double x) { return std::isfinite(x); });
+  return std::ranges::all_of(baseline, [](double x) { return std::isfinite(x); });
 }
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }

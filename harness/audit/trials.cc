@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -76,9 +75,8 @@ std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
     if (outcome.faults.*count > 0) return fault;
   }
   const auto& findings = judgement.findings;
-  const bool differs = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
-    return f.kind == FindingKind::run_to_run;
-  });
+  const bool differs = std::ranges::any_of(
+      findings, [](const Finding& f) { return f.kind == FindingKind::run_to_run; });
   return differs ? "run_to_run" : "";
 }
 

@@ -73,8 +73,8 @@ class Converter {
     std::vector<Member> members;
     for (const auto& [key, value] : table)
       members.push_back({key.source().begin, key.str(), &value});
-    std::stable_sort(members.begin(), members.end(),
-                     [](const Member& a, const Member& b) { return a.place < b.place; });
+    std::ranges::stable_sort(members,
+                             [](const Member& a, const Member& b) { return a.place < b.place; });
     result.kind = ConfigNode::Kind::table;
     for (const Member& member : members) {
       ConfigNode value = convert(*member.value);
@@ -164,7 +164,7 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
 void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known,
                          Errors& errors) {
   for (const auto& [key, value] : table.members) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
+    if (std::ranges::find(known, key) == known.end()) {
       errors.push_back(value.error(fmt::format("unknown key \"{}\"", key), suggestion(key, known)));
     }
   }

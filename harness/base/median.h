@@ -1,17 +1,24 @@
-// The median of measured values: of times, which have outliers on one side only.
+// Median and mean of measured values. Times have outliers on one side only: theirs is the median.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <span>
 #include <vector>
 
 namespace plumbline {
 
 // Of at least one value; of an even number the mean of the middle two.
 inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Of at least one value.
+inline double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 }  // namespace plumbline

@@ -42,7 +42,7 @@ std::size_t TableReader::word(std::string_view key, std::span<const std::string_
                               std::size_t otherwise) {
   const ConfigNode* node = table_.find(key);
   if (node == nullptr) return otherwise;
-  const auto found = std::find(words.begin(), words.end(), node->text);
+  const auto found = std::ranges::find(words, node->text);
   if (node->kind == Kind::string && found != words.end())
     return static_cast<std::size_t>(found - words.begin());
   errors_.push_back(node->error(

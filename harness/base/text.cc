@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace plumbline {
 namespace {
@@ -55,7 +56,7 @@ bool is_plain_name(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
   };
-  return !text.empty() && std::all_of(text.begin(), text.end(), plain);
+  return !text.empty() && std::ranges::all_of(text, plain);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -94,6 +95,20 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   if (const auto nearest = nearest_word(word, known))
     return fmt::format("did you mean {}?", *nearest);
   return fmt::format("known are {}", fmt::join(known, ", "));
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  const auto nearest = nearest_word(word, known);
+  return nearest ? fmt::format("did you mean {}? ", *nearest) : "";
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
+}
+
+std::string environment_text(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr ? value : "";
 }
 
 }  // namespace plumbline

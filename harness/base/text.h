@@ -39,4 +39,11 @@ std::optional<std::string_view> nearest_word(std::string_view word,
 // "did you mean X?", or "known are A, B, C" where nothing is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 
+// "did you mean X? ", the beginning of a remedy; "" where nothing is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+// A variable of the environment; "" where it is not set.
+std::string environment_text(const char* variable);
+
 }  // namespace plumbline

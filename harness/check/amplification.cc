@@ -17,8 +17,8 @@ constexpr std::size_t fewest_rows_of_a_correlation = 8;
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> rank(values.size());
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
@@ -83,10 +83,9 @@ Amplification softmax_amplification(const Geometry& geometry, const InputView& i
     kappas.push_back(look_at(d.row));
     relatives.push_back(d.relative);
   }
-  look_at(
-      std::max_element(differences.begin(), differences.end(), [](const auto& a, const auto& b) {
-        return a.relative < b.relative;
-      })->row);
+  look_at(std::ranges::max_element(differences, [](const auto& a, const auto& b) {
+            return a.relative < b.relative;
+          })->row);
 
   result.rows = static_cast<std::int64_t>(kappas.size());
   result.correlation = rank_correlation(kappas, relatives);
@@ -101,8 +100,8 @@ Amplification softmax_amplification(const Geometry& geometry, const InputView& i
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y) {
   const auto undefined = std::numeric_limits<double>::quiet_NaN();
   const auto not_a_number = [](double value) { return std::isnan(value); };
-  if (x.size() < fewest_rows_of_a_correlation || std::any_of(x.begin(), x.end(), not_a_number) ||
-      std::any_of(y.begin(), y.end(), not_a_number)) {
+  if (x.size() < fewest_rows_of_a_correlation || std::ranges::any_of(x, not_a_number) ||
+      std::ranges::any_of(y, not_a_number)) {
     return undefined;
   }
   const std::vector<double> rank_x = ranks(x), rank_y = ranks(y);

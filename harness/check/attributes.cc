@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "harness/base/text.h"

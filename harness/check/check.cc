@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/percent.h"
@@ -105,7 +104,7 @@ class Checker {
 
   // A rung that permits all that an explaining one does cannot be the tightest.
   bool is_settled(const Rung& rung) const {
-    return std::any_of(examinations_.begin(), examinations_.end(), [&](const Examination& e) {
+    return std::ranges::any_of(examinations_, [&](const Examination& e) {
       return is_convincing(e.trial) && permits(rung.spec, e.trial.rung.spec);
     });
   }
@@ -193,7 +192,7 @@ class Checker {
 
   // By the rung that nobody stated. Rounding S hides much, and above 90 % most of what a bug adds.
   Answer answer_of_unstated(const RungTrial& trial) {
-    const bool fused = std::any_of(examinations_.begin(), examinations_.end(), [](const auto& e) {
+    const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
       return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
     });
     if (fused) return Answer::rounding;
@@ -371,7 +370,7 @@ class Checker {
 
   bool explains(const Dump& other) const {
     const std::vector<Rung> rungs = ladder(other.problem());
-    return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) {
+    return std::ranges::any_of(rungs, [&](const Rung& rung) {
       return would_explain(other, other.problem(), layout_of(other), rung.spec);
     });
   }
@@ -393,8 +392,8 @@ class Checker {
   static bool narrow(const std::vector<std::byte>& from, DType dtype, std::vector<std::byte>& to) {
     std::vector<float> values(from.size() / sizeof(float));
     decode(DType::f32, from.data(), std::span<float>(values));
-    const bool fits = std::all_of(values.begin(), values.end(),
-                                  [&](float x) { return !(x == x) || round_to(x, dtype) == x; });
+    const bool fits =
+        std::ranges::all_of(values, [&](float x) { return !(x == x) || round_to(x, dtype) == x; });
     if (!fits) return false;
     to.resize(values.size() * size_in_bytes(dtype));
     encode(dtype, values, to.data());
@@ -404,9 +403,8 @@ class Checker {
   double strict_rms() const {
     RoundingSpec strict = strict_spec(dump_.problem());
     strict.lse_base = dump_.lse_base;
-    const auto found =
-        std::find_if(examinations_.begin(), examinations_.end(),
-                     [&](const Examination& e) { return e.trial.rung.spec == strict; });
+    const auto found = std::ranges::find_if(
+        examinations_, [&](const Examination& e) { return e.trial.rung.spec == strict; });
     return found == examinations_.end() ? 0 : found->trial.sigma_rms;
   }
 

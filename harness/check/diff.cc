@@ -113,13 +113,13 @@ std::string in_ulps(const DiffElement& e, DType dtype) {
 }
 
 Rounding largest_share(const DiffElement& e) {
-  return static_cast<Rounding>(std::max_element(e.share.begin(), e.share.end()) - e.share.begin());
+  return static_cast<Rounding>(std::ranges::max_element(e.share) - e.share.begin());
 }
 
 std::string rounding_sentence(const DiffReport& report) {
   if (report.outcome.bit_equal_share >= 1) {
-    const bool all = std::none_of(report.not_judged.begin(), report.not_judged.end(),
-                                  [](const NotJudged& some) { return some.what == "rows"; });
+    const bool all = std::ranges::none_of(
+        report.not_judged, [](const NotJudged& some) { return some.what == "rows"; });
     return fmt::format(
         "a and b are equal in every element{}, and both keep their limits against "
         "fp64",

@@ -399,8 +399,8 @@ Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& option
   report.outcome.bit_equal_share =
       static_cast<double>(all.equal) / static_cast<double>(all.elements);
   report.outcome.heads = static_cast<std::int64_t>(all.heads.size());
-  report.outcome.heads_bit_equal = std::count_if(
-      all.heads.begin(), all.heads.end(), [](const DiffCell& head) { return head.bit_equal; });
+  report.outcome.heads_bit_equal =
+      std::ranges::count_if(all.heads, [](const DiffCell& head) { return head.bit_equal; });
   for (std::size_t i = 0; i < report.map.size(); ++i)
     report.map[i].bit_equal = all.heads[i].bit_equal;
   return report;

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
 #include <set>
 
-#include "harness/check/attributes.h"
+#include "harness/check/dump_parts.h"
 #include "harness/check/feature_tensors.h"
 #include "harness/check/lengths_stated.h"
 #include "harness/check/mask_tensor.h"
@@ -18,7 +17,6 @@
 #include "harness/check/row_tensors.h"
 #include "harness/check/scale_tensors.h"
 #include "harness/check/shapes.h"
-#include "harness/check/tensor_set.h"
 
 namespace plumbline {
 namespace {
@@ -27,35 +25,22 @@ namespace {
 // out of memory before it answers.
 constexpr std::int64_t most_head_columns = std::int64_t{1} << 28;
 
-class DumpMaker {
+class DumpMaker : public DumpParts {
  public:
-  DumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors,
-            const Attributes& attributes)
-      : name_(name),
-        all_(tensors),
-        attributes_(attributes),
-        stated_(read_attributes(name, attributes, errors_)),
-        tensors_(name, tensors, errors_) {}
+  using DumpParts::DumpParts;
 
   Result<Dump> make() {
     // Each step needs what those before it found.
     const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() &&
                     find_lengths() && find_side_inputs() && set_mask() && copy_data();
-    for (Error& error : errors_) error.message = printable(std::move(error.message));
-    if (!ok) return tl::unexpected(std::move(errors_));
+    if (!ok) return tl::unexpected(printable_errors());
     read_in_other_dtype();
-    dump_.tensors_without_a_part = tensors_.unasked();
-    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
-    dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
+    note_open_questions();
     note_padding_by_mask();
     return std::move(dump_);
   }
 
  private:
-  bool add(std::string message, std::string remedy) {
-    errors_.push_back({name_, 0, std::move(message), std::move(remedy)});
-    return false;
-  }
   bool fine() const { return errors_.empty(); }
 
   bool find_tensors() {
@@ -309,8 +294,7 @@ class DumpMaker {
       problem_.seq_kv = longest(layout_.seqlens_kv);
     }
     const auto shorter = [](const std::vector<std::int32_t>& lengths_of, std::int64_t full) {
-      return std::any_of(lengths_of.begin(), lengths_of.end(),
-                         [&](std::int32_t n) { return n != full; });
+      return std::ranges::any_of(lengths_of, [&](std::int32_t n) { return n != full; });
     };
     if (shorter(layout_.seqlens_q, problem_.seq_q) || shorter(layout_.seqlens_kv, problem_.seq_kv))
       problem_.lengths = Lengths::random;
@@ -323,8 +307,7 @@ class DumpMaker {
   }
 
   static std::int64_t longest(const std::vector<std::int32_t>& lengths) {
-    return std::max<std::int64_t>(
-        1, lengths.empty() ? 1 : *std::max_element(lengths.begin(), lengths.end()));
+    return std::max<std::int64_t>(1, lengths.empty() ? 1 : *std::ranges::max_element(lengths));
   }
 
   bool read_mask_tensors() {
@@ -412,22 +395,13 @@ class DumpMaker {
                         "docs/dump-format.md has the shapes of each layout");
   }
 
-  const std::string& name_;
-  const std::map<std::string, TensorData>& all_;
-  const Attributes& attributes_;
-  Errors errors_;
-  StatedAttributes stated_;
-  TensorSet tensors_;
   const TensorData *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *out_ = nullptr;
   DumpShapes shapes_;
   std::vector<std::string> rounded_;  // inputs that lost bits
   DumpSizes sizes_;
-  Problem problem_;
-  StatedLayout layout_;
   std::vector<MaskTensor> masks_;
   std::shared_ptr<const LogitBias> layout_bias_;
   std::optional<ImpliedLengths> implied_;
-  Dump dump_;
 };
 
 }  // namespace

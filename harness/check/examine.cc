@@ -9,6 +9,7 @@
 #include "harness/compare/elsewhere.h"
 #include "harness/contract/contract.h"
 #include "harness/diagnose/locate.h"
+#include "harness/diagnose/looser_rung.h"
 #include "harness/diagnose/other_questions.h"
 #include "harness/judge/judge.h"
 #include "harness/outcome/outcome.h"
@@ -34,20 +35,6 @@ Contracts pinning(const RoundingSpec& spec) {
   Contracts contracts;
   contracts.contracts.push_back(std::move(contract));
   return contracts;
-}
-
-double log_likelihood(const Examination& of, const std::vector<double>& lse_errors) {
-  double sum = 0;
-  const auto add = [&](double z, double sigma) {
-    if (sigma > 0) sum -= z * z / 2 + std::log(sigma);
-  };
-  for (std::size_t i = 0; i < of.comparison.z.size(); ++i)
-    add(of.comparison.z[i], of.reference.sigma[i]);
-  for (std::size_t r = 0; r < lse_errors.size(); ++r) {
-    const double sigma = of.reference.lse_sigma[r];
-    add(lse_errors[r] / sigma, sigma);
-  }
-  return sum;
 }
 
 std::optional<PaddingPolicy> policy_of(const Dump& dump) {
@@ -156,7 +143,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   }
   judge_trial(trial);
   const std::vector<double> of_lse = lse_errors(geometry, dump_.outputs(), result.reference);
-  trial.fit = log_likelihood(result, of_lse);
+  trial.fit = log_likelihood(result.reference, result.comparison, of_lse);
   trial.scale =
       test_scale(geometry, dump_.inputs(), spec, result.reference, result.comparison.z, of_lse);
   trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict) &&

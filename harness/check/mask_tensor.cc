@@ -218,7 +218,7 @@ class VisibleKeys {
 
   bool sees(std::int64_t head, std::int64_t sample, std::int64_t row, std::int64_t key) const {
     return geometry_.sees(sample, row, key) &&
-           std::all_of(masks_.begin(), masks_.end(), [&](const MaskTensor& mask) {
+           std::ranges::all_of(masks_, [&](const MaskTensor& mask) {
              return mask.sees(head, sample, first_row(sample) + row, first_key(sample) + key);
            });
   }

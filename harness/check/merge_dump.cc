@@ -4,46 +4,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "harness/check/attributes.h"
+#include "harness/check/dump_parts.h"
 #include "harness/check/row_tensors.h"
-#include "harness/check/tensor_set.h"
 
 namespace plumbline {
 namespace {
 
 constexpr const char* shapes_remedy = "docs/dump-format.md, \"Merges of states\", has the shapes";
 
-class MergeDumpMaker {
+class MergeDumpMaker : public DumpParts {
  public:
-  MergeDumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors,
-                 const Attributes& attributes)
-      : name_(name),
-        all_(tensors),
-        attributes_(attributes),
-        stated_(read_attributes(name, attributes, errors_)),
-        tensors_(name, tensors, errors_) {}
+  using DumpParts::DumpParts;
 
   Result<Dump> make() {
     const bool ok = errors_.empty() && find_tensors() && find_dtypes() && find_parts() &&
                     check_shapes() && copy_data();
-    for (Error& error : errors_) error.message = printable(std::move(error.message));
-    if (!ok) return tl::unexpected(std::move(errors_));
-    dump_.tensors_without_a_part = tensors_.unasked();
-    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
-    dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
+    if (!ok) return tl::unexpected(printable_errors());
+    note_open_questions();
     return std::move(dump_);
   }
 
  private:
-  bool add(std::string message, std::string remedy) {
-    errors_.push_back({name_, 0, std::move(message), std::move(remedy)});
-    return false;
-  }
-
   bool find_tensors() {
     partial_out_ = tensors_.need("partial_out");
     partial_lse_ = tensors_.need("partial_lse");
@@ -135,13 +119,13 @@ class MergeDumpMaker {
     const auto sums = tensors_.integers("cu_seqlens_kv", 1);
     if (!sums) return false;
     if (sums->size() < 2 || sums->front() != 0 || sums->back() != rows ||
-        !std::is_sorted(sums->begin(), sums->end())) {
+        !std::ranges::is_sorted(*sums)) {
       return add(fmt::format("cu_seqlens_kv does not rise from 0 to the {} parts", rows),
                  "its entries are where each token's parts begin, as FlashInfer's indptr");
     }
     std::vector<std::int64_t> lengths;
     for (std::size_t i = 1; i < sums->size(); ++i) lengths.push_back((*sums)[i] - (*sums)[i - 1]);
-    problem_.seq_kv = *std::max_element(lengths.begin(), lengths.end());
+    problem_.seq_kv = *std::ranges::max_element(lengths);
     return set_lengths(lengths);
   }
 
@@ -234,16 +218,7 @@ class MergeDumpMaker {
     return true;
   }
 
-  const std::string& name_;
-  const std::map<std::string, TensorData>& all_;
-  const Attributes& attributes_;
-  Errors errors_;
-  StatedAttributes stated_;
-  TensorSet tensors_;
   const TensorData *partial_out_ = nullptr, *partial_lse_ = nullptr, *out_ = nullptr;
-  Problem problem_;
-  StatedLayout layout_;
-  Dump dump_;
 };
 
 }  // namespace

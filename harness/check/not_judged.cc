@@ -18,14 +18,14 @@ using namespace std::string_view_literals;
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 bool is_of_gradients(const std::string& name) {
@@ -77,7 +77,7 @@ std::vector<NotJudged> tensors_not_judged(const OpenQuestions& open, std::size_t
   std::vector<NotJudged> result;
   const auto add = [&](const std::vector<std::string>& names, const char* why) {
     if (names.empty()) return;
-    const auto count = std::count_if(names.begin(), names.end(), [](const std::string& name) {
+    const auto count = std::ranges::count_if(names, [](const std::string& name) {
       return name.find(" = ") == std::string::npos;  // an attribute
     });
     result.push_back({"tensors", count, static_cast<std::int64_t>(tensors), why, names});

@@ -48,7 +48,7 @@ class Readings {
     if (!with_lse) outputs.lse = nullptr;
     std::vector<RoundingSpec> specs{spec_};
     for (const Rung& rung : ladder(geometry.problem())) specs.push_back(rung.spec);
-    return std::any_of(specs.begin(), specs.end(), [&](RoundingSpec spec) {
+    return std::ranges::any_of(specs, [&](RoundingSpec spec) {
       spec.lse_base = dump_.lse_base;
       return would_explain(geometry, inputs, outputs, spec, rows,
                            default_limits(spec, geometry.problem(), elements));
@@ -88,10 +88,8 @@ class Readings {
       std::swap(other.seq_q, other.heads_q);
       std::swap(other.seq_kv, other.heads_kv);
       if (problem_.lengths == Lengths::full) {
-        std::fill(layout.seqlens_q.begin(), layout.seqlens_q.end(),
-                  static_cast<std::int32_t>(other.seq_q));
-        std::fill(layout.seqlens_kv.begin(), layout.seqlens_kv.end(),
-                  static_cast<std::int32_t>(other.seq_kv));
+        std::ranges::fill(layout.seqlens_q, static_cast<std::int32_t>(other.seq_q));
+        std::ranges::fill(layout.seqlens_kv, static_cast<std::int32_t>(other.seq_kv));
       }
     }
     if (other.heads_kv < 1 || other.heads_q % other.heads_kv != 0 || !fits(other, layout) ||
@@ -154,12 +152,11 @@ class Readings {
 
   // Some rows that all samples have, spread over them.
   std::vector<std::int32_t> probe_rows() const {
-    const std::int64_t rows =
-        *std::min_element(geometry_.seqlens_q.begin(), geometry_.seqlens_q.end());
+    const std::int64_t rows = *std::ranges::min_element(geometry_.seqlens_q);
     std::vector<std::int32_t> chosen;
     for (std::int64_t i = 0; i < std::min(rows, probes); ++i)
       chosen.push_back(static_cast<std::int32_t>((rows - 1) - i * rows / probes));
-    std::sort(chosen.begin(), chosen.end());
+    std::ranges::sort(chosen);
     chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
     return chosen;
   }

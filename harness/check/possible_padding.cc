@@ -1,7 +1,6 @@
 // Counts the rows of self-attention that see no key and whose own key no row sees.
 #include "harness/check/possible_padding.h"
 
-#include <utility>
 #include <vector>
 
 #include "harness/reference/question.h"

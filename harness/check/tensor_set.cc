@@ -53,22 +53,17 @@ T load(const TensorData& tensor, std::size_t index) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// The first element that is no number of `dtype`; the number of elements if all are.
-std::size_t first_unfit(const TensorData& tensor, DType from, DType to) {
+// The first element that is no number of `to` or, where it may be rounded, a finite one that
+// becomes infinite; the number of elements if none is.
+std::size_t first_unfit(const TensorData& tensor, DType from, DType to,
+                        TensorSet::Narrowing narrowing) {
   const std::size_t count = element_count(tensor);
   for (std::size_t i = 0; i < count; ++i) {
-    const double value = decode_at(from, tensor.data, i);
-    if (!same(round_to(value, to), value)) return i;
-  }
-  return count;
-}
-
-// The first finite element that `to` rounds to infinity; the number of elements if none is.
-std::size_t first_too_large(const TensorData& tensor, DType from, DType to) {
-  const std::size_t count = element_count(tensor);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double value = decode_at(from, tensor.data, i);
-    if (std::isfinite(value) && !std::isfinite(round_to(value, to))) return i;
+    const double value = decode_at(from, tensor.data, i), rounded = round_to(value, to);
+    const bool fits = narrowing == TensorSet::Narrowing::rounds
+                          ? !std::isfinite(value) || std::isfinite(rounded)
+                          : same(rounded, value);
+    if (!fits) return i;
   }
   return count;
 }
@@ -180,7 +175,7 @@ std::optional<std::vector<std::int64_t>> TensorSet::integers(const std::string& 
 
 bool TensorSet::fits(const TensorData& tensor, DType dtype) {
   const auto from = float_dtype(tensor.dtype);
-  return from && first_unfit(tensor, *from, dtype) == element_count(tensor);
+  return from && first_unfit(tensor, *from, dtype, Narrowing::exact) == element_count(tensor);
 }
 
 std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
@@ -194,20 +189,13 @@ std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
   if (*from == dtype) return std::vector<std::byte>(tensor.data, tensor.data + tensor.bytes);
   const std::size_t count = element_count(tensor);
   const bool rounds = narrowing == Narrowing::rounds;
-  const std::size_t unfit =
-      rounds ? first_too_large(tensor, *from, dtype) : first_unfit(tensor, *from, dtype);
-  if (unfit < count && rounds) {
-    add(fmt::format("tensor {} ({}): element {} is {:.9g}, beyond the largest {} number", name,
-                    tensor.dtype, unfit, decode_at(*from, tensor.data, unfit),
-                    plumbline::name(dtype)),
-        "state the dtype that the kernel computed in: dtype = fp32, fp16 or bf16");
-    return std::nullopt;
-  }
+  const std::size_t unfit = first_unfit(tensor, *from, dtype, narrowing);
   if (unfit < count) {
-    add(fmt::format("tensor {} ({}): element {} is {:.9g}, which is no {} number", name,
-                    tensor.dtype, unfit, decode_at(*from, tensor.data, unfit),
-                    plumbline::name(dtype)),
-        "state the dtype that the kernel saw, and save what it saw");
+    add(fmt::format("tensor {} ({}): element {} is {:.9g}, {} {} number", name, tensor.dtype, unfit,
+                    decode_at(*from, tensor.data, unfit),
+                    rounds ? "beyond the largest" : "which is no", plumbline::name(dtype)),
+        rounds ? "state the dtype that the kernel computed in: dtype = fp32, fp16 or bf16"
+               : "state the dtype that the kernel saw, and save what it saw");
     return std::nullopt;
   }
   std::vector<std::byte> bytes(count * size_in_bytes(dtype));

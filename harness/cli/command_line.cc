@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <set>
 #include <sstream>
 
 #include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/errors.h"
 
 namespace plumbline::cli {
@@ -37,12 +37,6 @@ Words long_options(const CLI::App& command) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
-}
-
-std::string meant(const std::string& word, const Words& known) {
-  const std::vector<std::string_view> views(known.begin(), known.end());
-  const auto near = nearest_word(word, views);
-  return near ? fmt::format("did you mean {}? ", *near) : "";
 }
 
 std::string full_name(const CLI::App& command) {
@@ -73,12 +67,12 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
   if (word.starts_with("-")) {
     const std::string option = word.substr(0, word.find('='));
     return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option),
-            meant(option, long_options(command)) + help};
+            did_you_mean(option, long_options(command)) + help};
   }
   const Words commands = names_of_commands(command);
   if (!commands.empty()) {
     return {"", 0, fmt::format("{}: there is no command {}", full_name(command), word),
-            meant(word, commands) + help};
+            did_you_mean(word, commands) + help};
   }
   return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
 }
@@ -136,11 +130,6 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
            fmt::format("`{} --help` says what it takes", full_name(command))}};
 }
-
-// Thrown through CLI11, which knows only errors of its own.
-struct StoppedBefore {
-  Errors errors;
-};
 
 std::string set_of(const Words& words) { return fmt::format("{{{}}}", fmt::join(words, ",")); }
 
@@ -243,19 +232,14 @@ void Command::set_version_flag(const std::string& names, const std::string& vers
 void Command::add_text_flag(const std::string& names,
                             const std::function<Result<std::string>()>& text,
                             const std::string& help) const {
-  const auto print = [text] {
-    const auto found = text();
-    if (!found) throw StoppedBefore{found.error()};
-    throw CLI::CallForVersion(*found, 0);
-  };
+  const auto print = [text] { throw CLI::CallForVersion(need(text(), exit_usage), 0); };
   app_->add_flag_callback(names, print, help);
 }
 void Command::footer(const std::string& text) const { app_->footer(text); }
 void Command::callback(const std::function<void()>& function) const {
   app_->callback([command = *this, function] {
-    if (const auto& before = program_of(*command.app_).before_callbacks) {
-      if (auto done = before(command); !done) throw StoppedBefore{done.error()};
-    }
+    if (const auto& before = program_of(*command.app_).before_callbacks)
+      need(before(command), exit_usage);
     function();
   });
 }
@@ -327,8 +311,6 @@ Result<std::string> CommandLine::parse(int argc, const char* const* argv) const 
     // paths and the version stay whole
     const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&success) == nullptr;
     return is_help ? wrapped_help(text.str(), 80) : text.str();
-  } catch (const StoppedBefore& stopped) {
-    return tl::unexpected(stopped.errors);
   } catch (const CLI::ParseError& error) {
     return tl::unexpected(usage_errors(*app_, error));
   }

@@ -78,6 +78,12 @@ class Command {
   // For the types of which command_line.cc has an instance.
   template <class Value>
   Option add_option(const std::string& names, Value& value, const std::string& help = "") const;
+  // `type` stands for the value in --help: "FILE".
+  template <class Value>
+  Option add_option(const std::string& names, Value& value, const std::string& type,
+                    const std::string& help) const {
+    return add_option(names, value, help).type_name(type);
+  }
   template <class Value>
   Option add_flag(const std::string& names, Value& value, const std::string& help) const;
   Option add_option_function(const std::string& names, const std::function<void(double)>& function,

@@ -17,7 +17,7 @@ namespace plumbline::cli {
 namespace {
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+  return std::ranges::find(list, item) != list.end();
 }
 
 Error no_such_device(const std::string& device, const std::vector<std::string>& known,
@@ -34,11 +34,7 @@ Error no_such_device(const std::string& device, const std::vector<std::string>& 
                         "(`plumbline doctor`)",
                         there)};
   }
-  const std::vector<std::string_view> views(known.begin(), known.end());
-  const auto near = nearest_word(device, views);
-  return {
-      "", 0, message,
-      fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "", there)};
+  return {"", 0, message, fmt::format("{}there are {}", did_you_mean(device, known), there)};
 }
 
 }  // namespace
@@ -60,9 +56,8 @@ std::vector<std::string> known_devices(const std::vector<ProviderInfo>& provider
 Errors unknown_devices(const std::vector<std::string>& devices,
                        const std::vector<ProviderInfo>& providers, const std::string& named_by) {
   const std::vector<std::string> known = known_devices(providers);
-  const bool cuda_is_listed = std::any_of(known.begin(), known.end(), [](const std::string& name) {
-    return name.starts_with("cuda:");
-  });
+  const bool cuda_is_listed =
+      std::ranges::any_of(known, [](const std::string& name) { return name.starts_with("cuda:"); });
   Errors errors;
   for (const std::string& device : devices) {
     if (device == "cpu" || contains(known, device)) continue;  // use_devices says why cpu is none
@@ -76,10 +71,10 @@ Errors unknown_devices(const std::vector<std::string>& devices,
 
 bool runs_on(const std::vector<Suite>& suites, const std::vector<std::string>& devices) {
   const auto is_here = [&](const SuiteCase& c) { return contains(devices, c.device); };
-  return std::any_of(suites.begin(), suites.end(), [&](const Suite& suite) {
-    return std::any_of(suite.cases.begin(), suite.cases.end(), is_here) ||
-           std::any_of(suite.diffs.begin(), suite.diffs.end(),
-                       [&](const SuiteDiff& d) { return is_here(d.a) || is_here(d.b); });
+  return std::ranges::any_of(suites, [&](const Suite& suite) {
+    return std::ranges::any_of(suite.cases, is_here) ||
+           std::ranges::any_of(suite.diffs,
+                               [&](const SuiteDiff& d) { return is_here(d.a) || is_here(d.b); });
   });
 }
 
@@ -87,8 +82,8 @@ int default_jobs(const Plan& plan) {
   constexpr int most_on_a_gpu = 4;
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
-  const bool any = std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
-                   std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) {
+  const bool any = std::ranges::any_of(plan.cases, is_on_gpu) ||
+                   std::ranges::any_of(plan.diffs, [&](const PlannedDiff& d) {
                      return is_on_gpu(d.a) || is_on_gpu(d.b);
                    });
   return any ? std::min(processors, most_on_a_gpu) : processors;

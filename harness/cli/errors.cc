@@ -25,16 +25,16 @@ struct Counted {
 std::vector<Counted> counted(const Errors& errors) {
   std::vector<Counted> list;
   for (const Error& error : errors) {
-    const auto same = std::find_if(list.begin(), list.end(), [&](const Counted& c) {
+    const auto same = std::ranges::find_if(list, [&](const Counted& c) {
       return c.error->message == error.message && c.error->remedy == error.remedy;
     });
     if (same == list.end()) {
       list.push_back({&error});
     } else {
       ++same->places;
-      const bool is_known = error.file == same->error->file ||
-                            std::find(same->other_files.begin(), same->other_files.end(),
-                                      error.file) != same->other_files.end();
+      const bool is_known =
+          error.file == same->error->file ||
+          std::ranges::find(same->other_files, error.file) != same->other_files.end();
       if (!is_known) same->other_files.push_back(error.file);
     }
   }
@@ -65,9 +65,8 @@ std::string shortened(const std::string& text) {
 
 // Columns of a text: bytes that begin a character.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 // Broken at blanks, behind '/' and ',', else anywhere.

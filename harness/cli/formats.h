@@ -28,12 +28,16 @@ void add_format(Command command, std::string& format, const Formats& formats,
   add_format(command, format, {names.begin(), names.end()}, help);
 }
 
+// Writes a text that no style changes.
+template <auto render>
+constexpr auto unstyled = [](const auto& content, const Style&) { return render(content); };
+
 // Writes to stdout what the table has under the chosen name.
 template <class Formats, class Content>
 void write_as(const Formats& formats, const std::string& chosen, const Content& content,
               bool verbose = false) {
-  const auto row = std::find_if(formats.begin(), formats.end(),
-                                [&](const auto& format) { return format.name == chosen; });
+  const auto row =
+      std::ranges::find_if(formats, [&](const auto& format) { return format.name == chosen; });
   if (row->json != nullptr) return print_json(row->json(content));
   Style style = output_style();
   style.verbose = verbose;

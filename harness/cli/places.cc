@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <string_view>
 #include <vector>
 
 #include "harness/base/build_info.h"
+#include "harness/base/text.h"
 #include "harness/cli/commit.h"
 #include "harness/run/version.h"
 
@@ -33,8 +32,7 @@ Result<std::string> folder_with(
 }  // namespace
 
 fs::path home_directory() {
-  if (const char* const home = std::getenv("PLUMBLINE_HOME"); home != nullptr && *home != '\0')
-    return home;
+  if (const std::string home = environment_text("PLUMBLINE_HOME"); !home.empty()) return home;
   const auto installed = prefix() / "share" / "plumbline";
   return fs::exists(installed / "baselines") ? installed : fs::path(build::source_directory);
 }

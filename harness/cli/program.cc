@@ -9,6 +9,7 @@
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/settings.h"
@@ -55,6 +56,8 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
         "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
         error.path1().c_str(), error.code().message().c_str());
     return exit_infrastructure;
+  } catch (const CommandEnd& end) {
+    return report_errors(end.errors, end.exit_code);
   } catch (const HarnessFailure& failure) {
     return report_errors(failure.errors(), exit_infrastructure);
   } catch (const std::exception& error) {

@@ -12,9 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "harness/base/build_info.h"
@@ -48,11 +46,6 @@ std::string uuid() {
   words[2] = (words[2] & 0x3FFFFFFFU) | 0x80000000U;  // variant
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
                      words[1] & 0xFFFF, words[2] >> 16, words[2] & 0xFFFF, words[3]);
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 // Files that a pattern names as a shell would expand it: `*` and `?`.
@@ -92,8 +85,9 @@ std::atomic<bool>& stop_on_signals() {
   return requested;
 }
 
-int report_errors(const ProviderErrors& errors) {
-  return report_errors(Errors(errors), errors.are_of_options ? exit_usage : exit_infrastructure);
+std::vector<ProviderInfo> need(tl::expected<std::vector<ProviderInfo>, ProviderErrors> found) {
+  const bool is_usage = !found && found.error().are_of_options;
+  return need(std::move(found), is_usage ? exit_usage : exit_infrastructure);
 }
 
 std::vector<std::string> bundled_suites() {
@@ -128,28 +122,23 @@ Result<std::vector<std::string>> suite_files(const std::string& word) {
 }
 
 void ProviderOptions::add_to(Command command) {
-  command
-      .add_option("--provider", providers,
-                  "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of one "
-                  "that comes with plumbline (mutants, torch: "
-                  "`plumbline doctor`); repeat for more. Replaces a provider of the same name")
-      .type_name("FILE");
+  command.add_option("--provider", providers, "FILE",
+                     "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of "
+                     "one that comes with plumbline (mutants, torch: `plumbline doctor`); repeat "
+                     "for more. Replaces a provider of the same name");
   command.add_flag(
       "--no-default-provider", no_default_provider,
       "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
-  command
-      .add_option("--baselines", baselines,
-                  "Directory with contracts.toml and support.toml (default: plumbline's own)")
-      .type_name("DIR");
+  command.add_option("--baselines", baselines, "DIR",
+                     "Directory with contracts.toml and support.toml (default: plumbline's own)");
   add_pass_env(command);
 }
 
 void ProviderOptions::add_pass_env(Command command) {
-  command
-      .add_option("--pass-env", pass_env,
-                  "Let kernels see this variable of the environment, although its name looks like "
-                  "that of a secret (*TOKEN*, *SECRET*, *PASSWORD*, ACTIONS_*); repeat for more")
-      .type_name("NAME");
+  command.add_option(
+      "--pass-env", pass_env, "NAME",
+      "Let kernels see this variable of the environment, although its name looks like that of a "
+      "secret (*TOKEN*, *SECRET*, *PASSWORD*, ACTIONS_*); repeat for more");
 }
 
 void ProviderOptions::use_in(MeasureOptions& measure) const {
@@ -189,36 +178,27 @@ Result<ReviewedText> ProviderOptions::reviewed_text() const {
 }
 
 void CaseOptions::add_to(Command command) {
-  command.add_option("suites", suites, "Suite files (TOML)").type_name("SUITE.toml");
-  command
-      .add_option("--kernel", kernels,
-                  "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
-                  "those they name; no diffs")
-      .type_name("KERNEL");
-  command
-      .add_option("--device", devices,
-                  "Run kernels that take it on this device instead of the suites' own: cuda:N or "
-                  "emulated:ARCH; repeat for more")
-      .type_name("DEVICE");
+  command.add_option("suites", suites, "SUITE.toml", "Suite files (TOML)");
+  command.add_option("--kernel", kernels, "KERNEL",
+                     "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
+                     "those they name; no diffs");
+  command.add_option("--device", devices, "DEVICE",
+                     "Run kernels that take it on this device instead of the suites' own: cuda:N "
+                     "or emulated:ARCH; repeat for more");
   command.add_option(
       "--match", filter.match,
       "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
-  command.add_option("--tier", tier, "Only cases of this tier and lower ones")
-      .type_name("TIER")
+  command.add_option("--tier", tier, "TIER", "Only cases of this tier and lower ones")
       .offers({names_of<Tier>.begin(), names_of<Tier>.end()});
-  command
-      .add_option("--shard", shard,
-                  "Part I of N of the cases: whole problems, spread by what they cost")
-      .type_name("I/N");
+  command.add_option("--shard", shard, "I/N",
+                     "Part I of N of the cases: whole problems, spread by what they cost");
 }
 
 void CaseOptions::add_seed_to(Command command) {
-  command
-      .add_option("--seed", seed,
-                  "Other inputs: the seed of the cases whose ids name none, in whose ids it then "
-                  "stands; cases with a seed of their own keep it")
-      .type_name("N");
+  command.add_option("--seed", seed, "N",
+                     "Other inputs: the seed of the cases whose ids name none, in whose ids it "
+                     "then stands; cases with a seed of their own keep it");
 }
 
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
@@ -282,10 +262,9 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
 
 void add_row_seed(Command command, std::int64_t& seed) {
   command
-      .add_option("--row-seed", seed,
+      .add_option("--row-seed", seed, "N",
                   "Where the reference samples rows, the seed of those that change from night to "
                   "night; 0: none do (default of `run`: the date, as 20260131)")
-      .type_name("N")
       .check(from_to(0, 1e15));
 }
 
@@ -309,10 +288,9 @@ void add_timeout(Command command, MeasureOptions& measure) {
 
 void ReferenceOption::add_to(Command command) {
   command
-      .add_option("--reference", where,
+      .add_option("--reference", where, "auto|cpu|FILE",
                   "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a "
                   "library's file")
-      .type_name("auto|cpu|FILE")
       .capture_default_str();
 }
 
@@ -329,7 +307,7 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
 }
 
 void DatabaseOption::add_to(Command command) {
-  command.add_option("--db", path, "Database of runs").type_name("FILE").capture_default_str();
+  command.add_option("--db", path, "FILE", "Database of runs").capture_default_str();
 }
 
 Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const {
@@ -396,8 +374,8 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
   Errors errors;
   for (const auto& message : validate(c->problem))
     errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
-  const auto kernel = std::find_if(kernels.begin(), kernels.end(),
-                                   [&](const OfferedKernel& k) { return k.name == c->kernel; });
+  const auto kernel =
+      std::ranges::find_if(kernels, [&](const OfferedKernel& k) { return k.name == c->kernel; });
   if (kernel == kernels.end()) {
     errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel),
                       missing_kernel_remedy(c->kernel, kernels)});
@@ -418,12 +396,12 @@ RunInfo this_run(const std::string& purpose, const std::string& shard, const std
   run.run_id = uuid();
   run.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
   run.machine = {"cpu", "x86-64-v3", cpu_model(), memory_in_whole_gib(),
-                 environment("PLUMBLINE_CLOCK_POLICY")};
+                 environment_text("PLUMBLINE_CLOCK_POLICY")};
   utsname host{};
   ::uname(&host);
   run.host = host.nodename;
-  run.commit = environment("PLUMBLINE_COMMIT").empty() ? environment("GITHUB_SHA")
-                                                       : environment("PLUMBLINE_COMMIT");
+  run.commit = environment_text("PLUMBLINE_COMMIT").empty() ? environment_text("GITHUB_SHA")
+                                                            : environment_text("PLUMBLINE_COMMIT");
   run.compiler = build::compiler;
   run.flags = build::flags;
   run.versions_json = write_json(

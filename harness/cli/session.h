@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/places.h"
 #include "harness/cli/terminal.h"
@@ -29,9 +30,8 @@ namespace plumbline::cli {
 // more. A second signal ends the program at once, but for SIGPIPE.
 std::atomic<bool>& stop_on_signals();
 
-// Reports errors of discover(). Wrong options count as wrong usage.
-int report_errors(const ProviderErrors& errors);
-int report_errors(const ProviderErrors& errors, int code) = delete;
+// What discover() found; its errors end the command. Wrong options count as wrong usage.
+std::vector<ProviderInfo> need(tl::expected<std::vector<ProviderInfo>, ProviderErrors> found);
 
 // The suite files that a word names: the file itself or the files of a glob, from here or else from
 // home_directory() ("cases/smoke.toml" is found from any folder).

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "harness/base/table_reader.h"
 #include "harness/base/text.h"
@@ -55,11 +54,6 @@ constexpr std::string_view command_of_tables = "plumbline run";
 // Their --provider, --db or suites mean something else than those of a project, or nothing.
 constexpr std::array<std::string_view, 4> without_settings{
     "plumbline init", "plumbline audit", "plumbline confirm", "plumbline resources"};
-
-std::string environment_text(const char* variable) {
-  const char* const value = variable != nullptr ? std::getenv(variable) : nullptr;
-  return value != nullptr ? value : "";
-}
 
 std::vector<std::string_view> keys_of(std::string_view table) {
   std::vector<std::string_view> keys;
@@ -152,6 +146,7 @@ std::optional<GivenBySetting> value_of_file(const Setting& setting, const Config
 }
 
 std::optional<GivenBySetting> value_of_environment(const Setting& setting) {
+  if (setting.variable == nullptr) return std::nullopt;
   const std::string text = environment_text(setting.variable);
   if (text.empty()) return std::nullopt;
   GivenBySetting given{std::string(setting.option), {text}, {}, {}};
@@ -196,11 +191,9 @@ bool concerns(const Setting& setting, const Command& command) {
 }  // namespace
 
 void SettingsOptions::add_to(Command program) {
-  program
-      .add_option("--config", file,
-                  "File of settings (default: PLUMBLINE_CONFIG, else the nearest plumbline.toml "
-                  "from here upwards)")
-      .type_name("FILE");
+  program.add_option("--config", file, "FILE",
+                     "File of settings (default: PLUMBLINE_CONFIG, else the nearest plumbline.toml "
+                     "from here upwards)");
   program.add_flag("--no-config", none, "Read no file of settings").excludes("--config");
 }
 

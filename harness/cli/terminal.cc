@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
 #include "harness/base/text.h"
 #include "harness/cli/envelope.h"
@@ -15,11 +14,6 @@
 
 namespace plumbline::cli {
 namespace {
-
-std::string text_of_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // --color, as it was given.
 std::string& colour_wanted() {
@@ -35,17 +29,17 @@ int terminal_width(int descriptor) {
 
 // The exported COLUMNS; 0 if it is not set to a width.
 int stated_width() {
-  const auto columns = parse_integer(text_of_variable("COLUMNS"));
+  const auto columns = parse_integer(environment_text("COLUMNS"));
   return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
 }
 
 // True if the reader can be expected to see block elements.
 bool is_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    std::string locale = text_of_variable(name);
+    std::string locale = environment_text(name);
     if (locale.empty()) continue;
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(locale, locale.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos ||
            ::isatty(STDOUT_FILENO) != 0;
   }
@@ -54,12 +48,12 @@ bool is_unicode() {
 
 bool is_coloured(bool terminal) {
   if (colour_wanted() != "auto") return colour_wanted() == "always";
-  if (!text_of_variable("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
+  if (!environment_text("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
   for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
-    const std::string value = text_of_variable(force);
+    const std::string value = environment_text(force);
     if (!value.empty() && value != "0") return true;
   }
-  return terminal && text_of_variable("TERM") != "dumb";
+  return terminal && environment_text("TERM") != "dumb";
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Contest::Contest(const FailingOutput& failing)
     : failing_(failing),
       answers_(failing),
       rows_(telling_rows(failing, most_rows, explanation_cost_limit)) {
-  std::stable_sort(rows_.begin(), rows_.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(rows_, [&](std::size_t a, std::size_t b) {
     return squared_error(failing, a) > squared_error(failing, b);
   });
   const auto columns = static_cast<double>(failing.reference->columns);
@@ -60,8 +60,7 @@ void Contest::add(const std::string& kind, const std::string& sentence, const Ro
   RowSelection selection{{}, true, failing_.reference->selection.rows_total};
   std::vector<std::size_t> order(rows_.size());  // a reference's rows ascend
   for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return rows_[a] < rows_[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return rows_[a] < rows_[b]; });
   for (const std::size_t n : order) selection.rows.push_back(answers_.row(rows_[n]));
   const Reference reference =
       compute_reference(*failing_.geometry, failing_.inputs, spec, selection);
@@ -86,11 +85,10 @@ void Contest::add(const std::string& kind, const std::string& sentence, const Ro
 }
 
 std::string Contest::winner() const {
-  const auto best = std::max_element(
-      entries_.begin(), entries_.end(),
-      [](const Entry& a, const Entry& b) { return a.log_likelihood < b.log_likelihood; });
+  const auto best = std::ranges::max_element(
+      entries_, [](const Entry& a, const Entry& b) { return a.log_likelihood < b.log_likelihood; });
   if (best == entries_.end() || best->sentence.empty()) return "";
-  const bool beats_all = std::all_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+  const bool beats_all = std::ranges::all_of(entries_, [&](const Entry& other) {
     return other.kind == best->kind ||
            best->log_likelihood - other.log_likelihood >= thousand_to_one;
   });

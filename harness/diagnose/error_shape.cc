@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -77,7 +76,7 @@ class Factors {
               : 0;
       off += row.is_off() ? 1 : 0;
     }
-    const bool lse_is_off = std::any_of(rows_.begin(), rows_.end(), [](const auto& entry) {
+    const bool lse_is_off = std::ranges::any_of(rows_, [](const auto& entry) {
       return std::abs(entry.second.lse_error) > clear * entry.second.lse_sigma;
     });
     return off > 0 && lse_is_off &&

@@ -89,8 +89,8 @@ std::string canonical_name(const std::string& word) {
       {"torchflex", "flexattention"},
       {"jax", "flexattention"},
   };
-  const auto found = std::find_if(names.begin(), names.end(),
-                                  [&](const auto& pair) { return pair.first == word; });
+  const auto found =
+      std::ranges::find_if(names, [&](const auto& pair) { return pair.first == word; });
   return found == names.end() ? word : found->second;
 }
 

@@ -158,7 +158,7 @@ class Locator {
     for (std::size_t r = 0; r < rows.size(); ++r) energy[r] = row_energy(r);
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return energy[a] != energy[b] ? energy[a] > energy[b] : a < b;
     });
     double cost = 0;
@@ -454,14 +454,13 @@ class Locator {
       }
     }
     std::string text;
-    const auto head =
-        std::max_element(heads.begin(), heads.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto head = std::ranges::max_element(
+        heads, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (heads.size() > 1 && head->second > concentrated * total) {
       text += fmt::format(", {:.0f} % of the squared error in head {} of sample {}",
                           100 * head->second / total, head->first.second, head->first.first);
     }
-    const auto column = std::max_element(column_energy.begin(), column_energy.end());
+    const auto column = std::ranges::max_element(column_energy);
     if (columns > 1 && *column > concentrated * total) {
       text += fmt::format(", {:.0f} % of the squared error in column {}", 100 * *column / total,
                           column - column_energy.begin());

@@ -16,6 +16,18 @@ constexpr double scale_test_cost = 5e7;
 
 }  // namespace
 
+double log_likelihood(const Reference& reference, const Comparison& comparison,
+                      const std::vector<double>& lse_errors) {
+  double sum = 0;
+  const auto add = [&sum](double z, double sigma) {
+    if (sigma > 0) sum -= z * z / 2 + std::log(sigma);
+  };
+  for (std::size_t i = 0; i < comparison.z.size(); ++i) add(comparison.z[i], reference.sigma[i]);
+  for (std::size_t r = 0; r < lse_errors.size(); ++r)
+    add(lse_errors[r] / reference.lse_sigma[r], reference.lse_sigma[r]);
+  return sum;
+}
+
 std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
                                     const RowSelection& rows, Comparison* made) {
   const Geometry& geometry = *failing.geometry;
@@ -37,13 +49,7 @@ std::optional<double> likelihood_by(const FailingOutput& failing, const Rounding
   for (const ScaleTest* test : {&scale.shrink, &scale.temperature, &scale.lse}) {
     if (!within(test->percent_of_limit(), 100)) return std::nullopt;
   }
-  double sum = 0;
-  const auto add = [&sum](double z, double sigma) {
-    if (sigma > 0) sum -= z * z / 2 + std::log(sigma);
-  };
-  for (std::size_t i = 0; i < comparison.z.size(); ++i) add(comparison.z[i], reference.sigma[i]);
-  for (std::size_t r = 0; r < of_lse.size(); ++r)
-    add(of_lse[r] / reference.lse_sigma[r], reference.lse_sigma[r]);
+  const double sum = log_likelihood(reference, comparison, of_lse);
   if (made != nullptr) *made = std::move(comparison);
   return sum;
 }

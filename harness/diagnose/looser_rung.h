@@ -9,6 +9,10 @@
 
 namespace plumbline {
 
+// Of errors by their reference, were they normal with its scales; `lse_errors`: of each row.
+double log_likelihood(const Reference& reference, const Comparison& comparison,
+                      const std::vector<double>& lse_errors);
+
 // Whether the output would pass by a spec on these rows: all limits of output and LSE, and the
 // tests of the scale of both. Answers the log-likelihood of its errors, were they normal with the
 // spec's scales; nothing where it would not pass. `comparison`: with that spec's reference, if

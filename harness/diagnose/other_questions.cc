@@ -168,7 +168,7 @@ std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t 
     if (cost > cost_limit && !rows.empty()) break;
     rows.push_back(r);
   }
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }

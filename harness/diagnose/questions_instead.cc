@@ -308,8 +308,7 @@ class OtherQuestions {
     if (!problem_.is_padded() || problem_.mask != Mask::none || problem_.padding == Padding::left)
       return;
     StatedLayout layout = layout_;
-    std::fill(layout.seqlens_kv.begin(), layout.seqlens_kv.end(),
-              static_cast<std::int32_t>(problem_.seq_kv));
+    std::ranges::fill(layout.seqlens_kv, static_cast<std::int32_t>(problem_.seq_kv));
     if (layout.seqlens_kv != layout_.seqlens_kv)
       found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
                        layout, lse_base_});

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
 namespace plumbline {
@@ -42,7 +41,7 @@ void RowAnswers::load(const std::function<KeyPlace(KeyPlace)>& place, bool is_ke
                       std::int64_t head, std::vector<double>& to) const {
   if (place) at = place(at);
   if (at.key < 0) {
-    std::fill(to.begin(), to.end(), 0.0);
+    std::ranges::fill(to, 0.0);
   } else if (is_key) {
     question_.key_values.key(at.sample, at.key, head, to);
   } else {

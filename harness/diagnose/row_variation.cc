@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <numbers>
@@ -37,7 +36,7 @@ std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput
     const double elements =
         static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
     if (!(head.energy > wrong_energy_above * elements)) continue;
-    std::sort(head.rows.begin(), head.rows.end());
+    std::ranges::sort(head.rows);
     for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i)
       wrong[number].push_back(head.rows[i].second);
   }
@@ -66,7 +65,7 @@ std::vector<OtherHead> heads_read(const RowAnswers& rows, const Problem& problem
         if (reads != Reads::only_k) variation.value_head = other;
         return rows.explains(r, variation);
       };
-      if (other != stated && std::all_of(of_head.begin(), of_head.end(), explains)) break;
+      if (other != stated && std::ranges::all_of(of_head, explains)) break;
     }
     if (other == problem.heads_kv) return {};
     found.push_back({head, other, stated});
@@ -80,8 +79,8 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
     std::int64_t by_rule = 0;
     for (std::int64_t head = 0; head < problem.heads_q; ++head)
       by_rule += rule(head) != head / problem.group() ? 1 : 0;
-    return std::all_of(heads.begin(), heads.end(),
-                       [&](const OtherHead& h) { return rule(h.query_head) == h.key_head; }) &&
+    return std::ranges::all_of(
+               heads, [&](const OtherHead& h) { return rule(h.query_head) == h.key_head; }) &&
            by_rule == static_cast<std::int64_t>(heads.size());
   };
   if (all_by([&](std::int64_t head) { return head % problem.heads_kv; })) {
@@ -103,7 +102,7 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
 template <class Vary>
 bool all_explained(const RowAnswers& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
-  return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](std::size_t r) {
+  return !indices.empty() && std::ranges::all_of(indices, [&](std::size_t r) {
     return rows.explains(r, vary(rows.row(r)));
   });
 }

@@ -119,7 +119,7 @@ std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base
   const auto order = [](const RowPair& pair) {
     return std::tie(pair.of_case.sample, pair.of_case.head, pair.of_case.row);
   };
-  std::sort(pairs.begin(), pairs.end(), [&](const RowPair& x, const RowPair& y) {
+  std::ranges::sort(pairs, [&](const RowPair& x, const RowPair& y) {
     return x.largest != y.largest ? x.largest > y.largest : order(x) < order(y);
   });
   const auto dims = static_cast<double>(base.problem().head_dim_qk + base.problem().head_dim_vo);
@@ -132,8 +132,7 @@ std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base
     if (kept > 0 && cost > cost_limit) break;
   }
   pairs.resize(kept);
-  std::sort(pairs.begin(), pairs.end(),
-            [&](const RowPair& x, const RowPair& y) { return order(x) < order(y); });
+  std::ranges::sort(pairs, [&](const RowPair& x, const RowPair& y) { return order(x) < order(y); });
   return pairs;
 }
 

@@ -2,16 +2,6 @@
 #include "harness/measure/call_outputs.h"
 
 namespace plumbline {
-namespace {
-
-std::vector<std::byte> copy_of(const Arena& arena, int slot) {
-  if (slot < 0) return {};
-  const auto index = static_cast<std::size_t>(slot);
-  const auto* data = static_cast<const std::byte*>(arena.data(index));
-  return {data, data + arena.slot(index).bytes};
-}
-
-}  // namespace
 
 OutputView view_of(const Arena& arena, const RunRequest& request, int lse_base) {
   const auto data = [&](int slot) {
@@ -24,9 +14,9 @@ OutputView view_of(const Arena& arena, const RunRequest& request, int lse_base) 
 }
 
 CallOutputs::CallOutputs(const Arena& arena, const RunRequest& request)
-    : out(copy_of(arena, request.out)) {
+    : out(arena.contents(request.out)) {
   for (const RowOutput output : all<RowOutput>())
-    rows[output] = copy_of(arena, request.slot_of(output));
+    rows[output] = arena.contents(request.slot_of(output));
 }
 
 OutputView CallOutputs::view(int lse_base) const {

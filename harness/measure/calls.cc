@@ -204,7 +204,7 @@ class Calls {
 
   void compare(const RunReply& reply, const RunRequest& request, std::string_view number) {
     const std::string digest = output_digest(worker_.arena(), request_);
-    const bool is_new = std::find(seen_.begin(), seen_.end(), digest) == seen_.end();
+    const bool is_new = std::ranges::find(seen_, digest) == seen_.end();
     if (!is_new && reply.workspace_fault.empty() && !has_broken_fences()) return;
     seen_.push_back(digest);
     const std::string name = name_of(number, reply);

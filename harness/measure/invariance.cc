@@ -88,9 +88,8 @@ Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
   const std::string provider = provider_of(kernel);
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
-  const auto known =
-      std::find_if(providers_.begin(), providers_.end(),
-                   [&](const ProviderInfo& info) { return info.hello.provider == provider; });
+  const auto known = std::ranges::find_if(
+      providers_, [&](const ProviderInfo& info) { return info.hello.provider == provider; });
   if (known == providers_.end()) {
     why_not = fmt::format("no loaded provider is called \"{}\"", provider);
     return nullptr;

@@ -59,9 +59,8 @@ Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo
     : options_(options), providers_(providers), contracts_(contracts) {}
 
 const ProviderInfo* Measurer::provider_for(const std::string& kernel) const {
-  const auto found = std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& p) {
-    return p.hello.provider == provider_of(kernel);
-  });
+  const auto found = std::ranges::find_if(
+      providers_, [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
   return found == providers_.end() ? nullptr : &*found;
 }
 
@@ -228,12 +227,7 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
   const auto start = Clock::now();
   Measurement measurement;
   Outcome& outcome = measurement.outcome;
-  outcome.suite = planned.suite;
-  outcome.group = planned.group;
-  outcome.tier = name(planned.tier);
-  outcome.c = planned.c;
-  outcome.case_id = planned.case_id;
-  outcome.expected = planned.expected;
+  name_after(planned, outcome);
   if (const ProviderInfo* provider = provider_for(planned.c.kernel))
     outcome.provider_options = split_provider(provider->library).second;
   try {

@@ -61,9 +61,8 @@ tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOp
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers) {
   std::vector<OfferedKernel> kernels;
   for (const auto& [library, hello] : providers) {
-    const bool has_gpu =
-        std::any_of(hello.devices.begin(), hello.devices.end(),
-                    [](const auto& device) { return device_kind(device) == "cuda"; });
+    const bool has_gpu = std::ranges::any_of(
+        hello.devices, [](const auto& device) { return device_kind(device) == "cuda"; });
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       std::vector<std::string> takes = hello.kernel_devices[i];
       // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.

@@ -21,18 +21,22 @@ bool has_bits(const Outcome& outcome) {
 
 }  // namespace
 
-std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
-  const auto known = kernels_.find(planned.c.kernel);
-  if (!may_share(planned) || known == kernels_.end() || !known->second.confirmed)
-    return std::nullopt;
-  const Outcome& first = known->second.first;
-  Outcome outcome = first;
+void name_after(const PlannedCase& planned, Outcome& outcome) {
   outcome.suite = planned.suite;
   outcome.group = planned.group;
   outcome.tier = name(planned.tier);
   outcome.c = planned.c;
   outcome.case_id = planned.case_id;
   outcome.expected = planned.expected;
+}
+
+std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
+  const auto known = kernels_.find(planned.c.kernel);
+  if (!may_share(planned) || known == kernels_.end() || !known->second.confirmed)
+    return std::nullopt;
+  const Outcome& first = known->second.first;
+  Outcome outcome = first;
+  name_after(planned, outcome);
   outcome.reused_from = first.case_id;
   if (!outcome.description.device_arch.empty()) outcome.description.device_arch = arch_of(outcome);
   outcome.peak_memory_bytes = -1;

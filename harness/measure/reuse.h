@@ -14,6 +14,9 @@ namespace plumbline {
 
 class Contracts;
 
+// Takes suite, case and what is expected of it over into an outcome.
+void name_after(const PlannedCase& planned, Outcome& outcome);
+
 // For the cases of one problem, in the order in which they are measured. Timed cases, kernels that
 // use tensor cores or say nothing, and devices that are no emulated architecture are left alone; so
 // is a case that another contract holds for.

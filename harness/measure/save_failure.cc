@@ -114,7 +114,7 @@ struct MaskValues {
     if (!problem.has_mask_bits() || problem.is_merge()) return;
     const bool padded = problem.is_padded(), left = problem.padding == Padding::left;
     const auto longest = [](const std::vector<std::int32_t>& lengths) {
-      return std::max<std::int64_t>(1, *std::max_element(lengths.begin(), lengths.end()));
+      return std::max<std::int64_t>(1, *std::ranges::max_element(lengths));
     };
     const std::int64_t rows = padded ? problem.seq_q : longest(geometry.seqlens_q),
                        keys = padded ? problem.seq_kv : longest(geometry.seqlens_kv);
@@ -261,7 +261,7 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
       problem.is_merge() ? tensors_of_merge(geometry, inputs, outputs)
                          : tensors_of_attention(geometry, inputs, outputs, mask);
   std::string kernel = outcome.c.kernel;
-  std::replace(kernel.begin(), kernel.end(), '/', '-');
+  std::ranges::replace(kernel, '/', '-');
   const auto hash = XXH3_64bits(outcome.case_id.data(), outcome.case_id.size());
   const auto path = directory / fmt::format("{:016x}-{}.safetensors", hash, kernel);
   auto written = write_safetensors(path, tensors, attributes(outcome, geometry.problem(), outputs));

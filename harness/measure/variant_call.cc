@@ -20,10 +20,6 @@ std::vector<SampleSource> all_samples(const Geometry& base) {
 
 }  // namespace
 
-std::int64_t pages_for(std::int64_t length, std::int64_t page_size) {
-  return (length + page_size - 1) / page_size;
-}
-
 Problem with_other_values(Problem problem) {
   problem.inputs.clear();
   problem.seed += 1;
@@ -47,7 +43,7 @@ void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
   stated.page_count = used + spare_pages;
   std::vector<std::int32_t> pages(static_cast<std::size_t>(stated.page_count));
   std::iota(pages.begin(), pages.end(), 0);
-  if (order == PageOrder::reversed) std::reverse(pages.begin(), pages.end());
+  if (order == PageOrder::reversed) std::ranges::reverse(pages);
   for (std::int64_t i = stated.page_count - 1; order == PageOrder::shuffled && i > 0; --i) {
     const std::uint64_t bits = counter_hash(seed, page_stream, static_cast<std::uint64_t>(i));
     std::swap(pages[static_cast<std::size_t>(i)],

@@ -12,7 +12,6 @@ namespace plumbline {
 
 enum class PageOrder { shuffled, reversed };
 
-std::int64_t pages_for(std::int64_t length, std::int64_t page_size);
 // Neighbours have other values; recorded inputs give none for rows that were never recorded.
 Problem with_other_values(Problem problem);
 StatedLayout stated_as(const Geometry& geometry);
@@ -34,10 +33,10 @@ struct Samples {
     add({sample, 0, false}, base.length_q(sample), base.length_kv(sample));
   }
   std::int64_t most_rows() const {
-    return std::max<std::int64_t>(1, *std::max_element(rows.begin(), rows.end()));
+    return std::max<std::int64_t>(1, *std::ranges::max_element(rows));
   }
   std::int64_t most_keys() const {
-    return std::max<std::int64_t>(1, *std::max_element(keys.begin(), keys.end()));
+    return std::max<std::int64_t>(1, *std::ranges::max_element(keys));
   }
 };
 

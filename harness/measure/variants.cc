@@ -68,7 +68,7 @@ Variants other_positions(const Geometry& base) {
   if (problem.batch == 1) return {{call("behind two other samples", {-1, -1, 0})}, ""};
   std::vector<std::int64_t> order(static_cast<std::size_t>(problem.batch));
   std::iota(order.begin(), order.end(), 0);
-  std::reverse(order.begin(), order.end());
+  std::ranges::reverse(order);
   Variants result{{call("samples in reverse order", order)}, ""};
   std::rotate(order.begin(), order.begin() + 1, order.end());
   if (problem.batch > 2)
@@ -106,8 +106,7 @@ bool has_window(const Problem& problem) {
   return problem.window_left >= 0 || problem.window_right >= 0;
 }
 bool has_several_rows(const Geometry& base) {
-  return std::any_of(base.seqlens_q.begin(), base.seqlens_q.end(),
-                     [](std::int32_t rows) { return rows > 1; });
+  return std::ranges::any_of(base.seqlens_q, [](std::int32_t rows) { return rows > 1; });
 }
 
 // Rows [begin, end) of a sample see the keys that come before `end`, as if the later ones did not
@@ -239,8 +238,7 @@ Variants other_layouts(const Geometry& base) {
 Variants other_fills(const Geometry& base) {
   const Problem& problem = base.problem();
   const auto full = [](const std::vector<std::int32_t>& lengths, std::int64_t seq) {
-    return std::all_of(lengths.begin(), lengths.end(),
-                       [&](std::int32_t length) { return length == seq; });
+    return std::ranges::all_of(lengths, [&](std::int32_t length) { return length == seq; });
   };
   const bool gaps =
       problem.is_paged() || (problem.is_padded() && !(full(base.seqlens_q, problem.seq_q) &&
@@ -360,8 +358,7 @@ Variants variants(Invariance invariance, const Geometry& geometry,
   if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
   constexpr std::array of_merges{Invariance::run_to_run, Invariance::solo,    Invariance::position,
                                  Invariance::workspace,  Invariance::strides, Invariance::lse};
-  if (problem.is_merge() &&
-      std::find(of_merges.begin(), of_merges.end(), invariance) == of_merges.end())
+  if (problem.is_merge() && std::ranges::find(of_merges, invariance) == of_merges.end())
     return {{}, "a merge of states has nothing that it could transform"};
   switch (invariance) {
     case Invariance::run_to_run:

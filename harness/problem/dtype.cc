@@ -3,8 +3,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>

@@ -33,7 +33,7 @@ inline constexpr std::array stored_dtypes{DType::f32, DType::f16, DType::bf16, D
                                           DType::e5m2};
 inline constexpr std::array fp8_dtypes{DType::e4m3, DType::e5m2};
 constexpr bool is_fp8(DType dtype) {
-  return std::find(fp8_dtypes.begin(), fp8_dtypes.end(), dtype) != fp8_dtypes.end();
+  return std::ranges::find(fp8_dtypes, dtype) != fp8_dtypes.end();
 }
 
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32

@@ -23,17 +23,13 @@ std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) 
   return sums;
 }
 
-std::int64_t pages_for(std::int64_t length, std::int64_t page_size) {
-  return (length + page_size - 1) / page_size;
-}
-
 // A tensor without gaps whose dimensions lie in memory in `order`, outermost first.
 TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent,
                    std::initializer_list<int> order) {
   TensorShape shape;
   shape.dtype = dtype;
   shape.rank = static_cast<int>(extent.size());
-  std::copy(extent.begin(), extent.end(), shape.extent.begin());
+  std::ranges::copy(extent, shape.extent.begin());
   std::int64_t stride = 1;
   for (auto dimension = std::rbegin(order); dimension != std::rend(order); ++dimension) {
     shape.stride[static_cast<std::size_t>(*dimension)] = stride;
@@ -149,6 +145,10 @@ void move_apart(TensorShape& shape) {
 }
 
 }  // namespace
+
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size) {
+  return (length + page_size - 1) / page_size;
+}
 
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
   const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension],

@@ -13,6 +13,9 @@
 
 namespace plumbline {
 
+// Pages that hold so many rows.
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size);
+
 // Shape of one tensor; strides in elements. `elements` is the span from the first to one past the
 // last element. `first` is where element 0 lies in the buffer that the tensor shares with others
 // (Problem::view), else 0.

@@ -9,11 +9,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "harness/base/parallel.h"
@@ -62,8 +60,7 @@ float fp8_scale(const std::vector<float>& scales, std::size_t at) {
 
 std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   std::vector<float> pattern(padded_dims(fill_period), 0.0F);
-  if (fill == Fill::nan)
-    std::fill(pattern.begin(), pattern.end(), std::numeric_limits<float>::quiet_NaN());
+  if (fill == Fill::nan) std::ranges::fill(pattern, std::numeric_limits<float>::quiet_NaN());
   if (fill == Fill::garbage) {
     noise_row(Noise::uniform, {seed, Stream::fill, 0, static_cast<std::int64_t>(tensor), 0},
               pattern);
@@ -144,8 +141,7 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       if (law.special.period > 0) special.offset = law.special.vector;
       AffineRow odd_value = law.v;
       if (law.v_alternates)
-        std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(),
-                       std::negate<>());
+        std::ranges::transform(odd_value.offset, odd_value.offset.begin(), std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
         if (problem.is_merge() && !geometry.sees(sample, 0, key)) {  // its O stays as it is
           const std::vector<float> none(key_values.size(), -std::numeric_limits<float>::infinity());

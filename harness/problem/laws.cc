@@ -45,7 +45,7 @@ void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   const std::size_t shared = std::min<std::size_t>(4, dims);
   const float weight = dominant_logit(length_kv, 2.5F) * std::sqrt(static_cast<float>(dims)) /
                        static_cast<float>(shared);
-  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
+  std::ranges::fill(law.k.gain, 0.05F);
   law.special = {std::max<std::int64_t>(1, length_kv), 0,
                  std::vector<float>(law.k.gain.size(), 0.0F)};
   for (std::size_t dim = 0; dim < shared; ++dim) {
@@ -67,8 +67,8 @@ void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_k
   const std::uint32_t needle = random_words(address, 0)[0] % keys;
 
   const float weight = dominant_logit(length_kv, 4.0F) / std::sqrt(static_cast<float>(dims));
-  std::fill(law.q.gain.begin(), law.q.gain.end(), 0.5F);
-  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.5F);
+  std::ranges::fill(law.q.gain, 0.5F);
+  std::ranges::fill(law.k.gain, 0.5F);
   law.special = {keys, needle, std::vector<float>(direction.size())};
   for (std::size_t dim = 0; dim < dims; ++dim) {
     law.q.offset[dim] = std::copysign(1.0F, direction[dim]);
@@ -84,7 +84,7 @@ void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const WordGroup words = random_words(head_address(problem, Stream::exact, sample, head_kv), 0);
   const std::size_t below = words[0] % dims;
-  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.0F);
+  std::ranges::fill(law.k.gain, 0.0F);
   for (const std::size_t step : {std::size_t{1}, std::size_t{2}})
     law.k.offset[(below + step) % dims] = (words[step] & 1U) != 0 ? 0.5F : -0.5F;
   law.k.offset[below] = 0;
@@ -119,7 +119,7 @@ void set_extreme(const Problem& problem, HeadLaw& law) {
 }
 
 void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
-  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.25F);
+  std::ranges::fill(law.k.gain, 0.25F);
   const std::size_t shared = share_dims(problem, law);
   law.k_per_position.resize(law.k.gain.size(), 0.0F);
   const float step = per_shared_dim(problem, shared, 30) /
@@ -130,7 +130,7 @@ void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
 // All keys lie near one: a row's logits have a large common part.
 void set_near_ties(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
                    HeadLaw& law) {
-  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
+  std::ranges::fill(law.k.gain, 0.05F);
   noise_row(Noise::normal, head_address(problem, Stream::common, sample, head_kv), law.k.offset);
   for (float& value : law.k.offset) value *= 4;
 }

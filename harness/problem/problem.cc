@@ -59,8 +59,7 @@ Message set_value(DType& target, std::string_view key, std::string_view value) {
   }();
   // only K, V and the output may be left at none: the dtype of Q
   const auto allowed = std::span(optional_dtypes).subspan(key == "dtype" ? 1 : 0);
-  if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
-    return not_one_of(key, value, allowed);
+  if (std::ranges::find(allowed, value) == allowed.end()) return not_one_of(key, value, allowed);
   target = *parse<DType>(value);
   return std::nullopt;
 }

@@ -1,6 +1,5 @@
 // Writes problems and cases as readable ids, and parses them back.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -32,7 +31,7 @@ constexpr auto segments = [] {
   // The order of the fields, but for the output, which is named before K and V, and a recording,
   // which is named before the laws that it replaces.
   const auto at = [&](std::string_view key) {
-    return std::find_if(list.begin(), list.end(), [&](const Segment& s) { return s.key == key; });
+    return std::ranges::find_if(list, [&](const Segment& s) { return s.key == key; });
   };
   std::rotate(at("kv"), at("out"), at("out") + 1);
   std::rotate(at("inputs"), at("inputs") + 1, at("law"));

@@ -95,7 +95,7 @@ class FactsReader {
     if (!float_dtype(tensor.dtype))
       complain(fmt::format("{} is {}, which is no float format", tensor_name, tensor.dtype),
                shape_remedy);
-    if (tensor.shape.size() != 4 || std::count(tensor.shape.begin(), tensor.shape.end(), 0) > 0) {
+    if (tensor.shape.size() != 4 || std::ranges::count(tensor.shape, 0) > 0) {
       complain(fmt::format("{} has shape [{}]", tensor_name, fmt::join(tensor.shape, ", ")),
                shape_remedy);
       return {};

@@ -14,7 +14,6 @@
 #include <span>
 #include <stdexcept>
 
-#include "harness/base/text.h"
 #include "harness/problem/recorded_facts.h"
 
 namespace plumbline {

@@ -41,8 +41,8 @@ constexpr std::array dtype_names{
 };
 
 const DTypeName* find_dtype(std::string_view name) {
-  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(),
-                                   [&](const DTypeName& d) { return d.name == name; });
+  const auto* found =
+      std::ranges::find_if(dtype_names, [&](const DTypeName& d) { return d.name == name; });
   return found == dtype_names.end() ? nullptr : found;
 }
 
@@ -62,9 +62,8 @@ struct OtherFormat {
 // "name = value". A safetensors file cannot be text: its first eight bytes would claim a longer
 // header than the format allows.
 bool is_toml(std::string_view text) {
-  const bool has_control = std::any_of(text.begin(), text.end(), [](unsigned char c) {
-    return c < 0x20 && c != '\n' && c != '\r' && c != '\t';
-  });
+  const bool has_control = std::ranges::any_of(
+      text, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t'; });
   if (has_control) return false;
   for (const std::string_view line : split(text, '\n')) {
     const std::size_t begin = line.find_first_not_of(" \t\r");
@@ -75,7 +74,7 @@ bool is_toml(std::string_view text) {
     const auto is_of_key = [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '"' || c == ' ';
     };
-    return !key.empty() && std::all_of(key.begin(), key.end(), is_of_key);
+    return !key.empty() && std::ranges::all_of(key, is_of_key);
   }
   return false;
 }
@@ -240,7 +239,7 @@ class HeaderReader {
   }
 
   Result<void> check_coverage() {
-    std::sort(spans_.begin(), spans_.end());
+    std::ranges::sort(spans_);
     std::uint64_t covered = 0;
     for (const auto& [begin, end, key] : spans_) {
       if (begin != covered) {
@@ -280,8 +279,8 @@ std::string printable(std::string text) {
 std::string_view safetensors_dtype(DType dtype) {
   if (dtype == DType::tf32) return "F32";
   if (dtype == DType::i32) return "I32";
-  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(),
-                                   [&](const DTypeName& d) { return d.dtype == dtype; });
+  const auto* found =
+      std::ranges::find_if(dtype_names, [&](const DTypeName& d) { return d.dtype == dtype; });
   return found == dtype_names.end() ? std::string_view() : found->name;
 }
 

@@ -93,7 +93,7 @@ std::string name_fault(std::string_view name) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   if (name.empty()) return "is empty";
   if (name.size() > longest) return fmt::format("has more than {} bytes", longest);
-  const bool usable = std::none_of(name.begin(), name.end(), is_control) &&
+  const bool usable = std::ranges::none_of(name, is_control) &&
                       name.find('/') == std::string_view::npos && !name.starts_with("device=") &&
                       is_utf8(name);
   if (usable) return "";

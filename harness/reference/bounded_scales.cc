@@ -1,8 +1,6 @@
 // Finds the terms of a block in the order in which they need each other.
 #include "harness/reference/bounded_scales.h"
 
-#include <algorithm>
-
 namespace plumbline {
 
 void BoundedScales::start(const RowBlock& block) {

@@ -337,7 +337,7 @@ void shift_by_o(const RowBlock& block, std::span<const std::int64_t> rows, Shift
 
 void cell_moments(const Cells& cells, const float* weights, const RowBlock& block,
                   const Shift& shift, float* coherent, float* independent) {
-  const bool shifted = !std::all_of(shift.high.begin(), shift.high.end(), is_zero);
+  const bool shifted = !std::ranges::all_of(shift.high, is_zero);
   (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, shift, coherent,
                                                  independent);
 }

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
 namespace plumbline {
 namespace {
 
 void square_keys(HeadData& head) {
   head.k_squared.resize(head.k.size());
-  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(),
-                 [](double k) { return static_cast<float>(k * k); });
+  std::ranges::transform(head.k, head.k_squared.begin(),
+                         [](double k) { return static_cast<float>(k * k); });
   for (auto* per_key : {&head.k_norm, &head.k_four_norm})
     per_key->resize(static_cast<std::size_t>(head.keys));
   for (std::int64_t k = 0; k < head.keys; ++k) {
@@ -95,7 +94,7 @@ void find_chunk_norms(HeadData& head) {
   head.edge_norm.assign(static_cast<std::size_t>((chunks + 1) * ld), 0);
   std::vector<double> squares(static_cast<std::size_t>(ld));
   for (std::int64_t c = 0; c < chunks; ++c) {
-    std::fill(squares.begin(), squares.end(), 0);
+    std::ranges::fill(squares, 0);
     for (std::int64_t k = c * chunk_keys; k < std::min((c + 1) * chunk_keys, head.keys); ++k) {
       for (std::int64_t j = 0; j < ld; ++j) squares.data()[j] += head.v_squared.data()[k * ld + j];
     }

@@ -105,8 +105,8 @@ void LogitErrors::find_products() {
   const HeadData& head = *block_->head;
   has_products_ = true;
   q_squared_.resize(block_->q.size());
-  std::transform(block_->q.begin(), block_->q.end(), q_squared_.begin(),
-                 [](double q) { return static_cast<float>(q * q); });
+  std::ranges::transform(block_->q, q_squared_.begin(),
+                         [](double q) { return static_cast<float>(q * q); });
   const auto rows = static_cast<int>(block_->rows), keys = static_cast<int>(block_->keys),
              dims = static_cast<int>(head.dim_qk), stride = static_cast<int>(block_->stride);
   qk_squared_.resize(block_->s.size());

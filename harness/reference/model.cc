@@ -2,8 +2,6 @@
 #include "harness/reference/model.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 namespace plumbline {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <cblas.h>
 
-#include <algorithm>
-
 namespace plumbline {
 namespace {
 

@@ -19,7 +19,7 @@ inline constexpr float negligible_weight = 1e-30F;
 template <class OfRow>
 void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
                  OfRow of_row) {
-  std::fill(weights.begin(), weights.end(), 0.0F);
+  std::ranges::fill(weights, 0.0F);
   for (const std::int64_t r : rows) {
     const auto [begin, end] = block.keys_of(r);
     float* row = weights.data() + r * block.stride;

@@ -37,13 +37,12 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   const HeadData& head = *block.head;
   sums.shared_error.clear();
   const auto is_flat = [](const RowRounding& row) { return row.is_flat; };
-  if (std::none_of(sums.rounding.begin(), sums.rounding.end(), is_flat)) return;
+  if (std::ranges::none_of(sums.rounding, is_flat)) return;
   Weights& errors = sums.logits.weights;
-  std::fill(errors.begin(), errors.end(), 0.0F);
+  std::ranges::fill(errors, 0.0F);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const RowRounding& of_row = sums.rounding.data()[r];
-    if (is_flat(of_row))
-      std::copy(of_row.errors.begin(), of_row.errors.end(), errors.begin() + r * block.stride);
+    if (is_flat(of_row)) std::ranges::copy(of_row.errors, errors.begin() + r * block.stride);
   }
   product(block, errors, head.v_centered, moments.first);
   sums.shared_error.assign(sums.elements(), 0);

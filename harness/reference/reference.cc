@@ -118,8 +118,7 @@ class Computation {
       return std::tuple(rows[i].sample, rows[i].head / group, is_long(i), rows[i].head,
                         rows[i].row);
     };
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 
     std::vector<HeadPlan> plans;
     for (const std::size_t i : order) {

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
-#include <numbers>
 #include <utility>
 
 #include "harness/base/parallel.h"

@@ -39,7 +39,7 @@ bool may_repeat(std::span<const double> values) {
 
 // The largest share of values within two steps; sorts them.
 double largest_share(std::span<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   std::size_t most = 0;
   for (std::size_t first = 0, last = 0; last < values.size(); ++last) {
     while (values[last] - values[first] > two_steps) ++first;
@@ -100,7 +100,7 @@ std::vector<double> repeated_shares(const RowBlock& block, std::int64_t row) {
     std::ptrdiff_t most = 0;
     for (std::size_t probe = 0; probe < probes; ++probe) {
       const double of_probe = values[probe * keys.size() / probes];
-      most = std::max(most, std::count_if(values.begin(), values.end(), [=](double value) {
+      most = std::max(most, std::ranges::count_if(values, [=](double value) {
                         return std::abs(value - of_probe) <= width;
                       }));
     }

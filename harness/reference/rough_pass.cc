@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <span>
 #include <utility>
 #include <vector>
 

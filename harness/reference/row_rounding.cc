@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <numbers>
-#include <numeric>
 #include <span>
 
 namespace plumbline {
@@ -208,7 +207,7 @@ void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, co
   const double none = -std::numeric_limits<double>::infinity(),
                floor = guess.from_sink ? sink->s : none;
   if (guess.order == Guess::Order::all_keys) {
-    std::fill(lag_.begin(), lag_.end(), std::exp(m - held_maximum(model, std::max(m, floor))));
+    std::ranges::fill(lag_, std::exp(m - held_maximum(model, std::max(m, floor))));
     return;
   }
   const std::int64_t per_split = (n + guess.splits - 1) / guess.splits;

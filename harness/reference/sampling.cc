@@ -129,7 +129,7 @@ class Sampler {
         }
       }
     }
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
       return std::tie(a.interest, a.order, a.key) < std::tie(b.interest, b.order, b.key);
     });
     for (const Candidate& candidate : candidates)
@@ -144,8 +144,7 @@ class Sampler {
         return counter_hash(seed, random_stream + part, static_cast<std::uint64_t>(draw));
       };
       const std::int64_t at = uniform_in(bits(0), 0, geometry_.total_q() - 1);
-      const auto next =
-          std::upper_bound(geometry_.cu_seqlens_q.begin(), geometry_.cu_seqlens_q.end(), at);
+      const auto next = std::ranges::upper_bound(geometry_.cu_seqlens_q, at);
       const auto sample = static_cast<std::int32_t>(next - geometry_.cu_seqlens_q.begin() - 1);
       const auto row =
           static_cast<std::int32_t>(at - geometry_.cu_seqlens_q[static_cast<std::size_t>(sample)]);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 #include "harness/base/config.h"
 #include "harness/base/table_reader.h"

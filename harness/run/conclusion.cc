@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/stored.h"
 #include "harness/timing/time_gate.h"
@@ -65,9 +64,10 @@ RunState state_of(const RunParts& parts) {
   for (const auto& [outcome, judgement] : parts.outcomes) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.diffs) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.invariances) add(outcome.status, judgement);
-  const bool suspect = parts.clock_behind ||
-                       std::any_of(parts.night_times.begin(), parts.night_times.end(),
-                                   [](const NightTimes& of_class) { return of_class.suspect; });
+  const bool suspect =
+      parts.clock_behind || std::ranges::any_of(parts.night_times, [](const NightTimes& of_class) {
+        return of_class.suspect;
+      });
   return run_state({verdicts, parts.scores, parts.changes, parts.finished, measured, suspect});
 }
 

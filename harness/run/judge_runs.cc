@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "harness/base/attempt.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/run/night_times.h"
@@ -53,13 +54,13 @@ Result<void> check_partitions(const std::vector<RunInfo>& runs) {
 bool is_of_time(const Finding& finding) { return is_timing_finding(finding.kind); }
 
 bool has_finding_of_time(const Judgement& judgement) {
-  return std::any_of(judgement.findings.begin(), judgement.findings.end(), is_of_time);
+  return std::ranges::any_of(judgement.findings, is_of_time);
 }
 
 // What was found of the time follows from what is stored, and is found again; the rest does not.
 Judgement without_time(Judgement judgement) {
   if (!judgement.gated_time || judgement.findings.empty() ||
-      !std::all_of(judgement.findings.begin(), judgement.findings.end(), is_of_time))
+      !std::ranges::all_of(judgement.findings, is_of_time))
     return judgement;
   judgement.verdict = Verdict::pass;
   judgement.findings.clear();
@@ -118,76 +119,65 @@ class Judging {
       : store_(store), text_(text), today_(today) {}
   JudgedRuns judged;
 
-  Result<void> read(const std::vector<std::string>& run_ids) {
-    for (const std::string& run_id : run_ids) {
-      if (auto added = add_run(run_id); !added) return added;
-    }
-    if (auto same = check_partitions(judged.runs); !same) return same;
+  void read(const std::vector<std::string>& run_ids) {
+    for (const std::string& run_id : run_ids) add_run(run_id);
+    need(check_partitions(judged.runs));
     judged.complete = judged.complete && shards_make_the_whole(judged.runs);
-    auto fresh = fresh_outcomes(store_, run_ids);
-    if (!fresh) return tl::unexpected(fresh.error());
-    fresh_ = std::move(*fresh);
-    return {};
+    fresh_ = need(fresh_outcomes(store_, run_ids));
   }
 
-  Result<void> judge_all() {
+  void judge_all() {
     is_changed_.assign(judged.outcomes.size(), false);
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) judge_errors(i);
-    if (auto done = judge_times(); !done) return done;
+    need(judge_times());
     std::vector<JudgedCase> cases;
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
       const StoredOutcome& stored = judged.outcomes[i];
       if (is_changed_[i]) {
-        if (auto kept = store_.add(judged.run_of[i], stored); !kept) return kept;
+        need(store_.add(judged.run_of[i], stored));
       } else if (!is_stored(stored.judgement, before_[i])) {
         cases.push_back(
             {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
       }
     }
-    if (auto kept = store_.update_judgements(cases); !kept) return kept;
+    need(store_.update_judgements(cases));
     for (auto& diff : judged.diffs) diff.judgement = judge_diff(diff.outcome);
-    return conclude();
+    conclude();
   }
 
  private:
-  Result<void> add_run(const std::string& run_id) {
-    auto run = store_.run(run_id);
-    auto outcomes = store_.outcomes(run_id);
-    auto diffs = store_.diffs(run_id);
-    auto invariances = store_.invariances(run_id);
-    if (!run) return tl::unexpected(run.error());
-    if (!run->finished) {
-      return fail(
+  void add_run(const std::string& run_id) {
+    const StoredRun run = need(store_.run(run_id));
+    if (!run.finished) {
+      need<void>(fail(
           fmt::format("run {} was interrupted: there is no verdict on part of it",
                       run_id.substr(0, 8)),
-          fmt::format("`{} --resume` in its database measures the rest", run->info.command_line));
+          fmt::format("`{} --resume` in its database measures the rest", run.info.command_line)));
     }
-    if (!outcomes) return tl::unexpected(outcomes.error());
-    if (!diffs) return tl::unexpected(diffs.error());
-    if (!invariances) return tl::unexpected(invariances.error());
+    auto outcomes = need(store_.outcomes(run_id));
+    const auto diffs = need(store_.diffs(run_id));
+    const auto invariances = need(store_.invariances(run_id));
     std::vector<AskedPast> asked;
-    for (const auto& stored : *outcomes)
-      asked.push_back({series_of(stored.outcome, run->info.machine), stored.outcome.timed});
-    auto pasts = store_.pasts(asked, run_id);
-    if (!pasts) return tl::unexpected(pasts.error());
-    std::move(pasts->begin(), pasts->end(), std::back_inserter(pasts_));
-    judged.run_of.insert(judged.run_of.end(), outcomes->size(), run_id);
+    for (const auto& stored : outcomes)
+      asked.push_back({series_of(stored.outcome, run.info.machine), stored.outcome.timed});
+    auto pasts = need(store_.pasts(asked, run_id));
+    std::ranges::move(pasts, std::back_inserter(pasts_));
+    judged.run_of.insert(judged.run_of.end(), outcomes.size(), run_id);
     if (judged.outcomes.empty())
-      judged.outcomes = std::move(*outcomes);  // mostly there is one run, of kilobytes an outcome
+      judged.outcomes = std::move(outcomes);  // mostly there is one run, of kilobytes an outcome
     else
-      std::move(outcomes->begin(), outcomes->end(), std::back_inserter(judged.outcomes));
+      std::ranges::move(outcomes, std::back_inserter(judged.outcomes));
     for (const AskedPast& of : asked) machine_of_.push_back(of.series.machine);
-    judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
-    judged.invariances.insert(judged.invariances.end(), invariances->begin(), invariances->end());
-    judged.complete = judged.complete && run->complete;
-    is_complete_.push_back(run->complete);
-    judged.runs.push_back(std::move(run->info));
-    return {};
+    judged.diffs.insert(judged.diffs.end(), diffs.begin(), diffs.end());
+    judged.invariances.insert(judged.invariances.end(), invariances.begin(), invariances.end());
+    judged.complete = judged.complete && run.complete;
+    is_complete_.push_back(run.complete);
+    judged.runs.push_back(run.info);
   }
 
   const RunInfo& run_of(std::size_t i) const {
-    return *std::find_if(judged.runs.begin(), judged.runs.end(),
-                         [&](const RunInfo& run) { return run.run_id == judged.run_of[i]; });
+    return *std::ranges::find_if(
+        judged.runs, [&](const RunInfo& run) { return run.run_id == judged.run_of[i]; });
   }
 
   Judgement judged_with_past(const Outcome& outcome, std::size_t i) const {
@@ -264,8 +254,7 @@ class Judging {
       return;
     now.gated_time = before.gated_time;
     now.verdict = worse_of(now.verdict, before.verdict);
-    std::copy_if(before.findings.begin(), before.findings.end(), std::back_inserter(now.findings),
-                 is_of_time);
+    std::ranges::copy_if(before.findings, std::back_inserter(now.findings), is_of_time);
     now.confirmation = before.confirmation;
     now.notes.emplace_back(
         "the nights before are not in this database: what was found against them stays");
@@ -297,31 +286,27 @@ class Judging {
     return rows;
   }
 
-  bool is_clock_behind() const {
-    return std::any_of(judged.runs.begin(), judged.runs.end(), has_wrong_clock);
-  }
+  bool is_clock_behind() const { return std::ranges::any_of(judged.runs, has_wrong_clock); }
 
-  Result<void> conclude() {
+  void conclude() {
     judged.scores = scores();
     std::vector<const RunInfo*> runs;
     for (const auto& run : judged.runs) runs.push_back(&run);
     const std::vector<Store*> stores{&store_};
-    auto changes = changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete});
-    if (!changes) return tl::unexpected(changes.error());
-    for (const auto& of_run : *changes)
+    auto changes =
+        need(changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete}));
+    for (const auto& of_run : changes)
       judged.changes.insert(judged.changes.end(), of_run.begin(), of_run.end());
     judged.exit_code =
         exit_code_of(state_of({judged.outcomes, judged.diffs, judged.invariances, judged.scores,
                                judged.changes, judged.night_times, true, is_clock_behind()}));
     for (std::size_t i = 0; i < judged.runs.size(); ++i) {
       const std::string& run_id = judged.runs[i].run_id;
-      auto kept = store_.add_suite_scores(run_id, judged.scores);
-      if (kept) kept = store_.set_changes(run_id, (*changes)[i]);
-      if (kept) kept = store_.set_night_times(run_id, night_times_of(judged.runs[i]));
-      if (kept) kept = store_.finish_run(run_id, judged.exit_code, is_complete_[i]);
-      if (!kept) return kept;
+      need(store_.add_suite_scores(run_id, judged.scores));
+      need(store_.set_changes(run_id, changes[i]));
+      need(store_.set_night_times(run_id, night_times_of(judged.runs[i])));
+      need(store_.finish_run(run_id, judged.exit_code, is_complete_[i]));
     }
-    return {};
   }
 
   Store& store_;
@@ -340,9 +325,11 @@ class Judging {
 Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_ids,
                               const ReviewedText& text, const std::string& today) {
   Judging judging(store, text, today);
-  if (auto read = judging.read(run_ids); !read) return tl::unexpected(read.error());
-  if (auto done = judging.judge_all(); !done) return tl::unexpected(done.error());
-  return std::move(judging.judged);
+  return attempt([&] {
+    judging.read(run_ids);
+    judging.judge_all();
+    return std::move(judging.judged);
+  });
 }
 
 std::vector<OpenCase> open_cases_of(const JudgedRuns& judged) {
@@ -350,8 +337,8 @@ std::vector<OpenCase> open_cases_of(const JudgedRuns& judged) {
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     const auto& [outcome, judgement] = judged.outcomes[i];
     if (judgement.verdict != Verdict::unconfirmed) continue;
-    const auto run = std::find_if(judged.runs.begin(), judged.runs.end(),
-                                  [&](const RunInfo& r) { return r.run_id == judged.run_of[i]; });
+    const auto run = std::ranges::find_if(
+        judged.runs, [&](const RunInfo& r) { return r.run_id == judged.run_of[i]; });
     OpenCase c;
     c.run_id = judged.run_of[i];
     c.suite = outcome.suite;

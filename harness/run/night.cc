@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "harness/base/attempt.h"
 #include "harness/judge/verdict.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
@@ -26,92 +27,68 @@ class Gathering {
  public:
   explicit Gathering(Store& store) : store_(store) {}
 
-  Result<NightSummary> run(const std::string& night_id) {
-    auto night = store_.night(night_id);
-    if (!night) return tl::unexpected(night.error());
-    summary_.night = std::move(*night);
-    for (const StoredRun& run : summary_.night.runs) {
-      if (auto added = add(run); !added) return tl::unexpected(added.error());
-    }
+  NightSummary run(const std::string& night_id) {
+    summary_.night = need(store_.night(night_id));
+    for (const StoredRun& run : summary_.night.runs) add(run);
     summary_.groups = group_alerts(inputs_);
-    if (auto rate = add_rate(); !rate) return tl::unexpected(rate.error());
-    const auto worst = std::min_element(summary_.states.begin(), summary_.states.end());
+    add_rate();
+    const auto worst = std::ranges::min_element(summary_.states);
     if (worst != summary_.states.end()) summary_.state = *worst;
     return std::move(summary_);
   }
 
  private:
-  Result<void> add(const StoredRun& run) {
+  void add(const StoredRun& run) {
     const std::string& id = run.info.run_id;
-    auto outcomes = store_.outcomes(id);
-    auto diffs = store_.diffs(id);
-    auto invariances = store_.invariances(id);
-    auto scores = store_.suite_scores(id);
-    auto changes = store_.changes(id);
-    auto times = store_.night_times(id);
-    if (!outcomes) return tl::unexpected(outcomes.error());
-    if (!diffs) return tl::unexpected(diffs.error());
-    if (!invariances) return tl::unexpected(invariances.error());
-    if (!scores) return tl::unexpected(scores.error());
-    if (!changes) return tl::unexpected(changes.error());
-    if (!times) return tl::unexpected(times.error());
-    summary_.states.push_back(state_of({*outcomes, *diffs, *invariances, *scores, *changes, *times,
+    auto outcomes = need(store_.outcomes(id));
+    const auto diffs = need(store_.diffs(id));
+    const auto invariances = need(store_.invariances(id));
+    const auto scores = need(store_.suite_scores(id));
+    const auto changes = need(store_.changes(id));
+    const auto times = need(store_.night_times(id));
+    summary_.states.push_back(state_of({outcomes, diffs, invariances, scores, changes, times,
                                         run.finished, has_wrong_clock(run.info)}));
-    summary_.incomplete.add(run, outcomes->size());
-    summary_.times.insert(summary_.times.end(), times->begin(), times->end());
-    for (const RunChange& change : *changes)
+    summary_.incomplete.add(run, outcomes.size());
+    summary_.times.insert(summary_.times.end(), times.begin(), times.end());
+    for (const RunChange& change : changes)
       if (wants_attention(change.change.standing)) summary_.failing_changes.push_back(change);
-    for (const SuiteScore& score : *scores)
+    for (const SuiteScore& score : scores)
       if (score.status == "fail") summary_.failing_scores.emplace_back(id, score);
-    kept_.push_back(std::move(*outcomes));
+    kept_.push_back(std::move(outcomes));
     for (const StoredOutcome& stored : kept_.back()) {
       ++summary_.cases;
       summary_.timed += stored.outcome.timed;
       if (!wants_attention(stored.judgement.verdict)) continue;
       const SeriesName series = series_of(stored.outcome, run.info.machine);
-      auto baseline = store_.baseline(series, id);
-      if (!baseline) return tl::unexpected(baseline.error());
-      AlertInput input{&run.info, &stored, describe(series.machine), "", baseline->has_value()};
-      if (*baseline) {
-        auto commit = commit_of((*baseline)->run_id);
-        if (!commit) return tl::unexpected(commit.error());
-        input.since = *commit;
-      }
+      auto baseline = need(store_.baseline(series, id));
+      AlertInput input{&run.info, &stored, describe(series.machine), "", baseline.has_value()};
+      if (baseline) input.since = commit_of(baseline->run_id);
       inputs_.push_back(std::move(input));
     }
-    return {};
   }
 
-  Result<std::string> commit_of(const std::string& run_id) {
+  std::string commit_of(const std::string& run_id) {
     const auto [at, fresh] = commits_.try_emplace(run_id);
-    if (fresh) {
-      auto run = store_.run(run_id);
-      if (!run) return tl::unexpected(run.error());
-      at->second = run->info.commit;
-    }
+    if (fresh) at->second = need(store_.run(run_id)).info.commit;
     return at->second;
   }
 
-  Result<void> add_rate() {
+  void add_rate() {
     for (const NightTimes& row : summary_.times)
       summary_.expected_false_alerts += row.expected_false_alerts;
-    auto nights = store_.nights(0);
-    if (!nights) return tl::unexpected(nights.error());
-    const auto at = std::find(nights->begin(), nights->end(), summary_.night.night_id);
-    const auto last = at + std::min<std::ptrdiff_t>(nights_of_the_rate, nights->end() - at);
+    auto nights = need(store_.nights(0));
+    const auto at = std::ranges::find(nights, summary_.night.night_id);
+    const auto last = at + std::min<std::ptrdiff_t>(nights_of_the_rate, nights.end() - at);
     for (auto night = at; night != last; ++night) {
-      auto stored = store_.night(*night);
-      if (!stored) return tl::unexpected(stored.error());
-      for (const StoredRun& run : stored->runs) {
-        auto times = store_.night_times(run.info.run_id);
-        if (!times) return tl::unexpected(times.error());
-        for (const NightTimes& row : *times) {
+      auto stored = need(store_.night(*night));
+      for (const StoredRun& run : stored.runs) {
+        auto times = need(store_.night_times(run.info.run_id));
+        for (const NightTimes& row : times) {
           summary_.second_pairs += row.second_pairs;
           summary_.second_alarms += row.second_alarms;
         }
       }
     }
-    return {};
   }
 
   Store& store_;
@@ -145,12 +122,12 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs) {
   }
   std::vector<AlertGroup> groups;
   for (auto& [key, group] : by_key) {
-    std::stable_sort(group.alerts.begin(), group.alerts.end(), [](const Alert& a, const Alert& b) {
+    std::ranges::stable_sort(group.alerts, [](const Alert& a, const Alert& b) {
       return weight(a.judgement) > weight(b.judgement);
     });
     groups.push_back(std::move(group));
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const AlertGroup& a, const AlertGroup& b) {
+  std::ranges::stable_sort(groups, [](const AlertGroup& a, const AlertGroup& b) {
     return std::pair(!is_failure(a.verdict), b.alerts.size()) <
            std::pair(!is_failure(b.verdict), a.alerts.size());
   });
@@ -158,7 +135,7 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs) {
 }
 
 Result<NightSummary> summarise_night(Store& store, const std::string& night_id) {
-  return Gathering(store).run(night_id);
+  return attempt([&] { return Gathering(store).run(night_id); });
 }
 
 }  // namespace plumbline

@@ -163,8 +163,7 @@ class ClassOfNight {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::vector<Key> lots;
     for (const Gated& gated : cases_) lots.push_back(lot(input_.draw, gated.of.stored->outcome));
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return lots[a] < lots[b]; });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return lots[a] < lots[b]; });
     order.resize((order.size() + one_in_second - 1) / one_in_second);
     return order;
   }
@@ -193,8 +192,8 @@ class ClassOfNight {
     row_.fresh = options_.fresh;
     row_.expected_false_alerts =
         row_.suspect ? 0 : expected_false_alerts(static_cast<std::size_t>(row_.series), row_.fresh);
-    const auto disturbed = std::count_if(cases_.begin(), cases_.end(),
-                                         [](const Gated& gated) { return gated.disturbed; });
+    const auto disturbed =
+        std::ranges::count_if(cases_, [](const Gated& gated) { return gated.disturbed; });
     if (!row_.suspect && disturbed > 0) {
       row_.why +=
           fmt::format("{}{} set aside alone: {}", row_.why.empty() ? "" : "; ",
@@ -240,9 +239,8 @@ std::vector<NightTimes> judge_night_times(const NightTimesInput& input) {
   }
   std::vector<ClassOfNight> classes;
   for (const TimedCase& timed : gated) {
-    auto at = std::find_if(classes.begin(), classes.end(), [&](const ClassOfNight& known) {
-      return known.machine() == timed.machine;
-    });
+    auto at = std::ranges::find_if(
+        classes, [&](const ClassOfNight& known) { return known.machine() == timed.machine; });
     if (at == classes.end()) {
       classes.emplace_back(input, timed.machine, gated.size());
       at = std::prev(classes.end());

@@ -123,8 +123,8 @@ Result<FreshOutcomes> fresh_outcomes(Store& store, const std::vector<std::string
   for (auto run = runs->rbegin(); run != runs->rend(); ++run) {  // oldest first
     if (run->purpose != "confirm") continue;
     const auto confirms = read_confirmed_runs(run->versions_json);
-    const bool is_ours = std::any_of(confirms.begin(), confirms.end(), [&](const std::string& id) {
-      return std::find(run_ids.begin(), run_ids.end(), id) != run_ids.end();
+    const bool is_ours = std::ranges::any_of(confirms, [&](const std::string& id) {
+      return std::ranges::find(run_ids, id) != run_ids.end();
     });
     if (!is_ours) continue;
     auto outcomes = store.outcomes(run->run_id);

@@ -67,8 +67,7 @@ class Shrinker {
   }
   void size(std::string_view what, const std::vector<std::int64_t Problem::*>& members) {
     const std::int64_t now = from_.*members.front();
-    const bool of_keys =
-        std::find(members.begin(), members.end(), &Problem::seq_kv) != members.end();
+    const bool of_keys = std::ranges::find(members, &Problem::seq_kv) != members.end();
     const std::int64_t least = of_keys ? 2 : 1;
     std::vector<std::int64_t> smaller{least};
     for (std::int64_t divisor = 16; divisor > 1; divisor /= 2) smaller.push_back(now / divisor);

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/attempt.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/provider/client/launch.h"
@@ -160,13 +161,10 @@ Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {
 }
 
 Result<StoredPart> read_part(Store& store, const std::string& run_id) {
-  auto outcomes = store.outcomes(run_id);
-  if (!outcomes) return tl::unexpected(outcomes.error());
-  auto diffs = store.diffs(run_id);
-  if (!diffs) return tl::unexpected(diffs.error());
-  auto invariances = store.invariances(run_id);
-  if (!invariances) return tl::unexpected(invariances.error());
-  return StoredPart{std::move(*outcomes), std::move(*diffs), std::move(*invariances)};
+  return attempt([&] {
+    return StoredPart{need(store.outcomes(run_id)), need(store.diffs(run_id)),
+                      need(store.invariances(run_id))};
+  });
 }
 
 Plan remaining(const Plan& plan, const StoredPart& stored,

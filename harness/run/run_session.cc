@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "harness/base/harness_failure.h"
@@ -210,8 +209,7 @@ void RunSession::take(Outcome outcome) {
 // They were judged by what they answered, and stored.
 void RunSession::blame(const LateCrash& late) {
   const auto is_suspect = [&](const std::string& suite, const std::string& case_id) {
-    return std::find(late.suspects.begin(), late.suspects.end(), ServedCase{suite, case_id}) !=
-           late.suspects.end();
+    return std::ranges::find(late.suspects, ServedCase{suite, case_id}) != late.suspects.end();
   };
   for (StoredDiff& stored : diffs_) {
     DiffOutcome& outcome = stored.outcome;

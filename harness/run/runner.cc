@@ -17,7 +17,6 @@
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
 #include "harness/run/timed_rounds.h"
-#include "harness/timing/time_rounds.h"
 
 namespace plumbline {
 namespace {

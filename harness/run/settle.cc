@@ -16,9 +16,8 @@ void replace(StoredOutcome& stored, StoredOutcome fresh) {
 }  // namespace
 
 void settle(StoredOutcome& stored, std::array<StoredOutcome, 2> again) {
-  const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) {
-    return is_failure(fresh.judgement.verdict);
-  });
+  const auto failures = std::ranges::count_if(
+      again, [](const auto& fresh) { return is_failure(fresh.judgement.verdict); });
   if (failures == 2) {
     if (again[0].judgement.verdict != Verdict::regressed) replace(stored, std::move(again[0]));
     stored.judgement.notes.emplace_back("confirmed in two fresh processes");

@@ -1,12 +1,9 @@
 // Groups a plan by problems, spreads the groups over the parts, and names the result.
 #include "harness/run/shards.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -76,8 +73,8 @@ struct Estimate {
 Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, int repetitions) {
   const std::vector<std::string> problems = sorted_problems(whole);
   const auto number = [&](const Problem& problem) {
-    return static_cast<std::size_t>(
-        std::lower_bound(problems.begin(), problems.end(), problem_id(problem)) - problems.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(problems, problem_id(problem)) -
+                                    problems.begin());
   };
   Groups groups(problems.size());
   for (const auto& d : whole.diffs) groups.join(number(d.a.c.problem), number(d.b.c.problem));
@@ -112,13 +109,13 @@ Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, 
     const double milliseconds = estimates[g].recorded + scale * estimates[g].estimated;
     costs.emplace_back(std::llround(milliseconds * 1e3), g);
   }
-  std::sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(costs, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
   std::vector<std::int64_t> load(static_cast<std::size_t>(parts), 0);
   std::vector<int> part_of_group(problems.size(), 0);
   for (const auto& [cost, group] : costs) {
-    const auto least = std::min_element(load.begin(), load.end());
+    const auto least = std::ranges::min_element(load);
     *least += cost;
     part_of_group[group] = static_cast<int>(least - load.begin()) + 1;
   }

@@ -2,25 +2,21 @@
 #include "harness/store/change_rows.h"
 
 #include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/base/json.h"
-#include "harness/store/batch_writer.h"
 #include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
-#include "harness/store/rows.h"
+#include "harness/store/run_rows.h"
 
 namespace plumbline {
 namespace {
 
-template <class Columns, class Row>
-void change_columns(Columns& columns, Row& row) {
+constexpr auto change_columns = [](auto& columns, auto& row) {
   columns("suite", row.suite);
   columns("case_id", row.case_id);
   columns("kind", row.change.kind);
@@ -28,7 +24,7 @@ void change_columns(Columns& columns, Row& row) {
   columns("limit_value", row.change.limit);
   columns("explanation", row.change.text);
   columns("standing", row.change.standing);
-}
+};
 
 // Whether run w is another shard of run r's whole.
 constexpr const char* is_shard_with = R"(
@@ -73,42 +69,15 @@ constexpr const char* cases_of_run = R"(
 
 Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path,
                            const std::string& run_id, const std::vector<RunChange>& changes) {
-  return guarded(path, "storing what changed", [&]() -> Result<void> {
-    std::vector<std::string> names{"run_id"};
-    for (const std::string& column : column_names<RunChange>(change_columns))
-      names.push_back(column);
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement forget(db, "DELETE FROM run_change WHERE run_id = ?");
-    forget.bind(1, run_id);
-    forget.exec();
-    SQLite::Statement insert(
-        db, insert_sql("run_change", names, {"run_id", "suite", "case_id", "kind"}, true));
-    for (const RunChange& row : changes) {
-      insert.bind(1, run_id);
-      Binder binder(insert, 2);
-      change_columns(binder, row);
-      insert.exec();
-      insert.reset();
-    }
-    transaction.commit();
-    return {};
-  });
+  return store_rows(db, path, "storing what changed",
+                    {"run_change", {"run_id", "suite", "case_id", "kind"}, true}, run_id, changes,
+                    change_columns);
 }
 
 Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path,
                                             const std::string& run_id) {
-  return guarded(path, "reading what changed", [&]() -> Result<std::vector<RunChange>> {
-    SQLite::Statement select(
-        db, fmt::format("SELECT {} FROM run_change WHERE run_id = ? ORDER BY rowid",
-                        fmt::join(column_names<RunChange>(change_columns), ", ")));
-    select.bind(1, run_id);
-    std::vector<RunChange> rows;
-    while (select.executeStep()) {
-      Loader load(select);
-      change_columns(load, rows.emplace_back());
-    }
-    return rows;
-  });
+  return read_rows<RunChange>(db, path, "reading what changed",
+                              "run_change WHERE run_id = ? ORDER BY rowid", run_id, change_columns);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(

@@ -19,7 +19,6 @@
 #include "embedded_sql.h"
 #include "harness/judge/exit_code.h"
 #include "harness/store/keys.h"
-#include "harness/store/machine.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -362,7 +361,7 @@ Result<void> copy_database(const fs::path& given, SQLite::Database& db, const ch
     const auto from = connect_for_reading(path);
     if (auto refused = refuse_contents(path, *from, true, embedded_schema.first))
       return fail(*refused);
-    if (auto sound = check_integrity(*from, path); !sound) return sound;
+    need(check_integrity(*from, path));
     if (pragma(*from, "user_version") == schema_version) {
       SQLite::Backup(db, schema, *from, "main").executeStep(-1);
       return {};
@@ -379,8 +378,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& path) {
   return guarded(path, "copying the database under TMPDIR",
                  [&]() -> Result<std::unique_ptr<SQLite::Database>> {
                    auto copy = open_private();
-                   if (auto copied = copy_database(path, *copy, "main"); !copied)
-                     return tl::unexpected(copied.error());
+                   need(copy_database(path, *copy, "main"));
                    refresh_views(*copy);
                    return copy;
                  });

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "harness/base/attempt.h"
 #include "harness/base/error.h"
 #include "harness/judge/judge.h"
 
@@ -60,6 +61,8 @@ auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& b
     -> decltype(body()) {
   try {
     return body();
+  } catch (NeedFailed& failed) {
+    return tl::unexpected(std::move(failed.errors));
   } catch (const SQLite::Exception& exception) {
     return fail(database_error(path, doing, exception));
   } catch (const std::exception& exception) {

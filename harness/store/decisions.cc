@@ -69,44 +69,55 @@ std::string cases_that_are_regressions() {
       fmt::join(names, ", "));
 }
 
-// The tables in which decisions of one kind are kept: what was decided, and of which cases.
-struct DecisionTables {
+// A kind of decision: what is said of it, and the tables that keep what was decided, and of which
+// cases.
+struct Kind {
   const char* word;
+  const char* doing;
   const char* decision;
   const char* cases;
+  const char* nothing;  // is said of a run and a glob
+  const char* remedy;
 };
-constexpr DecisionTables accepts{
-    "accept", "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
-    "accepted_case(accept_key, run_id, case_key)"};
-constexpr DecisionTables pins{"pin",
-                              "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
-                              "pinned_case(pin_key, run_id, case_key)"};
-
-constexpr DecisionTables acknowledgements{
+constexpr Kind accepts{"accept",
+                       "accepting outcomes",
+                       "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
+                       "accepted_case(accept_key, run_id, case_key)",
+                       "run '{}' has no outcome with a result that '{}' matches",
+                       "only outcomes of status ok can become baselines; see v_history"};
+constexpr Kind pins{"pin",
+                    "pinning outcomes",
+                    "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
+                    "pinned_case(pin_key, run_id, case_key)",
+                    "run '{}' has no outcome that may serve as a baseline and that '{}' matches",
+                    "accept an outcome that failed before it is pinned: plumbline baseline accept"};
+constexpr Kind acknowledgements{
     "acknowledge",
+    "acknowledging regressions",
     "acknowledgement(acknowledgement_key, run_id, case_glob, acknowledged_by, reason, "
     "acknowledged_at, until)",
-    "acknowledged_case(acknowledgement_key, run_id, case_key)"};
+    "acknowledged_case(acknowledgement_key, run_id, case_key)",
+    "run '{}' has no regression or failure that '{}' matches",
+    "`plumbline show` lists them; what is fine needs no acknowledgement"};
 
 // `until`: of an acknowledgement.
-void store_decision(SQLite::Database& db, const DecisionTables& tables, const Decision& decision,
-                    const std::vector<std::string>& keys,
-                    const std::optional<std::string>& until = std::nullopt) {
+void store_decision(SQLite::Database& db, const Kind& kind, const Decision& decision,
+                    const std::vector<std::string>& keys, const std::optional<std::string>& until) {
   const auto& [run_id, case_glob, who, why] = decision;
   const std::string when = iso_time(std::chrono::system_clock::now());
   const Key key =
-      until ? key_of(canonical_text({tables.word, run_id, case_glob, who, why, when, *until}))
-            : key_of(canonical_text({tables.word, run_id, case_glob, who, why, when}));
+      until ? key_of(canonical_text({kind.word, run_id, case_glob, who, why, when, *until}))
+            : key_of(canonical_text({kind.word, run_id, case_glob, who, why, when}));
   std::vector<std::string> texts{run_id, case_glob, who, why, when};
   if (until) texts.push_back(*until);
   SQLite::Statement insert(db, fmt::format("INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?{})",
-                                           tables.decision, until ? ", ?" : ""));
+                                           kind.decision, until ? ", ?" : ""));
   bind_key(insert, 1, key);
   int index = 2;
   for (const std::string& text : texts) insert.bind(index++, storable_text(text));
   insert.exec();
   SQLite::Statement insert_case(
-      db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", tables.cases));
+      db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", kind.cases));
   for (const std::string& case_key : keys) {
     bind_key(insert_case, 1, key);
     insert_case.bind(2, run_id);
@@ -127,71 +138,57 @@ Errors check_decision(const Decision& decision, std::string_view verb) {
   return errors;
 }
 
+// Decides about the cases that each of these statements gives; how many each gave.
+Result<std::vector<int>> decide(SQLite::Database& db, const std::filesystem::path& path,
+                                const Kind& kind, const Decision& decision,
+                                const std::vector<std::string>& cases,
+                                const std::optional<std::string>& until = std::nullopt) {
+  if (Errors errors = check_decision(decision, kind.word); !errors.empty())
+    return tl::unexpected(std::move(errors));
+  return guarded(path, kind.doing, [&]() -> Result<std::vector<int>> {
+    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+    std::vector<std::string> keys;
+    std::vector<int> counts;
+    for (const std::string& sql : cases) {
+      const auto more = matching_case_keys(db, sql, decision);
+      keys.insert(keys.end(), more.begin(), more.end());
+      counts.push_back(static_cast<int>(more.size()));
+    }
+    if (keys.empty()) {
+      return fail(error_at(path,
+                           fmt::format(fmt::runtime(kind.nothing), storable_text(decision.run_id),
+                                       decision.case_glob),
+                           kind.remedy));
+    }
+    store_decision(db, kind, decision, keys, until);
+    transaction.commit();
+    return counts;
+  });
+}
+
+int only(const std::vector<int>& counts) { return counts.front(); }
+
 }  // namespace
 
 Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
                                  const Decision& decision) {
-  if (Errors errors = check_decision(decision, "accept"); !errors.empty())
-    return tl::unexpected(std::move(errors));
-  return guarded(path, "accepting outcomes", [&]() -> Result<Accepted> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    auto keys = matching_case_keys(db, cases_with_a_result, decision);
-    const auto refused = matching_case_keys(db, cases_with_a_change(ChangeKind::refused), decision);
-    const auto vanished =
-        matching_case_keys(db, cases_with_a_change(ChangeKind::vanished), decision);
-    const Accepted accepted{static_cast<int>(keys.size()), static_cast<int>(refused.size()),
-                            static_cast<int>(vanished.size())};
-    keys.insert(keys.end(), refused.begin(), refused.end());
-    keys.insert(keys.end(), vanished.begin(), vanished.end());
-    if (keys.empty()) {
-      return fail(error_at(path,
-                           fmt::format("run '{}' has no outcome with a result that '{}' matches",
-                                       storable_text(decision.run_id), decision.case_glob),
-                           "only outcomes of status ok can become baselines; see v_history"));
-    }
-    store_decision(db, accepts, decision, keys);
-    transaction.commit();
-    return accepted;
-  });
+  return decide(db, path, accepts, decision,
+                {cases_with_a_result, cases_with_a_change(ChangeKind::refused),
+                 cases_with_a_change(ChangeKind::vanished)})
+      .map([](const std::vector<int>& n) {
+        return Accepted{n[0], n[1], n[2]};
+      });
 }
 
 Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
                          const Decision& decision) {
-  if (Errors errors = check_decision(decision, "pin"); !errors.empty())
-    return tl::unexpected(std::move(errors));
-  return guarded(path, "pinning outcomes", [&]() -> Result<int> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    const auto keys = matching_case_keys(db, cases_that_may_be_baselines(), decision);
-    if (keys.empty()) {
-      return fail(error_at(
-          path,
-          fmt::format("run '{}' has no outcome that may serve as a baseline and that '{}' matches",
-                      storable_text(decision.run_id), decision.case_glob),
-          "accept an outcome that failed before it is pinned: plumbline baseline accept"));
-    }
-    store_decision(db, pins, decision, keys);
-    transaction.commit();
-    return static_cast<int>(keys.size());
-  });
+  return decide(db, path, pins, decision, {cases_that_may_be_baselines()}).map(only);
 }
 
 Result<int> acknowledge_outcomes(SQLite::Database& db, const std::filesystem::path& path,
                                  const Decision& decision, const std::string& until) {
-  if (Errors errors = check_decision(decision, "acknowledge"); !errors.empty())
-    return tl::unexpected(std::move(errors));
-  return guarded(path, "acknowledging regressions", [&]() -> Result<int> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    const auto keys = matching_case_keys(db, cases_that_are_regressions(), decision);
-    if (keys.empty()) {
-      return fail(error_at(path,
-                           fmt::format("run '{}' has no regression or failure that '{}' matches",
-                                       storable_text(decision.run_id), decision.case_glob),
-                           "`plumbline show` lists them; what is fine needs no acknowledgement"));
-    }
-    store_decision(db, acknowledgements, decision, keys, until);
-    transaction.commit();
-    return static_cast<int>(keys.size());
-  });
+  return decide(db, path, acknowledgements, decision, {cases_that_are_regressions()}, until)
+      .map(only);
 }
 
 }  // namespace plumbline

@@ -1,7 +1,6 @@
 // Finds runs by what people call them.
 #include "harness/store/find_runs.h"
 
-#include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +9,6 @@
 #include <optional>
 #include <string_view>
 
-#include "harness/base/text.h"
 #include "harness/store/connection.h"
 #include "harness/store/read_rows.h"
 #include "harness/store/text.h"
@@ -23,22 +21,13 @@ namespace fs = std::filesystem;
 constexpr std::string_view latest_night = "latest-night", night = "night:", commit = "commit:";
 constexpr std::size_t least_commit_digits = 4;
 
-std::vector<std::string> texts_of(SQLite::Database& db, const std::string& sql,
-                                  const std::string& text) {
-  SQLite::Statement select(db, sql);
-  if (select.getBindParameterCount() > 0) select.bind(1, text);
-  std::vector<std::string> found;
-  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
-  return found;
-}
-
 std::vector<std::string> runs_with(SQLite::Database& db, const std::string& column,
                                    const std::string& value) {
-  return texts_of(db,
-                  fmt::format("SELECT run_id FROM run WHERE {} = ? AND purpose <> 'resources' "
-                              "ORDER BY run_order",
-                              column),
-                  value);
+  return first_column(db,
+                      fmt::format("SELECT run_id FROM run WHERE {} = ? AND purpose <> 'resources' "
+                                  "ORDER BY run_order",
+                                  column),
+                      value);
 }
 
 Result<RunSelection> runs_of_night(SQLite::Database& db, const std::string& night_id) {
@@ -47,20 +36,15 @@ Result<RunSelection> runs_of_night(SQLite::Database& db, const std::string& nigh
 
 Result<RunSelection> find_latest_night(SQLite::Database& db, const fs::path& path,
                                        const std::string& text) {
-  std::optional<std::int64_t> back = 0;
-  if (text.size() > latest_night.size())
-    back = text[latest_night.size()] == '~'
-               ? parse_integer(std::string_view(text).substr(latest_night.size() + 1))
-               : std::nullopt;
+  const std::optional<std::int64_t> back = steps_back(text, latest_night);
   if (!back || *back < 0) {
     return fail(error_at(path, fmt::format("'{}' names no night", storable_text(text)),
                          "write latest-night, latest-night~1 (the one before), … or night:ID"));
   }
-  const auto nights = texts_of(
+  const auto nights = first_column(
       db,
       "SELECT night_id FROM run WHERE night_id <> '' AND purpose <> 'resources' GROUP BY night_id "
-      "ORDER BY max(run_order) DESC",
-      "");
+      "ORDER BY max(run_order) DESC");
   if (static_cast<std::size_t>(*back) < nights.size())
     return runs_of_night(db, nights[static_cast<std::size_t>(*back)]);
   return fail(error_at(
@@ -72,7 +56,7 @@ Result<RunSelection> find_latest_night(SQLite::Database& db, const fs::path& pat
 
 Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
                                   const std::string& text) {
-  const auto found = texts_of(
+  const auto found = first_column(
       db,
       "SELECT DISTINCT night_id FROM run WHERE substr(night_id, 1, length(?1)) = ?1 AND ?1 <> '' "
       "AND purpose <> 'resources' ORDER BY night_id <> ?1, night_id LIMIT 4",
@@ -89,14 +73,13 @@ Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
 
 bool may_be_a_commit(std::string_view text) {
   return text.size() >= least_commit_digits &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isxdigit(c) != 0; });
+         std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
 // None where no run of this commit is stored.
 Result<std::optional<RunSelection>> find_commit(SQLite::Database& db, const fs::path& path,
                                                 const std::string& text) {
-  const auto found = texts_of(
+  const auto found = first_column(
       db,
       "SELECT DISTINCT code_commit FROM run WHERE substr(code_commit, 1, length(?1)) = lower(?1) "
       "AND purpose <> 'resources' ORDER BY code_commit LIMIT 4",
@@ -118,17 +101,15 @@ Result<RunSelection> find_named_commit(SQLite::Database& db, const fs::path& pat
     return fail(error_at(path, fmt::format("'{}' names no commit", storable_text(text)),
                          "write at least four of its hexadecimal digits"));
   }
-  auto found = find_commit(db, path, text);
-  if (!found) return tl::unexpected(found.error());
-  if (*found) return **found;
+  if (const auto found = need(find_commit(db, path, text))) return *found;
   return fail(error_at(path, fmt::format("no run of a commit that begins with '{}'", text),
                        "`plumbline query \"SELECT DISTINCT code_commit FROM v_runs\"` lists them; "
                        "`plumbline run --commit SHA` stores it"));
 }
 
 bool begins_a_run_id(SQLite::Database& db, const std::string& text) {
-  return !texts_of(db, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 LIMIT 1",
-                   text)
+  return !first_column(
+              db, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 LIMIT 1", text)
               .empty();
 }
 
@@ -141,13 +122,10 @@ Result<RunSelection> find_runs(SQLite::Database& db, const fs::path& path,
     if (text.starts_with(night)) return select_night(db, path, text.substr(night.size()));
     if (text.starts_with(commit)) return find_named_commit(db, path, text.substr(commit.size()));
     if (may_be_a_commit(text) && !begins_a_run_id(db, text)) {
-      auto found = find_commit(db, path, text);
-      if (!found) return tl::unexpected(found.error());
-      if (*found) return **found;
+      if (const auto found = need(find_commit(db, path, text))) return *found;
     }
-    auto run = find_run(db, path, text);
-    if (!run) return tl::unexpected(run.error());
-    return RunSelection{"run " + run->substr(0, 8), {*run}};
+    const std::string run = need(find_run(db, path, text));
+    return RunSelection{"run " + run.substr(0, 8), {run}};
   });
 }
 

@@ -1,16 +1,8 @@
 // Inserts and reads the outcomes of a run's invariances.
 #include "harness/store/invariance_rows.h"
 
-#include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "harness/store/batch_writer.h"
-#include "harness/store/bind_key.h"
-#include "harness/store/connection.h"
-#include "harness/store/keys.h"
 #include "harness/store/rows.h"
+#include "harness/store/run_rows.h"
 #include "harness/store/stored_invariance.h"
 
 namespace plumbline {
@@ -53,49 +45,26 @@ void invariance_columns(Columns& columns, Row& stored) {
 Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path,
                                const std::string& run_id,
                                const std::vector<StoredInvariance>& rows) {
-  return guarded(path, "storing invariances", [&]() -> Result<void> {
-    std::vector<std::string> names{"run_id", "case_key", "judge_version"};
-    for (const std::string& column : column_names<StoredInvariance>(invariance_columns))
-      names.push_back(column);
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(
-        db, insert_sql("invariance", names, {"run_id", "suite", "case_key", "invariance"}, true));
-    for (const StoredInvariance& row : rows) {
-      const Key key = key_of(row.outcome.case_id);
-      insert.bind(1, run_id);
-      bind_key(insert, 2, key);
-      insert.bind(3, judge_version);
-      Binder binder(insert, 4);
-      invariance_columns(binder, row);
-      insert.exec();
-      insert.reset();
-    }
-    transaction.commit();
-    return {};
-  });
+  return store_rows(db, path, "storing invariances",
+                    {"invariance", {"run_id", "suite", "case_key", "invariance"}}, run_id, rows,
+                    [](auto& columns, const StoredInvariance& row) {
+                      columns("case_key", blob_of(key_of(row.outcome.case_id)));
+                      columns("judge_version", judge_version);
+                      invariance_columns(columns, row);
+                    });
 }
 
 Result<std::vector<StoredInvariance>> read_invariances(SQLite::Database& db,
                                                        const std::filesystem::path& path,
                                                        const std::string& run_id) {
-  return guarded(path, "reading invariances", [&]() -> Result<std::vector<StoredInvariance>> {
-    const auto cases = column_names<Case>(case_columns);
-    const auto columns = column_names<StoredInvariance>(invariance_columns);
-    SQLite::Statement select(db, fmt::format("SELECT c.case_id, c.{}, i.{} FROM invariance AS i "
-                                             "JOIN attention_case AS c USING (case_key) "
-                                             "WHERE i.run_id = ? ORDER BY i.rowid",
-                                             fmt::join(cases, ", c."), fmt::join(columns, ", i.")));
-    select.bind(1, run_id);
-    std::vector<StoredInvariance> rows;
-    while (select.executeStep()) {
-      StoredInvariance& stored = rows.emplace_back();
-      Loader load(select);
-      load("case_id", stored.outcome.case_id);
-      case_columns(load, stored.outcome.c);
-      invariance_columns(load, stored);
-    }
-    return rows;
-  });
+  return read_rows<StoredInvariance>(db, path, "reading invariances",
+                                     "invariance AS i JOIN attention_case AS c USING (case_key) "
+                                     "WHERE i.run_id = ? ORDER BY i.rowid",
+                                     run_id, [](auto& columns, StoredInvariance& row) {
+                                       columns("case_id", row.outcome.case_id);
+                                       case_columns(columns, row.outcome.c);
+                                       invariance_columns(columns, row);
+                                     });
 }
 
 }  // namespace plumbline

@@ -38,9 +38,9 @@ std::string series_id(const std::string& case_id) {
   const std::size_t at = case_id.rfind(segment);
   if (at == std::string::npos) return case_id;
   const std::string ordinal = case_id.substr(at + segment.size());
-  const bool is_number =
-      !ordinal.empty() &&
-      std::all_of(ordinal.begin(), ordinal.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool is_number = !ordinal.empty() && std::ranges::all_of(ordinal, [](unsigned char c) {
+    return std::isdigit(c);
+  });
   return is_number ? case_id.substr(0, at + segment.size() - 1) : case_id;
 }
 

@@ -81,7 +81,7 @@ class Merger {
  public:
   Merger(SQLite::Database& db, const Side& from, const Side& to) : db_(db), from_(from), to_(to) {}
 
-  Result<void> run() {
+  void run() {
     // Runs that both hold, none of them later: only their rows can contradict each other.
     // A run that is not finished was never later; text of ISO 8601 sorts as time does.
     for (const auto& [name, order] : {std::pair{"merge_both", "="}, std::pair{"merge_newer", ">"},
@@ -93,14 +93,9 @@ class Merger {
                       "coalesce(r.finished_at, '')",
                       name, order, from_.schema, to_.schema));
     }
-    for (const Table& table : tables_before_run()) {
-      if (auto merged = merge(table); !merged) return merged;
-    }
-    if (auto merged = merge_runs(); !merged) return merged;
-    for (const Table& table : tables_after_run()) {
-      if (auto merged = merge(table); !merged) return merged;
-    }
-    return {};
+    for (const Table& table : tables_before_run()) merge(table);
+    merge_runs();
+    for (const Table& table : tables_after_run()) merge(table);
   }
 
  private:
@@ -109,10 +104,10 @@ class Merger {
   Result<void> check_same(const Table& table, const std::vector<std::string>& ignored = {}) {
     std::vector<std::string> differs;
     for (const auto& column : columns_of(db_, to_, table.name)) {
-      const bool compared = std::find(ignored.begin(), ignored.end(), column) == ignored.end();
+      const bool compared = std::ranges::find(ignored, column) == ignored.end();
       if (compared) differs.push_back(fmt::format("m.{0} IS NOT r.{0}", column));
     }
-    const bool of_run = std::find(table.key.begin(), table.key.end(), "run_id") != table.key.end();
+    const bool of_run = std::ranges::find(table.key, "run_id") != table.key.end();
     // CROSS JOIN: the few rows that come in are looked up among the many that are there.
     SQLite::Statement find(
         db_, fmt::format("SELECT {} FROM {}.{} AS m CROSS JOIN {}.{} AS r USING ({}) WHERE ({}){} "
@@ -140,12 +135,12 @@ class Merger {
         "copy finished last wins"));
   }
 
-  Result<void> merge(const Table& table) {
+  void merge(const Table& table) {
     if (table.part == Part::of_run) {
       db_.exec(fmt::format("DELETE FROM {}.{} WHERE run_id IN (SELECT run_id FROM merge_newer)",
                            to_.schema, table.name));
     }
-    if (auto same = check_same(table); !same) return same;
+    need(check_same(table));
     const auto columns = columns_of(db_, to_, table.name);
     // In the order of storing, which reports keep; tables without rowids have none.
     const bool has_rowid =
@@ -156,12 +151,11 @@ class Merger {
         table.name, fmt::join(columns, ", "),
         table.part == Part::of_run ? "m.run_id NOT IN (SELECT run_id FROM merge_older)" : "true",
         has_rowid ? "ORDER BY m.rowid" : "", fmt::join(table.key, ", "), to_.schema, from_.schema));
-    return {};
   }
 
-  Result<void> merge_runs() {
+  void merge_runs() {
     const Table table{"run", {"run_id"}, Part::of_run};
-    if (auto same = check_same(table); !same) return same;
+    need(check_same(table));
     const auto columns = columns_of(db_, to_, "run");
     std::vector<std::string> updates;
     for (const auto& column : columns) {
@@ -172,7 +166,6 @@ class Merger {
                     "CONFLICT (run_id) DO UPDATE SET {1} "
                     "WHERE run_id IN (SELECT run_id FROM merge_newer)",
                     fmt::join(columns, ", "), fmt::join(updates, ", "), to_.schema, from_.schema));
-    return {};
   }
 
   SQLite::Database& db_;
@@ -186,12 +179,9 @@ Result<void> merge_side(SQLite::Database& db, const Side& from, const Side& to) 
                  fmt::format("merging {}, by way of a copy under TMPDIR", from.path.string()),
                  [&]() -> Result<void> {
                    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-                   if (auto done = Merger(db, from, to).run(); !done) return done;
+                   Merger(db, from, to).run();
                    // The private copies have no name, and so no place.
-                   if (to.schema == out_schema) {
-                     if (auto in_place = check_in_place(db, to.path, out_schema); !in_place)
-                       return in_place;
-                   }
+                   if (to.schema == out_schema) need(check_in_place(db, to.path, out_schema));
                    transaction.commit();
                    return {};
                  });
@@ -233,15 +223,12 @@ Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
     MergeReport report;
     const auto before = finish_times(**db), more = finish_times(staged);
     report.outcomes_before = (*db)->execAndGet("SELECT count(*) FROM outcome").getInt64();
-    auto runs = read_runs(staged, shards, 0);
-    if (!runs) return tl::unexpected(runs.error());
-    if (auto attached = attach(staged, fs::absolute(out), out_schema); !attached)
-      return tl::unexpected(attached.error());
+    auto runs = need(read_runs(staged, shards, 0));
+    need(attach(staged, fs::absolute(out), out_schema));
     set_writer_pragmas(staged, out_schema);
-    if (auto merged = merge_side(staged, {staged_schema, shards}, {out_schema, out}); !merged)
-      return tl::unexpected(merged.error());
+    need(merge_side(staged, {staged_schema, shards}, {out_schema, out}));
     staged.exec(fmt::format("DETACH {}", out_schema));
-    for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const auto known = before.find(run->run_id);
       auto state = MergedRun::State::added;
       if (known != before.end())

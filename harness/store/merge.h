@@ -13,7 +13,7 @@ namespace plumbline {
 struct MergedRun {
   RunInfo info;
   // against what `out` held before
-  enum class State { added, replaced, kept } state = State::added;
+  enum class State : std::uint8_t { added, replaced, kept } state = State::added;
 };
 
 struct MergeReport {

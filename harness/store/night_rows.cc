@@ -2,18 +2,14 @@
 #include "harness/store/night_rows.h"
 
 #include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "harness/base/text.h"
-#include "harness/store/batch_writer.h"
 #include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
-#include "harness/store/machine.h"
 #include "harness/store/read_rows.h"
 #include "harness/store/rows.h"
+#include "harness/store/run_rows.h"
 
 namespace plumbline {
 namespace {
@@ -57,46 +53,22 @@ constexpr const char* nights_of_the_database = R"(
 
 Result<void> store_night_times(SQLite::Database& db, const fs::path& path,
                                const std::string& run_id, const std::vector<NightTimes>& rows) {
-  return guarded(path, "storing how the night's times stood", [&]() -> Result<void> {
-    std::vector<std::string> names{"run_id", "machine_key"};
-    for (const std::string& column : column_names<NightTimes>(night_times_columns))
-      names.push_back(column);
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement forget(db, "DELETE FROM night_times WHERE run_id = ?");
-    forget.bind(1, run_id);
-    forget.exec();
-    SQLite::Statement insert(db, insert_sql("night_times", names, {"run_id", "machine_key"}, true));
-    for (const NightTimes& row : rows) {
-      insert.bind(1, run_id);
-      bind_key(insert, 2, machine_key(row.machine));
-      Binder binder(insert, 3);
-      night_times_columns(binder, row);
-      insert.exec();
-      insert.reset();
-    }
-    transaction.commit();
-    return {};
-  });
+  return store_rows(db, path, "storing how the night's times stood",
+                    {"night_times", {"run_id", "machine_key"}, true}, run_id, rows,
+                    [](auto& columns, const NightTimes& row) {
+                      columns("machine_key", blob_of(machine_key(row.machine)));
+                      night_times_columns(columns, row);
+                    });
 }
 
 Result<std::vector<NightTimes>> read_night_times(SQLite::Database& db, const fs::path& path,
                                                  const std::string& run_id) {
-  return guarded(
-      path, "reading how the night's times stood", [&]() -> Result<std::vector<NightTimes>> {
-        SQLite::Statement select(
-            db, fmt::format("SELECT {}, {} FROM night_times JOIN machine_class USING "
-                            "(machine_key) WHERE run_id = ? ORDER BY machine_key",
-                            fmt::join(column_names<NightTimes>(night_times_columns), ", "),
-                            fmt::join(column_names<MachineClass>(machine_columns), ", ")));
-        select.bind(1, run_id);
-        std::vector<NightTimes> rows;
-        while (select.executeStep()) {
-          NightTimes& row = rows.emplace_back();
-          Loader load(select);
-          night_times_columns(load, row);
-          machine_columns(load, row.machine);
-        }
-        return rows;
+  return read_rows<NightTimes>(
+      db, path, "reading how the night's times stood",
+      "night_times JOIN machine_class USING (machine_key) WHERE run_id = ? ORDER BY machine_key",
+      run_id, [](auto& columns, NightTimes& row) {
+        night_times_columns(columns, row);
+        machine_columns(columns, row.machine);
       });
 }
 
@@ -123,12 +95,7 @@ Result<void> store_night_event(SQLite::Database& db, const fs::path& path,
 Result<std::vector<std::string>> read_nights(SQLite::Database& db, const fs::path& path,
                                              int limit) {
   return guarded(path, "reading nights", [&]() -> Result<std::vector<std::string>> {
-    SQLite::Statement select(db, nights_of_the_database);
-    select.bind(1, limit > 0 ? limit : -1);
-    select.bind(2, 0);
-    std::vector<std::string> nights;
-    while (select.executeStep()) nights.push_back(select.getColumn(0).getString());
-    return nights;
+    return first_column(db, nights_of_the_database, limit > 0 ? limit : -1, 0);
   });
 }
 
@@ -145,12 +112,9 @@ Result<StoredNight> read_night(SQLite::Database& db, const fs::path& path,
                               events.getColumn(1).getString(), events.getColumn(2).getString(),
                               events.getColumn(3).getString()});
     }
-    SQLite::Statement runs(db, "SELECT run_id FROM run WHERE night_id = ? ORDER BY run_order");
-    runs.bind(1, night_id);
-    while (runs.executeStep()) {
-      auto run = read_run(db, path, runs.getColumn(0).getString());
-      if (!run) return tl::unexpected(run.error());
-      night.runs.push_back(std::move(*run));
+    for (const std::string& run_id : first_column(
+             db, "SELECT run_id FROM run WHERE night_id = ? ORDER BY run_order", night_id)) {
+      night.runs.push_back(need(read_run(db, path, run_id)));
     }
     if (night.events.empty() && night.runs.empty()) {
       return fail(error_at(path, fmt::format("there is no night '{}'", storable_text(night_id)),
@@ -162,20 +126,14 @@ Result<StoredNight> read_night(SQLite::Database& db, const fs::path& path,
 
 Result<std::string> find_night(SQLite::Database& db, const fs::path& path,
                                const std::string& text) {
-  constexpr std::string_view word = "latest";
-  std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
-  if (text.starts_with("latest~"))
-    back = parse_integer(std::string_view(text).substr(word.size() + 1));
+  const std::optional<std::int64_t> back = steps_back(text, "latest");
   return guarded(path, "looking up the night", [&]() -> Result<std::string> {
     if (!back) {
-      auto night = read_night(db, path, text);
-      if (!night) return tl::unexpected(night.error());
+      need(read_night(db, path, text));
       return text;
     }
-    SQLite::Statement select(db, nights_of_the_database);
-    select.bind(1, 1);
-    select.bind(2, *back);
-    if (*back >= 0 && select.executeStep()) return select.getColumn(0).getString();
+    const auto found = first_column(db, nights_of_the_database, 1, *back);
+    if (*back >= 0 && !found.empty()) return found.front();
     return fail(error_at(
         path,
         fmt::format("'{}' goes back further than the nights of the database", storable_text(text)),

@@ -140,11 +140,11 @@ class Pruner {
 
   // Rows of one series, newest first; leaves none.
   void mark_series(std::vector<Row>& rows) {
-    std::reverse(rows.begin(), rows.end());
+    std::ranges::reverse(rows);
     report_.outcomes_before += static_cast<std::int64_t>(rows.size());
-    const bool has_old =
-        !rows.empty() &&
-        !std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.run->is_recent; });
+    const bool has_old = !rows.empty() && !std::ranges::all_of(rows, [](const Row& row) {
+      return row.run->is_recent;
+    });
     if (has_old) {
       for (Row& row : rows) mark_decided(row);
       mark_before_pins(rows);
@@ -229,7 +229,7 @@ class Pruner {
         indexes.emplace_back(select.getColumn(0).getString(), select.getColumn(1).getString());
     }
     for (const auto& [name, sql] : indexes) db_.exec(fmt::format("DROP INDEX \"{}\"", name));
-    std::sort(doomed_.begin(), doomed_.end());
+    std::ranges::sort(doomed_);
     {
       SQLite::Statement remove(db_, "DELETE FROM outcome WHERE rowid = ?");
       for (const std::int64_t rowid : doomed_) {
@@ -285,25 +285,16 @@ class Pruner {
 }  // namespace
 
 std::string_view words(KeptFor reason) {
-  switch (reason) {
-    case KeptFor::failure:
-      return "failures";
-    case KeptFor::accepted:
-      return "accepted or acknowledged";
-    case KeptFor::pinned:
-      return "pinned";
-    case KeptFor::before_a_pin:
-      return "of the 14 nights before a pinned one";
-    case KeptFor::change:
-      return "beside a change of bits, verdict or judging";
-    case KeptFor::end_of_series:
-      return "the first or the newest of their series";
-    case KeptFor::level:
-      return "beside a change of the time";
-    case KeptFor::complete_run:
-      return "of the newest complete run of its kind";
-  }
-  return "";
+  constexpr std::array<std::string_view, reasons_to_keep> all{
+      "failures",
+      "accepted or acknowledged",
+      "pinned",
+      "of the 14 nights before a pinned one",
+      "beside a change of bits, verdict or judging",
+      "the first or the newest of their series",
+      "beside a change of the time",
+      "of the newest complete run of its kind"};
+  return all[static_cast<std::size_t>(reason)];
 }
 
 Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& options) {
@@ -322,8 +313,7 @@ Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& opt
       SQLite::Transaction transaction(**db, SQLite::TransactionBehavior::IMMEDIATE);
       report = Pruner(**db, options).run();
       if (options.dry_run) return report;
-      if (auto in_place = check_in_place(**db, path); !in_place)
-        return tl::unexpected(in_place.error());
+      need(check_in_place(**db, path));
       transaction.commit();
     }
     if (options.vacuum) (*db)->exec("VACUUM");

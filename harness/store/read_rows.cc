@@ -1,7 +1,6 @@
 // Reads runs, outcomes, diffs and suite scores, and finds a run by the beginning of its id.
 #include "harness/store/read_rows.h"
 
-#include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 
 #include <map>
@@ -9,6 +8,7 @@
 #include "harness/base/text.h"
 #include "harness/store/connection.h"
 #include "harness/store/rows.h"
+#include "harness/store/run_rows.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -22,19 +22,16 @@ std::string list(const std::string& prefix, const std::vector<std::string>& name
 
 Result<std::string> find_latest(SQLite::Database& db, const fs::path& path,
                                 const std::string& text) {
-  constexpr std::string_view word = "latest";
-  std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
-  if (text.size() > word.size() + 1 && text[word.size()] == '~')
-    back = parse_integer(std::string_view(text).substr(word.size() + 1));
+  const std::optional<std::int64_t> back = steps_back(text, "latest");
   if (!back || *back < 0) {
     return fail(error_at(path, fmt::format("'{}' names no run", storable_text(text)),
                          "write latest, latest~1 (the one before), … or a run id"));
   }
-  SQLite::Statement select(db,
-                           "SELECT run_id FROM run WHERE purpose <> 'resources' ORDER BY run_order "
-                           "DESC LIMIT 1 OFFSET ?");
-  select.bind(1, *back);
-  if (select.executeStep()) return select.getColumn(0).getString();
+  const auto run = first_column(db,
+                                "SELECT run_id FROM run WHERE purpose <> 'resources' ORDER BY "
+                                "run_order DESC LIMIT 1 OFFSET ?",
+                                *back);
+  if (!run.empty()) return run.front();
   const int stored =
       db.execAndGet("SELECT count(*) FROM run WHERE purpose <> 'resources'").getInt();
   return fail(error_at(
@@ -44,12 +41,11 @@ Result<std::string> find_latest(SQLite::Database& db, const fs::path& path,
 
 Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path,
                                 const std::string& text) {
-  SQLite::Statement select(db,
-                           "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 "
-                           "<> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
-  select.bind(1, text);
-  std::vector<std::string> found;
-  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
+  const auto found =
+      first_column(db,
+                   "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND "
+                   "?1 <> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4",
+                   text);
   if (found.empty()) {
     return fail(error_at(path, fmt::format("no run's id begins with '{}'", storable_text(text)),
                          "write latest, latest~1, … or the beginning of a run id"));
@@ -101,6 +97,12 @@ void read_further_outputs(SQLite::Database& db, const std::string& run_id,
 }
 
 }  // namespace
+
+std::optional<std::int64_t> steps_back(std::string_view text, std::string_view word) {
+  if (text == word) return 0;
+  if (!text.starts_with(word) || text.substr(word.size(), 1) != "~") return std::nullopt;
+  return parse_integer(text.substr(word.size() + 1));
+}
 
 Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& path, int limit) {
   return guarded(path, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
@@ -160,9 +162,7 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
       std::string declared;
       load("declared_spec", declared);
       load("judged_spec", outcome.spec_judged);
-      const auto spec = parse_spec_text(declared);
-      if (!spec) return tl::unexpected(spec.error());
-      outcome.description.spec = *spec;
+      outcome.description.spec = need(parse_spec_text(declared));
       case_columns(load, outcome.c);
       outcome_columns(load, stored);
     }
@@ -173,33 +173,16 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
 
 Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path& path,
                                            const std::string& run_id) {
-  return guarded(path, "reading diffs", [&]() -> Result<std::vector<StoredDiff>> {
-    SQLite::Statement select(db, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid",
-                                             list("", column_names<StoredDiff>(diff_columns))));
-    select.bind(1, run_id);
-    std::vector<StoredDiff> rows;
-    while (select.executeStep()) {
-      Loader load(select);
-      diff_columns(load, rows.emplace_back());
-    }
-    return rows;
-  });
+  return read_rows<StoredDiff>(db, path, "reading diffs", "diff WHERE run_id = ? ORDER BY rowid",
+                               run_id,
+                               [](auto& columns, StoredDiff& row) { diff_columns(columns, row); });
 }
 
 Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db, const fs::path& path,
                                                   const std::string& run_id) {
-  return guarded(path, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
-    SQLite::Statement select(
-        db, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
-                        list("", column_names<SuiteScore>(suite_score_columns))));
-    select.bind(1, run_id);
-    std::vector<SuiteScore> rows;
-    while (select.executeStep()) {
-      Loader load(select);
-      suite_score_columns(load, rows.emplace_back());
-    }
-    return rows;
-  });
+  return read_rows<SuiteScore>(
+      db, path, "reading suite scores", "suite_score WHERE run_id = ? ORDER BY rowid", run_id,
+      [](auto& columns, SuiteScore& row) { suite_score_columns(columns, row); });
 }
 
 }  // namespace plumbline

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/VariadicBind.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/store/store.h"
@@ -28,5 +33,19 @@ Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const std::file
 Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db,
                                                   const std::filesystem::path& path,
                                                   const std::string& run_id);
+
+// The texts of the first column, of a statement with these values.
+template <class... Values>
+std::vector<std::string> first_column(SQLite::Database& db, const std::string& sql,
+                                      const Values&... values) {
+  SQLite::Statement select(db, sql);
+  SQLite::bind(select, values...);
+  std::vector<std::string> found;
+  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
+  return found;
+}
+
+// 0 for the word itself, 2 for "WORD~2"; nullopt for any other text.
+std::optional<std::int64_t> steps_back(std::string_view text, std::string_view word);
 
 }  // namespace plumbline

@@ -1,18 +1,12 @@
 // Inserts what compiled kernels take of each architecture, as judged in one run.
 #include "harness/store/resource_rows.h"
 
-#include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
-
-#include "harness/store/batch_writer.h"
-#include "harness/store/columns.h"
-#include "harness/store/connection.h"
+#include "harness/store/run_rows.h"
 
 namespace plumbline {
 namespace {
 
-template <class Columns>
-void resource_columns(Columns& columns, const JudgedResources& judged) {
+constexpr auto resource_columns = [](auto& columns, const JudgedResources& judged) {
   const Resources now = judged.now.value_or(Resources{});
   const LaunchFacts facts = now.facts.value_or(LaunchFacts{});
   const Occupancy occupancy = now.occupancy.value_or(Occupancy{});
@@ -43,30 +37,15 @@ void resource_columns(Columns& columns, const JudgedResources& judged) {
   columns.measured(now.prediction.has_value());
   columns("predicted_registers", prediction.registers);
   columns("predicted_shared_bytes", prediction.shared_bytes);
-}
+};
 
 }  // namespace
 
 Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path,
                              const std::string& run_id, const std::vector<JudgedResources>& rows) {
-  return guarded(path, "storing resources", [&]() -> Result<void> {
-    ColumnNames columns;
-    resource_columns(columns, {});
-    columns.names.insert(columns.names.begin(), "run_id");
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(db,
-                             insert_sql("kernel_resources", columns.names,
-                                        {"run_id", "source", "kernel", "launch", "arch"}, true));
-    for (const JudgedResources& row : rows) {
-      insert.bind(1, run_id);
-      Binder binder(insert, 2);
-      resource_columns(binder, row);
-      insert.exec();
-      insert.reset();
-    }
-    transaction.commit();
-    return {};
-  });
+  return store_rows(db, path, "storing resources",
+                    {"kernel_resources", {"run_id", "source", "kernel", "launch", "arch"}}, run_id,
+                    rows, resource_columns);
 }
 
 }  // namespace plumbline

@@ -1,18 +1,15 @@
 // Finds a case's baseline, pin, acknowledgement and past times in SQL.
 #include "harness/store/series.h"
 
-#include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/contract/place.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/json_text.h"
-#include "harness/store/keys.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"
 #include "harness/timing/time_gate.h"
@@ -299,21 +296,21 @@ Past Series::past_of(const SeriesKeys& series, const std::string& order, bool ti
 
 Result<std::optional<Baseline>> Series::baseline(const SeriesName& series,
                                                  const std::string& before_run) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
-  return baseline_of(keys_of(series), *order, uncounted_runs());
+  return order_before(before_run).map([&](const std::string& order) {
+    return baseline_of(keys_of(series), order, uncounted_runs());
+  });
 }
 
 Result<TimeHistory> Series::times(const SeriesName& series, const std::string& before_run) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
-  return times_before(keys_of(series), *order, time_history_runs, uncounted_runs());
+  return order_before(before_run).map([&](const std::string& order) {
+    return times_before(keys_of(series), order, time_history_runs, uncounted_runs());
+  });
 }
 
 Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
-  return past_of(keys_of(series), *order, timed, {}, uncounted_runs());
+  return order_before(before_run).map([&](const std::string& order) {
+    return past_of(keys_of(series), order, timed, {}, uncounted_runs());
+  });
 }
 
 Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string_view>
 
@@ -27,6 +26,7 @@
 #include "harness/store/read_rows.h"
 #include "harness/store/resource_rows.h"
 #include "harness/store/rows.h"
+#include "harness/store/run_rows.h"
 #include "harness/store/series.h"
 #include "harness/store/stored.h"
 
@@ -72,147 +72,43 @@ std::string order_after_newest(SQLite::Database& db, const RunInfo& run) {
   return std::max(run_order(run), fmt::format("{} {:020} {}", words[0], *recorded + 1, run.run_id));
 }
 
-class SqliteStore final : public Store {
- public:
-  SqliteStore(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, bool read_only)
-      : db_(std::move(db)), path_(std::move(path)) {
-    if (!read_only) writer_.emplace(*db_, path_);
-  }
-  // What cannot be stored any more is lost with the process; callers that want to know call flush.
-  ~SqliteStore() override { static_cast<void>(flush()); }
+}  // namespace
 
-  Result<void> begin_run(const RunInfo& run) override;
-  Result<std::int64_t> seconds_behind_newest(const std::string& time) override;
-  Result<void> add(const std::string& run_id, const StoredOutcome& outcome) override {
-    return writer_ ? writer_->add(run_id, outcome) : read_only();
-  }
-  Result<void> add(const std::string& run_id, const StoredDiff& diff) override {
-    return writer_ ? writer_->add(run_id, diff) : read_only();
-  }
-  Result<void> flush() override { return writer_ ? writer_->flush() : Result<void>{}; }
-  Result<void> add_suite_scores(const std::string& run_id,
-                                const std::vector<SuiteScore>& scores) override;
-  Result<void> add_invariances(const std::string& run_id,
-                               const std::vector<StoredInvariance>& rows) override;
-  Result<void> add_resources(const std::string& run_id,
-                             const std::vector<JudgedResources>& rows) override;
-  Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
-  Result<std::optional<Baseline>> baseline(const SeriesName& of_series,
-                                           const std::string& before_run) override {
-    return guarded(path_, "looking up a baseline",
-                   [&] { return series().baseline(of_series, before_run); });
-  }
-  Result<TimeHistory> time_history(const SeriesName& of_series,
-                                   const std::string& before_run) override {
-    return guarded(path_, "looking up times",
-                   [&] { return series().times(of_series, before_run); });
-  }
-  Result<Past> past(const SeriesName& of_series, const std::string& before_run,
-                    bool timed) override {
-    return guarded(path_, "looking up the past",
-                   [&] { return series().past(of_series, before_run, timed); });
-  }
-  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
-                                  const std::string& before_run) override {
-    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return guarded(path_, "looking up the past", [&] { return series().pasts(asked, before_run); });
-  }
-  Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
-                          const std::string& who, const std::string& why) override;
-  Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who,
-                  const std::string& why) override;
-  Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
-                          const std::string& who, const std::string& why,
-                          const std::string& until) override;
-  Result<void> set_changes(const std::string& run_id,
-                           const std::vector<RunChange>& changes) override;
-  Result<std::vector<RunChange>> changes(const std::string& run_id) override {
-    return of_run(run_id, read_changes);
-  }
-  Result<void> set_night_times(const std::string& run_id,
-                               const std::vector<NightTimes>& rows) override {
-    if (!writer_) return read_only();
-    if (auto known = check_run(run_id); !known) return known;
-    return store_night_times(*db_, path_, run_id, rows);
-  }
-  Result<std::vector<NightTimes>> night_times(const std::string& run_id) override {
-    return of_run(run_id, read_night_times);
-  }
-  Result<void> add(const NightEvent& event) override {
-    if (!writer_) return read_only();
-    return store_night_event(*db_, path_, event);
-  }
-  Result<std::vector<std::string>> nights(int limit) override {
-    return read_nights(*db_, path_, limit);
-  }
-  Result<StoredNight> night(const std::string& night_id) override {
-    return read_night(*db_, path_, night_id);
-  }
-  Result<std::string> resolve_night(const std::string& text) override {
-    return find_night(*db_, path_, text);
-  }
-  Result<std::vector<double>> second_ratios(const MachineClass& machine) override {
-    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return read_second_differences(*db_, path_, machine);
-  }
-  Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
-      const RunInfo& run, const std::vector<std::string>& suites,
-      const std::vector<std::string>& judged_with) override {
-    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return find_expected_cases(*db_, path_, run, suites, judged_with);
-  }
-  Result<StoredRun> run(const std::string& run_id) override {
-    return read_run(*db_, path_, run_id);
-  }
-  Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
-  Result<std::string> resolve_run(const std::string& text) override {
-    return find_run(*db_, path_, text);
-  }
-  Result<RunSelection> resolve_runs(const std::string& text) override {
-    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return find_runs(*db_, path_, text);
-  }
-  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override {
-    return of_run(run_id, read_outcomes);
-  }
-  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override {
-    return of_run(run_id, read_diffs);
-  }
-  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override {
-    return of_run(run_id, read_suite_scores);
-  }
-  Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) override {
-    return of_run(run_id, read_invariances);
-  }
-  Result<void> update_judgements(const std::vector<JudgedCase>& cases) override;
-  Result<Table> query(const std::string& sql) override {
-    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return read_query(path_, sql);
-  }
+Store::Store(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, bool read_only)
+    : db_(std::move(db)), path_(std::move(path)) {
+  if (!read_only) writer_ = std::make_unique<BatchWriter>(*db_, path_);
+}
 
- private:
-  tl::unexpected<Errors> read_only() const {
-    return fail(error_at(path_, "was opened for reading only", "open it for writing"));
-  }
-  Result<void> check_run(const std::string& run_id);
-  Series& series() { return series_ ? *series_ : series_.emplace(*db_, path_); }
-  template <class Row>
-  Result<std::vector<Row>> of_run(const std::string& run_id,
-                                  Result<std::vector<Row>> (*read)(SQLite::Database&,
-                                                                   const std::filesystem::path&,
-                                                                   const std::string&)) {
-    if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-    return read(*db_, path_, run_id);
-  }
+// What cannot be stored any more is lost with the process; callers that want to know call flush.
+Store::~Store() { static_cast<void>(flush()); }
 
-  std::unique_ptr<SQLite::Database> db_;
-  std::filesystem::path path_;
-  std::optional<BatchWriter> writer_;  // unless read-only
-  std::optional<Series> series_;       // once the past was asked for
-};
+tl::unexpected<Errors> Store::read_only() const {
+  return fail(error_at(path_, "was opened for reading only", "open it for writing"));
+}
+
+Series& Store::series() {
+  if (series_ == nullptr) series_ = std::make_unique<Series>(*db_, path_);
+  return *series_;
+}
+
+// What `read` finds of a run that is known.
+template <class Row>
+Result<std::vector<Row>> Store::of_run(
+    const std::string& run_id,
+    Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&,
+                                     const std::string&)) {
+  return check_run(run_id).and_then([&] { return read(*db_, path_, run_id); });
+}
+
+// Calls `write` where this may write, and the run is known.
+template <class Write>
+auto Store::to_run(const std::string& run_id, Write write) -> decltype(write()) {
+  if (!writer_) return read_only();
+  return check_run(run_id).and_then(write);
+}
 
 // Pending rows are written and the run is known.
-Result<void> SqliteStore::check_run(const std::string& run_id) {
+Result<void> Store::check_run(const std::string& run_id) {
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto in_place = check_in_place(*db_, path_); writer_ && !in_place) return in_place;
   return guarded(path_, "looking up the run", [&]() -> Result<void> {
@@ -225,7 +121,7 @@ Result<void> SqliteStore::check_run(const std::string& run_id) {
   });
 }
 
-Result<void> SqliteStore::begin_run(const RunInfo& run) {
+Result<void> Store::begin_run(const RunInfo& run) {
   if (!writer_) return read_only();
   if (Errors errors = check_run_info(run); !errors.empty())
     return tl::unexpected(std::move(errors));
@@ -261,7 +157,7 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
   });
 }
 
-Result<std::int64_t> SqliteStore::seconds_behind_newest(const std::string& time) {
+Result<std::int64_t> Store::seconds_behind_newest(const std::string& time) {
   return guarded(path_, "reading the newest run's time", [&]() -> Result<std::int64_t> {
     SQLite::Statement select(
         *db_,
@@ -273,89 +169,170 @@ Result<std::int64_t> SqliteStore::seconds_behind_newest(const std::string& time)
   });
 }
 
-Result<void> SqliteStore::add_suite_scores(const std::string& run_id,
-                                           const std::vector<SuiteScore>& scores) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return guarded(path_, "storing suite scores", [&]() -> Result<void> {
-    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
-    std::vector<std::string> names{"run_id"};
-    for (const std::string& column : column_names<SuiteScore>(suite_score_columns))
-      names.push_back(column);
-    SQLite::Statement insert(
-        *db_, insert_sql("suite_score", names, {"run_id", "suite", "kernel", "dtype", "statistic"},
-                         true));
-    for (const SuiteScore& score : scores) {
-      insert.bind(1, run_id);
-      Binder binder(insert, 2);
-      suite_score_columns(binder, score);
-      insert.exec();
-      insert.reset();
-    }
-    transaction.commit();
-    return {};
+Result<void> Store::add(const std::string& run_id, const StoredOutcome& outcome) {
+  return writer_ ? writer_->add(run_id, outcome) : read_only();
+}
+
+Result<void> Store::add(const std::string& run_id, const StoredDiff& diff) {
+  return writer_ ? writer_->add(run_id, diff) : read_only();
+}
+
+Result<void> Store::add(const NightEvent& event) {
+  return writer_ ? store_night_event(*db_, path_, event) : read_only();
+}
+
+Result<void> Store::flush() { return writer_ ? writer_->flush() : Result<void>{}; }
+
+Result<void> Store::add_suite_scores(const std::string& run_id,
+                                     const std::vector<SuiteScore>& scores) {
+  return to_run(run_id, [&] {
+    return store_rows(
+        *db_, path_, "storing suite scores",
+        {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}}, run_id, scores,
+        [](auto& columns, const SuiteScore& score) { suite_score_columns(columns, score); });
   });
 }
 
-Result<void> SqliteStore::add_invariances(const std::string& run_id,
-                                          const std::vector<StoredInvariance>& rows) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return store_invariances(*db_, path_, run_id, rows);
+Result<void> Store::add_invariances(const std::string& run_id,
+                                    const std::vector<StoredInvariance>& rows) {
+  return to_run(run_id, [&] { return store_invariances(*db_, path_, run_id, rows); });
 }
 
-Result<void> SqliteStore::add_resources(const std::string& run_id,
-                                        const std::vector<JudgedResources>& rows) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return store_resources(*db_, path_, run_id, rows);
+Result<void> Store::add_resources(const std::string& run_id,
+                                  const std::vector<JudgedResources>& rows) {
+  return to_run(run_id, [&] { return store_resources(*db_, path_, run_id, rows); });
 }
 
-Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, bool complete) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return guarded(path_, "finishing the run", [&]() -> Result<void> {
-    SQLite::Statement update(
-        *db_, "UPDATE run SET finished_at = ?, exit_code = ?, complete = ? WHERE run_id = ?");
-    update.bind(1, iso_time(std::chrono::system_clock::now()));
-    update.bind(2, exit_code);
-    update.bind(3, complete);
-    update.bind(4, run_id);
-    update.exec();
-    return {};
+Result<void> Store::finish_run(const std::string& run_id, int exit_code, bool complete) {
+  return to_run(run_id, [&] {
+    return guarded(path_, "finishing the run", [&]() -> Result<void> {
+      SQLite::Statement update(
+          *db_, "UPDATE run SET finished_at = ?, exit_code = ?, complete = ? WHERE run_id = ?");
+      SQLite::bind(update, iso_time(std::chrono::system_clock::now()), exit_code, complete, run_id);
+      update.exec();
+      return {};
+    });
   });
 }
 
-Result<Accepted> SqliteStore::accept(const std::string& run_id, const std::string& case_glob,
-                                     const std::string& who, const std::string& why) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return accept_outcomes(*db_, path_, {run_id, case_glob, who, why});
+Result<std::optional<Baseline>> Store::baseline(const SeriesName& of_series,
+                                                const std::string& before_run) {
+  return guarded(path_, "looking up a baseline",
+                 [&] { return series().baseline(of_series, before_run); });
 }
 
-Result<int> SqliteStore::pin(const std::string& run_id, const std::string& case_glob,
-                             const std::string& who, const std::string& why) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return pin_outcomes(*db_, path_, {run_id, case_glob, who, why});
+Result<TimeHistory> Store::time_history(const SeriesName& of_series,
+                                        const std::string& before_run) {
+  return guarded(path_, "looking up times", [&] { return series().times(of_series, before_run); });
 }
 
-Result<int> SqliteStore::acknowledge(const std::string& run_id, const std::string& case_glob,
-                                     const std::string& who, const std::string& why,
-                                     const std::string& until) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return acknowledge_outcomes(*db_, path_, {run_id, case_glob, who, why}, until);
+Result<Past> Store::past(const SeriesName& of_series, const std::string& before_run, bool timed) {
+  return guarded(path_, "looking up the past",
+                 [&] { return series().past(of_series, before_run, timed); });
 }
 
-Result<void> SqliteStore::set_changes(const std::string& run_id,
-                                      const std::vector<RunChange>& changes) {
-  if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return store_changes(*db_, path_, run_id, changes);
+Result<std::vector<Past>> Store::pasts(const std::vector<AskedPast>& asked,
+                                       const std::string& before_run) {
+  return flush().and_then([&] {
+    return guarded(path_, "looking up the past", [&] { return series().pasts(asked, before_run); });
+  });
 }
 
-Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases) {
+Result<Accepted> Store::accept(const std::string& run_id, const std::string& case_glob,
+                               const std::string& who, const std::string& why) {
+  return to_run(run_id, [&] {
+    return accept_outcomes(*db_, path_, {run_id, case_glob, who, why});
+  });
+}
+
+Result<int> Store::pin(const std::string& run_id, const std::string& case_glob,
+                       const std::string& who, const std::string& why) {
+  return to_run(run_id, [&] { return pin_outcomes(*db_, path_, {run_id, case_glob, who, why}); });
+}
+
+Result<int> Store::acknowledge(const std::string& run_id, const std::string& case_glob,
+                               const std::string& who, const std::string& why,
+                               const std::string& until) {
+  return to_run(run_id, [&] {
+    return acknowledge_outcomes(*db_, path_, {run_id, case_glob, who, why}, until);
+  });
+}
+
+Result<void> Store::set_changes(const std::string& run_id, const std::vector<RunChange>& changes) {
+  return to_run(run_id, [&] { return store_changes(*db_, path_, run_id, changes); });
+}
+
+Result<std::vector<RunChange>> Store::changes(const std::string& run_id) {
+  return of_run(run_id, read_changes);
+}
+
+Result<void> Store::set_night_times(const std::string& run_id,
+                                    const std::vector<NightTimes>& rows) {
+  return to_run(run_id, [&] { return store_night_times(*db_, path_, run_id, rows); });
+}
+
+Result<std::vector<NightTimes>> Store::night_times(const std::string& run_id) {
+  return of_run(run_id, read_night_times);
+}
+
+Result<std::vector<std::string>> Store::nights(int limit) {
+  return read_nights(*db_, path_, limit);
+}
+
+Result<StoredNight> Store::night(const std::string& night_id) {
+  return read_night(*db_, path_, night_id);
+}
+
+Result<std::string> Store::resolve_night(const std::string& text) {
+  return find_night(*db_, path_, text);
+}
+
+Result<std::vector<double>> Store::second_ratios(const MachineClass& machine) {
+  return flush().and_then([&] { return read_second_differences(*db_, path_, machine); });
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Store::expected_cases(
+    const RunInfo& run, const std::vector<std::string>& suites,
+    const std::vector<std::string>& judged_with) {
+  return flush().and_then(
+      [&] { return find_expected_cases(*db_, path_, run, suites, judged_with); });
+}
+
+Result<StoredRun> Store::run(const std::string& run_id) { return read_run(*db_, path_, run_id); }
+
+Result<std::vector<RunInfo>> Store::runs(int limit) {
+  return plumbline::read_runs(*db_, path_, limit);
+}
+
+Result<std::string> Store::resolve_run(const std::string& text) {
+  return find_run(*db_, path_, text);
+}
+
+Result<RunSelection> Store::resolve_runs(const std::string& text) {
+  return flush().and_then([&] { return find_runs(*db_, path_, text); });
+}
+
+Result<std::vector<StoredOutcome>> Store::outcomes(const std::string& run_id) {
+  return of_run(run_id, read_outcomes);
+}
+
+Result<std::vector<StoredDiff>> Store::diffs(const std::string& run_id) {
+  return of_run(run_id, read_diffs);
+}
+
+Result<std::vector<SuiteScore>> Store::suite_scores(const std::string& run_id) {
+  return of_run(run_id, read_suite_scores);
+}
+
+Result<std::vector<StoredInvariance>> Store::invariances(const std::string& run_id) {
+  return of_run(run_id, read_invariances);
+}
+
+Result<Store::Table> Store::query(const std::string& sql) {
+  return flush().and_then([&] { return read_query(path_, sql); });
+}
+
+Result<void> Store::update_judgements(const std::vector<JudgedCase>& cases) {
   if (!writer_) return read_only();
   std::set<std::string_view> runs;
   for (const JudgedCase& judged : cases) {
@@ -372,7 +349,7 @@ Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] != "verdict") values.push_back(fmt::format("{} = ?{}", names[i], i + 1));
     }
-    const auto verdict = std::find(names.begin(), names.end(), "verdict") - names.begin() + 1;
+    const auto verdict = std::ranges::find(names, "verdict") - names.begin() + 1;
     const auto text = [&](std::string_view condition) {
       return fmt::format(
           "UPDATE outcome SET {}{} WHERE run_id = ?{} AND suite = ?{} AND case_key = ?{}{}",
@@ -408,14 +385,12 @@ Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases
   });
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& path, bool read_only) {
   auto db = open_database(path, read_only);
   if (!db) return tl::unexpected(db.error());
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<Store>> {
     return std::unique_ptr<Store>(
-        std::make_unique<SqliteStore>(std::move(*db), std::filesystem::absolute(path), read_only));
+        new Store(std::move(*db), std::filesystem::absolute(path), read_only));
   });
 }
 

@@ -13,8 +13,14 @@
 #include "harness/base/error.h"
 #include "harness/judge/baseline.h"
 
+namespace SQLite {
+class Database;
+}
+
 namespace plumbline {
 
+class BatchWriter;
+class Series;
 struct JudgedResources;
 struct Judgement;
 struct NightEvent;
@@ -128,110 +134,104 @@ class Store {
   // Migrates older schemas forward (baselines/migrations), in one transaction.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
                                              bool read_only = false);
-  virtual ~Store() = default;
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
 
-  virtual Result<void> begin_run(const RunInfo& run) = 0;
+  Result<void> begin_run(const RunInfo& run);
   // Batches rows; flushed when 1000 are waiting or, by the next add, 2 seconds after the last
   // flush; by flush(), by finish_run, by whatever reads rows, and when the Store goes away. BEGIN
   // IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an outcome
   // that is not ok, and times of an untimed one, are not stored. An outcome of the same run, case
   // and suite replaces the earlier one.
-  virtual Result<void> add(const std::string& run_id, const StoredOutcome& outcome) = 0;
-  virtual Result<void> add(const std::string& run_id, const StoredDiff& diff) = 0;
-  virtual Result<void> flush() = 0;
-  virtual Result<void> add_suite_scores(const std::string& run_id,
-                                        const std::vector<SuiteScore>& scores) = 0;
+  Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
+  Result<void> add(const std::string& run_id, const StoredDiff& diff);
+  Result<void> flush();
+  Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores);
   // Invariances of cases whose outcomes were added to the run; one of the same suite and case is
   // replaced.
-  virtual Result<void> add_invariances(const std::string& run_id,
-                                       const std::vector<StoredInvariance>& rows) = 0;
+  Result<void> add_invariances(const std::string& run_id,
+                               const std::vector<StoredInvariance>& rows);
   // What the kernels compiled for take of each architecture; a row of the same run, source, kernel,
   // launch and architecture is replaced.
-  virtual Result<void> add_resources(const std::string& run_id,
-                                     const std::vector<JudgedResources>& rows) = 0;
-  virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
+  Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows);
+  Result<void> finish_run(const std::string& run_id, int exit_code, bool complete);
 
   // The last accepted passing outcome of a series before `before_run` ("" = now): a verdict of
   // pass, improved, first_seen or changed in a finished run; or the outcome of status ok that an
   // accept row names. Same judge_version, reference_version and inputs_version.
-  virtual Result<std::optional<Baseline>> baseline(const SeriesName& series,
-                                                   const std::string& before_run) = 0;
+  Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
   // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series
   // that had failed, where somebody did.
-  virtual Result<TimeHistory> time_history(const SeriesName& series,
-                                           const std::string& before_run) = 0;
+  Result<TimeHistory> time_history(const SeriesName& series, const std::string& before_run);
 
   // Both, with what is pinned; without times unless `timed`.
-  virtual Result<Past> past(const SeriesName& series, const std::string& before_run,
-                            bool timed) = 0;
+  Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
   // The same of many series, as they are at one moment, and sooner than one by one.
-  virtual Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
-                                          const std::string& before_run) = 0;
+  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+                                  const std::string& before_run);
 
   // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now,
   // the run's outcomes of status ok, and the cases that it lists as vanished or refused, which is
   // no failure of later runs then; an error if there is none.
-  virtual Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
-                                  const std::string& who, const std::string& why) = 0;
+  Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
+                          const std::string& who, const std::string& why);
   // Makes the run's outcomes that may serve as baselines and that the glob matches now what later
   // runs are measured against, until a later pin: who, when, why. How many; an error if there is
   // none.
-  virtual Result<int> pin(const std::string& run_id, const std::string& case_glob,
-                          const std::string& who, const std::string& why) = 0;
+  Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who,
+                  const std::string& why);
 
   // Somebody has seen the run's regressions and failures that the glob matches now, and says why
   // they stay: until they are worse than in that run, or the day `until` comes ("2027-01-30", "" =
   // without an end). No baseline. How many; an error if there is none.
-  virtual Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
-                                  const std::string& who, const std::string& why,
-                                  const std::string& until) = 0;
+  Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
+                          const std::string& who, const std::string& why, const std::string& until);
 
   // What is different about the cases of a run beside their verdicts; setting it replaces what was
   // set before.
-  virtual Result<void> set_changes(const std::string& run_id,
-                                   const std::vector<RunChange>& changes) = 0;
-  virtual Result<std::vector<RunChange>> changes(const std::string& run_id) = 0;
+  Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes);
+  Result<std::vector<RunChange>> changes(const std::string& run_id);
   // The cases, as (suite, case id), that a run of these suites should hold: those of each suite in
   // the newest earlier run that was complete, of the same host class, purpose and selection (with
   // the other shards of its night, where it was one), and those that had vanished from that one and
   // were not accepted. `run` need not be in this database: then all runs of the database are
   // earlier. `judged_with`: runs that are no earlier ones, the other shards of `run`.
-  virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
+  Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites,
-      const std::vector<std::string>& judged_with = {}) = 0;
+      const std::vector<std::string>& judged_with = {});
 
   // How the times of a run stood together, a row a machine class (night.h); it replaces what
   // was set before.
-  virtual Result<void> set_night_times(const std::string& run_id,
-                                       const std::vector<NightTimes>& rows) = 0;
-  virtual Result<std::vector<NightTimes>> night_times(const std::string& run_id) = 0;
-  virtual Result<void> add(const NightEvent& event) = 0;
+  Result<void> set_night_times(const std::string& run_id, const std::vector<NightTimes>& rows);
+  Result<std::vector<NightTimes>> night_times(const std::string& run_id);
+  Result<void> add(const NightEvent& event);
   // Ids of nights, newest first; all if limit <= 0.
-  virtual Result<std::vector<std::string>> nights(int limit) = 0;
-  virtual Result<StoredNight> night(const std::string& night_id) = 0;  // an error if there is none
+  Result<std::vector<std::string>> nights(int limit);
+  Result<StoredNight> night(const std::string& night_id);  // an error if there is none
   // "latest", "latest~1", an id
-  virtual Result<std::string> resolve_night(const std::string& text) = 0;
+  Result<std::string> resolve_night(const std::string& text);
   // Second over first ratio of the cases that were measured twice in a night, on this machine
   // class: at most 400, of the last 60 runs that were part of a night.
-  virtual Result<std::vector<double>> second_ratios(const MachineClass& machine) = 0;
+  Result<std::vector<double>> second_ratios(const MachineClass& machine);
 
   // Seconds by which a time (ISO 8601 UTC) is before the newest run of the database; 0 = it is not.
-  virtual Result<std::int64_t> seconds_behind_newest(const std::string& time) = 0;
-  virtual Result<std::vector<RunInfo>> runs(int limit) = 0;      // newest first; all if limit <= 0
-  virtual Result<StoredRun> run(const std::string& run_id) = 0;  // an error if there is none
+  Result<std::int64_t> seconds_behind_newest(const std::string& time);
+  Result<std::vector<RunInfo>> runs(int limit);      // newest first; all if limit <= 0
+  Result<StoredRun> run(const std::string& run_id);  // an error if there is none
   // "latest", "latest~1", a unique prefix of a run id
-  virtual Result<std::string> resolve_run(const std::string& text) = 0;
+  Result<std::string> resolve_run(const std::string& text);
   // Of one run, as above; or of a night: "latest-night", "latest-night~1", "night:" and its id or a
   // unique prefix; or of a commit: "commit:" and a unique prefix of at least 4 digits, or such a
   // prefix alone where no run's id begins with it. Runs without cases (purpose resources) are left
   // out. Errors: there is none, or the prefix is not unique.
-  virtual Result<RunSelection> resolve_runs(const std::string& text) = 0;
-  virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
-  virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;
-  virtual Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) = 0;
-  virtual Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) = 0;
+  Result<RunSelection> resolve_runs(const std::string& text);
+  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id);
+  Result<std::vector<StoredDiff>> diffs(const std::string& run_id);
+  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id);
+  Result<std::vector<StoredInvariance>> invariances(const std::string& run_id);
   // Replaces judgements of stored runs (plumbline judge), all of them or, with an error, none.
-  virtual Result<void> update_judgements(const std::vector<JudgedCase>& cases) = 0;
+  Result<void> update_judgements(const std::vector<JudgedCase>& cases);
   Result<void> update_judgement(const std::string& run_id, const std::string& suite,
                                 const std::string& case_id, const Judgement& judgement) {
     return update_judgements({{run_id, suite, case_id, &judgement}});
@@ -245,7 +245,25 @@ class Store {
     std::vector<std::vector<std::optional<std::string>>> rows;
     std::vector<std::vector<CellType>> types;  // of each cell of `rows`
   };
-  virtual Result<Table> query(const std::string& sql) = 0;
+  Result<Table> query(const std::string& sql);
+
+ private:
+  Store(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, bool read_only);
+  tl::unexpected<Errors> read_only() const;
+  Result<void> check_run(const std::string& run_id);
+  Series& series();
+  template <class Row>
+  Result<std::vector<Row>> of_run(const std::string& run_id,
+                                  Result<std::vector<Row>> (*read)(SQLite::Database&,
+                                                                   const std::filesystem::path&,
+                                                                   const std::string&));
+  template <class Write>
+  auto to_run(const std::string& run_id, Write write) -> decltype(write());
+
+  std::unique_ptr<SQLite::Database> db_;
+  std::filesystem::path path_;
+  std::unique_ptr<BatchWriter> writer_;  // unless read-only
+  std::unique_ptr<Series> series_;       // once the past was asked for
 };
 
 }  // namespace plumbline

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 
 namespace plumbline {
@@ -102,7 +101,7 @@ std::optional<std::string> sortable_time(std::string_view iso) {
     if (fraction.front() != '.' || fraction.size() < 2 || fraction.size() > 1 + fraction_digits)
       return std::nullopt;
     fraction.remove_prefix(1);
-    if (!std::all_of(fraction.begin(), fraction.end(), is_digit)) return std::nullopt;
+    if (!std::ranges::all_of(fraction, is_digit)) return std::nullopt;
   }
   return fmt::format("{}.{:0<9}", iso.substr(0, shape.size()), fraction);
 }

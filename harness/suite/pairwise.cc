@@ -44,7 +44,7 @@ class OpenPairs {
 
   // A combination with only the first open pair set, or nothing when all are covered.
   std::optional<Combination> first() const {
-    const auto found = std::find(open_.begin(), open_.end(), true);
+    const auto found = std::ranges::find(open_, true);
     if (found == open_.end()) return std::nullopt;
     const auto at = static_cast<std::size_t>(found - open_.begin());
     Combination pair(first_value_.size() - 1, unset);
@@ -81,7 +81,7 @@ class OpenPairs {
     return a < b ? open_[index(a, i, b, j)] : open_[index(b, j, a, i)];
   }
   void set_value(Combination& combination, std::size_t flat) const {
-    const auto next = std::upper_bound(first_value_.begin(), first_value_.end(), flat);
+    const auto next = std::ranges::upper_bound(first_value_, flat);
     const auto dimension = static_cast<std::size_t>(next - first_value_.begin()) - 1;
     combination[dimension] = flat - first_value_[dimension];
   }
@@ -190,7 +190,7 @@ std::optional<Combination> cover_pair(const Combination& pair, std::span<const s
 
 std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed,
                                    std::size_t& tries_left) {
-  assert(std::find(sizes.begin(), sizes.end(), 0u) == sizes.end());
+  assert(std::ranges::find(sizes, 0u) == sizes.end());
   std::vector<Combination> rows;
   if (sizes.size() < 2) {
     for (std::size_t value = 0; value < (sizes.empty() ? 1 : sizes[0]) && tries_left > 0;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <set>
 
 #include "harness/base/text.h"
@@ -26,7 +25,7 @@ bool is_out_of_place(const std::string& kernel, const std::string& pattern,
 std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels,
                                     const std::string& pattern, const std::string& device) {
   std::vector<OfferedKernel> found;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const auto& k) {
+  std::ranges::copy_if(kernels, std::back_inserter(found), [&](const auto& k) {
     return glob_match(pattern, k.name) && !is_out_of_place(k.name, pattern, device);
   });
   return found;
@@ -49,8 +48,7 @@ std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_co
 std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
   std::string letters(pattern);
   std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
-  const auto near = nearest_word(letters, texts_of(kernels, &OfferedKernel::name));
-  return near ? fmt::format("did you mean {}? ", *near) : "";
+  return did_you_mean(letters, texts_of(kernels, &OfferedKernel::name));
 }
 
 // Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a
@@ -68,7 +66,7 @@ class KernelChoice {
     std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern, c.device);
     const std::vector<OfferedKernel> all_found = found;
     const auto report = [&](const SuiteCase& of, std::string message, std::string remedy) {
-      if (all_found.empty() || std::any_of(all_found.begin(), all_found.end(), selects)) {
+      if (all_found.empty() || std::ranges::any_of(all_found, selects)) {
         add_error(of, std::move(message), std::move(remedy));
       } else {
         left_out = true;
@@ -98,8 +96,7 @@ class KernelChoice {
     if (c.tensor_cores.empty()) return found;
     const std::string all = names(found, true);
     std::erase_if(found, [&](const OfferedKernel& k) {
-      return std::find(c.tensor_cores.begin(), c.tensor_cores.end(), k.tensor_cores) ==
-             c.tensor_cores.end();
+      return std::ranges::find(c.tensor_cores, k.tensor_cores) == c.tensor_cores.end();
     });
     if (found.empty()) {
       report(c,
@@ -144,10 +141,10 @@ class Expectations {
 
   void see(const SuiteCase& c, const std::vector<OfferedKernel>& found) {
     for (const auto& rule : c.failures) {
-      auto at = std::find_if(used_.begin(), used_.end(),
-                             [&](const auto& entry) { return entry.first == rule.get(); });
+      auto at =
+          std::ranges::find_if(used_, [&](const auto& entry) { return entry.first == rule.get(); });
       if (at == used_.end()) at = used_.insert(at, {rule.get(), false});
-      at->second = at->second || std::any_of(found.begin(), found.end(), [&](const auto& k) {
+      at->second = at->second || std::ranges::any_of(found, [&](const auto& k) {
                      return rule->covers(k.name, c.device);
                    });
     }
@@ -165,10 +162,10 @@ class Expectations {
 
  private:
   bool is_loaded(const FailureRule& rule) const {
-    return std::all_of(rule.kernels.begin(), rule.kernels.end(), [&](const std::string& glob) {
+    return std::ranges::all_of(rule.kernels, [&](const std::string& glob) {
       const std::string provider = glob.substr(0, glob.find('/') + 1);
-      return std::any_of(kernels_.begin(), kernels_.end(),
-                         [&](const auto& k) { return k.name.starts_with(provider); });
+      return std::ranges::any_of(kernels_,
+                                 [&](const auto& k) { return k.name.starts_with(provider); });
     });
   }
 
@@ -210,12 +207,12 @@ class Absence {
       return lacking->second;
     if (device_kind(c.device) != "cuda") return "";
     const auto& devices = here_.cuda_devices;
-    if (devices && std::find(devices->begin(), devices->end(), c.device) == devices->end())
+    if (devices && std::ranges::find(*devices, c.device) == devices->end())
       return fmt::format("{} is not here", c.device);
     const bool is_loaded =
         provider.find_first_of("*?") != std::string::npos || is_gpu_kernel(c.kernel_pattern) ||
-        std::any_of(kernels_.begin(), kernels_.end(),
-                    [&](const auto& k) { return k.name.starts_with(provider + "/"); });
+        std::ranges::any_of(kernels_,
+                            [&](const auto& k) { return k.name.starts_with(provider + "/"); });
     return is_loaded ? "" : fmt::format("the provider {} is not loaded", provider);
   }
 
@@ -225,7 +222,7 @@ class Absence {
     const bool is_selected = selects_tier(filter_, c.tier) &&
                              selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id});
     if (!is_selected) return;
-    auto at = std::find_if(list.begin(), list.end(), [&](const AbsentCases& a) {
+    auto at = std::ranges::find_if(list, [&](const AbsentCases& a) {
       return a.suite == suite && a.group == group && a.why == why;
     });
     if (at == list.end()) at = list.insert(at, {suite, group, why, 0});
@@ -240,8 +237,8 @@ class Absence {
 }  // namespace
 
 bool may_take(const OfferedKernel& kernel, std::string_view device) {
-  return kernel.devices.empty() || std::find(kernel.devices.begin(), kernel.devices.end(),
-                                             device_kind(device)) != kernel.devices.end();
+  return kernel.devices.empty() ||
+         std::ranges::find(kernel.devices, device_kind(device)) != kernel.devices.end();
 }
 
 std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent) {
@@ -267,8 +264,8 @@ std::string missing_kernel_remedy(std::string_view pattern,
                                   const std::vector<OfferedKernel>& kernels) {
   const std::string provider = provider_of(pattern);
   std::vector<OfferedKernel> of_provider;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(of_provider),
-               [&](const auto& k) { return provider_of(k.name) == provider; });
+  std::ranges::copy_if(kernels, std::back_inserter(of_provider),
+                       [&](const auto& k) { return provider_of(k.name) == provider; });
   const bool loaded = !of_provider.empty();
   if (provider == "emulated" && !loaded) {
     return "the emulator's kernels are in plumbline_emulated.so beside plumbline_cpu.so: build the "
@@ -284,7 +281,7 @@ std::string missing_kernel_remedy(std::string_view pattern,
   if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));
   // A file of kernels that has another name than the suite expects.
   std::vector<OfferedKernel> own;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(own), [](const auto& k) {
+  std::ranges::copy_if(kernels, std::back_inserter(own), [](const auto& k) {
     const std::string name = provider_of(k.name);
     return name != "cpu" && name != "emulated" && name != "cuda";
   });
@@ -297,7 +294,7 @@ std::string missing_kernel_remedy(std::string_view pattern,
   std::vector<std::string> providers;
   for (const OfferedKernel& kernel : kernels) {
     if (const std::string globs = provider_of(kernel.name) + "/*";
-        std::find(providers.begin(), providers.end(), globs) == providers.end())
+        std::ranges::find(providers, globs) == providers.end())
       providers.push_back(globs);
   }
   return fmt::format(

@@ -7,9 +7,9 @@ namespace plumbline {
 namespace {
 
 bool any_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return std::any_of(texts.begin(), texts.end(),
-                       [&](const std::string& text) { return glob_match(pattern, text); });
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return std::ranges::any_of(texts,
+                               [&](const std::string& text) { return glob_match(pattern, text); });
   });
 }
 

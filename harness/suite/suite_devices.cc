@@ -27,7 +27,7 @@ void check_device(const ConfigNode& device, Errors& errors) {
   if (device.text.starts_with("emulated:")) {
     const std::string arch = device.text.substr(device.text.find(':') + 1);
     const auto known = emulated_archs();
-    if (std::find(known.begin(), known.end(), arch) != known.end()) return;
+    if (std::ranges::find(known, arch) != known.end()) return;
     errors.push_back(device.error(
         fmt::format("\"{}\" is not emulated: there are {}", device.text, fmt::join(known, ", ")),
         suggestion(arch, known)));
@@ -40,7 +40,7 @@ void check_device(const ConfigNode& device, Errors& errors) {
 
 void check_word(const ConfigNode& node, std::string_view what,
                 std::span<const std::string_view> known, Errors& errors) {
-  if (std::find(known.begin(), known.end(), node.text) != known.end()) return;
+  if (std::ranges::find(known, node.text) != known.end()) return;
   errors.push_back(node.error(
       fmt::format("{}: \"{}\" is not one of {}", what, node.text, fmt::join(known, ", ")),
       suggestion(node.text, known)));

@@ -1,5 +1,4 @@
 // Expands the set, product, zip and pairwise tables of a group into the problems that they span.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
@@ -35,10 +34,10 @@ class Cursor {
     sorted_ = axes_;
     const auto names = field_names();
     const auto position = [&](const Axis& axis) {
-      return std::find(names.begin(), names.end(), axis.dimension->key);
+      return std::ranges::find(names, axis.dimension->key);
     };
-    std::sort(sorted_.begin(), sorted_.end(),
-              [&](const Axis& a, const Axis& b) { return position(a) < position(b); });
+    std::ranges::sort(sorted_,
+                      [&](const Axis& a, const Axis& b) { return position(a) < position(b); });
   }
   Cursor(const Cursor&) = delete;  // axes_ points into it
   Cursor& operator=(const Cursor&) = delete;
@@ -89,7 +88,7 @@ void for_each_fixed(const ProblemSpace& space, Cursor& cursor, const Visit& visi
 }
 
 bool is_excluded(const ProblemSpace& space, const Problem& problem, std::string_view kernel) {
-  return std::any_of(space.exclude.begin(), space.exclude.end(), [&](const Exclusion& exclusion) {
+  return std::ranges::any_of(space.exclude, [&](const Exclusion& exclusion) {
     if (exclusion.kernel && !glob_match(*exclusion.kernel, kernel)) return false;
     return has_values(problem, exclusion.fields);
   });
@@ -98,9 +97,9 @@ bool is_excluded(const ProblemSpace& space, const Problem& problem, std::string_
 }  // namespace
 
 bool has_values(const Problem& problem, const std::vector<Dimension>& fields) {
-  return std::all_of(fields.begin(), fields.end(), [&](const Dimension& field) {
-    return std::any_of(field.values.begin(), field.values.end(),
-                       [&](const auto& value) { return has_field(problem, field.key, value); });
+  return std::ranges::all_of(fields, [&](const Dimension& field) {
+    return std::ranges::any_of(
+        field.values, [&](const auto& value) { return has_field(problem, field.key, value); });
   });
 }
 
@@ -129,7 +128,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
     if (tries_left == 0) return;
     std::vector<std::string> wrong;  // with the first invalid combination here
     const auto allowed = [&](const Combination& combination) {
-      std::copy(combination.begin(), combination.end(), cursor.pairwise.begin());
+      std::ranges::copy(combination, cursor.pairwise.begin());
       const Problem problem = cursor.problem();
       if (is_excluded(space, problem, kernel)) return false;
       const std::vector<std::string> found = validate(problem);
@@ -138,7 +137,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
     };
     const std::vector<Combination> rows = all_pairs(sizes, allowed, tries_left);
     for (const Combination& row : rows) {
-      std::copy(row.begin(), row.end(), cursor.pairwise.begin());
+      std::ranges::copy(row, cursor.pairwise.begin());
       cursor.mark_used(result.used);
       result.problems.push_back(canonical(cursor.problem()));
     }
@@ -146,8 +145,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
     // they are a mistake of the suite.
     if (!rows.empty()) return;
     for (std::string& sentence : wrong) {
-      if (std::find(result.invalid.begin(), result.invalid.end(), sentence) ==
-          result.invalid.end()) {
+      if (std::ranges::find(result.invalid, sentence) == result.invalid.end()) {
         result.invalid.push_back(std::move(sentence));
       }
     }

@@ -77,13 +77,12 @@ std::vector<FailureEntry> read_expected_failures(const ConfigNode& file, Errors&
 
 bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view group) {
   const FailureRule& rule = *entry.rule;
-  const bool in_group = entry.groups.empty() || std::find(entry.groups.begin(), entry.groups.end(),
-                                                          group) != entry.groups.end();
-  const bool on_device = rule.devices.empty() || std::find(rule.devices.begin(), rule.devices.end(),
-                                                           c.device) != rule.devices.end();
-  const bool by_kernel =
-      std::any_of(rule.kernels.begin(), rule.kernels.end(),
-                  [&](const auto& glob) { return globs_overlap(glob, c.kernel_pattern); });
+  const bool in_group =
+      entry.groups.empty() || std::ranges::find(entry.groups, group) != entry.groups.end();
+  const bool on_device =
+      rule.devices.empty() || std::ranges::find(rule.devices, c.device) != rule.devices.end();
+  const bool by_kernel = std::ranges::any_of(
+      rule.kernels, [&](const auto& glob) { return globs_overlap(glob, c.kernel_pattern); });
   return in_group && on_device && by_kernel && has_values(c.problem, entry.match);
 }
 

@@ -23,12 +23,11 @@ using Kind = ConfigNode::Kind;
 
 bool is_kernel_name(std::string_view text, bool glob) {
   const auto parts = split(text, '/');
-  return parts.size() == 2 && std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
+  return parts.size() == 2 && std::ranges::all_of(parts, [&](std::string_view part) {
            std::string letters(part);
-           std::replace(letters.begin(), letters.end(), '.', '_');
+           std::ranges::replace(letters, '.', '_');
            if (glob)
-             std::replace(letters.begin(), letters.end(), '*', '_'),
-                 std::replace(letters.begin(), letters.end(), '?', '_');
+             std::ranges::replace(letters, '*', '_'), std::ranges::replace(letters, '?', '_');
            return is_plain_name(letters);
          });
 }
@@ -43,7 +42,7 @@ class SuiteReader {
     std::error_code unreachable;  // for example a name that is too long: reading it says so
     const fs::path canonical = fs::weakly_canonical(path, unreachable);
     const std::string identity = unreachable ? path.string() : canonical.string();
-    if (std::find(open_files_.begin(), open_files_.end(), identity) != open_files_.end()) {
+    if (std::ranges::find(open_files_, identity) != open_files_.end()) {
       errors.push_back(included_from->error(
           fmt::format("include cycle: {} is being read already", path.string()),
           "remove this include"));
@@ -291,7 +290,7 @@ class SuiteReader {
       const auto offer = [&](SuiteCase& c, const std::string& group) {
         if (!concerns(entry, c, group)) return;
         occurs = true;
-        if (std::find(c.failures.begin(), c.failures.end(), entry.rule) == c.failures.end())
+        if (std::ranges::find(c.failures, entry.rule) == c.failures.end())
           c.failures.push_back(entry.rule);
       };
       for (std::size_t i = first_named; i < named_.size(); ++i)
@@ -416,7 +415,7 @@ class SuiteReader {
 void sort_by_place(Errors& errors) {
   std::map<std::string, std::size_t> file_order;
   for (const Error& error : errors) file_order.try_emplace(error.file, file_order.size());
-  std::stable_sort(errors.begin(), errors.end(), [&](const Error& a, const Error& b) {
+  std::ranges::stable_sort(errors, [&](const Error& a, const Error& b) {
     return std::pair(file_order[a.file], a.line) < std::pair(file_order[b.file], b.line);
   });
 }

@@ -14,16 +14,15 @@ namespace {
 
 bool is_field(std::string_view key) {
   const auto names = field_names();
-  return std::find(names.begin(), names.end(), key) != names.end();
+  return std::ranges::find(names, key) != names.end();
 }
 
 void sort_canonically(std::vector<Dimension>& dimensions) {
   const auto names = field_names();
-  const auto position = [&](const Dimension& d) {
-    return std::find(names.begin(), names.end(), d.key);
-  };
-  std::sort(dimensions.begin(), dimensions.end(),
-            [&](const Dimension& a, const Dimension& b) { return position(a) < position(b); });
+  const auto position = [&](const Dimension& d) { return std::ranges::find(names, d.key); };
+  std::ranges::sort(dimensions, [&](const Dimension& a, const Dimension& b) {
+    return position(a) < position(b);
+  });
 }
 
 void reject_unknown_fields(const ConfigNode& table, Errors& errors,
@@ -130,8 +129,8 @@ void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& erro
 
 void check_excluded_kernel(const ConfigNode& node, std::span<const std::string> kernels,
                            Errors& errors) {
-  const bool matches = std::any_of(kernels.begin(), kernels.end(),
-                                   [&](const std::string& k) { return glob_match(node.text, k); });
+  const bool matches =
+      std::ranges::any_of(kernels, [&](const std::string& k) { return glob_match(node.text, k); });
   if (node.kind != ConfigNode::Kind::string || !matches) {
     errors.push_back(node.error(
         fmt::format("exclude names kernel \"{}\", which matches no entry of kernels", node.text),

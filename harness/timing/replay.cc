@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "harness/base/median.h"
+
 namespace plumbline {
 namespace {
 
@@ -33,12 +35,6 @@ GateOptions options() {
   return result;
 }
 
-double mean_of_points(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 std::vector<GateNight> nights_of(std::span<const double> values) {
   std::vector<GateNight> nights;
   nights.reserve(values.size());
@@ -49,8 +45,7 @@ std::vector<GateNight> nights_of(std::span<const double> values) {
 // Whether all of the last points are on one side of the level before them by so much.
 bool all_beyond(std::span<const double> points, double level, double limit) {
   const double sign = points.front() > level ? 1 : -1;
-  return std::all_of(points.begin(), points.end(),
-                     [&](double point) { return sign * (point - level) > limit; });
+  return std::ranges::all_of(points, [&](double point) { return sign * (point - level) > limit; });
 }
 
 // The first of the last points that is on the side of the last ones, with no gap behind it.
@@ -68,7 +63,7 @@ struct Step {
 
 Step step_from(std::span<const double> values, double level, double change) {
   const std::size_t begin = begin_of_step(values, level, change);
-  return {begin, level, mean_of_points(values.subspan(begin))};
+  return {begin, level, mean_of(values.subspan(begin))};
 }
 
 // `values` since the last alert; the last one is the point of now.
@@ -81,13 +76,13 @@ std::optional<Step> step_now(std::span<const double> values) {
     const GateLevel level = level_of(all.first(nights.size() - count), options());
     const auto last = values.last(count);
     if (all_beyond(last, level.level, std::max(least_change, deviations * level.spread)))
-      return step_from(values, level.level, mean_of_points(last) - level.level);
+      return step_from(values, level.level, mean_of(last) - level.level);
   }
   if (values.size() >= points_before_a_huge_change + points_of_a_huge_change) {
     const auto last = values.last(points_of_a_huge_change);
     const GateLevel level = level_of(all.first(nights.size() - last.size()), options());
     if (all_beyond(last, level.level, replayed_huge_change))
-      return step_from(values, level.level, mean_of_points(last) - level.level);
+      return step_from(values, level.level, mean_of(last) - level.level);
   }
   const Screening screening = screen(all.first(nights.size() - 1), values.back(), {}, options());
   for (const int pool : replayed_pools) {

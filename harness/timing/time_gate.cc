@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "harness/base/median.h"
+
 namespace plumbline {
 namespace {
 
@@ -67,12 +69,6 @@ double noise_of(const GateLevel& level, int nights, int others, const GateOption
   return level.spread *
          std::sqrt((1 + doubtful_spread / (n * n * n)) *
                    (variance_of_mean(nights, persistence) + variance_of_mean(others, persistence)));
-}
-
-double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
 }
 
 struct Pool {

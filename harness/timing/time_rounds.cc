@@ -15,7 +15,7 @@ namespace plumbline {
 namespace {
 
 double least(const std::vector<double>& times) {
-  return times.empty() ? 0 : *std::min_element(times.begin(), times.end());
+  return times.empty() ? 0 : *std::ranges::min_element(times);
 }
 
 bool has_processor_time(const TimeRound& round) {

@@ -31,8 +31,7 @@ std::int64_t keys_by_mask_bits(const Geometry& g, std::int64_t sample) {
 
 // Ranges by their first key: what they cover together.
 std::int64_t keys_by_ranges(std::vector<KeyRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const KeyRange& a, const KeyRange& b) { return a.begin < b.begin; });
+  std::ranges::sort(ranges, [](const KeyRange& a, const KeyRange& b) { return a.begin < b.begin; });
   std::int64_t keys = 0, end = 0;
   for (const KeyRange& range : ranges) {
     keys += std::max<std::int64_t>(0, range.end - std::max(range.begin, end));

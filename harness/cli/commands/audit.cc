@@ -13,6 +13,7 @@
 
 #include "harness/audit/calibrate.h"
 #include "harness/audit/trials.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
@@ -42,7 +43,7 @@ struct Seeds {
   std::uint64_t first = 1, last = 1;
 };
 // "20" is 1..20, "100..119" itself.
-Result<Seeds> parse_seeds(const std::string& text) {
+Seeds parse_seeds(const std::string& text) {
   Seeds seeds;
   if (text.empty()) return seeds;
   const auto read = [](std::string_view digits, std::uint64_t& value) {
@@ -56,7 +57,8 @@ Result<Seeds> parse_seeds(const std::string& text) {
                                 read(std::string_view(text).substr(dots + 2), seeds.last);
   if (!parsed || seeds.first > seeds.last || seeds.last - seeds.first >= 1'000'000 ||
       seeds.last == 0) {
-    return fail(fmt::format("--seeds \"{}\" is neither a number of seeds nor a range", text),
+    end_command(exit_usage,
+                fmt::format("--seeds \"{}\" is neither a number of seeds nor a range", text),
                 "for example --seeds 10 or --seeds 1000..1019");
   }
   return seeds;
@@ -76,9 +78,8 @@ std::vector<std::string> audited_libraries(const AuditOptions& options,
     const auto names = [&](const SuiteCase& c) {
       return provider_of(c.kernel_pattern) == provider;
     };
-    return std::any_of(suites.begin(), suites.end(), [&](const Suite& s) {
-      return std::any_of(s.cases.begin(), s.cases.end(), names);
-    });
+    return std::ranges::any_of(suites,
+                               [&](const Suite& s) { return std::ranges::any_of(s.cases, names); });
   };
   std::vector<std::string> libraries;
   const std::string mutants = (library_directory() / "plumbline_mutants.so").string();
@@ -98,18 +99,19 @@ std::vector<std::string> audited_libraries(const AuditOptions& options,
 }
 
 // NAME.toml or mutants.toml beside each library NAME.so, of those that have one.
-Result<std::vector<std::filesystem::path>> catalogue_files(
-    const AuditOptions& options, const std::vector<std::string>& libraries) {
+std::vector<std::filesystem::path> catalogue_files(const AuditOptions& options,
+                                                   const std::vector<std::string>& libraries) {
   if (!options.catalogues.empty()) return options.catalogues;
   std::vector<std::filesystem::path> files;
   for (const std::string& library : libraries) {
     std::filesystem::path path = without_options(library).replace_extension(".toml");
     if (!std::filesystem::exists(path)) path = path.parent_path() / "mutants.toml";
-    if (std::filesystem::exists(path) && std::find(files.begin(), files.end(), path) == files.end())
+    if (std::filesystem::exists(path) && std::ranges::find(files, path) == files.end())
       files.push_back(path);
   }
   if (!files.empty()) return files;
-  return fail("there is no mutants.toml beside a provider: nothing says which kernels are bugs",
+  end_command(exit_usage,
+              "there is no mutants.toml beside a provider: nothing says which kernels are bugs",
               "build the target plumbline_mutants, or name its library with --provider or the file "
               "with --catalogue");
 }
@@ -143,9 +145,8 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options,
   std::vector<std::string> names;
   if (!options.cases.kernels.empty()) return names;
   const auto names_family = [&](const SuiteCase& c) { return catalogue.owns(c.kernel_pattern); };
-  const bool named = std::any_of(suites.begin(), suites.end(), [&](const Suite& s) {
-    return std::any_of(s.cases.begin(), s.cases.end(), names_family);
-  });
+  const bool named = std::ranges::any_of(
+      suites, [&](const Suite& s) { return std::ranges::any_of(s.cases, names_family); });
   if (named && !options.calibrate) return names;
   for (const OfferedKernel& kernel : kernels) {
     const bool wanted =
@@ -156,7 +157,7 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options,
 }
 
 // Providers that are named bring bugs of their own: those of tensor cores are plumbline's.
-Result<std::vector<Suite>> read_suites(AuditOptions& options) {
+std::vector<Suite> read_suites(AuditOptions& options) {
   const auto standard = [](const char* file) {
     return (home_directory() / "cases" / file).string();
   };
@@ -167,11 +168,11 @@ Result<std::vector<Suite>> read_suites(AuditOptions& options) {
         options.cases.suites.push_back(standard(file));
     }
   }
-  return options.cases.read();
+  return need(options.cases.read(), exit_usage);
 }
 
-Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites,
-                     const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
+Plan plan_of(const AuditOptions& options, std::vector<Suite> suites, const Catalogue& catalogue,
+             const std::vector<OfferedKernel>& kernels) {
   const auto replacing = replacing_kernels(options, suites, catalogue, kernels);
   if (!replacing.empty()) use_kernels(suites, replacing);
   for (Suite& suite : suites) {
@@ -179,25 +180,25 @@ Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites,
     if (!replacing.empty()) continue;
     for (const Family& family : catalogue.families) add_family(suite, family, kernels);
   }
-  auto plan = make_plan(suites, kernels, options.cases.filter);
-  if (!plan) return plan;
-  const bool had_cases = !plan->cases.empty();
-  std::erase_if(plan->cases, [&](const PlannedCase& c) {
+  Plan plan = need(make_plan(suites, kernels, options.cases.filter), exit_usage);
+  const bool had_cases = !plan.cases.empty();
+  std::erase_if(plan.cases, [&](const PlannedCase& c) {
     return catalogue.is_breaker(c.c.kernel) ||
            (options.calibrate && catalogue.find(c.c.kernel) != nullptr);
   });
-  if (options.calibrate && had_cases && plan->cases.empty()) {
-    return fail("--calibrate runs legal kernels, and those chosen are known bugs of a catalogue",
+  if (options.calibrate && had_cases && plan.cases.empty()) {
+    end_command(exit_usage,
+                "--calibrate runs legal kernels, and those chosen are known bugs of a catalogue",
                 "name legal kernels with --kernel, or leave it out");
   }
-  for (PlannedCase& c : plan->cases) c.timed = false;
+  for (PlannedCase& c : plan.cases) c.timed = false;
   return plan;
 }
 
 std::vector<std::string> suite_names(const Plan& plan) {
   std::vector<std::string> names;
   for (const PlannedCase& c : plan.cases) {
-    if (std::find(names.begin(), names.end(), c.suite) == names.end()) names.push_back(c.suite);
+    if (std::ranges::find(names, c.suite) == names.end()) names.push_back(c.suite);
   }
   return names;
 }
@@ -214,15 +215,11 @@ class Timer {
 
 constexpr std::array audit_formats{
     Format<AuditReport>{"text", render_audit}, Format<AuditReport>{"json", nullptr, json_of_audit},
-    Format<AuditReport>{"markdown", [](const AuditReport& report, const Style&) {
-                          return render_audit_markdown(report);
-                        }}};
+    Format<AuditReport>{"markdown", unstyled<render_audit_markdown>}};
 constexpr std::array calibration_formats{
     Format<CalibrationReport>{"text", render_calibration},
     Format<CalibrationReport>{"json", nullptr, json_of_calibration},
-    Format<CalibrationReport>{"markdown", [](const CalibrationReport& report, const Style&) {
-                                return render_calibration_markdown(report);
-                              }}};
+    Format<CalibrationReport>{"markdown", unstyled<render_calibration_markdown>}};
 
 template <class Formats, class Report>
 int print(const AuditOptions& options, const Formats& formats, const Report& report) {
@@ -232,64 +229,53 @@ int print(const AuditOptions& options, const Formats& formats, const Report& rep
 
 int run(AuditOptions& options) {
   auto seeds = parse_seeds(options.seeds);
-  if (!seeds) return report_errors(seeds.error(), exit_usage);
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
+  auto text = need(options.providers.reviewed_text(), exit_usage);
   const auto baselines = options.providers.baselines.empty() ? home_directory() / "baselines"
                                                              : options.providers.baselines;
-  auto reviewed = read_reviewed_survivors(baselines / "audit.toml");
-  if (!reviewed) return report_errors(reviewed.error(), exit_usage);
+  auto reviewed = need(read_reviewed_survivors(baselines / "audit.toml"), exit_usage);
 
   auto suites = read_suites(options);
-  if (!suites) return report_errors(suites.error(), exit_usage);
-  const std::vector<std::string> audited = audited_libraries(options, *suites);
+  const std::vector<std::string> audited = audited_libraries(options, suites);
   auto files = catalogue_files(options, audited);
-  if (!files) return report_errors(files.error(), exit_usage);
   options.measure.pass_env = options.providers.pass_env;
   if (!options.providers.no_default_provider)
     options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
-  auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error());
-  if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty())
-    return report_errors(unknown, exit_usage);
-  const auto kernels = offered_kernels(*providers);
-  auto catalogue = read_catalogue(*files, kernels);
-  if (!catalogue) return report_errors(catalogue.error(), exit_usage);
-  auto plan = plan_of(options, std::move(*suites), *catalogue, kernels);
-  if (!plan) return report_errors(plan.error(), exit_usage);
-  if (plan->cases.empty())
-    return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}},
-                         exit_nothing);
+  const auto providers = need(discover(options.measure));
+  need_none(unknown_devices(options.cases.devices, providers), exit_usage);
+  const auto kernels = offered_kernels(providers);
+  auto catalogue = need(read_catalogue(files, kernels), exit_usage);
+  auto plan = plan_of(options, std::move(suites), catalogue, kernels);
+  if (plan.cases.empty())
+    end_command(exit_nothing, "the filters leave no case", "see `plumbline list`");
 
   const CaseFilter& filter = options.cases.filter;
-  *plan = part_of(*plan, filter.shard, filter.shards);
-  const std::vector<std::string> names = suite_names(*plan);
-  const bool complete = !plan->partial && options.cases.filter.shards == 1;
-  if (options.calibrate) *plan = with_seeds(*plan, seeds->first, seeds->last);
+  plan = part_of(plan, filter.shard, filter.shards);
+  const std::vector<std::string> names = suite_names(plan);
+  const bool complete = !plan.partial && options.cases.filter.shards == 1;
+  if (options.calibrate) plan = with_seeds(plan, seeds.first, seeds.last);
   const std::atomic<bool>& stop_requested = stop_on_signals();
   const Timer timer;
   std::vector<Trial> trials;
   {
-    Progress progress(plan->cases.size(), options.quiet);
+    Progress progress(plan.cases.size(), options.quiet);
     trials = run_trials(
-        *plan, *catalogue, options.measure, *providers, text->contracts,
+        plan, catalogue, options.measure, providers, text.contracts,
         {options.jobs, !options.calibrate, &stop_requested, [&progress] { progress.step(); }});
   }
   if (stop_requested)
-    return report_errors({{"", 0, "stopped by a signal: nothing can be said", "run it again"}},
-                         exit_infrastructure);
+    end_command(exit_infrastructure, "stopped by a signal: nothing can be said", "run it again");
 
   if (options.calibrate) {
-    CalibrationReport report = calibrate(trials, text->contracts, complete);
+    CalibrationReport report = calibrate(trials, text.contracts, complete);
     report.suites = names;
-    report.first_seed = seeds->first;
-    report.last_seed = seeds->last;
+    report.first_seed = seeds.first;
+    report.last_seed = seeds.last;
     report.seconds = timer.seconds();
     return print(options, calibration_formats, report);
   }
-  AuditReport report = summarise(trials, suite_scores(trials, text->contracts, complete),
-                                 *catalogue, *reviewed, complete);
+  AuditReport report = summarise(trials, suite_scores(trials, text.contracts, complete), catalogue,
+                                 reviewed, complete);
   report.suites = names;
   report.seconds = timer.seconds();
   return print(options, audit_formats, report);
@@ -298,26 +284,25 @@ int run(AuditOptions& options) {
 }  // namespace
 
 void add_audit(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "audit", "Judge the judge: known bugs it must catch, legal kernels it must not flag");
-  auto options = std::make_shared<AuditOptions>();
-  options->cases.add_to(command);
-  options->providers.add_to(command);
+  auto [command, options] =
+      add_verb(app, exit_code, run, "audit",
+               "Judge the judge: known bugs it must catch, legal kernels it must not flag");
+  options.cases.add_to(command);
+  options.providers.add_to(command);
   command
-      .add_option("--catalogue", options->catalogues,
+      .add_option("--catalogue", options.catalogues, "FILE",
                   "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
-      .type_name("FILE")
       .allow_extra_args(false);
-  command.add_flag("--calibrate", options->calibrate,
+  command.add_flag("--calibrate", options.calibrate,
                    "Legal kernels only, of --kernel too: the largest statistics and their limits");
-  command.add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
+  command.add_option("--seeds", options.seeds, "With --calibrate: N for seeds 1 to N, or A..B")
       .needs("--calibrate");
-  add_format(command, options->format, audit_formats, "What goes to stdout");
-  command.add_option("--jobs,-j", options->jobs, "Problems measured at once")
+  add_format(command, options.format, audit_formats, "What goes to stdout");
+  command.add_option("--jobs,-j", options.jobs, "Problems measured at once")
       .capture_default_str()
       .check(from_to(1, 256));
-  add_timeout(command, options->measure);
-  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  add_timeout(command, options.measure);
+  command.add_flag("--quiet,-q", options.quiet, "No progress");
   command.footer(
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "
       "kernel that is flagged, or a class of "
@@ -329,7 +314,6 @@ void add_audit(Command app, int& exit_code) {
       "  plumbline audit cases/pr.toml --format markdown\n"
       "  plumbline audit --calibrate --seeds 1000..1019\n"
       "  plumbline audit --calibrate --provider ./mine.so --kernel 'mine/*'   # its legal ones");
-  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -4,8 +4,9 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
+#include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -26,26 +27,21 @@ struct DecisionOptions {
 template <class Decide>
 int decided(const DecisionOptions& options, Decide&& decide) {
   if (options.why.empty())
-    return report_errors({{"", 0, "--why must not be empty", "say why this is decided"}},
-                         exit_usage);
+    end_command(exit_usage, "--why must not be empty", "say why this is decided");
   if (options.who.empty()) {
-    return report_errors(
-        {{"", 0, "nobody is named who decides this, and $USER is empty", "say --who NAME"}},
-        exit_usage);
+    end_command(exit_usage, "nobody is named who decides this, and $USER is empty",
+                "say --who NAME");
   }
-  auto store = options.database.open_existing();
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto run = (*store)->resolve_run(options.run);
-  if (!run) return report_errors(run.error(), exit_usage);
-  const Result<std::string> done = decide(**store, *run);
-  if (!done) return report_errors(done.error(), exit_usage);
+  auto store = need(options.database.open_existing());
+  auto run = need(store->resolve_run(options.run), exit_usage);
+  const std::string done = decide(*store, run);
   if (options.format == "json") {
-    print_json(json_text({{"decided", *done},
-                          {"run_id", *run},
+    print_json(json_text({{"decided", done},
+                          {"run_id", run},
                           JSON_FIELDS(options, cases, who, why),
                           {"until", options.until.empty() ? Json() : Json(options.until)}}));
   } else {
-    fmt::print("{} of run {}: {} ({})\n", *done, run->substr(0, 8), options.why, options.who);
+    fmt::print("{} of run {}: {} ({})\n", done, run.substr(0, 8), options.why, options.who);
   }
   return exit_fine;
 }
@@ -55,24 +51,23 @@ std::string counted(int count, const std::string& one, const std::string& many) 
 }
 
 int accept(const DecisionOptions& options) {
-  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
-    auto accepted = store.accept(run, options.cases, options.who, options.why);
-    if (!accepted) return tl::unexpected(accepted.error());
+  return decided(options, [&](Store& store, const std::string& run) {
+    const Accepted accepted =
+        need(store.accept(run, options.cases, options.who, options.why), exit_usage);
     std::string text = fmt::format("accepted {} ({}", options.cases,
-                                   counted(accepted->outcomes, "outcome", "outcomes"));
-    if (accepted->refused > 0)
-      text += fmt::format(", {}", counted(accepted->refused, "refusal", "refusals"));
-    if (accepted->vanished > 0)
-      text += fmt::format(", {}", counted(accepted->vanished, "vanished case", "vanished cases"));
+                                   counted(accepted.outcomes, "outcome", "outcomes"));
+    if (accepted.refused > 0)
+      text += fmt::format(", {}", counted(accepted.refused, "refusal", "refusals"));
+    if (accepted.vanished > 0)
+      text += fmt::format(", {}", counted(accepted.vanished, "vanished case", "vanished cases"));
     return text + ")";
   });
 }
 
 int pin(const DecisionOptions& options) {
-  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
-    auto pinned = store.pin(run, options.cases, options.who, options.why);
-    if (!pinned) return tl::unexpected(pinned.error());
-    return fmt::format("pinned {} ({})", options.cases, counted(*pinned, "outcome", "outcomes"));
+  return decided(options, [&](Store& store, const std::string& run) {
+    const int pinned = need(store.pin(run, options.cases, options.who, options.why), exit_usage);
+    return fmt::format("pinned {} ({})", options.cases, counted(pinned, "outcome", "outcomes"));
   });
 }
 
@@ -91,15 +86,14 @@ std::string day_error(const std::string& text) {
 
 int acknowledge(const DecisionOptions& options) {
   if (!options.until.empty() && options.until <= today()) {
-    return report_errors(
-        {{"", 0, fmt::format("--until {} has come: it would expire at once", options.until),
-          "name a day after today, or none"}},
-        exit_usage);
+    end_command(exit_usage,
+                fmt::format("--until {} has come: it would expire at once", options.until),
+                "name a day after today, or none");
   }
-  return decided(options, [&](Store& store, const std::string& run) -> Result<std::string> {
-    auto seen = store.acknowledge(run, options.cases, options.who, options.why, options.until);
-    if (!seen) return tl::unexpected(seen.error());
-    return fmt::format("acknowledged {} ({}){}", options.cases, counted(*seen, "case", "cases"),
+  return decided(options, [&](Store& store, const std::string& run) {
+    const int seen = need(
+        store.acknowledge(run, options.cases, options.who, options.why, options.until), exit_usage);
+    return fmt::format("acknowledged {} ({}){}", options.cases, counted(seen, "case", "cases"),
                        options.until.empty() ? "" : " until " + options.until);
   });
 }
@@ -138,12 +132,10 @@ std::string decisions_as_text(const Store::Table& table, const Style& style) {
 constexpr std::array table_formats{Format<Store::Table>{"text", decisions_as_text},
                                    Format<Store::Table>{"json", nullptr, json_of_table}};
 
-int list_decisions(const DatabaseOption& database, const std::string& format) {
-  auto store = database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto table = list_of_decisions(**store);
-  if (!table) return report_errors(table.error(), exit_infrastructure);
-  write_as(table_formats, format, *table);
+int list_decisions(const DecisionOptions& options) {
+  auto store = need(options.database.open(true));
+  auto table = need(list_of_decisions(*store));
+  write_as(table_formats, options.format, table);
   return exit_fine;
 }
 
@@ -156,26 +148,35 @@ struct Verb {
   bool has_an_end = false;
 };
 
+constexpr std::array verbs{
+    Verb{"accept", "Later runs are compared with these outcomes", "Why these outcomes are right",
+         "plumbline baseline accept latest --cases 'cpu/flash/*' --why 'reviewed in #12'", accept},
+    Verb{"pin", "Later runs are measured against these outcomes for as long as they are pinned",
+         "Why these outcomes are right", "plumbline baseline pin latest --why 'release 1.4'", pin},
+    Verb{"acknowledge",
+         "These regressions are known and fail no run until they get worse or a day comes",
+         "Why they stay for now",
+         "plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver 600, #31' "
+         "--until 2027-02-01",
+         acknowledge, true}};
+
 void add_decision(Command baseline, const Verb& verb, int& exit_code) {
-  const Command command = baseline.add_subcommand(verb.name, verb.help);
-  auto options = std::make_shared<DecisionOptions>();
-  if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
-  command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+  auto [command, options] = add_verb(baseline, exit_code, verb.decide, verb.name, verb.help);
+  options.who = environment_text("USER");
+  command.add_option("run", options.run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
-  command.add_option("--cases", options->cases, "Glob over case ids").capture_default_str();
-  command.add_option("--who", options->who, "Who decides this (default: $USER)");
-  command.add_option("--why", options->why, verb.why).required();
+  command.add_option("--cases", options.cases, "Glob over case ids").capture_default_str();
+  command.add_option("--who", options.who, "Who decides this (default: $USER)");
+  command.add_option("--why", options.why, verb.why).required();
   if (verb.has_an_end) {
     command
-        .add_option("--until", options->until,
+        .add_option("--until", options.until, "YYYY-MM-DD",
                     "The day from which on it fails again (UTC); default: no end")
-        .type_name("YYYY-MM-DD")
         .check(day_error);
   }
-  options->database.add_to(command);
-  add_format(command, options->format, {"text", "json"}, "text or json");
+  options.database.add_to(command);
+  add_format(command, options.format, {"text", "json"}, "text or json");
   command.footer(std::string("Example:\n  ") + verb.example);
-  command.callback([options, decide = verb.decide, &exit_code] { exit_code = decide(*options); });
 }
 
 }  // namespace
@@ -199,34 +200,14 @@ void add_baseline(Command app, int& exit_code) {
       "  plumbline baseline pin latest --why 'release 1.4'\n"
       "  plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver 600, #31' "
       "--until 2027-02-01\n  plumbline baseline list");
-  add_decision(
-      command,
-      {"accept", "Later runs are compared with these outcomes", "Why these outcomes are right",
-       "plumbline baseline accept latest --cases 'cpu/flash/*' --why 'reviewed in #12'", accept},
-      exit_code);
-  add_decision(
-      command,
-      {"pin", "Later runs are measured against these outcomes for as long as they are pinned",
-       "Why these outcomes are right", "plumbline baseline pin latest --why 'release 1.4'", pin},
-      exit_code);
-  add_decision(command,
-               {"acknowledge",
-                "These regressions are known and fail no run until they get worse or a day comes",
-                "Why they stay for now",
-                "plumbline baseline acknowledge latest --cases 'cuda/*' --why 'waits for driver "
-                "600, #31' --until 2027-02-01",
-                acknowledge, true},
-               exit_code);
+  for (const Verb& verb : verbs) add_decision(command, verb, exit_code);
 
-  const Command list_command =
-      command.add_subcommand("list", "What was accepted, pinned and acknowledged, newest first");
-  auto database = std::make_shared<DatabaseOption>();
-  auto format = std::make_shared<std::string>("text");
-  database->add_to(list_command);
-  add_format(list_command, *format, table_formats);
+  auto [list_command, options] =
+      add_verb(command, exit_code, list_decisions, "list",
+               "What was accepted, pinned and acknowledged, newest first");
+  options.database.add_to(list_command);
+  add_format(list_command, options.format, table_formats);
   list_command.footer("Example:\n  plumbline baseline list --format json");
-  list_command.callback(
-      [database, format, &exit_code] { exit_code = list_decisions(*database, *format); });
 }
 
 }  // namespace plumbline::cli

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "harness/base/json.h"
 #include "harness/base/median.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
@@ -25,7 +25,6 @@ namespace {
 struct BisectOptions {
   DatabaseOption database;
   ProviderOptions providers;
-  bool providers_given = false;
   std::string case_id, good, bad, build, by, format = "text";
   double limit = 0;
 };
@@ -84,19 +83,21 @@ struct Range {
 };
 
 // The last accepted night before the failures that the newest night ends, and the first of these.
-Result<Range> find_range(const std::vector<Night>& nights) {
+Range find_range(const std::vector<Night>& nights) {
   const std::string name_them =
       "name the commits: --good COMMIT --bad COMMIT, and --by time, rms "
       "or verdict";
   if (!is_bad(nights.front())) {
-    return fail(fmt::format("the newest run of the case ({}) is fine: {}",
+    end_command(exit_usage,
+                fmt::format("the newest run of the case ({}) is fine: {}",
                             nights.front().run_id.substr(0, 8), nights.front().verdict),
                 name_them);
   }
   std::size_t good = 0;
   while (good < nights.size() && !nights[good].accepted) ++good;
   if (good == nights.size())
-    return fail("no run of the case in this database was accepted before it failed", name_them);
+    end_command(exit_usage, "no run of the case in this database was accepted before it failed",
+                name_them);
   std::size_t bad = good - 1;
   while (!is_bad(nights[bad])) --bad;
   if (by_findings(nights[bad]) == BisectBy::time) {
@@ -106,12 +107,14 @@ Result<Range> find_range(const std::vector<Night>& nights) {
   }
   for (const std::size_t i : {good, bad}) {
     if (!nights[i].commit.empty()) continue;
-    return fail(
+    end_command(
+        exit_usage,
         fmt::format("run {} does not say of which commit it is", nights[i].run_id.substr(0, 8)),
         "store it with `plumbline run --commit SHA`; now " + name_them);
   }
   if (nights[good].commit == nights[bad].commit) {
-    return fail(
+    end_command(
+        exit_usage,
         fmt::format("the last good run ({}) and the first bad one ({}) are both of commit {}: "
                     "something else than the code changed",
                     nights[good].run_id.substr(0, 8), nights[bad].run_id.substr(0, 8),
@@ -144,13 +147,11 @@ std::optional<std::size_t> night_of_commit(const std::vector<Night>& nights,
 }
 
 // Good and bad as they were named, where both were; else by the history.
-Result<void> fill_range(const BisectOptions& options, const std::vector<Night>& nights,
-                        BisectPlan& plan) {
+void fill_range(const BisectOptions& options, const std::vector<Night>& nights, BisectPlan& plan) {
   std::optional<std::size_t> good, bad;
   if (options.good.empty() || options.bad.empty()) {
-    const auto range = find_range(nights);
-    if (!range) return tl::unexpected(range.error());
-    good = range->good, bad = range->bad;
+    const Range range = find_range(nights);
+    good = range.good, bad = range.bad;
   }
   if (!options.good.empty()) good = night_of_commit(nights, options.good);
   if (!options.bad.empty()) bad = night_of_commit(nights, options.bad);
@@ -158,12 +159,13 @@ Result<void> fill_range(const BisectOptions& options, const std::vector<Night>& 
   plan.bad = options.bad.empty() ? nights[*bad].commit : options.bad;
   plan.by =
       parse<BisectBy>(options.by).value_or(bad ? by_findings(nights[*bad]) : BisectBy::verdict);
-  if (plan.by == BisectBy::verdict) return {};
+  if (plan.by == BisectBy::verdict) return;
   if (good) plan.good_value = good_value(nights, *good, plan.by);
   if (bad) plan.bad_value = value_of(nights[*bad], plan.by);
   plan.limit = options.limit > 0 ? options.limit : std::sqrt(plan.good_value * plan.bad_value);
-  if (plan.limit > 0 && std::isfinite(plan.limit)) return {};
-  return fail(fmt::format("the database has no {} of the case at both commits",
+  if (plan.limit > 0 && std::isfinite(plan.limit)) return;
+  end_command(exit_usage,
+              fmt::format("the database has no {} of the case at both commits",
                           plan.by == BisectBy::time ? "time" : "error"),
               "say from which value on a commit is bad: --limit VALUE");
 }
@@ -184,33 +186,29 @@ std::string as_json(const BisectPlan& plan) {
                     {"script", bisect_script(plan)}});
 }
 
-constexpr std::array bisect_formats{
-    Format<BisectPlan>{"text",
-                       [](const BisectPlan& plan, const Style&) { return bisect_script(plan); }},
-    Format<BisectPlan>{"json", nullptr, as_json}};
+constexpr std::array bisect_formats{Format<BisectPlan>{"text", unstyled<bisect_script>},
+                                    Format<BisectPlan>{"json", nullptr, as_json}};
 
 int bisect(const BisectOptions& options) {
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  const auto nights = nights_of_case(**store, options.case_id);
-  if (!nights) return report_errors(nights.error(), exit_infrastructure);
-  if (nights->empty()) {
-    return report_errors({{"", 0, fmt::format("no run has the case \"{}\"", options.case_id),
-                           "give a whole case id; `plumbline history GLOB` finds it"}},
-                         exit_nothing);
+  auto store = need(options.database.open(true));
+  const auto nights = need(nights_of_case(*store, options.case_id));
+  if (nights.empty()) {
+    end_command(exit_nothing, fmt::format("no run has the case \"{}\"", options.case_id),
+                "give a whole case id; `plumbline history GLOB` finds it");
   }
   BisectPlan plan;
   plan.case_id = options.case_id;
   plan.build = options.build;
-  if (auto filled = fill_range(options, *nights, plan); !filled)
-    return report_errors(filled.error(), exit_usage);
+  fill_range(options, nights, plan);
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   plan.program = error ? program_name() : program.string();
-  const auto run = (*store)->run(nights->front().run_id);
-  if (!run) return report_errors(run.error(), exit_infrastructure);
-  plan.arguments = arguments_of(options.providers_given ? options.providers.command_line()
-                                                        : reproduce_command(run->info));
+  const auto run = need(store->run(nights.front().run_id));
+  const bool providers_given = !options.providers.providers.empty() ||
+                               options.providers.no_default_provider ||
+                               !options.providers.baselines.empty();
+  plan.arguments = arguments_of(providers_given ? options.providers.command_line()
+                                                : reproduce_command(run.info));
   write_as(bisect_formats, options.format, plan);
   return exit_fine;
 }
@@ -218,36 +216,31 @@ int bisect(const BisectOptions& options) {
 }  // namespace
 
 void add_bisect(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "bisect", "Write a script that finds the commit of a regression with git bisect");
-  auto options = std::make_shared<BisectOptions>();
-  command.add_option("--case", options->case_id, "The case id that regressed").required();
+  auto [command, options] =
+      add_verb(app, exit_code, bisect, "bisect",
+               "Write a script that finds the commit of a regression with git bisect");
+  command.add_option("--case", options.case_id, "The case id that regressed").required();
   command
-      .add_option("--build", options->build,
+      .add_option("--build", options.build, "COMMAND",
                   "Builds what is checked out, by a shell in the repository's top folder; a commit "
                   "that it fails on is skipped")
-      .type_name("COMMAND")
       .required();
-  options->database.add_to(command);
+  options.database.add_to(command);
+  command.add_option("--good", options.good, "COMMIT",
+                     "Commit at which the case was fine (default: of the last accepted run)");
+  command.add_option("--bad", options.bad, "COMMIT",
+                     "Commit at which it is not (default: of the first failure after that)");
   command
-      .add_option("--good", options->good,
-                  "Commit at which the case was fine (default: of the last accepted run)")
-      .type_name("COMMIT");
-  command
-      .add_option("--bad", options->bad,
-                  "Commit at which it is not (default: of the first failure after that)")
-      .type_name("COMMIT");
-  command
-      .add_option("--by", options->by,
+      .add_option("--by", options.by,
                   "What tells good from bad (default: what the first failure is about)")
       .one_of({"time", "rms", "verdict"});
   command
-      .add_option("--limit", options->limit,
+      .add_option("--limit", options.limit,
                   "Time ratio or rms above which a commit is bad (default: half way, in ratios, "
                   "between what is stored of both)")
       .check(above_zero("a ratio or an rms"));
-  options->providers.add_to(command);
-  add_format(command, options->format, bisect_formats, "What goes to stdout; text is the script");
+  options.providers.add_to(command);
+  add_format(command, options.format, bisect_formats, "What goes to stdout; text is the script");
   command.footer(
       "The script is bash. In a clean checkout it measures both ends first, and stops with a "
       "message where the bad commit is fine or the good one is not. Then it runs git bisect and "
@@ -259,12 +252,6 @@ void add_bisect(Command app, int& exit_code) {
       "Examples:\n  plumbline bisect --db history.db --case 'mine/flash/bf16/b1-h4-s128-d64' "
       "--build 'make -s' --provider ./libmine.so > find.sh\n"
       "  (cd ~/mine && bash ~/find.sh)");
-  command.callback([command, options, &exit_code] {
-    options->providers_given = !options->providers.providers.empty() ||
-                               options->providers.no_default_provider ||
-                               !options->providers.baselines.empty();
-    exit_code = bisect(*options);
-  });
 }
 
 }  // namespace plumbline::cli

@@ -66,22 +66,21 @@ int check_files(const DumpOptions& options) {
 }  // namespace
 
 void add_check(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("check", "Judge dumped outputs of any framework: rounding or bug?");
-  auto options = std::make_shared<DumpOptions>();
+  auto [command, options] = add_verb(app, exit_code, check_files, "check",
+                                     "Judge dumped outputs of any framework: rounding or bug?");
   command
-      .add_option("files", options->files,
+      .add_option("files", options.files,
                   "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
       .required()
       .type_name("FILE");
-  options->attributes.add_to(command);
-  add_reference_cost(command, options->check.reference_cost_limit);
-  command.add_flag("--whole-ladder", options->check.whole_ladder,
+  options.attributes.add_to(command);
+  add_reference_cost(command, options.check.reference_cost_limit);
+  command.add_flag("--whole-ladder", options.check.whole_ladder,
                    "Try every rung, also looser ones than one that explains");
-  command.add_flag("--verbose,-v", options->verbose,
+  command.add_flag("--verbose,-v", options.verbose,
                    "Everything: the ladder, all findings, five worst elements, also of an output "
                    "that is explained");
-  add_format(command, options->format, {"text", "json"});
+  add_format(command, options.format, {"text", "json"});
   command.footer(
       "Examples:\n"
       "  plumbline check dump.safetensors\n"
@@ -92,7 +91,6 @@ void add_check(Command app, int& exit_code) {
       "output is named.\n"
       "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
       "judged, 5 UNDECIDED.");
-  command.callback([options, &exit_code] { exit_code = check_files(*options); });
 }
 
 }  // namespace plumbline::cli

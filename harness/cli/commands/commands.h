@@ -1,38 +1,32 @@
 // One function a subcommand; each registers its options and, when chosen, sets `exit_code`.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
 #include "harness/cli/command_line.h"
 #include "harness/judge/exit_code.h"
 
 namespace plumbline::cli {
 
-void add_init(Command app, int& exit_code);
-void add_list(Command app, int& exit_code);
-void add_run(Command app, int& exit_code);
-void add_check(Command app, int& exit_code);
-void add_audit(Command app, int& exit_code);
-void add_judge(Command app, int& exit_code);
-void add_merge(Command app, int& exit_code);
-void add_confirm(Command app, int& exit_code);
-void add_prune(Command app, int& exit_code);
-void add_report(Command app, int& exit_code);
-void add_serve(Command app, int& exit_code);
-void add_show(Command app, int& exit_code);
-void add_compare(Command app, int& exit_code);
-void add_matrix(Command app, int& exit_code);
-void add_night(Command app, int& exit_code);
-void add_reduce(Command app, int& exit_code);
-void add_diff(Command app, int& exit_code);
-void add_history(Command app, int& exit_code);
-void add_bisect(Command app, int& exit_code);
-void add_export(Command app, int& exit_code);
-void add_baseline(Command app, int& exit_code);
-void add_support(Command app, int& exit_code);
-void add_resources(Command app, int& exit_code);
-void add_query(Command app, int& exit_code);
-void add_datasette_metadata(Command app, int& exit_code);
-void add_doctor(Command app, int& exit_code);
-void add_completion(Command app, int& exit_code);
-void add_manual(Command app, int& exit_code);
+using AddCommand = void(Command app, int& exit_code);
+AddCommand add_audit, add_baseline, add_bisect, add_check, add_compare, add_completion, add_confirm,
+    add_datasette_metadata, add_diff, add_doctor, add_export, add_history, add_init, add_judge,
+    add_list, add_manual, add_matrix, add_merge, add_night, add_prune, add_query, add_reduce,
+    add_report, add_resources, add_run, add_serve, add_show, add_support;
+
+// A command that runs `run` with options of its own, which live as long as the command line.
+template <class Options>
+std::pair<Command, std::remove_const_t<Options>&> add_verb(Command app, int& exit_code,
+                                                           int (*run)(Options&),
+                                                           const std::string& name,
+                                                           const std::string& help) {
+  const Command command = app.add_subcommand(name, help);
+  const auto options = std::make_shared<std::remove_const_t<Options>>();
+  command.callback([options, run, &exit_code] { exit_code = run(*options); });
+  return {command, *options};
+}
 
 }  // namespace plumbline::cli

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/base/median.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -80,17 +81,15 @@ void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
     measured.noise = time_noise(judgement);
 }
 
-Result<ReadSide> side_of(Store& store, const RunSelection& selection) {
+ReadSide side_of(Store& store, const RunSelection& selection) {
   ReadSide read;
   Side& side = read.cases;
   for (const std::string& run_id : selection.run_ids) {
-    const auto run = store.run(run_id);
-    if (!run) return tl::unexpected(run.error());
-    const auto outcomes = store.outcomes(run_id);
-    if (!outcomes) return tl::unexpected(outcomes.error());
-    for (const StoredOutcome& stored : *outcomes) add(side, stored, run->info.machine);
-    read.whole = read.whole && run->complete && run->info.shard == "1/1";
-    read.incomplete.add(*run, outcomes->size());
+    const auto run = need(store.run(run_id), exit_usage);
+    const auto outcomes = need(store.outcomes(run_id), exit_usage);
+    for (const StoredOutcome& stored : outcomes) add(side, stored, run.info.machine);
+    read.whole = read.whole && run.complete && run.info.shard == "1/1";
+    read.incomplete.add(run, outcomes.size());
   }
   for (auto& [series, measured] : side) {
     if (measured.ratios.empty()) continue;
@@ -169,20 +168,16 @@ RunComparison joined(Side before, Side after) {
   return result;
 }
 
-Result<RunComparison> compare(const CompareOptions& options, Store& store) {
-  const auto runs_before = store.resolve_runs(options.before),
-             runs_after = store.resolve_runs(options.after);
-  if (!runs_before) return tl::unexpected(runs_before.error());
-  if (!runs_after) return tl::unexpected(runs_after.error());
-  auto before = side_of(store, *runs_before), after = side_of(store, *runs_after);
-  if (!before) return tl::unexpected(before.error());
-  if (!after) return tl::unexpected(after.error());
-  const std::size_t lost = lost_of(*before, *after);
-  RunComparison result = joined(std::move(before->cases), std::move(after->cases));
+RunComparison compare(const CompareOptions& options, Store& store) {
+  const auto runs_before = need(store.resolve_runs(options.before), exit_usage);
+  const auto runs_after = need(store.resolve_runs(options.after), exit_usage);
+  auto before = side_of(store, runs_before), after = side_of(store, runs_after);
+  const std::size_t lost = lost_of(before, after);
+  RunComparison result = joined(std::move(before.cases), std::move(after.cases));
   result.lost = lost;
-  result.incomplete_before = before->incomplete, result.incomplete_after = after->incomplete;
-  result.before = runs_before->label, result.after = runs_after->label;
-  result.runs_before = runs_before->run_ids, result.runs_after = runs_after->run_ids;
+  result.incomplete_before = before.incomplete, result.incomplete_after = after.incomplete;
+  result.before = runs_before.label, result.after = runs_after.label;
+  result.runs_before = runs_before.run_ids, result.runs_after = runs_after.run_ids;
   result.all = options.all;
   return result;
 }
@@ -191,57 +186,51 @@ constexpr std::array compare_formats{Format<RunComparison>{"text", render_compar
                                      Format<RunComparison>{"json", nullptr, json_of_comparison}};
 
 // Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
-std::optional<int> refuse_other_classes(const CompareOptions& options,
-                                        const RunComparison& comparison) {
-  if (options.any_machine) return std::nullopt;
+void refuse_other_classes(const CompareOptions& options, const RunComparison& comparison) {
+  if (options.any_machine) return;
   const auto other = [](const ComparedCase& c) { return !c.same_class; };
-  const auto count = std::count_if(comparison.cases.begin(), comparison.cases.end(), other);
-  if (count == 0) return std::nullopt;
-  const auto& first = *std::find_if(comparison.cases.begin(), comparison.cases.end(), other);
-  return report_errors(
-      {{"", 0,
-        fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}",
-                    count, comparison.cases.size(), first.before.machine, comparison.before,
-                    first.after.machine, comparison.after),
-        "compare what ran on one class; --any-machine compares verdicts, bits and errors all the "
-        "same, and no times"}},
-      exit_not_comparable);
+  const auto count = std::ranges::count_if(comparison.cases, other);
+  if (count == 0) return;
+  const auto& first = *std::ranges::find_if(comparison.cases, other);
+  end_command(
+      exit_not_comparable,
+      fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}", count,
+                  comparison.cases.size(), first.before.machine, comparison.before,
+                  first.after.machine, comparison.after),
+      "compare what ran on one class; --any-machine compares verdicts, bits and errors all the "
+      "same, and no times");
 }
 
 int compare_command(const CompareOptions& options) {
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto comparison = compare(options, **store);
-  if (!comparison) return report_errors(comparison.error(), exit_usage);
-  if (comparison->cases.empty()) {
-    return report_errors(
-        {{"", 0,
-          fmt::format("{} and {} have no case in common", comparison->before, comparison->after),
-          "choose runs of the same suites: `plumbline query runs`"}},
-        exit_not_comparable);
+  auto store = need(options.database.open(true));
+  auto comparison = compare(options, *store);
+  if (comparison.cases.empty()) {
+    end_command(
+        exit_not_comparable,
+        fmt::format("{} and {} have no case in common", comparison.before, comparison.after),
+        "choose runs of the same suites: `plumbline query runs`");
   }
-  if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
-  write_as(compare_formats, options.format, *comparison);
-  return exit_code_of(comparison->state());
+  refuse_other_classes(options, comparison);
+  write_as(compare_formats, options.format, comparison);
+  return exit_code_of(comparison.state());
 }
 
 }  // namespace
 
 void add_compare(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("compare", "Compare two stored runs, nights or commits case by case");
-  auto options = std::make_shared<CompareOptions>();
+  auto [command, options] = add_verb(app, exit_code, compare_command, "compare",
+                                     "Compare two stored runs, nights or commits case by case");
   command
-      .add_option("before", options->before,
+      .add_option("before", options.before,
                   "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
                   "night:ID; commit:SHA or the beginning of a commit")
       .capture_default_str();
-  command.add_option("after", options->after, "The later one, likewise").capture_default_str();
-  options->database.add_to(command);
-  command.add_flag("--all", options->all, "Also cases that did not change");
-  command.add_flag("--any-machine", options->any_machine,
+  command.add_option("after", options.after, "The later one, likewise").capture_default_str();
+  options.database.add_to(command);
+  command.add_flag("--all", options.all, "Also cases that did not change");
+  command.add_flag("--any-machine", options.any_machine,
                    "Also cases that ran on other machine classes; their times are not compared");
-  add_format(command, options->format, compare_formats);
+  add_format(command, options.format, compare_formats);
   command.footer(
       "Of several runs of a night or commit the newest outcome of each case counts, and of its "
       "times the median. A time is listed where it changed by more than noise, which is three "
@@ -252,7 +241,6 @@ void add_compare(Command app, int& exit_code) {
       "Examples:\n  plumbline compare latest~1 latest\n"
       "  plumbline compare latest-night~1 latest-night\n"
       "  plumbline compare 3f2a01b 9c2e3fc --all");
-  command.callback([options, &exit_code] { exit_code = compare_command(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -53,7 +53,7 @@ std::vector<Batch> batches_of(const OpenCases& open) {
     for (const OpenRun& other : open.runs) {
       if (other.judged_with == run.judged_with) whole.push_back(other.run_id);
     }
-    auto at = std::find_if(batches.begin(), batches.end(), [&](const Batch& batch) {
+    auto at = std::ranges::find_if(batches, [&](const Batch& batch) {
       return batch.measured == run.measured_with && batch.judged_runs == whole;
     });
     if (at == batches.end()) {
@@ -95,7 +95,7 @@ class Confirmation {
   Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch)
       : options_(options), store_(store), past_(past), batch_(batch) {}
 
-  Result<void> run() {
+  void run() {
     ProviderOptions providers;
     providers.providers =
         options_.providers.empty() ? batch_.measured.providers : options_.providers;
@@ -103,84 +103,76 @@ class Confirmation {
     providers.baselines = options_.baselines;
     providers.pass_env = options_.pass_env;
     if (providers.baselines.empty()) providers.baselines = batch_.measured.baselines;
-    auto text = providers.reviewed_text();
-    if (!text) return tl::unexpected(text.error());
+    auto text = need(providers.reviewed_text());
     const MeasureOptions measure = measure_options(batch_.measured, providers);
-    auto known = discover(measure);
-    if (!known) return tl::unexpected(known.error());
-    const Runner runner{measure, *known, text->contracts, 1, &stop_, {}};
+    auto known = need(discover(measure), exit_infrastructure);
+    const Runner runner{measure, known, text.contracts, 1, &stop_, {}};
     reproduce_ = providers.command_line();
     int rounds = 0;
     for (const Asked& asked : batch_.cases) rounds = std::max(rounds, asked.open->processes);
-    for (int round = 0; round < rounds; ++round) {
-      if (auto done = ask_round(round, runner, *text); !done) return done;
-    }
-    return {};
+    for (int round = 0; round < rounds; ++round) ask_round(round, runner, text);
   }
 
  private:
-  Result<void> ask_round(int round, const Runner& runner, const ReviewedText& text) {
+  void ask_round(int round, const Runner& runner, const ReviewedText& text) {
     RunInfo run = this_run("confirm", "", reproduce_, {});
     run.command_line = command_line();
     // No part of the night: its cases would count twice. It names the runs that it asks about.
     if (run.commit.empty()) run.commit = batch_.commit;
     run.versions_json = with_confirmed_runs(run.versions_json, batch_.judged_runs);
-    if (auto begun = store_.begin_run(run); !begun) return begun;
+    need(store_.begin_run(run));
     const auto kernels = offered_kernels(runner.providers);
     for (Asked& asked : batch_.cases) {
       if (stop_) {
-        return fail("stopped by a signal: not all cases were asked",
+        end_command(exit_infrastructure, "stopped by a signal: not all cases were asked",
                     "confirm them again, into another file");
       }
       if (round >= asked.open->processes || !asked.left_out.empty()) continue;
-      if (auto done = ask(asked, run, runner, kernels, text); !done) return done;
+      ask(asked, run, runner, kernels, text);
       if (!asked.left_out.empty()) continue;
-      if (auto kept = store_.add(run.run_id, asked.fresh.back()); !kept) return kept;
+      need(store_.add(run.run_id, asked.fresh.back()));
       if (!options_.quiet && !envelope().is_asked_for())
         fmt::print(stderr, "asked process {} of {}: {}\n", round + 1, asked.open->processes,
                    asked.open->case_id);
     }
-    return store_.finish_run(run.run_id, exit_fine, false);
+    need(store_.finish_run(run.run_id, exit_fine, false));
   }
 
-  Result<void> ask(Asked& asked, const RunInfo& run, const Runner& runner,
-                   const std::vector<OfferedKernel>& kernels, const ReviewedText& text) {
+  void ask(Asked& asked, const RunInfo& run, const Runner& runner,
+           const std::vector<OfferedKernel>& kernels, const ReviewedText& text) {
     const OpenCase& open = *asked.open;
     const bool is_on_gpu = open.machine.device_kind == "cuda";
     if (!is_on_gpu && run.machine != open.machine) {
       asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
                                    describe(run.machine));
-      return {};
+      return;
     }
-    auto planned = plan_of_id(open.case_id, kernels, open.timed);
-    if (!planned) return tl::unexpected(planned.error());
-    planned->suite = open.suite;
-    planned->group = open.group;
-    planned->tier = parse<Tier>(open.tier).value_or(Tier::smoke);
-    planned->expected = open.expected;
-    StoredOutcome fresh{runner.run_fresh(*planned), {}};
+    auto planned = need(plan_of_id(open.case_id, kernels, open.timed));
+    planned.suite = open.suite;
+    planned.group = open.group;
+    planned.tier = parse<Tier>(open.tier).value_or(Tier::smoke);
+    planned.expected = open.expected;
+    StoredOutcome fresh{runner.run_fresh(planned), {}};
     know_device(open, fresh.outcome);
     if (is_lacking(fresh.outcome)) {
       asked.left_out = fmt::format("its provider cannot measure here: {}", fresh.outcome.reason);
-      return {};
+      return;
     }
     const SeriesName series = series_of(fresh.outcome, run.machine);
     if (series.machine != open.machine) {
       asked.left_out = fmt::format("it was measured on {}, and this is {}", describe(open.machine),
                                    describe(series.machine));
-      return {};
+      return;
     }
     if (series.provider_options != open.provider_options) {
       asked.left_out = fmt::format("its provider had the options \"{}\", and has \"{}\" now",
                                    open.provider_options, series.provider_options);
-      return {};
+      return;
     }
-    const auto past = past_.past(series, open.run_id, false);
-    if (!past) return tl::unexpected(past.error());
-    fresh.judgement = judge(inputs_of(fresh.outcome, *past, text.contracts, text.support,
+    const auto past = need(past_.past(series, open.run_id, false));
+    fresh.judgement = judge(inputs_of(fresh.outcome, past, text.contracts, text.support,
                                       std::string_view(run.started_at).substr(0, 10)));
     asked.fresh.push_back(std::move(fresh));
-    return {};
   }
 
   const ConfirmOptions& options_;
@@ -224,23 +216,16 @@ std::string as_json(const std::vector<Batch>& batches) {
 }
 
 int confirm(const ConfirmOptions& options) {
-  auto open = read_open_cases(options.file);
-  if (!open) return report_errors(open.error(), exit_usage);
-  auto past = Store::open(options.past, true);
-  if (!past) return report_errors(past.error(), exit_infrastructure);
+  auto open = need(read_open_cases(options.file), exit_usage);
+  auto past = need(Store::open(options.past, true));
   std::error_code ignored;
   if (std::filesystem::equivalent(options.past, options.database.path, ignored)) {
-    return report_errors({{options.past.string(), 0, "is the past and the database to write to",
-                           "name another file with --db; plumbline merge joins the two"}},
-                         exit_usage);
+    end_command(exit_usage, {options.past.string(), 0, "is the past and the database to write to",
+                             "name another file with --db; plumbline merge joins the two"});
   }
-  auto store = options.database.open(false);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto batches = batches_of(*open);
-  for (Batch& batch : batches) {
-    if (auto done = Confirmation(options, **store, **past, batch).run(); !done)
-      return report_errors(done.error(), exit_infrastructure);
-  }
+  auto store = need(options.database.open(false));
+  auto batches = batches_of(open);
+  for (Batch& batch : batches) Confirmation(options, *store, *past, batch).run();
   std::size_t asked = 0, left_out = 0;
   for (const Batch& batch : batches) {
     for (const Asked& c : batch.cases) ++(c.left_out.empty() ? asked : left_out);
@@ -259,34 +244,28 @@ int confirm(const ConfirmOptions& options) {
 }  // namespace
 
 void add_confirm(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "confirm", "Measure the open cases of a merged night again, in fresh processes");
-  auto options = std::make_shared<ConfirmOptions>();
-  command.add_option("file", options->file, "Open cases, as plumbline merge --judge writes them")
-      .type_name("FILE")
-      .required();
-  options->database.add_to(command);
+  auto [command, options] =
+      add_verb(app, exit_code, confirm, "confirm",
+               "Measure the open cases of a merged night again, in fresh processes");
   command
-      .add_option("--past", options->past,
+      .add_option("file", options.file, "FILE",
+                  "Open cases, as plumbline merge --judge writes them")
+      .required();
+  options.database.add_to(command);
+  command
+      .add_option("--past", options.past, "FILE",
                   "Database that the night was merged into, which is only read: what the cases are "
                   "compared with")
-      .type_name("FILE")
       .required();
-  command
-      .add_option("--provider", options->providers,
-                  "Provider, FILE[:OPTIONS], instead of those that the night's runs named; repeat "
-                  "for more")
-      .type_name("FILE");
-  command
-      .add_option("--pass-env", options->pass_env,
-                  "Let kernels see this variable, as `plumbline run --pass-env` does")
-      .type_name("NAME");
-  command
-      .add_option("--baselines", options->baselines,
-                  "Directory with contracts.toml and support.toml, instead of the night's")
-      .type_name("DIR");
-  add_format(command, options->format, {"text", "json"});
-  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_option(
+      "--provider", options.providers, "FILE",
+      "Provider, FILE[:OPTIONS], instead of those that the night's runs named; repeat for more");
+  command.add_option("--pass-env", options.pass_env, "NAME",
+                     "Let kernels see this variable, as `plumbline run --pass-env` does");
+  command.add_option("--baselines", options.baselines, "DIR",
+                     "Directory with contracts.toml and support.toml, instead of the night's");
+  add_format(command, options.format, {"text", "json"});
+  command.add_flag("--quiet,-q", options.quiet, "No progress");
   command.footer(
       "It concludes nothing: `plumbline merge` does, with --judge. Exit code 5 where a case could "
       "not be asked on this machine, since it is of another class.\n"
@@ -294,7 +273,6 @@ void add_confirm(Command app, int& exit_code) {
       "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
       "  plumbline confirm open.json --db confirm.db --past history.db\n"
       "  plumbline merge history.db confirm.db --judge");
-  command.callback([options, &exit_code] { exit_code = confirm(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/dump_options.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/harness_package.h"
@@ -49,37 +50,32 @@ int diff_dumps(const DiffOptions& options) {
   Errors errors;
   if (!a) errors = a.error();
   if (!b) errors.insert(errors.end(), b.error().begin(), b.error().end());
-  if (!errors.empty()) return report_errors(errors, exit_usage);
+  need_none(std::move(errors), exit_usage);
   CheckOptions check;
   check.reference_cost_limit = question.reference_cost_limit;
-  auto report = diff(*a, *b, check);
-  if (!report) return report_errors(report.error(), exit_usage);
+  auto report = need(diff(*a, *b, check), exit_usage);
   if (!stated.empty()) {
-    report->command = fmt::format("plumbline diff {} {}{} -v", shell_word(question.a),
-                                  shell_word(question.b), options.attributes.as_typed());
+    report.command = fmt::format("plumbline diff {} {}{} -v", shell_word(question.a),
+                                 shell_word(question.b), options.attributes.as_typed());
   }
-  return write_diffs({std::move(*report)}, question);
+  return write_diffs({std::move(report)}, question);
 }
 
 int run_diff(const DiffOptions& options) {
   const DiffQuestion& question = options.question;
   if (options.are_dumps() && question.suites.empty()) return diff_dumps(options);
   if (is_file_name(question.a) || is_file_name(question.b) || question.suites.empty()) {
-    return report_errors({{"", 0, "name two dumps (.safetensors), or two kernels and suite files",
-                           "for example plumbline diff a.safetensors b.safetensors, or plumbline "
-                           "diff cpu/flash cpu/split_kv cases/smoke.toml"}},
-                         exit_usage);
+    end_command(exit_usage, "name two dumps (.safetensors), or two kernels and suite files",
+                "for example plumbline diff a.safetensors b.safetensors, or plumbline "
+                "diff cpu/flash cpu/split_kv cases/smoke.toml");
   }
   if (!options.attributes.stated().empty()) {
-    return report_errors(
-        {{"", 0, "options that state what a dump leaves out do not apply to suites",
-          "a suite's problems state it all"}},
-        exit_usage);
+    end_command(exit_usage, "options that state what a dump leaves out do not apply to suites",
+                "a suite's problems state it all");
   }
   if (options.kernels == nullptr)
-    return report_errors(
-        {{"", 0, "plumbline diff: two kernels cannot be run here", harness_package_remedy}},
-        exit_usage);
+    end_command(exit_usage, "plumbline diff: two kernels cannot be run here",
+                harness_package_remedy);
   return options.kernels->run(question);
 }
 
@@ -101,11 +97,9 @@ void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels) 
   command.add_option("a", question.a, "A dump (.safetensors) or a kernel (provider/name)")
       .required();
   command.add_option("b", question.b, "The other dump or kernel").required();
-  command
-      .add_option(
-          "suites", question.suites,
-          "Suite files (TOML), for two kernels: the problems of all their groups, once each")
-      .type_name("SUITE.toml");
+  command.add_option(
+      "suites", question.suites, "SUITE.toml",
+      "Suite files (TOML), for two kernels: the problems of all their groups, once each");
   if (options->kernels != nullptr) options->kernels->add_options_to(command);
   options->attributes.add_to(command, "What both dumps leave unstated");
   add_reference_cost(command, question.reference_cost_limit);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/check/diff_measured.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/diff.h"
 #include "harness/cli/progress.h"
@@ -76,30 +77,26 @@ DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const R
   const Geometry& geometry = *sides.front().measurement.geometry;
   std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
   const auto ran = [](const MeasuredSide& s) { return s.measurement.outcome.status == Status::ok; };
-  if (std::all_of(sides.begin(), sides.end(), ran))
-    fill_inputs(geometry, q.data(), k.data(), v.data());
+  if (std::ranges::all_of(sides, ran)) fill_inputs(geometry, q.data(), k.data(), v.data());
   return diff_measured(problem_id(problem.problem), sides[0], sides[1],
                        {q.data(), k.data(), v.data()});
 }
 
-Result<void> are_known(const DiffQuestion& question, const std::vector<OfferedKernel>& kernels) {
+void are_known(const DiffQuestion& question, const std::vector<OfferedKernel>& kernels) {
   Errors errors;
   for (const std::string& kernel : {question.a, question.b}) {
-    if (std::any_of(kernels.begin(), kernels.end(),
-                    [&](const OfferedKernel& k) { return k.name == kernel; }))
+    if (std::ranges::any_of(kernels, [&](const OfferedKernel& k) { return k.name == kernel; }))
       continue;
     errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel),
                       missing_kernel_remedy(kernel, kernels)});
   }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return {};
+  need_none(errors, exit_usage);
 }
 
 void KernelsOnSuites::add_options_to(Command command) {
-  command
-      .add_option("--case", cases_.filter.match,
-                  "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
-      .type_name("GLOB");
+  command.add_option(
+      "--case", cases_.filter.match, "GLOB",
+      "Only problems that match this glob, on 'suite/group/problem'; repeat for more");
   command.add_option("--tier", cases_.tier,
                      "Only problems of this tier and lower ones: smoke, pr, nightly, full");
   providers_.add_to(command);
@@ -122,30 +119,23 @@ std::string KernelsOnSuites::typed(const DiffQuestion& question) const {
 int KernelsOnSuites::run(const DiffQuestion& question) {
   cases_.suites = question.suites;
   measure_.reference_cost_limit = question.reference_cost_limit;
-  auto text = providers_.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
+  auto text = need(providers_.reviewed_text(), exit_usage);
   providers_.use_in(measure_);
-  auto reference = reference_.open();
-  if (!reference) return report_errors(reference.error(), exit_usage);
-  measure_.reference_library = std::move(*reference);
-  auto providers = discover(measure_);
-  if (!providers) return report_errors(providers.error());
-  auto suites = cases_.read(*providers);
-  if (!suites) return report_errors(suites.error(), exit_usage);
-  if (auto known = are_known(question, offered_kernels(*providers)); !known)
-    return report_errors(known.error(), exit_usage);
-  const auto chosen = problems(*suites, cases_.filter);
+  measure_.reference_library = need(reference_.open(), exit_usage);
+  const auto providers = need(discover(measure_));
+  auto suites = need(cases_.read(providers), exit_usage);
+  are_known(question, offered_kernels(providers));
+  const auto chosen = problems(suites, cases_.filter);
   if (chosen.empty())
-    return report_errors(
-        {{"", 0, "the filters leave no problem", "see `plumbline list` for what there is"}},
-        exit_nothing);
+    end_command(exit_nothing, "the filters leave no problem",
+                "see `plumbline list` for what there is");
 
-  Measurer measurer(measure_, *providers, text->contracts);
+  Measurer measurer(measure_, providers, text.contracts);
   std::vector<DiffReport> reports;
   {
     Progress progress(chosen.size(), quiet_);
     for (const SuiteCase& problem : chosen) {
-      reports.push_back(diff_kernels_on(problem, measurer, *text, question));
+      reports.push_back(diff_kernels_on(problem, measurer, text, question));
       reports.back().command = fmt::format("{} --case {} -v", typed(question),
                                            shell_quoted(problem_id(problem.problem)));
       progress.step();

@@ -191,8 +191,7 @@ std::vector<Finding> grouped(const std::vector<Bundled>& all) {
       findings.push_back(one.finding);
       continue;
     }
-    auto at = std::find_if(lacks.begin(), lacks.end(),
-                           [&](const auto& lack) { return lack.first == one.lack; });
+    auto at = std::ranges::find_if(lacks, [&](const auto& lack) { return lack.first == one.lack; });
     if (at == lacks.end()) at = lacks.insert(at, {one.lack, {}});
     at->second.push_back(one.name);
   }
@@ -232,7 +231,7 @@ std::vector<Finding> providers(const ProviderOptions& options, const Python& pyt
   }
   std::vector<BundledProvider> rest = bundled_providers(library_directory());
   std::erase_if(rest, [&](const BundledProvider& bundled) {
-    return std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end();
+    return std::ranges::find(loaded, bundled.path.string()) != loaded.end();
   });
   std::vector<Bundled> answers(rest.size());
   for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -281,15 +280,21 @@ Finding reference() {
           *library != nullptr ? fmt::format("on {}", (*library)->device_name()) : "on the CPU"};
 }
 
-int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option,
-           const std::string& format, bool quick) {
+struct DoctorOptions {
+  ProviderOptions providers;
+  DatabaseOption database;
+  std::string format = "text";
+  bool quick = false;
+};
+
+int doctor(const DoctorOptions& options) {
   const Python python_here = python();
-  std::vector<Finding> findings{processor(), settings(), reviewed_text(provider_options),
+  std::vector<Finding> findings{processor(), settings(), reviewed_text(options.providers),
                                 python_here.finding};
   if (auto finding = other_owner(python_here.interpreter)) findings.push_back(std::move(*finding));
-  for (auto& finding : providers(provider_options, python_here, quick))
+  for (auto& finding : providers(options.providers, python_here, options.quick))
     findings.push_back(std::move(finding));
-  findings.push_back(database(database_option));
+  findings.push_back(database(options.database));
   findings.push_back(gpu());
   findings.push_back(reference());
 
@@ -300,7 +305,7 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
     fine = fine && (finding.good || !finding.needed);
     const char* mark = finding.good ? "ok" : finding.needed ? "MISSING" : "-";
     json.push_back({JSON_FIELDS(finding, what, good, needed, detail)});
-    if (format == "json") continue;
+    if (options.format == "json") continue;
     const auto colour = finding.good     ? fmt::terminal_color::green
                         : finding.needed ? fmt::terminal_color::red
                                          : fmt::terminal_color::white;
@@ -308,30 +313,25 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
         style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
     fmt::print("{}{:11} {}\n", label, finding.what, finding.detail);
   }
-  if (format == "json") print_json(json_text({{"checks", std::move(json)}, {"fine", fine}}));
+  if (options.format == "json")
+    print_json(json_text({{"checks", std::move(json)}, {"fine", fine}}));
   return fine ? exit_fine : exit_infrastructure;
 }
 
 }  // namespace
 
 void add_doctor(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "doctor", "Check what a run needs: processor, providers, Python, contracts, database");
-  auto provider_options = std::make_shared<ProviderOptions>();
-  auto database_option = std::make_shared<DatabaseOption>();
-  auto format = std::make_shared<std::string>("text");
-  auto quick = std::make_shared<bool>(false);
-  provider_options->add_to(command);
-  database_option->add_to(command);
-  add_format(command, *format, {"text", "json"});
-  command.add_flag("--quick", *quick,
+  auto [command, options] =
+      add_verb(app, exit_code, doctor, "doctor",
+               "Check what a run needs: processor, providers, Python, contracts, database");
+  options.providers.add_to(command);
+  options.database.add_to(command);
+  add_format(command, options.format, {"text", "json"});
+  command.add_flag("--quick", options.quick,
                    "Leave out the bundled providers that a run does not load: importing their "
                    "frameworks takes seconds each");
   command.footer(
       "Examples:\n  plumbline doctor --quick\n  plumbline doctor --provider ./libmine.so");
-  command.callback([=, &exit_code] {
-    exit_code = doctor(*provider_options, *database_option, *format, *quick);
-  });
 }
 
 }  // namespace plumbline::cli

@@ -10,11 +10,11 @@ namespace plumbline::cli {
 void AttributeOptions::add_to(Command command, const std::string& group) {
   for (const auto& [name, sentence] : attribute_names()) {
     std::string option = "--" + name;
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     const auto flag = flags_.find(name);
     const Option added = flag != flags_.end()
                              ? command.add_flag(option, flag->second, sentence)
-                             : command.add_option(option, texts_[name], sentence).type_name("");
+                             : command.add_option(option, texts_[name], "", sentence);
     if (!group.empty()) added.group(group);
   }
 }
@@ -32,7 +32,7 @@ std::string AttributeOptions::as_typed() const {
   std::string text;
   for (const auto& [name, value] : stated()) {
     std::string option = " --" + name;
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     text += flags_.contains(name) ? option : option + " " + shell_word(value);
   }
   return text;

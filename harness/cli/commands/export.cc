@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "harness/base/json.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -23,12 +24,13 @@ struct ExportOptions {
 };
 
 // Of a program that prints one line of JSON; what it says on stderr goes where ours goes.
-Result<nlohmann::json> json_of(const std::string& command) {
+nlohmann::json json_of(const std::string& command) {
   const auto said = output_of(command);
-  if (!said) return fail("no process can be started", "see `ulimit -u`");
+  if (!said) end_command(exit_infrastructure, "no process can be started", "see `ulimit -u`");
   auto answer = parse_json_if_valid(said->text);
   if (!answer.is_object())
-    return fail(fmt::format("{} gave no answer", command), "see what it wrote above");
+    end_command(exit_infrastructure, fmt::format("{} gave no answer", command),
+                "see what it wrote above");
   return answer;
 }
 
@@ -41,13 +43,12 @@ std::string since_error(const std::string& text) {
   return fits ? "" : fmt::format("\"{}\" is no day; write it as 2027-01-31", text);
 }
 
-Result<std::string> command_for(const ExportOptions& options, Store& store) {
-  const auto python = find_python();
-  if (!python) return tl::unexpected(python.error());
+std::string command_for(const ExportOptions& options, Store& store) {
+  const auto python = need(find_python(), exit_usage);
   const auto script = home_directory() / "baselines" / "export_parquet.py";
   // exec: no shell waits for the script, which ends with this process.
   std::string command =
-      fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python->string()),
+      fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python.string()),
                   shell_quoted(script.string()),
                   shell_quoted(std::filesystem::absolute(options.database.path).string()),
                   shell_quoted(options.parquet), ::getpid());
@@ -56,32 +57,24 @@ Result<std::string> command_for(const ExportOptions& options, Store& store) {
                            : options.night.find("latest") == 0 ? options.night
                                                                : "night:" + options.night;
   if (!word.empty()) {
-    const auto runs = store.resolve_runs(word);
-    if (!runs) return tl::unexpected(runs.error());
-    command += fmt::format(" --runs {}", fmt::join(runs->run_ids, ","));
+    const auto runs = need(store.resolve_runs(word), exit_usage);
+    command += fmt::format(" --runs {}", fmt::join(runs.run_ids, ","));
   }
   if (!options.since.empty()) command += " --since " + options.since;
   return command;
 }
 
 int export_command(const ExportOptions& options) {
-  if (const Errors unusable =
-          unusable_outputs({{"--parquet", options.parquet}, {"--nights", options.nights}});
-      !unusable.empty())
-    return report_errors(unusable, exit_usage);
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  const auto command = command_for(options, **store);
-  if (!command) return report_errors(command.error(), exit_usage);
-  const auto answer = json_of(*command);
-  if (!answer) return report_errors(answer.error(), exit_infrastructure);
-  if (answer->contains("error")) {
-    return report_errors({{"", 0, answer->value("error", ""), answer->value("remedy", "")}},
-                         exit_infrastructure);
-  }
-  const auto rows = answer->value("rows", std::size_t{0}),
-             runs = answer->value("runs", std::size_t{0});
-  const auto bytes = answer->value("bytes", std::size_t{0});
+  need_none(unusable_outputs({{"--parquet", options.parquet}, {"--nights", options.nights}}),
+            exit_usage);
+  auto store = need(options.database.open(true));
+  const auto command = command_for(options, *store);
+  const auto answer = json_of(command);
+  if (answer.contains("error"))
+    end_command(exit_infrastructure, answer.value("error", ""), answer.value("remedy", ""));
+  const auto rows = answer.value("rows", std::size_t{0}),
+             runs = answer.value("runs", std::size_t{0});
+  const auto bytes = answer.value("bytes", std::size_t{0});
   if (options.format == "json") {
     print_json(json_text(
         {{"file", options.parquet}, {"outcomes", rows}, {"runs", runs}, {"bytes", bytes}}));
@@ -95,37 +88,32 @@ int export_command(const ExportOptions& options) {
 }  // namespace
 
 void add_export(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "export", "Write outcomes as Parquet, for DuckDB, Spark, ClickHouse or pandas");
-  auto options = std::make_shared<ExportOptions>();
-  command.add_option("--parquet", options->parquet, "The rows of the view v_history")
-      .type_name("FILE")
+  auto [command, options] =
+      add_verb(app, exit_code, export_command, "export",
+               "Write outcomes as Parquet, for DuckDB, Spark, ClickHouse or pandas");
+  command.add_option("--parquet", options.parquet, "FILE", "The rows of the view v_history")
       .required();
+  command.add_option("--nights", options.nights, "FILE",
+                     "Also the rows of v_night_times: how the times of each run stood together");
+  options.database.add_to(command);
+  command.add_option("--night", options.night, "ID",
+                     "Only this night: its id, a unique prefix, latest-night or latest-night~N");
   command
-      .add_option("--nights", options->nights,
-                  "Also the rows of v_night_times: how the times of each run stood together")
-      .type_name("FILE");
-  options->database.add_to(command);
-  command
-      .add_option("--night", options->night,
-                  "Only this night: its id, a unique prefix, latest-night or latest-night~N")
-      .type_name("ID");
-  command.add_option("--run", options->run, "Only this run: its id, a unique prefix, latest, …")
-      .type_name("ID")
+      .add_option("--run", options.run, "ID", "Only this run: its id, a unique prefix, latest, …")
       .excludes("--night");
-  command.add_option("--since", options->since, "Only runs that began on this day (UTC) or later")
-      .type_name("DATE")
+  command
+      .add_option("--since", options.since, "DATE",
+                  "Only runs that began on this day (UTC) or later")
       .check(since_error)
       .excludes("--night")
       .excludes("--run");
-  add_format(command, options->format, {"text", "json"}, "What goes to stdout");
+  add_format(command, options.format, {"text", "json"}, "What goes to stdout");
   command.footer(
       "Needs Python with pyarrow (pip install pyarrow; PLUMBLINE_PYTHON names another Python). A "
       "file that is there is replaced as a whole, or not at all.\n"
       "Examples:\n  plumbline export --db history.db --night latest-night --parquet night.parquet\n"
       "  plumbline export --db history.db --since 2027-01 --parquet 2027.parquet\n"
       "  duckdb -c \"SELECT kernel, count(*) FROM 'night.parquet' GROUP BY 1\"");
-  command.callback([options, &exit_code] { exit_code = export_command(*options); });
 }
 
 }  // namespace plumbline::cli

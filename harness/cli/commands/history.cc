@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/formats.h"
-#include "harness/cli/outputs.h"
 #include "harness/cli/session.h"
 #include "harness/report/case_history.h"
 #include "harness/report/format.h"
@@ -115,20 +114,17 @@ CaseHistory history_of(const Store::Table& table) {
   return history;
 }
 
-Result<Histories> read_histories(const HistoryOptions& options, Store& store) {
+Histories read_histories(const HistoryOptions& options, Store& store) {
   Histories all;
   all.limit = static_cast<std::size_t>(options.limit);
-  const auto ids = case_ids_matching(store, options.pattern);
-  if (!ids) return tl::unexpected(ids.error());
-  all.matching = ids->size();
-  for (std::size_t i = 0; i < std::min<std::size_t>(ids->size(), options.cases); ++i) {
-    const auto series = series_of_case(store, (*ids)[i]);
-    if (!series) return tl::unexpected(series.error());
-    for (const SeriesOfCase& one : *series) {
-      auto rows = history_of_series(store, (*ids)[i], one, max_points);
-      if (!rows) return tl::unexpected(rows.error());
-      all.cases.push_back(history_of(*rows));
-      all.rows.push_back(std::move(*rows));
+  const auto ids = need(case_ids_matching(store, options.pattern));
+  all.matching = ids.size();
+  for (std::size_t i = 0; i < std::min<std::size_t>(ids.size(), options.cases); ++i) {
+    const auto series = need(series_of_case(store, ids[i]));
+    for (const SeriesOfCase& one : series) {
+      auto rows = need(history_of_series(store, ids[i], one, max_points));
+      all.cases.push_back(history_of(rows));
+      all.rows.push_back(std::move(rows));
     }
   }
   return all;
@@ -190,33 +186,30 @@ constexpr std::array history_formats{Format<Histories>{"text", as_text},
                                      Format<Histories>{"json", nullptr, as_json}};
 
 int history(const HistoryOptions& options) {
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto histories = read_histories(options, **store);
-  if (!histories) return report_errors(histories.error(), exit_infrastructure);
-  if (histories->cases.empty()) {
-    return report_errors({{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern),
-                           "a glob over case ids, for example 'cpu/flash/bf16*'"}},
-                         exit_nothing);
+  auto store = need(options.database.open(true));
+  auto histories = read_histories(options, *store);
+  if (histories.cases.empty()) {
+    end_command(exit_nothing, fmt::format("no stored case matches \"{}\"", options.pattern),
+                "a glob over case ids, for example 'cpu/flash/bf16*'");
   }
-  write_as(history_formats, options.format, *histories);
+  write_as(history_formats, options.format, histories);
   return exit_fine;
 }
 
 }  // namespace
 
 void add_history(Command app, int& exit_code) {
-  const Command command = app.add_subcommand("history", "Cases over runs, with level and limit");
-  auto options = std::make_shared<HistoryOptions>();
-  command.add_option("case", options->pattern, "Case id or glob").required();
-  options->database.add_to(command);
-  command.add_option("--limit", options->limit, "Rows of each case at most")
+  auto [command, options] =
+      add_verb(app, exit_code, history, "history", "Cases over runs, with level and limit");
+  command.add_option("case", options.pattern, "Case id or glob").required();
+  options.database.add_to(command);
+  command.add_option("--limit", options.limit, "Rows of each case at most")
       .capture_default_str()
       .check(whole_above_zero("a number of rows"));
-  command.add_option("--cases", options->cases, "Cases at most")
+  command.add_option("--cases", options.cases, "Cases at most")
       .capture_default_str()
       .check(whole_above_zero("a number of cases"));
-  add_format(command, options->format, history_formats);
+  add_format(command, options.format, history_formats);
   command.footer(
       "The sparklines show the last 60 runs, low to high; x is a failure, ^ a change of the "
       "level of the time. Times are also ratios to a sentinel that was timed in turn: the "
@@ -224,7 +217,6 @@ void add_history(Command app, int& exit_code) {
       "Examples:\n  plumbline history 'cpu/flash/bf16/*causal*'\n"
       "  plumbline history 'cpu/*' --cases 100 --limit 1\n"
       "`plumbline report` draws the history of each case.");
-  command.callback([options, &exit_code] { exit_code = history(*options); });
 }
 
 }  // namespace plumbline::cli

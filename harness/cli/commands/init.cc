@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -48,7 +49,7 @@ struct Template {
   fs::path from, to;  // `to` within the folder of the start
 };
 
-Result<std::vector<Template>> templates_of(const Language& language) {
+std::vector<Template> templates_of(const Language& language) {
   std::vector<Template> all;
   for (const char* part : {"common", language.name}) {
     const fs::path folder = template_directory() / part;
@@ -57,7 +58,8 @@ Result<std::vector<Template>> templates_of(const Language& language) {
       if (entry.is_regular_file())
         all.push_back({entry.path(), entry.path().lexically_relative(folder)});
     if (missing) {
-      return fail(Error{folder.string(), 0, "the templates of a start are not there",
+      end_command(exit_infrastructure,
+                  Error{folder.string(), 0, "the templates of a start are not there",
                         "install plumbline again: cmake --install BUILD --prefix DIR"});
     }
   }
@@ -96,16 +98,13 @@ int init(const InitOptions& options) {
   const Language& language =
       *std::ranges::find(languages, options.torch ? "torch" : options.language, &Language::name);
   const auto files = templates_of(language);
-  if (!files) return report_errors(files.error(), exit_infrastructure);
-  if (const Errors errors = in_the_way(*files, options.folder); !errors.empty())
-    return report_errors(errors, exit_usage);
+  need_none(in_the_way(files, options.folder), exit_usage);
   std::vector<std::string> written, next;
-  for (const Template& file : *files) {
+  for (const Template& file : files) {
     std::ifstream stream(file.from);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     const fs::path to = options.folder / file.to;
-    if (auto done = write_text(to, with_replaced(text, "@PROVIDER@", language.provider)); !done)
-      return report_errors(done.error(), exit_infrastructure);
+    need(write_text(to, with_replaced(text, "@PROVIDER@", language.provider)));
     written.push_back(to.lexically_normal().string());
   }
   for (const char* command : language.next)
@@ -123,28 +122,25 @@ int init(const InitOptions& options) {
 }  // namespace
 
 void add_init(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("init", "Write a start: a kernel, a suite, a contract and plumbline.toml");
-  auto options = std::make_shared<InitOptions>();
-  command.add_option("folder", options->folder, "Where to; made where it is missing")
-      .type_name("DIR")
+  auto [command, options] =
+      add_verb(app, exit_code, init, "init",
+               "Write a start: a kernel, a suite, a contract and plumbline.toml");
+  command.add_option("folder", options.folder, "DIR", "Where to; made where it is missing")
       .capture_default_str();
   std::vector<std::string> names;
   for (const Language& language : languages) names.emplace_back(language.name);
   command
-      .add_option("--provider", options->language,
+      .add_option("--provider", options.language,
                   "Language of the kernel; torch: in Python, on tensors of PyTorch")
       .one_of(names)
       .capture_default_str();
-  command.add_flag("--torch", options->torch, "The same as --provider torch")
-      .excludes("--provider");
-  add_format(command, options->format, {"text", "json"});
+  command.add_flag("--torch", options.torch, "The same as --provider torch").excludes("--provider");
+  add_format(command, options.format, {"text", "json"});
   command.footer(
       "Writes nothing where one of its files is there already (exit 2). Prints the three commands "
       "that lead to a verdict.\n"
       "Examples:\n  plumbline init mine\n  plumbline init --torch mine\n  plumbline init mine "
       "--provider cpp");
-  command.callback([options, &exit_code] { exit_code = init(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -1,5 +1,6 @@
 // plumbline judge: judges stored runs again, with their suite statistics. It is for contracts that
 // changed, and for shards once all of them are there.
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/replay.h"
 #include "harness/cli/envelope.h"
@@ -23,46 +24,35 @@ struct JudgeOptions {
 int judge_command(const JudgeOptions& options) {
   if (!options.replay.empty())
     return replay_command(options.replay, options.higher_is_better, options.format);
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
-  auto store = options.database.open_existing();
-  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto text = need(options.providers.reviewed_text(), exit_usage);
+  auto store = need(options.database.open_existing());
   std::vector<std::string> run_ids;
-  for (const auto& run : options.runs) {
-    auto known = (*store)->resolve_run(run);
-    if (!known) return report_errors(known.error(), exit_usage);
-    run_ids.push_back(std::move(*known));
-  }
-  const auto judged = judge_runs(**store, run_ids, *text, today());
-  if (!judged) return report_errors(judged.error(), exit_infrastructure);
-  write_as(run_formats, options.format, report_of(*judged));
-  return judged->exit_code;
+  for (const auto& run : options.runs) run_ids.push_back(need(store->resolve_run(run), exit_usage));
+  const auto judged = need(judge_runs(*store, run_ids, text, today()));
+  write_as(run_formats, options.format, report_of(judged));
+  return judged.exit_code;
 }
 
 }  // namespace
 
 void add_judge(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("judge", "Judge stored runs again, with their suite statistics");
-  auto options = std::make_shared<JudgeOptions>();
+  auto [command, options] = add_verb(app, exit_code, judge_command, "judge",
+                                     "Judge stored runs again, with their suite statistics");
   command
-      .add_option("runs", options->runs,
+      .add_option("runs", options.runs,
                   "Run ids, unique prefixes, latest or latest~N: one run, or all shards of one")
       .capture_default_str();
-  options->database.add_to(command);
+  options.database.add_to(command);
+  command.add_option("--baselines", options.providers.baselines, "DIR",
+                     "Directory with contracts.toml and support.toml");
+  add_format(command, options.format, run_formats, "What goes to stdout");
   command
-      .add_option("--baselines", options->providers.baselines,
-                  "Directory with contracts.toml and support.toml")
-      .type_name("DIR");
-  add_format(command, options->format, run_formats, "What goes to stdout");
-  command
-      .add_option("--replay", options->replay,
+      .add_option("--replay", options.replay, "FILE.csv",
                   "Runs the time gate over a series of another program, without a database")
-      .type_name("FILE.csv")
       .excludes("runs")
       .excludes("--db");
   command
-      .add_flag("--higher-is-better", options->higher_is_better,
+      .add_flag("--higher-is-better", options.higher_is_better,
                 "The series of --replay is a throughput, not a time")
       .needs("--replay");
   command.footer(
@@ -71,7 +61,6 @@ void add_judge(Command app, int& exit_code) {
       "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db "
       "all.db\n"
       "  plumbline judge --replay throughput.csv --higher-is-better");
-  command.callback([options, &exit_code] { exit_code = judge_command(*options); });
 }
 
 }  // namespace plumbline::cli

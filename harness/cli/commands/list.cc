@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -153,62 +154,57 @@ int list(ListOptions& options) {
   if (options.suites) return list_suites(options.format);
   MeasureOptions measure;
   options.providers.use_in(measure);
-  auto providers = discover(measure);
-  if (!providers) return report_errors(providers.error());
+  const auto providers = need(discover(measure));
   if (options.kernels) {
-    options.format == "json" ? print_json(kernels_as_json(*providers)) : print_kernels(*providers);
+    options.format == "json" ? print_json(kernels_as_json(providers)) : print_kernels(providers);
     return exit_fine;
   }
   if (options.cases.suites.empty())
-    return report_errors({{"", 0, "name suite files, --kernels or --suites",
-                           "for example plumbline list cases/smoke.toml"}},
-                         exit_usage);
-  const auto kernels = offered_kernels(*providers);
-  auto suites = options.cases.read(*providers);
-  if (!suites) return report_errors(suites.error(), exit_usage);
-  auto plan = make_plan(*suites, kernels, options.cases.filter,
-                        {std::nullopt, surroundings(*providers).lacking});
-  if (!plan) return report_errors(plan.error(), exit_usage);
+    end_command(exit_usage, "name suite files, --kernels or --suites",
+                "for example plumbline list cases/smoke.toml");
+  const auto kernels = offered_kernels(providers);
+  auto suites = need(options.cases.read(providers), exit_usage);
+  auto plan = need(make_plan(suites, kernels, options.cases.filter,
+                             {std::nullopt, surroundings(providers).lacking}),
+                   exit_usage);
   const CaseFilter& filter = options.cases.filter;
-  *plan = part_of(*plan, filter.shard, filter.shards);
+  plan = part_of(plan, filter.shard, filter.shards);
   if (options.format == "json") {
-    print_json(options.expected ? expected_as_json(expected_failures(*plan))
-               : options.count  ? counts_as_json(*plan)
-                                : as_json(*plan));
+    print_json(options.expected ? expected_as_json(expected_failures(plan))
+               : options.count  ? counts_as_json(plan)
+                                : as_json(plan));
   } else {
-    fmt::print("{}", options.expected ? expected_as_text(expected_failures(*plan))
-                     : options.count  ? counts(*plan)
-                                      : as_text(*plan));
+    fmt::print("{}", options.expected ? expected_as_text(expected_failures(plan))
+                     : options.count  ? counts(plan)
+                                      : as_text(plan));
   }
   if (options.format == "json") return exit_fine;
-  for (const std::string& line : absent_lines(plan->absent)) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : absent_lines(plan.absent)) fmt::print(stderr, "{}\n", line);
   return exit_fine;
 }
 
 }  // namespace
 
 void add_list(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
-  auto options = std::make_shared<ListOptions>();
-  options->cases.add_to(command);
-  options->cases.add_seed_to(command);
-  options->providers.add_to(command);
-  command.add_flag("--kernels", options->kernels, "List kernels instead");
-  command.add_flag("--suites", options->suites, "List the suites that come with plumbline instead")
+  auto [command, options] = add_verb(app, exit_code, list, "list",
+                                     "List the cases of suites, or the kernels of providers");
+  options.cases.add_to(command);
+  options.cases.add_seed_to(command);
+  options.providers.add_to(command);
+  command.add_flag("--kernels", options.kernels, "List kernels instead");
+  command.add_flag("--suites", options.suites, "List the suites that come with plumbline instead")
       .excludes("--kernels");
-  command.add_flag("--count", options->count, "Count cases by suite and group");
+  command.add_flag("--count", options.count, "Count cases by suite and group");
   command
-      .add_flag("--expected", options->expected,
+      .add_flag("--expected", options.expected,
                 "List the cases that suites expect to fail, until when and why")
       .excludes("--count");
-  add_format(command, options->format, {"text", "json"});
+  add_format(command, options.format, {"text", "json"});
   command.footer(
       "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n"
       "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device "
       "emulated:sm_90\n"
       "  plumbline list --kernels");
-  command.callback([options, &exit_code] { exit_code = list(*options); });
 }
 
 }  // namespace plumbline::cli

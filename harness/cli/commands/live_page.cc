@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/page_past.h"
 #include "harness/store/keys.h"
 
@@ -43,71 +44,61 @@ LivePage::Stamp LivePage::stamp() const {
   return text;
 }
 
-Result<LivePage::Kept*> LivePage::newest() {
+LivePage::Kept& LivePage::newest() {
   // Before anything is read: what is written meanwhile is found the next time.
   const Stamp stamp_now = stamp();
   if (!kept_.empty() && !stamp_now.empty() && kept_.front().stamp == stamp_now)
-    return &kept_.front();
-  auto store = database_.open(true);
-  if (!store) return tl::unexpected(store.error());
-  const auto selection = page_subject(**store, subject_);
-  if (!selection) return tl::unexpected(selection.error());
-  auto source = read_page_source(**store, *selection, database_.path);
-  if (!source) return tl::unexpected(source.error());
-  (*source)->input.live = true;
+    return kept_.front();
+  const auto store = need(database_.open(true));
+  const RunSelection selection = need(page_subject(*store, subject_));
   Kept kept;
-  kept.moment.json = json_of_page((*source)->input);
+  kept.source = read_page_source(*store, selection, database_.path);
+  kept.source->input.live = true;
+  kept.moment.json = json_of_page(kept.source->input);
   kept.moment.id = hex(key_of(kept.moment.json));
-  kept.moment.label = selection->label;
-  kept.moment.outcomes = (*source)->stored.outcomes.size();
-  kept.source = std::move(*source);
+  kept.moment.label = selection.label;
+  kept.moment.outcomes = kept.source->stored.outcomes.size();
   kept.stamp = stamp_now;
   kept_.push_front(std::move(kept));
   if (kept_.size() > most_moments) kept_.pop_back();
-  return &kept_.front();
+  return kept_.front();
 }
 
 Result<LivePage::Moment> LivePage::now() {
   const std::lock_guard lock(mutex_);
-  const auto kept = newest();
-  if (!kept) return tl::unexpected(kept.error());
-  return (*kept)->moment;
+  return as_result([&] { return newest().moment; });
 }
 
-Result<bool> LivePage::is_as_it_was(Kept& kept, Store& store) const {
+bool LivePage::is_as_it_was(Kept& kept, Store& store) const {
   const Stamp stamp_now = stamp();
   if (!stamp_now.empty() && kept.stamp == stamp_now) return true;
   const auto nights = nights_before(store, kept.source->stored);
-  if (!nights) return tl::unexpected(nights.error());
   const auto& shown = kept.source->input.nights;
-  const bool same =
-      std::equal(nights->begin(), nights->end(), shown.begin(), shown.end(), shows_the_same);
+  const bool same = std::ranges::equal(nights, shown, shows_the_same);
   if (same) kept.stamp = stamp_now;
   return same;
 }
 
 Result<LivePage::Case> LivePage::detail(const std::string& id, std::size_t row) {
   const std::lock_guard lock(mutex_);
-  if (id.empty() && kept_.empty()) {
-    if (auto made = newest(); !made) return tl::unexpected(made.error());
-  }
+  return as_result([&] { return detail_of(id, row); });
+}
+
+LivePage::Case LivePage::detail_of(const std::string& id, std::size_t row) {
+  if (id.empty() && kept_.empty()) newest();
   const auto found =
-      id.empty() ? kept_.begin() : std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
-        return kept.moment.id == id;
-      });
+      id.empty()
+          ? kept_.begin()
+          : std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.moment.id == id; });
   if (found == kept_.end()) return Case{Lack::moment, ""};
   PageSource& source = *found->source;
   if (row >= source.stored.outcomes.size()) return Case{Lack::row, ""};
   if (!source.input.history.contains(row)) {
-    auto store = database_.open(true);
-    if (!store) return tl::unexpected(store.error());
-    auto histories = histories_of(**store, source.stored, {row}, source.input.nights);
-    if (!histories) return tl::unexpected(histories.error());
+    const auto store = need(database_.open(true));
+    auto histories = histories_of(*store, source.stored, {row}, source.input.nights);
     // Afterwards: what was written in between shows, too.
-    const auto same = is_as_it_was(*found, **store);
-    if (!same) return tl::unexpected(same.error());
-    if (!*same) return Case{Lack::moment, ""};
-    source.input.history[row] = std::move((*histories)[row]);
+    if (!is_as_it_was(*found, *store)) return Case{Lack::moment, ""};
+    source.input.history[row] = std::move(histories[row]);
   }
   return Case{Lack::none, json_of_page_case(source.input, row)};
 }

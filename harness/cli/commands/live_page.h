@@ -43,8 +43,10 @@ class LivePage {
     Stamp stamp;  // when the past was last found to be as it is here; "" = cannot tell
   };
   Stamp stamp() const;
-  Result<Kept*> newest();
-  Result<bool> is_as_it_was(Kept& kept, Store& store) const;
+  // Errors of these three end a command.
+  Kept& newest();
+  bool is_as_it_was(Kept& kept, Store& store) const;
+  Case detail_of(const std::string& id, std::size_t row);
 
   DatabaseOption database_;
   std::string subject_;

@@ -20,33 +20,13 @@ int main(int argc, char** argv) {
       version_line()};
   return end_program(run_program(argc, argv, text, [](const CommandLine& app, int& exit_code) {
     add_folder_flags(app);
-    add_init(app, exit_code);
-    add_list(app, exit_code);
-    add_run(app, exit_code);
-    add_check(app, exit_code);
-    add_audit(app, exit_code);
-    add_judge(app, exit_code);
-    add_merge(app, exit_code);
-    add_confirm(app, exit_code);
-    add_prune(app, exit_code);
-    add_report(app, exit_code);
-    add_serve(app, exit_code);
-    add_show(app, exit_code);
-    add_compare(app, exit_code);
-    add_matrix(app, exit_code);
-    add_night(app, exit_code);
-    add_reduce(app, exit_code);
-    add_diff(app, exit_code);
-    add_history(app, exit_code);
-    add_bisect(app, exit_code);
-    add_export(app, exit_code);
-    add_baseline(app, exit_code);
-    add_support(app, exit_code);
-    add_resources(app, exit_code);
-    add_query(app, exit_code);
-    add_datasette_metadata(app, exit_code);
-    add_doctor(app, exit_code);
-    add_completion(app, exit_code);
-    add_manual(app, exit_code);
+    for (AddCommand* const add :
+         {add_init,     add_list,       add_run,       add_check,  add_audit,
+          add_judge,    add_merge,      add_confirm,   add_prune,  add_report,
+          add_serve,    add_show,       add_compare,   add_matrix, add_night,
+          add_reduce,   add_diff,       add_history,   add_bisect, add_export,
+          add_baseline, add_support,    add_resources, add_query,  add_datasette_metadata,
+          add_doctor,   add_completion, add_manual})
+      add(app, exit_code);
   }));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -26,17 +27,14 @@ struct LoadedRuns {
   std::string reproduce;                // of the first
 };
 
-Result<LoadedRuns> load(Store& store, const std::vector<std::string>& runs) {
+LoadedRuns load(Store& store, const std::vector<std::string>& runs) {
   LoadedRuns loaded;
   for (const std::string& text : runs) {
-    auto run_id = store.resolve_run(text);
-    if (!run_id) return tl::unexpected(run_id.error());
-    auto run = store.run(*run_id);
-    auto outcomes = store.outcomes(*run_id);
-    if (!run) return tl::unexpected(run.error());
-    if (!outcomes) return tl::unexpected(outcomes.error());
-    if (loaded.reproduce.empty()) loaded.reproduce = reproduce_command(run->info);
-    std::move(outcomes->begin(), outcomes->end(), std::back_inserter(loaded.outcomes));
+    auto run_id = need(store.resolve_run(text), exit_usage);
+    const auto run = need(store.run(run_id), exit_usage);
+    auto outcomes = need(store.outcomes(run_id), exit_usage);
+    if (loaded.reproduce.empty()) loaded.reproduce = reproduce_command(run.info);
+    std::move(outcomes.begin(), outcomes.end(), std::back_inserter(loaded.outcomes));
   }
   return loaded;
 }
@@ -54,17 +52,15 @@ int check_equal(const std::string& expectation, const LoadedRuns& loaded,
   const std::string a = expectation.substr(0, equals),
                     b = equals == std::string::npos ? "" : expectation.substr(equals + 1);
   if (a.empty() || b.empty() || a == b) {
-    return report_errors(
-        {{"", 0, fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
-          "write A=B, as in --expect-equal emulated:sm_90=cuda:0"}},
-        exit_usage);
+    end_command(exit_usage,
+                fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
+                "write A=B, as in --expect-equal emulated:sm_90=cuda:0");
   }
   const ArchMatrix::Bits bits = compare_bits(loaded.outcomes, a, b);
   if (bits.common == 0) {
-    return report_errors(
-        {{"", 0, fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
-          "the run has " + devices(matrix)}},
-        exit_nothing);
+    end_command(exit_nothing,
+                fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
+                "the run has " + devices(matrix));
   }
   if (bits.equal == bits.common) return exit_fine;
   fmt::print(stderr, "{}", first_difference(bits, loaded.reproduce));
@@ -89,23 +85,19 @@ constexpr std::array matrix_formats{
                          }}};
 
 int show_matrix(const MatrixOptions& options) {
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  const auto loaded = load(**store, options.runs);
-  if (!loaded) return report_errors(loaded.error(), exit_usage);
-  const ArchMatrix matrix = arch_matrix(loaded->outcomes);
+  auto store = need(options.database.open(true));
+  const auto loaded = load(*store, options.runs);
+  const ArchMatrix matrix = arch_matrix(loaded.outcomes);
   if (matrix.columns.empty()) {
-    return report_errors(
-        {{"", 0,
-          fmt::format("no case of run {} ran on a GPU or an emulated one",
-                      fmt::join(options.runs, ", ")),
-          "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90"}},
-        exit_nothing);
+    end_command(exit_nothing,
+                fmt::format("no case of run {} ran on a GPU or an emulated one",
+                            fmt::join(options.runs, ", ")),
+                "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90");
   }
-  write_as(matrix_formats, options.format, MatrixReport{matrix, loaded->reproduce});
+  write_as(matrix_formats, options.format, MatrixReport{matrix, loaded.reproduce});
   int code = exit_fine;
   for (const std::string& expectation : options.expect_equal) {
-    const int of_this = check_equal(expectation, *loaded, matrix);
+    const int of_this = check_equal(expectation, loaded, matrix);
     if (code == exit_fine) code = of_this;
   }
   return code;
@@ -114,20 +106,18 @@ int show_matrix(const MatrixOptions& options) {
 }  // namespace
 
 void add_matrix(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "matrix", "Compare the cases of a run over architectures: percent of the limits, and bits");
-  auto options = std::make_shared<MatrixOptions>();
+  auto [command, options] =
+      add_verb(app, exit_code, show_matrix, "matrix",
+               "Compare the cases of a run over architectures: percent of the limits, and bits");
   command
-      .add_option("run", options->runs,
+      .add_option("run", options.runs,
                   "Run ids, unique prefixes, latest or latest~N: their cases together")
       .capture_default_str();
-  options->database.add_to(command);
-  command
-      .add_option(
-          "--expect-equal", options->expect_equal,
-          "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
-      .type_name("A=B");
-  add_format(command, options->format, matrix_formats);
+  options.database.add_to(command);
+  command.add_option(
+      "--expect-equal", options.expect_equal, "A=B",
+      "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more");
+  add_format(command, options.format, matrix_formats);
   command.footer(
       "Examples:\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; "
@@ -136,7 +126,6 @@ void add_matrix(Command app, int& exit_code) {
       "  plumbline matrix --expect-equal emulated:sm_90=cuda:0\n"
       "Exit codes: 0 fine, 1 an expectation does not hold, 2 usage, 3 infrastructure, 4 nothing to "
       "compare.");
-  command.callback([options, &exit_code] { exit_code = show_matrix(*options); });
 }
 
 }  // namespace plumbline::cli

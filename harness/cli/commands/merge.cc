@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "harness/base/enumeration.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -36,16 +38,11 @@ struct JudgedWhole {
   int exit_code = exit_fine;
 };
 
-std::string_view name(MergedRun::State state) {
-  switch (state) {
-    case MergedRun::State::added:
-      return "added";
-    case MergedRun::State::replaced:
-      return "replaced: finished later than the copy that was there";
-    case MergedRun::State::kept:
-      return "was there";
-  }
-  return "";
+std::string_view words(MergedRun::State state) {
+  return state == MergedRun::State::added ? "added"
+         : state == MergedRun::State::replaced
+             ? "replaced: finished later than the copy that was there"
+             : "was there";
 }
 
 void print(const MergeOptions& options, const MergeReport& report) {
@@ -53,7 +50,7 @@ void print(const MergeOptions& options, const MergeReport& report) {
   for (const auto& run : report.runs) {
     ++states[run.state];
     fmt::print("{}  {}  shard {:<6} {}\n", run.info.run_id.substr(0, 8), run.info.started_at,
-               run.info.shard, name(run.state));
+               run.info.shard, words(run.state));
   }
   fmt::print("{}: {} runs added, {} replaced, {} were there; {} outcomes more, {} in all\n",
              options.out.string(), states[MergedRun::State::added],
@@ -129,24 +126,18 @@ OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
   return open;
 }
 
-Result<std::vector<JudgedWhole>> judge_wholes(const MergeOptions& options,
-                                              const MergeReport& report) {
-  auto text = options.providers.reviewed_text();
-  if (!text) return tl::unexpected(text.error());
-  auto store = Store::open(options.out);
-  if (!store) return tl::unexpected(store.error());
+std::vector<JudgedWhole> judge_wholes(const MergeOptions& options, const MergeReport& report) {
+  auto text = need(options.providers.reviewed_text());
+  auto store = need(Store::open(options.out));
   std::vector<RunInfo> runs;
   for (const auto& run : report.runs) runs.push_back(run.info);
-  auto wholes = wholes_of(**store, runs);
-  if (!wholes) return tl::unexpected(wholes.error());
+  auto wholes = need(wholes_of(*store, runs));
   std::vector<JudgedWhole> judged;
-  for (Whole& whole : *wholes) {
+  for (Whole& whole : wholes) {
     JudgedWhole& one = judged.emplace_back();
     one.missing = std::move(whole.missing);
     if (!whole.run_ids.empty()) {
-      auto done = judge_runs(**store, whole.run_ids, *text, "");
-      if (!done) return tl::unexpected(done.error());
-      one.judged = std::move(*done);
+      one.judged = need(judge_runs(*store, whole.run_ids, text, ""));
       one.exit_code = one.judged.exit_code;
     }
     if (!one.missing.empty()) one.exit_code = exit_infrastructure;
@@ -156,17 +147,13 @@ Result<std::vector<JudgedWhole>> judge_wholes(const MergeOptions& options,
 
 int judge_merged(const MergeOptions& options, const MergeReport& report) {
   auto wholes = judge_wholes(options, report);
-  if (!wholes) return report_errors(wholes.error(), exit_infrastructure);
-  const OpenCases open = open_cases(*wholes);
-  if (!options.confirmations.empty()) {
-    if (auto written = write_text(options.confirmations, json_text_of(open)); !written)
-      return report_errors(written.error(), exit_infrastructure);
-  }
+  const OpenCases open = open_cases(wholes);
+  if (!options.confirmations.empty()) need(write_text(options.confirmations, json_text_of(open)));
   if (options.format == "json") {
-    print_json(as_json(options, report, &*wholes, open));
+    print_json(as_json(options, report, &wholes, open));
   } else {
     print(options, report);
-    for (const JudgedWhole& whole : *wholes) {
+    for (const JudgedWhole& whole : wholes) {
       if (!whole.judged.runs.empty()) write_as(run_formats, "text", report_of(whole.judged));
     }
     if (!open.cases.empty() && !options.confirmations.empty()) {
@@ -177,7 +164,7 @@ int judge_merged(const MergeOptions& options, const MergeReport& report) {
     }
   }
   Errors errors;
-  for (const JudgedWhole& whole : *wholes) {
+  for (const JudgedWhole& whole : wholes) {
     if (whole.missing.empty()) continue;
     errors.push_back(
         {options.out.string(), 0,
@@ -185,23 +172,20 @@ int judge_merged(const MergeOptions& options, const MergeReport& report) {
          "measure and merge it, too; statistics over suites and vanished cases wait "
          "for it"});
   }
-  const int code = worst_of(*wholes);
+  const int code = worst_of(wholes);
   return errors.empty() ? code : report_errors(errors, code);
 }
 
 int merge(const MergeOptions& options) {
-  if (!options.judge && !options.confirmations.empty()) {
-    return report_errors({{"", 0, "--confirmations lists what --judge leaves open", "add --judge"}},
-                         exit_usage);
-  }
-  const auto report = merge_databases(options.out, options.shards);
-  if (!report) return report_errors(report.error(), exit_infrastructure);
-  if (options.judge) return judge_merged(options, *report);
+  if (!options.judge && !options.confirmations.empty())
+    end_command(exit_usage, "--confirmations lists what --judge leaves open", "add --judge");
+  const auto report = need(merge_databases(options.out, options.shards));
+  if (options.judge) return judge_merged(options, report);
   if (options.format == "json") {
-    print_json(as_json(options, *report, nullptr, {}));
+    print_json(as_json(options, report, nullptr, {}));
   } else {
-    print(options, *report);
-    print_how_to_judge(options, *report);
+    print(options, report);
+    print_how_to_judge(options, report);
   }
   return exit_fine;
 }
@@ -209,28 +193,25 @@ int merge(const MergeOptions& options) {
 }  // namespace
 
 void add_merge(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("merge", "Join databases of runs (shards), in any order, into one");
-  auto options = std::make_shared<MergeOptions>();
-  command.add_option("out", options->out, "Database that takes up the others; created if need be")
-      .type_name("OUT.db")
+  auto [command, options] = add_verb(app, exit_code, merge, "merge",
+                                     "Join databases of runs (shards), in any order, into one");
+  command
+      .add_option("out", options.out, "OUT.db",
+                  "Database that takes up the others; created if need be")
       .required();
-  command.add_option("shards", options->shards, "Databases to take up; they stay as they are")
-      .type_name("SHARD.db")
+  command
+      .add_option("shards", options.shards, "SHARD.db",
+                  "Databases to take up; they stay as they are")
       .required();
-  command.add_flag("--judge", options->judge,
+  command.add_flag("--judge", options.judge,
                    "Then judge the runs that were merged, the shards of a night together, and with "
                    "what `plumbline confirm` measured");
-  command
-      .add_option("--confirmations", options->confirmations,
-                  "With --judge: write the cases that fresh processes must be asked about, for "
-                  "`plumbline confirm`")
-      .type_name("FILE");
-  command
-      .add_option("--baselines", options->providers.baselines,
-                  "With --judge: directory with contracts.toml and support.toml")
-      .type_name("DIR");
-  add_format(command, options->format, {"text", "json"});
+  command.add_option("--confirmations", options.confirmations, "FILE",
+                     "With --judge: write the cases that fresh processes must be asked about, for "
+                     "`plumbline confirm`");
+  command.add_option("--baselines", options.providers.baselines, "DIR",
+                     "With --judge: directory with contracts.toml and support.toml");
+  add_format(command, options.format, {"text", "json"});
   command.footer(
       "What is in several files is stored once: merging again changes nothing. If one file is "
       "refused, OUT.db stays as it was.\n"
@@ -242,7 +223,6 @@ void add_merge(Command app, int& exit_code) {
       "failing-since\n"
       "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
       "  plumbline merge history.db confirm.db --judge   # after plumbline confirm open.json");
-  command.callback([options, &exit_code] { exit_code = merge(*options); });
 }
 
 }  // namespace plumbline::cli

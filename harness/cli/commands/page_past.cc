@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "harness/cli/command_end.h"
 #include "harness/judge/exit_code.h"
 #include "harness/judge/verdict.h"
 #include "harness/store/machine.h"
@@ -35,28 +36,25 @@ void add_verdict(PageNight& night, const std::string& word, std::size_t count) {
   }
 }
 
-Result<void> add_events(Store& store, std::vector<PageNight>& nights) {
+void add_events(Store& store, std::vector<PageNight>& nights) {
   std::vector<std::string> names;
   for (const PageNight& night : nights) names.push_back(night.name);
-  auto events = events_of_nights(store, names);
-  if (!events) return tl::unexpected(events.error());
+  auto events = need(events_of_nights(store, names));
   std::map<std::string, PageNight*> by_name;
   for (PageNight& night : nights) by_name[night.name] = &night;
-  for (EventOfNight& event : *events) {
+  for (EventOfNight& event : events) {
     by_name.at(event.night)
         ->events.push_back({std::move(event.kind), std::move(event.happened_at),
                             std::move(event.who), std::move(event.detail)});
   }
-  return {};
 }
 
 }  // namespace
 
-Result<std::vector<PageNight>> nights_before(Store& store, const StoredRuns& subject) {
-  const auto rows = verdicts_of_nights(store, subject.newest, max_nights);
-  if (!rows) return tl::unexpected(rows.error());
+std::vector<PageNight> nights_before(Store& store, const StoredRuns& subject) {
+  const auto rows = need(verdicts_of_nights(store, subject.newest, max_nights));
   std::vector<PageNight> nights;
-  for (const NightVerdicts& row : *rows) {
+  for (const NightVerdicts& row : rows) {
     if (nights.empty() || nights.back().name != row.night) {
       PageNight night;
       night.name = row.night;
@@ -75,28 +73,26 @@ Result<std::vector<PageNight>> nights_before(Store& store, const StoredRuns& sub
     }
     add_verdict(night, row.verdict, row.count);
   }
-  if (const auto events = add_events(store, nights); !events) return tl::unexpected(events.error());
+  add_events(store, nights);
   return nights;
 }
 
-Result<std::vector<PageDecision>> decisions_about(Store& store,
-                                                  const std::vector<PageNight>& nights) {
+std::vector<PageDecision> decisions_about(Store& store, const std::vector<PageNight>& nights) {
   std::vector<std::string> runs;
   for (const PageNight& night : nights)
     runs.insert(runs.end(), night.run_ids.begin(), night.run_ids.end());
-  auto rows = decisions_about_runs(store, runs);
-  if (!rows) return tl::unexpected(rows.error());
+  auto rows = need(decisions_about_runs(store, runs));
   std::vector<PageDecision> decisions;
-  for (DecisionAboutRun& row : *rows) {
+  for (DecisionAboutRun& row : rows) {
     decisions.push_back({std::move(row.decision), std::move(row.run_id), std::move(row.cases),
                          std::move(row.who), std::move(row.reason), std::move(row.at)});
   }
   return decisions;
 }
 
-Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
-    Store& store, const StoredRuns& subject, const std::vector<std::size_t>& rows,
-    const std::vector<PageNight>& nights) {
+std::map<std::size_t, std::vector<PagePoint>> histories_of(Store& store, const StoredRuns& subject,
+                                                           const std::vector<std::size_t>& rows,
+                                                           const std::vector<PageNight>& nights) {
   std::map<std::size_t, std::vector<PagePoint>> histories;
   if (nights.empty() || rows.empty()) return histories;
   std::vector<WantedHistory> wanted;
@@ -105,9 +101,8 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
     wanted.push_back(
         {row, subject.runs[subject.run_of[row]].run_id, outcome.suite, outcome.case_id});
   }
-  const auto points = points_since(store, wanted, nights.front().run_ids.front());
-  if (!points) return tl::unexpected(points.error());
-  for (const PointOfHistory& point : *points) {
+  const auto points = need(points_since(store, wanted, nights.front().run_ids.front()));
+  for (const PointOfHistory& point : points) {
     const auto verdict = parse<Verdict>(point.verdict);
     histories[point.place].push_back(
         {point.run_id, verdict ? std::string(in_words(*verdict)) : point.verdict,
@@ -117,21 +112,19 @@ Result<std::map<std::size_t, std::vector<PagePoint>>> histories_of(
   return histories;
 }
 
-Result<std::vector<PastCommit>> past_commits(Store& store, const StoredRuns& subject) {
+std::vector<PastCommit> past_commits(Store& store, const StoredRuns& subject) {
   std::vector<PastCommit> past(subject.outcomes.size());
   std::map<std::string, std::string> commits;
   for (std::size_t i = 0; i < past.size(); ++i) {
     const auto& [outcome, judgement] = subject.outcomes[i];
     if (!wants_attention(judgement.verdict)) continue;
     const RunInfo& run = subject.runs[subject.run_of[i]];
-    const auto baseline = store.baseline(series_of(outcome, run.machine), run.run_id);
-    if (!baseline) return tl::unexpected(baseline.error());
-    if (!*baseline) continue;
-    const auto [at, is_new] = commits.try_emplace((*baseline)->run_id);
+    const auto baseline = need(store.baseline(series_of(outcome, run.machine), run.run_id));
+    if (!baseline) continue;
+    const auto [at, is_new] = commits.try_emplace(baseline->run_id);
     if (is_new) {
-      const auto before = store.run((*baseline)->run_id);
-      if (!before) return tl::unexpected(before.error());
-      at->second = before->info.commit;
+      const auto before = need(store.run(baseline->run_id));
+      at->second = before.info.commit;
     }
     past[i] = {true, at->second};
   }

@@ -1,15 +1,13 @@
 // Reads the runs and the nights before them, and says what is news.
 #include "harness/cli/commands/page_source.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <fstream>
 #include <iterator>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/page_past.h"
 #include "harness/cli/session.h"
-#include "harness/report/format.h"
 #include "harness/store/machine.h"
 #include "harness/store/text.h"
 
@@ -36,14 +34,15 @@ std::vector<std::string> machines_of(const StoredRuns& stored) {
 
 }  // namespace
 
-Result<std::string> read_template() {
+std::string read_template() {
   const auto path = template_path();
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file && !text.empty()) return text;
-  return fail(Error{path.string(), 0, "the page is not there: this plumbline was built without it",
-                    "install node and the page's packages with `ci/setup.sh --page`, and build "
-                    "again"});
+  end_command(exit_infrastructure,
+              {path.string(), 0, "the page is not there: this plumbline was built without it",
+               "install node and the page's packages with `ci/setup.sh --page`, and build "
+               "again"});
 }
 
 Result<RunSelection> page_subject(Store& store, const std::string& words) {
@@ -52,12 +51,10 @@ Result<RunSelection> page_subject(Store& store, const std::string& words) {
   return store.resolve_runs("latest");
 }
 
-Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSelection& selection,
-                                                     const std::filesystem::path& database) {
-  auto read = read_runs(store, selection);
-  if (!read) return tl::unexpected(read.error());
+std::unique_ptr<PageSource> read_page_source(Store& store, const RunSelection& selection,
+                                             const std::filesystem::path& database) {
   auto source = std::make_unique<PageSource>();
-  const StoredRuns& stored = source->stored = std::move(*read);
+  const StoredRuns& stored = source->stored = read_runs(store, selection);
   source->report = stored.report();
   PageInput& input = source->input;
   input.report = &source->report;
@@ -67,45 +64,31 @@ Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSele
   input.machine_of = machines_of(stored);
   for (const std::size_t run : stored.run_of)
     input.reproduce_of.push_back(reproduce_command(stored.runs[run]));
-  const auto past = past_commits(store, stored);
-  if (!past) return tl::unexpected(past.error());
-  input.news = news_of(source->report, *past);
-  auto nights = nights_before(store, stored);
-  if (!nights) return tl::unexpected(nights.error());
-  input.nights = std::move(*nights);
-  auto decisions = decisions_about(store, input.nights);
-  if (!decisions) return tl::unexpected(decisions.error());
-  input.decisions = std::move(*decisions);
-  auto histories = histories_of(store, stored, outcomes_in_detail(stored.outcomes), input.nights);
-  if (!histories) return tl::unexpected(histories.error());
-  input.history = std::move(*histories);
+  input.news = news_of(source->report, past_commits(store, stored));
+  input.nights = nights_before(store, stored);
+  input.decisions = decisions_about(store, input.nights);
+  input.history = histories_of(store, stored, outcomes_in_detail(stored.outcomes), input.nights);
   input.made_at = iso_time(std::chrono::system_clock::now());
   input.database = database.filename().string();
   return source;
 }
 
-Result<void> add_extras(PageSource& source, Store& store, const PageExtras& extras) {
+void add_extras(PageSource& source, Store& store, const PageExtras& extras) {
   if (!extras.against.empty()) {
-    const auto selection = store.resolve_runs(extras.against);
-    if (!selection) return tl::unexpected(selection.error());
-    auto read = read_runs(store, *selection);
-    if (!read) return tl::unexpected(read.error());
-    source.other_stored = std::move(*read);
+    const auto selection = need(store.resolve_runs(extras.against));
+    source.other_stored = read_runs(store, selection);
     source.other_report = source.other_stored.report();
     source.input.other =
-        PageOther{&source.other_report, selection->label, machines_of(source.other_stored)};
+        PageOther{&source.other_report, selection.label, machines_of(source.other_stored)};
   }
   if (!extras.audit.empty()) {
     std::ifstream file(extras.audit, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file)
-      return fail(Error{extras.audit.string(), 0, "the file cannot be read",
-                        "name what `plumbline audit --format json` wrote"});
-    auto audit = audit_for_page(text, extras.audit);
-    if (!audit) return tl::unexpected(audit.error());
-    source.input.audit = std::move(*audit);
+      end_command(exit_infrastructure, {extras.audit.string(), 0, "the file cannot be read",
+                                        "name what `plumbline audit --format json` wrote"});
+    source.input.audit = need(audit_for_page(text, extras.audit));
   }
-  return {};
 }
 
 }  // namespace plumbline::cli

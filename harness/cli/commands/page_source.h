@@ -10,7 +10,7 @@ namespace plumbline::cli {
 
 // The page that page bundles; its data are not in it yet. An error where plumbline
 // was built without it.
-Result<std::string> read_template();
+std::string read_template();
 
 // What `words` name; without them the newest night where there is one, else the newest run.
 Result<RunSelection> page_subject(Store& store, const std::string& words);
@@ -33,8 +33,8 @@ struct PageSource {
   RunReport other_report;
   PageInput input;
 };
-Result<std::unique_ptr<PageSource>> read_page_source(Store& store, const RunSelection& selection,
-                                                     const std::filesystem::path& database);
-Result<void> add_extras(PageSource& source, Store& store, const PageExtras& extras);
+std::unique_ptr<PageSource> read_page_source(Store& store, const RunSelection& selection,
+                                             const std::filesystem::path& database);
+void add_extras(PageSource& source, Store& store, const PageExtras& extras);
 
 }  // namespace plumbline::cli

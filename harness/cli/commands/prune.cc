@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "harness/base/enumeration.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
@@ -57,15 +56,13 @@ std::string as_json(const PruneCommand& command, const PruneReport& report) {
 
 int prune(const PruneCommand& command) {
   if (command.options.dry_run && command.options.vacuum)
-    return report_errors(
-        {{"", 0, "--dry-run changes nothing, and --vacuum would", "leave one of them out"}},
-        exit_usage);
-  const auto report = prune_database(command.database, command.options);
-  if (!report) return report_errors(report.error(), exit_infrastructure);
+    end_command(exit_usage, "--dry-run changes nothing, and --vacuum would",
+                "leave one of them out");
+  const auto report = need(prune_database(command.database, command.options));
   if (command.format == "json") {
-    print_json(as_json(command, *report));
+    print_json(as_json(command, report));
   } else {
-    print(command, *report);
+    print(command, report);
   }
   return exit_fine;
 }
@@ -73,19 +70,17 @@ int prune(const PruneCommand& command) {
 }  // namespace
 
 void add_prune(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("prune", "Delete outcomes of old nights, and keep what matters of them");
-  auto options = std::make_shared<PruneCommand>();
-  command.add_option("database", options->database, "Database of runs")
-      .type_name("FILE")
-      .required();
-  command.add_option("--nights", options->options.nights, "Newest nights that stay whole")
+  auto [command, options] =
+      add_verb(app, exit_code, prune, "prune",
+               "Delete outcomes of old nights, and keep what matters of them");
+  command.add_option("database", options.database, "FILE", "Database of runs").required();
+  command.add_option("--nights", options.options.nights, "Newest nights that stay whole")
       .check(from_to(1, 100000))
       .capture_default_str();
-  command.add_flag("--dry-run", options->options.dry_run, "Say what would be deleted, and why not");
-  command.add_flag("--vacuum", options->options.vacuum,
+  command.add_flag("--dry-run", options.options.dry_run, "Say what would be deleted, and why not");
+  command.add_flag("--vacuum", options.options.vacuum,
                    "Afterwards give the space back, which rewrites the file");
-  add_format(command, options->format, {"text", "json"});
+  add_format(command, options.format, {"text", "json"});
   command.footer(
       "Of older nights stay: failures, what was accepted, acknowledged or pinned, the 14 nights\n"
       "before a pinned one, both sides of every change of bits, verdict or time, and the first "
@@ -94,7 +89,6 @@ void add_prune(Command app, int& exit_code) {
       "Examples:\n"
       "  plumbline prune history.db --dry-run\n"
       "  plumbline prune history.db --nights 60 --vacuum");
-  command.callback([options, &exit_code] { exit_code = prune(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -27,7 +28,7 @@ std::vector<std::filesystem::path> example_queries() {
        std::filesystem::directory_iterator(home_directory() / "baselines" / "queries", error)) {
     if (entry.path().extension() == ".sql") files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -51,60 +52,50 @@ int list_queries() {
   return exit_fine;
 }
 
-Errors no_such_query(const std::string& word) {
+Error no_such_query(const std::string& word) {
   std::vector<std::string> names;
   for (const auto& file : example_queries()) names.push_back(query_name(file));
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto near = nearest_word(word, known);
-  return {{"", 0, fmt::format("there is no example query \"{}\", and it is no SELECT", word),
-           fmt::format("{}`plumbline query --list` names them",
-                       near ? fmt::format("did you mean {}? ", *near) : "")}};
+  return {"", 0, fmt::format("there is no example query \"{}\", and it is no SELECT", word),
+          did_you_mean(word, names) + "`plumbline query --list` names them"};
 }
 
-constexpr std::array query_formats{
-    Format<Store::Table>{"text", render_query},
-    Format<Store::Table>{
-        "csv", [](const Store::Table& table, const Style&) { return render_query_csv(table); }},
-    Format<Store::Table>{"json", nullptr, json_of_table}};
+constexpr std::array query_formats{Format<Store::Table>{"text", render_query},
+                                   Format<Store::Table>{"csv", unstyled<render_query_csv>},
+                                   Format<Store::Table>{"json", nullptr, json_of_table}};
 
 int query(const QueryOptions& options) {
   if (options.list) return list_queries();
   if (options.sql.empty()) {
-    return report_errors({{"", 0, "give SQL or the name of an example query",
-                           "`plumbline query --list` names them"}},
-                         exit_usage);
+    end_command(exit_usage, "give SQL or the name of an example query",
+                "`plumbline query --list` names them");
   }
   std::string sql = options.sql;
   for (const auto& file : example_queries()) {
     if (query_name(file) == options.sql) sql = read_file(file);
   }
   if (sql == options.sql && sql.find_first_of(" \t\n") == std::string::npos)
-    return report_errors(no_such_query(sql), exit_usage);
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto table = (*store)->query(sql);
+    end_command(exit_usage, no_such_query(sql));
+  auto store = need(options.database.open(true));
+  auto table = store->query(sql);
   // An error of the file names it; one of the query does not.
-  if (!table)
-    return report_errors(table.error(),
-                         table.error().front().file.empty() ? exit_usage : exit_infrastructure);
-  write_as(query_formats, options.format, *table);
+  const bool is_of_query = !table && table.error().front().file.empty();
+  write_as(query_formats, options.format,
+           need(std::move(table), is_of_query ? exit_usage : exit_infrastructure));
   return exit_fine;
 }
 
 }  // namespace
 
 void add_query(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("query", "Read-only SQL over the views of a database of runs");
-  auto options = std::make_shared<QueryOptions>();
-  command.add_option("sql", options->sql, "One SELECT, or the name of an example query");
-  command.add_flag("--list", options->list, "List the example queries");
-  options->database.add_to(command);
-  add_format(command, options->format, query_formats);
+  auto [command, options] = add_verb(app, exit_code, query, "query",
+                                     "Read-only SQL over the views of a database of runs");
+  command.add_option("sql", options.sql, "One SELECT, or the name of an example query");
+  command.add_flag("--list", options.list, "List the example queries");
+  options.database.add_to(command);
+  add_format(command, options.format, query_formats);
   command.footer(
       "Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  "
       "plumbline query --list");
-  command.callback([options, &exit_code] { exit_code = query(*options); });
 }
 
 }  // namespace plumbline::cli

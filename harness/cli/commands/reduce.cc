@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
@@ -111,22 +111,18 @@ class Judged {
 };
 
 int run(ReduceOptions& options) {
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
+  auto text = need(options.providers.reviewed_text(), exit_usage);
   options.providers.use_in(options.measure);
-  auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error());
-  auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
-  if (!planned) return report_errors(planned.error(), exit_usage);
-  Case& c = planned->c;
+  const auto providers = need(discover(options.measure));
+  auto planned = need(plan_of_id(options.case_id, offered_kernels(providers), false), exit_usage);
+  Case& c = planned.c;
 
-  Judged judged(options, *providers, *text, *planned);
+  Judged judged(options, providers, text, planned);
   Failure failure = judged.failure(c.problem);
   if (failure.kind.empty()) {
-    return report_errors(
-        {{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
-          "name a case that `plumbline run` fails, with the same --provider options"}},
-        exit_nothing);
+    end_command(exit_nothing,
+                fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
+                "name a case that `plumbline run` fails, with the same --provider options");
   }
   std::atomic<bool>& stop_requested = stop_on_signals();
   const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -158,17 +154,16 @@ int run(ReduceOptions& options) {
 }  // namespace
 
 void add_reduce(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
-  auto options = std::make_shared<ReduceOptions>();
-  command.add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")
+  auto [command, options] =
+      add_verb(app, exit_code, run, "reduce", "Shrink a failing case while it keeps failing");
+  command.add_option("case", options.case_id, "Case id, as printed after 'reproduce:'")
       .required()
       .type_name("CASE");
-  options->providers.add_to(command);
-  add_timeout(command, options->measure);
-  add_row_seed(command, options->measure.row_seed);
-  command.add_flag("--quiet,-q", options->quiet, "No progress");
-  command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
+  options.providers.add_to(command);
+  add_timeout(command, options.measure);
+  add_row_seed(command, options.measure.row_seed);
+  command.add_flag("--quiet,-q", options.quiet, "No progress");
+  command.add_option("--format", options.format).one_of({"text", "json"}).capture_default_str();
   command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
       "case fails in the same way: with the same cause, where one explains it.\n"
@@ -177,7 +172,6 @@ void add_reduce(Command app, int& exit_code) {
       "Example:\n"
       "  plumbline reduce --provider ./libmine.so "
       "'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
-  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace plumbline::cli

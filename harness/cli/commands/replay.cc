@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/errors.h"
 #include "harness/cli/session.h"
 #include "harness/judge/exit_code.h"
 #include "harness/report/format.h"
@@ -41,17 +41,15 @@ std::string as_json(const std::string& file, bool higher_is_better, const Replay
 
 int replay_command(const std::string& file, bool higher_is_better, const std::string& format) {
   if (format != "text" && format != "json") {
-    return report_errors(
-        {{"", 0, fmt::format("--replay has no --format {}", format), "it writes text or json"}},
-        exit_usage);
+    end_command(exit_usage, fmt::format("--replay has no --format {}", format),
+                "it writes text or json");
   }
-  const auto series = read_series(file);
-  if (!series) return report_errors(series.error(), exit_usage);
-  const auto alerts = replay(series->values, higher_is_better);
+  const auto series = need(read_series(file), exit_usage);
+  const auto alerts = replay(series.values, higher_is_better);
   if (format == "json")
-    print_json(as_json(file, higher_is_better, *series, alerts));
+    print_json(as_json(file, higher_is_better, series, alerts));
   else
-    print(file, *series, alerts);
+    print(file, series, alerts);
   return exit_fine;
 }
 

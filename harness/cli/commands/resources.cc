@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -32,8 +32,8 @@ struct ResourceOptions {
 };
 
 bool nvcc_is_on_the_path() {
-  const char* path = std::getenv("PATH");
-  for (const auto directory : split(path == nullptr ? "" : path, ':')) {
+  const std::string path = environment_text("PATH");
+  for (const auto directory : split(path, ':')) {
     if (::access((fs::path(directory) / "nvcc").c_str(), X_OK) == 0) return true;
   }
   return false;
@@ -42,35 +42,33 @@ bool nvcc_is_on_the_path() {
 int nothing_compiled(const fs::path& directory) {
   const char* reason = nvcc_is_on_the_path() ? "the CUDA kernels were not built here"
                                              : "nvcc is absent, so no CUDA kernel was compiled";
-  return report_errors({{directory.string(), 0, fmt::format("no resource reports: {}", reason),
-                         "build where nvcc is on the PATH (cmake --workflow --preset dev), or name "
-                         "a folder with --reports"}},
-                       exit_nothing);
+  end_command(exit_nothing,
+              {directory.string(), 0, fmt::format("no resource reports: {}", reason),
+               "build where nvcc is on the PATH (cmake --workflow --preset dev), or name "
+               "a folder with --reports"});
 }
 
 // Rewrites the approved text of each source that differs from it.
 int accept(const ResourceOptions& options, const fs::path& baseline,
            const std::vector<CompiledSource>& compiled,
            const std::vector<ApprovedSource>& approved) {
-  const Acceptance acceptance{options.who, fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))),
-                              options.reason};
+  const Acceptance acceptance{options.who, today(), options.reason};
   for (const CompiledSource& source : compiled) {
-    const auto old = std::find_if(approved.begin(), approved.end(),
-                                  [&](const auto& a) { return a.name == source.name; });
+    const auto old =
+        std::ranges::find_if(approved, [&](const auto& a) { return a.name == source.name; });
     const auto comparison = compare_resources(
         {source}, old == approved.end() ? std::vector<ApprovedSource>{} : std::vector{*old}, {},
         true);
-    const bool same =
-        old != approved.end() && old->toolkit == source.toolkit &&
-        std::all_of(comparison.rows.begin(), comparison.rows.end(),
-                    [](const auto& row) { return row.verdict == ResourceVerdict::pass; });
+    const bool same = old != approved.end() && old->toolkit == source.toolkit &&
+                      std::ranges::all_of(comparison.rows, [](const auto& row) {
+                        return row.verdict == ResourceVerdict::pass;
+                      });
     if (same) {
       fmt::print("{} is as approved\n", source.source);
       continue;
     }
     const fs::path file = baseline / (source.name + ".toml");
-    if (auto written = write_text(file, approved_text(source, acceptance)); !written)
-      return report_errors(written.error(), exit_infrastructure);
+    need(write_text(file, approved_text(source, acceptance)));
     fmt::print("accepted {} in {} ({}): {} ({})\n", source.source, file.string(),
                resource_totals(comparison), options.reason, options.who);
   }
@@ -79,8 +77,8 @@ int accept(const ResourceOptions& options, const fs::path& baseline,
 
 int exit_code_of(const ResourceComparison& comparison) {
   const auto any = [&](ResourceVerdict verdict) {
-    return std::any_of(comparison.rows.begin(), comparison.rows.end(),
-                       [&](const auto& row) { return row.verdict == verdict; });
+    return std::ranges::any_of(comparison.rows,
+                               [&](const auto& row) { return row.verdict == verdict; });
   };
   if (any(ResourceVerdict::regressed) || any(ResourceVerdict::missing)) return exit_failure;
   if (any(ResourceVerdict::not_comparable)) return exit_not_comparable;
@@ -88,18 +86,17 @@ int exit_code_of(const ResourceComparison& comparison) {
 }
 
 // To a stored run, or to one of its own.
-Result<void> store(const ResourceOptions& options, const ResourceComparison& comparison, int code) {
-  auto database = Store::open(options.database, false);
-  if (!database) return tl::unexpected(database.error());
+void store(const ResourceOptions& options, const ResourceComparison& comparison, int code) {
+  auto database = need(Store::open(options.database, false));
   if (!options.run.empty()) {
-    const auto run = (*database)->resolve_run(options.run);
-    if (!run) return tl::unexpected(run.error());
-    return (*database)->add_resources(*run, comparison.rows);
+    const auto run = need(database->resolve_run(options.run));
+    need(database->add_resources(run, comparison.rows));
+    return;
   }
   RunInfo run = this_run("resources", "", program_name() + " resources", {});
-  if (auto begun = (*database)->begin_run(run); !begun) return begun;
-  if (auto added = (*database)->add_resources(run.run_id, comparison.rows); !added) return added;
-  return (*database)->finish_run(run.run_id, code, true);
+  need(database->begin_run(run));
+  need(database->add_resources(run.run_id, comparison.rows));
+  need(database->finish_run(run.run_id, code, true));
 }
 
 // True if a kernel of a run, "emulated/prefill_mma_acc16", may consist of the compiled kernel
@@ -113,18 +110,14 @@ bool is_made_of(const std::string& kernel, const std::string& compiled) {
 }
 
 // The rows listed with a run: those of its own kernels, and those that got worse.
-Result<ResourceComparison> listed_with_run(const ResourceOptions& options,
-                                           ResourceComparison comparison) {
-  auto database = Store::open(options.database, true);
-  if (!database) return tl::unexpected(database.error());
-  const auto run = (*database)->resolve_run(options.run);
-  if (!run) return tl::unexpected(run.error());
-  const auto outcomes = (*database)->outcomes(*run);
-  if (!outcomes) return tl::unexpected(outcomes.error());
+ResourceComparison listed_with_run(const ResourceOptions& options, ResourceComparison comparison) {
+  auto database = need(Store::open(options.database, true));
+  const auto run = need(database->resolve_run(options.run));
+  const auto outcomes = need(database->outcomes(run));
   std::set<std::string> kernels;
-  for (const StoredOutcome& stored : *outcomes) kernels.insert(stored.outcome.c.kernel);
+  for (const StoredOutcome& stored : outcomes) kernels.insert(stored.outcome.c.kernel);
   std::erase_if(comparison.rows, [&](const JudgedResources& row) {
-    return row.why.empty() && std::none_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
+    return row.why.empty() && std::ranges::none_of(kernels, [&](const auto& kernel) {
              return is_made_of(kernel, row.kernel);
            });
   });
@@ -146,10 +139,7 @@ std::string as_text(const ResourceComparison& comparison, const Style& style) {
 
 constexpr std::array resources_formats{
     Format<ResourceComparison>{"text", as_text},
-    Format<ResourceComparison>{"markdown",
-                               [](const ResourceComparison& comparison, const Style&) {
-                                 return render_resources_markdown(comparison);
-                               }},
+    Format<ResourceComparison>{"markdown", unstyled<render_resources_markdown>},
     Format<ResourceComparison>{"json", nullptr, json_of_resources}};
 
 // --arch names what was compiled.
@@ -163,11 +153,9 @@ Errors unknown_archs(const std::vector<std::string>& wanted,
   Errors errors;
   for (const std::string& arch : wanted) {
     if (there.contains(arch)) continue;
-    const auto near = nearest_word(arch, known);
     errors.push_back(
         {"", 0, fmt::format("--arch {}: no kernel was compiled for it", arch),
-         fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "",
-                     fmt::join(known, ", "))});
+         fmt::format("{}there are {}", did_you_mean(arch, known), fmt::join(known, ", "))});
   }
   return errors;
 }
@@ -191,34 +179,26 @@ Errors usage_errors(const ResourceOptions& options) {
 }
 
 int resources(const ResourceOptions& options) {
-  if (Errors errors = usage_errors(options); !errors.empty())
-    return report_errors(errors, exit_usage);
+  need_none(usage_errors(options), exit_usage);
   const fs::path reports =
       options.reports.empty() ? library_directory() / "resources" : options.reports;
   const fs::path baseline =
       options.baseline.empty() ? home_directory() / "baselines" / "resources" : options.baseline;
-  const auto compiled = read_resources(reports);
-  if (!compiled) return report_errors(compiled.error(), exit_infrastructure);
-  if (compiled->empty()) return nothing_compiled(reports);
-  const auto approved = read_approved(baseline);
-  if (!approved) return report_errors(approved.error(), exit_usage);
+  const auto compiled = need(read_resources(reports));
+  if (compiled.empty()) return nothing_compiled(reports);
+  const auto approved = need(read_approved(baseline), exit_usage);
 
-  if (Errors unknown = unknown_archs(options.archs, *compiled); !unknown.empty())
-    return report_errors(unknown, exit_usage);
+  need_none(unknown_archs(options.archs, compiled), exit_usage);
   const ResourceComparison comparison =
-      compare_resources(*compiled, *approved, options.archs, options.strict);
+      compare_resources(compiled, approved, options.archs, options.strict);
   const int code = exit_code_of(comparison);
-  if (!options.database.empty()) {
-    if (auto stored = store(options, comparison, code); !stored)
-      return report_errors(stored.error(), exit_infrastructure);
-  }
-  if (options.accept) return accept(options, baseline, *compiled, *approved);
+  if (!options.database.empty()) store(options, comparison, code);
+  if (options.accept) return accept(options, baseline, compiled, approved);
   if (options.of_run) {
     const auto listed = listed_with_run(options, comparison);
-    if (!listed) return report_errors(listed.error(), exit_infrastructure);
     // A summary leaves out kernels that the run does not have.
-    if (!listed->rows.empty() || options.format != "markdown")
-      write_as(resources_formats, options.format, *listed);
+    if (!listed.rows.empty() || options.format != "markdown")
+      write_as(resources_formats, options.format, listed);
     return code;
   }
   write_as(resources_formats, options.format, comparison);
@@ -228,41 +208,35 @@ int resources(const ResourceOptions& options) {
 }  // namespace
 
 void add_resources(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "resources",
+  auto [command, options] = add_verb(
+      app, exit_code, resources, "resources",
       "Registers, spills, shared memory and occupancy of the compiled CUDA kernels; no GPU needed");
-  auto options = std::make_shared<ResourceOptions>();
-  if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
-  command
-      .add_option("--reports", options->reports,
-                  "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)")
-      .type_name("DIR");
-  command
-      .add_option("--baseline", options->baseline,
-                  "Folder of the approved figures (default: plumbline's baselines/resources)")
-      .type_name("DIR");
-  command.add_option("--arch", options->archs,
+  options.who = environment_text("USER");
+  command.add_option("--reports", options.reports, "DIR",
+                     "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)");
+  command.add_option("--baseline", options.baseline, "DIR",
+                     "Folder of the approved figures (default: plumbline's baselines/resources)");
+  command.add_option("--arch", options.archs,
                      "Only this architecture, for example sm_90a; repeat for more");
-  command.add_flag("--strict", options->strict,
+  command.add_flag("--strict", options.strict,
                    "Figures of another toolkit than the approved ones are compared, too");
-  command.add_flag("--accept", options->accept, "Write what was compiled as the approved figures")
+  command.add_flag("--accept", options.accept, "Write what was compiled as the approved figures")
       .excludes("--arch");
-  command.add_option("--reason", options->reason, "Why the new figures are right");
-  command.add_option("--who", options->who, "Who accepts (default: $USER)");
-  command.add_option("--db", options->database, "Store the figures in this database of runs")
-      .type_name("FILE");
-  command.add_option("--run", options->run,
+  command.add_option("--reason", options.reason, "Why the new figures are right");
+  command.add_option("--who", options.who, "Who accepts (default: $USER)");
+  command.add_option("--db", options.database, "FILE",
+                     "Store the figures in this database of runs");
+  command.add_option("--run", options.run,
                      "… with this run (id, unique prefix, latest) instead of one of their own");
-  command.add_flag("--of-run", options->of_run,
+  command.add_flag("--of-run", options.of_run,
                    "Of the CUDA kernels that come with plumbline, list those that the run of --run "
                    "has, and what got worse; everything is judged and stored");
-  add_format(command, options->format, resources_formats);
+  add_format(command, options.format, resources_formats);
   command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"
       "  plumbline resources --accept --reason 'two stages instead of three, reviewed in #12'\n"
       "Exit codes: 1 something got worse or is missing, 4 nothing was compiled, 6 figures of "
       "another toolkit differ.");
-  command.callback([options, &exit_code] { exit_code = resources(*options); });
 }
 
 }  // namespace plumbline::cli

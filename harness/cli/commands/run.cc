@@ -3,8 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/run_end.h"
 #include "harness/cli/commands/shards.h"
@@ -55,8 +56,8 @@ struct RunOptions {
 };
 
 // `--case` without suites: each id becomes a planned case of the suite "case".
-Result<Plan> plan_of_ids(const std::vector<std::string>& ids,
-                         const std::vector<OfferedKernel>& kernels, bool timed) {
+Plan plan_of_ids(const std::vector<std::string>& ids, const std::vector<OfferedKernel>& kernels,
+                 bool timed) {
   Plan plan;
   plan.partial = true;
   Errors errors;
@@ -67,25 +68,22 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids,
       errors.insert(errors.end(), planned.error().begin(), planned.error().end());
     }
   }
-  if (!errors.empty()) return tl::unexpected(errors);
+  need_none(errors, exit_usage);
   return plan;
 }
 
-Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
+Plan make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
   const auto kernels = offered_kernels(providers);
   if (!options.case_ids.empty()) {
     auto plan = plan_of_ids(options.case_ids, kernels, options.timed);
     std::vector<std::string> devices;
-    if (plan)
-      std::transform(plan->cases.begin(), plan->cases.end(), std::back_inserter(devices),
-                     [](const auto& c) { return c.c.device; });
-    if (Errors unknown = unknown_devices(devices, providers, "the case's device"); !unknown.empty())
-      return tl::unexpected(unknown);
+    for (const PlannedCase& c : plan.cases) devices.push_back(c.c.device);
+    need_none(unknown_devices(devices, providers, "the case's device"), exit_usage);
     return plan;
   }
-  auto suites = options.cases.read(providers);
-  if (!suites) return tl::unexpected(suites.error());
-  return plumbline::make_plan(*suites, kernels, options.cases.filter, surroundings(providers));
+  const auto suites = need(options.cases.read(providers), exit_usage);
+  return need(plumbline::make_plan(suites, kernels, options.cases.filter, surroundings(providers)),
+              exit_usage);
 }
 
 // The program as it was called and every option that bears on a verdict, so that the line works
@@ -132,8 +130,9 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   if (options.annotations) {
-    const char* const root = std::getenv("GITHUB_WORKSPACE");
-    fmt::print(stderr, "{}", render_annotations(content, places_of(plan, root ? root : ".")));
+    const std::string root = environment_text("GITHUB_WORKSPACE");
+    fmt::print(stderr, "{}",
+               render_annotations(content, places_of(plan, root.empty() ? "." : root)));
   }
   write_as(run_command_formats, options.format, content, options.verbose);
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
@@ -148,23 +147,16 @@ struct Session {
   StoredPart stored;  // of a run that is resumed
 };
 
-Result<void> take_up_run(Session& session, const RunFacts& facts) {
-  auto run = run_to_resume(*session.store, facts);
-  if (!run) return tl::unexpected(run.error());
-  session.run = std::move(*run);
-  auto owner = RunOwner::claim(session.run.run_id);
-  if (!owner) return tl::unexpected(owner.error());
-  session.owner = std::move(*owner);
-  const auto still = session.store->run(session.run.run_id);
-  if (!still) return tl::unexpected(still.error());
-  if (still->finished)
-    return fail(fmt::format("run {} was finished by another process just now",
+void take_up_run(Session& session, const RunFacts& facts) {
+  session.run = need(run_to_resume(*session.store, facts));
+  session.owner = need(RunOwner::claim(session.run.run_id));
+  const auto still = need(session.store->run(session.run.run_id));
+  if (still.finished)
+    end_command(exit_infrastructure,
+                fmt::format("run {} was finished by another process just now",
                             session.run.run_id.substr(0, 8)),
                 "");
-  auto stored = read_part(*session.store, session.run.run_id);
-  if (!stored) return tl::unexpected(stored.error());
-  session.stored = std::move(*stored);
-  return {};
+  session.stored = need(read_part(*session.store, session.run.run_id));
 }
 
 // What the run was asked for of its suites' cases. A night says nothing of providers, kernels and
@@ -182,8 +174,8 @@ std::string selection_of(const RunOptions& options) {
   return text;
 }
 
-Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner,
-                             const ShardFacts& shard) {
+Session open_session(const RunOptions& options, const Plan& plan, const Runner& runner,
+                     const ShardFacts& shard) {
   Session session{
       nullptr,
       nullptr,
@@ -198,32 +190,23 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
     session.run.versions_json = with_shard_facts(session.run.versions_json, shard);
   session.run.night_id = options.night;
   if (!options.commit.empty()) session.run.commit = options.commit;
-  if (!options.past.empty()) {
-    auto past = Store::open(options.past, true);
-    if (!past) return tl::unexpected(past.error());
-    session.past = std::move(*past);
-  }
+  if (!options.past.empty()) session.past = need(Store::open(options.past, true));
   if (options.no_store || (!options.case_ids.empty() && !options.database_given)) return session;
   if (options.resume && !std::filesystem::exists(options.database.path)) {
-    return fail(Error{options.database.path.string(), 0,
+    end_command(exit_infrastructure,
+                Error{options.database.path.string(), 0,
                       "there is no run to resume: the file does not exist",
                       "name the database of the run, or leave --resume out to begin a run"});
   }
-  auto store = options.database.open(false);
-  if (!store) return tl::unexpected(store.error());
-  session.store = std::move(*store);
-  const auto behind = session.store->seconds_behind_newest(session.run.started_at);
-  if (!behind) return tl::unexpected(behind.error());
-  session.run.clock_behind_s = *behind;
+  session.store = need(options.database.open(false));
+  session.run.clock_behind_s = need(session.store->seconds_behind_newest(session.run.started_at));
   const auto facts = run_facts(session.run, plan, runner, options.providers.reviewed_directory());
   store_facts(session.run, facts);
   if (options.resume) {
-    if (auto taken = take_up_run(session, facts); !taken) return tl::unexpected(taken.error());
+    take_up_run(session, facts);
     return session;
   }
-  auto owner = RunOwner::claim(session.run.run_id);
-  if (!owner) return tl::unexpected(owner.error());
-  session.owner = std::move(*owner);
+  session.owner = need(RunOwner::claim(session.run.run_id));
   return session;
 }
 
@@ -231,7 +214,7 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
 void tell_unexplained_refusals(const RunOptions& options, const RunSession& session,
                                const ReviewedText& text, bool is_stored) {
   const auto& outcomes = session.outcomes();
-  const auto count = std::count_if(outcomes.begin(), outcomes.end(), [&](const StoredOutcome& o) {
+  const auto count = std::ranges::count_if(outcomes, [&](const StoredOutcome& o) {
     return is_unexplained_refusal(o.outcome, text.contracts, text.support);
   });
   if (count == 0) return;
@@ -288,8 +271,7 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
     return report_errors(errors, exit_infrastructure);
   }
   if (session.finished()) return code;
-  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy()}},
-                       exit_infrastructure);
+  end_command(exit_infrastructure, "stopped by a signal: the run is incomplete", remedy());
 }
 
 // What a suite wants and this run cannot ask is said, whatever else the run does.
@@ -300,70 +282,54 @@ void tell_absent(const Plan& plan) {
 
 int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
-    return report_errors({{"", 0, "name suite files or --case ids, one or the other",
-                           "for example plumbline run cases/smoke.toml"}},
-                         exit_usage);
+    end_command(exit_usage, "name suite files or --case ids, one or the other",
+                "for example plumbline run cases/smoke.toml");
   }
-  const Errors unusable =
-      unusable_outputs({{"--junit", options.junit},
-                        {"--markdown", options.markdown},
-                        {"--save-failures", options.measure.save_failures, true},
-                        {"--reference-cache", options.measure.reference_cache, true}});
-  if (!unusable.empty()) return report_errors(unusable, exit_usage);
+  need_none(unusable_outputs({{"--junit", options.junit},
+                              {"--markdown", options.markdown},
+                              {"--save-failures", options.measure.save_failures, true},
+                              {"--reference-cache", options.measure.reference_cache, true}}),
+            exit_usage);
   std::vector<Invariance> invariances;
-  if (!options.invariances.empty()) {
-    auto parsed = parse_invariances(options.invariances);
-    if (!parsed) return report_errors(parsed.error(), exit_usage);
-    invariances = std::move(*parsed);
-  }
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
+  if (!options.invariances.empty())
+    invariances = need(parse_invariances(options.invariances), exit_usage);
+  auto text = need(options.providers.reviewed_text(), exit_usage);
   options.providers.use_in(options.measure);
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
-  auto reference = options.reference.open();
-  if (!reference) return report_errors(reference.error(), exit_usage);
-  options.measure.reference_library = std::move(*reference);
+  options.measure.reference_library = need(options.reference.open(), exit_usage);
   options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
-  auto providers = discover(options.measure);
-  if (!providers) return report_errors(providers.error());
-  auto plan = make_plan(options, *providers);
-  if (!plan) return report_errors(plan.error(), exit_usage);
-  const bool is_anything_planned = plan->size() > 0;
+  const auto providers = need(discover(options.measure));
+  auto plan = make_plan(options, providers);
+  const bool is_anything_planned = plan.size() > 0;
   const auto shard =
       take_part(options.cases.filter, options.costs.empty() ? options.past : options.costs,
-                options.measure.time_repetitions, *plan);
-  if (!shard) return report_errors(shard.error(), exit_infrastructure);
-  if (options.jobs == 0) options.jobs = default_jobs(*plan);
+                options.measure.time_repetitions, plan);
+  if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (options.purpose == "nightly" || !options.night.empty())
     options.measure.extra_time_rounds = extra_rounds_of_night;
-  const Runner runner{options.measure, *providers,         text->contracts,
+  const Runner runner{options.measure, providers,          text.contracts,
                       options.jobs,    &stop_on_signals(), invariances};
-  if (plan->size() == 0 && is_anything_planned) {
-    auto session = open_session(options, *plan, runner, *shard);
-    if (!session) return report_errors(session.error(), exit_infrastructure);
-    return finish_empty_shard(session->store.get(), session->run);
+  if (plan.size() == 0 && is_anything_planned) {
+    auto session = open_session(options, plan, runner, shard);
+    return finish_empty_shard(session.store.get(), session.run);
   }
-  if (plan->size() == 0) {
-    if (!plan->absent.empty()) {
-      return report_errors(
-          {{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
-            "run it where the device is, or name the provider with --provider"}},
-          exit_nothing);
+  if (plan.size() == 0) {
+    if (!plan.absent.empty()) {
+      end_command(exit_nothing,
+                  fmt::format("nothing measured: {}", fmt::join(absent_lines(plan.absent), "; ")),
+                  "run it where the device is, or name the provider with --provider");
     }
     const std::string by_tier =
-        plan->partial
+        plan.partial
             ? ""
             : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
-    return report_errors(
-        {{"", 0, by_tier.empty() ? "the filters leave no case" : by_tier,
-          "see `plumbline list` for what there is, with its tiers: --format json"}},
-        exit_nothing);
+    end_command(exit_nothing, by_tier.empty() ? "the filters leave no case" : by_tier,
+                "see `plumbline list` for what there is, with its tiers: --format json");
   }
   if (!options.quiet && !envelope().is_asked_for()) tell_settings();
-  tell_absent(*plan);
-  auto session = open_session(options, *plan, runner, *shard);
-  if (!session) return report_errors(session.error(), exit_infrastructure);
-  return measure(options, *plan, runner, *text, std::move(*session));
+  tell_absent(plan);
+  auto session = open_session(options, plan, runner, shard);
+  return measure(options, plan, runner, text, std::move(session));
 }
 
 // How cases are measured.
@@ -390,19 +356,13 @@ void add_measuring(Command command, RunOptions& options) {
   options.measure.row_seed = row_seed_of_today();
   add_row_seed(command, options.measure.row_seed);
   options.reference.add_to(command);
-  command
-      .add_option("--reference-cache", options.measure.reference_cache,
-                  "Keep fp64 references in this directory, but those of a sample that changes with "
-                  "--row-seed")
-      .type_name("DIR");
-  command
-      .add_option("--save-failures", options.measure.save_failures,
-                  "Write tensors of each failure as safetensors")
-      .type_name("DIR");
-  command
-      .add_option("--save-outputs", options.measure.save_outputs,
-                  "Write tensors of every case, passed or not, as safetensors")
-      .type_name("DIR");
+  command.add_option(
+      "--reference-cache", options.measure.reference_cache, "DIR",
+      "Keep fp64 references in this directory, but those of a sample that changes with --row-seed");
+  command.add_option("--save-failures", options.measure.save_failures, "DIR",
+                     "Write tensors of each failure as safetensors");
+  command.add_option("--save-outputs", options.measure.save_outputs, "DIR",
+                     "Write tensors of every case, passed or not, as safetensors");
 }
 
 }  // namespace
@@ -424,22 +384,16 @@ void add_run(Command app, int& exit_code) {
   command.add_flag("--timed", options->timed, "With --case: also time it");
   command.add_flag("--no-store", options->no_store,
                    "Store nothing, and compare with nothing but --past");
-  command
-      .add_option("--past", options->past,
-                  "Also compare with the runs of this database, which is only read: the past of a "
-                  "shard with a file of its own")
-      .type_name("FILE");
-  command
-      .add_option("--costs", options->costs,
-                  "With --shard: make the shards even by what the cases took in the runs of this "
-                  "database, which is only read; all shards of a night must be given the same "
-                  "(default: --past, else an estimate)")
-      .type_name("FILE");
-  command
-      .add_option("--commit", options->commit,
-                  "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, "
-                  "else GITHUB_SHA)")
-      .type_name("SHA");
+  command.add_option("--past", options->past, "FILE",
+                     "Also compare with the runs of this database, which is only read: the past of "
+                     "a shard with a file of its own");
+  command.add_option("--costs", options->costs, "FILE",
+                     "With --shard: make the shards even by what the cases took in the runs of "
+                     "this database, which is only read; all shards of a night must be given the "
+                     "same (default: --past, else an estimate)");
+  command.add_option("--commit", options->commit, "SHA",
+                     "Commit of the code under test, stored with the run (default: "
+                     "PLUMBLINE_COMMIT, else GITHUB_SHA)");
   command
       .add_flag("--resume", options->resume,
                 "Measure what is missing of the newest unfinished run of the same plan, programs "
@@ -447,8 +401,8 @@ void add_run(Command app, int& exit_code) {
       .excludes("--no-store")
       .excludes("--case");
   add_measuring(command, *options);
-  command.add_option("--junit", options->junit, "Write JUnit XML").type_name("FILE");
-  command.add_option("--markdown", options->markdown, "Write a Markdown summary").type_name("FILE");
+  command.add_option("--junit", options->junit, "FILE", "Write JUnit XML");
+  command.add_option("--markdown", options->markdown, "FILE", "Write a Markdown summary");
   command.add_flag("--annotations", options->annotations,
                    "Tell GitHub Actions on stderr what failed, at the lines of the suites");
   command.add_flag("--invariances{all}", options->invariances,
@@ -459,12 +413,10 @@ void add_run(Command app, int& exit_code) {
   command.add_option("--purpose", options->purpose, "Stored with the run")
       .one_of({"run", "nightly", "confirm", "test", "gpu"})
       .capture_default_str();
-  if (const char* night = std::getenv("PLUMBLINE_NIGHT"); night != nullptr) options->night = night;
-  command
-      .add_option("--night", options->night,
-                  "The night that this run is part of, over all machines: `plumbline night` "
-                  "(default: PLUMBLINE_NIGHT)")
-      .type_name("ID");
+  options->night = environment_text("PLUMBLINE_NIGHT");
+  command.add_option("--night", options->night, "ID",
+                     "The night that this run is part of, over all machines: `plumbline night` "
+                     "(default: PLUMBLINE_NIGHT)");
   command.add_flag("--quiet,-q", options->quiet, "No progress");
   command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
   command.footer(

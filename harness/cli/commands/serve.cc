@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "harness/base/text.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/live_page.h"
 #include "harness/cli/commands/local_server.h"
@@ -73,28 +74,24 @@ LocalAnswer answer(const std::string& page_template, LivePage& page, const Local
 
 int serve(const ServeOptions& options) {
   {
-    const auto store = options.database.open(true);
-    if (!store) return report_errors(store.error(), exit_infrastructure);
-    const auto subject = page_subject(**store, options.run);
-    if (!subject) return report_errors(subject.error(), exit_usage);
+    const auto store = need(options.database.open(true));
+    const auto subject = need(page_subject(*store, options.run), exit_usage);
   }
   const auto page_template = read_template();
-  if (!page_template) return report_errors(page_template.error(), exit_infrastructure);
   LivePage page(options.database, options.run);
-  const auto first = page.now();
-  if (!first) return report_errors(first.error(), exit_infrastructure);
+  const auto first = need(page.now());
   const bool is_json = options.format == "json";
   const std::atomic<bool>& stop = stop_on_signals();
   std::string url;
   const auto tally = serve_locally(
       options.port,
-      [&](const LocalRequest& request) { return answer(*page_template, page, request); },
+      [&](const LocalRequest& request) { return answer(page_template, page, request); },
       [&](int port) {
         url = fmt::format("http://127.0.0.1:{}/", port);
         std::FILE* const to = is_json ? stderr : stdout;
         fmt::print(to, "{}\n", url);
         if (!is_json)
-          fmt::print(to, "{}, {} outcomes of {}; Ctrl-C ends it\n", first->label, first->outcomes,
+          fmt::print(to, "{}, {} outcomes of {}; Ctrl-C ends it\n", first.label, first.outcomes,
                      options.database.path.string());
         std::fflush(to);
       },
@@ -102,7 +99,7 @@ int serve(const ServeOptions& options) {
   if (!tally) return report_errors(tally.error(), exit_infrastructure);
   if (is_json)
     print_json(json_text({{"url", url},
-                          {"of", first->label},
+                          {"of", first.label},
                           {"answered", tally->answered},
                           {"refused", tally->refused}}));
   return exit_fine;
@@ -111,19 +108,18 @@ int serve(const ServeOptions& options) {
 }  // namespace
 
 void add_serve(Command app, int& exit_code) {
-  const Command command = app.add_subcommand(
-      "serve", "Show the page of `report` over a database that is being written");
-  auto options = std::make_shared<ServeOptions>();
-  command.add_option("run", options->run,
+  auto [command, options] =
+      add_verb(app, exit_code, serve, "serve",
+               "Show the page of `report` over a database that is being written");
+  command.add_option("run", options.run,
                      "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
                      "night:ID; commit:SHA. Without it the newest night, else the newest run: a "
                      "new one shows when the page is loaded again");
-  command.add_option("--port", options->port, "Port of 127.0.0.1; 0 takes any that is free")
-      .type_name("N")
+  command.add_option("--port", options.port, "N", "Port of 127.0.0.1; 0 takes any that is free")
       .check(from_to(0, 65535))
       .capture_default_str();
-  options->database.add_to(command);
-  add_format(command, options->format, {"text", "json"},
+  options.database.add_to(command);
+  add_format(command, options.format, {"text", "json"},
              "json: the address goes to stderr at once, and the envelope to stdout at the end");
   command.footer(
       "Only programs of this machine reach it, and it only reads. It prints its\n"
@@ -133,7 +129,6 @@ void add_serve(Command app, int& exit_code) {
       "  plumbline serve\n"
       "  plumbline serve latest --db history.db\n"
       "  plumbline serve --port 0");
-  command.callback([options, &exit_code] { exit_code = serve(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/judge/exit_code.h"
@@ -10,16 +11,13 @@
 
 namespace plumbline::cli {
 
-Result<ShardFacts> take_part(const CaseFilter& filter, const std::filesystem::path& costs,
-                             int repetitions, Plan& plan) {
+ShardFacts take_part(const CaseFilter& filter, const std::filesystem::path& costs, int repetitions,
+                     Plan& plan) {
   if (filter.shards == 1) return ShardFacts{};
   CaseCosts recorded;
   if (!costs.empty()) {
-    auto past = Store::open(costs, true);
-    if (!past) return tl::unexpected(past.error());
-    auto read = recorded_milliseconds(**past);
-    if (!read) return tl::unexpected(read.error());
-    recorded = std::move(*read);
+    auto past = need(Store::open(costs, true));
+    recorded = need(recorded_milliseconds(*past));
   }
   const Partition partition = partition_of(plan, filter.shards, recorded, repetitions);
   const ShardFacts facts = shard_facts(plan, partition);
@@ -29,9 +27,8 @@ Result<ShardFacts> take_part(const CaseFilter& filter, const std::filesystem::pa
 
 int finish_empty_shard(Store* store, const RunInfo& run) {
   if (store != nullptr) {
-    auto done = store->begin_run(run);
-    if (done) done = store->finish_run(run.run_id, exit_fine, true);
-    if (!done) return report_errors(done.error(), exit_infrastructure);
+    need(store->begin_run(run));
+    need(store->finish_run(run.run_id, exit_fine, true));
   }
   if (!envelope().is_asked_for()) fmt::print("shard {} has no case\n", run.shard);
   return exit_fine;

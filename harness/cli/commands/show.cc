@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/stored_runs.h"
 #include "harness/cli/envelope.h"
@@ -25,32 +26,27 @@ struct ShowOptions {
 };
 
 // Answers the exit code: 3 for an incomplete run, else 0.
-Result<int> show(const ShowOptions& options, Store& store) {
-  const auto selection = store.resolve_runs(options.run);
-  if (!selection) return tl::unexpected(selection.error());
-  auto stored_runs = read_runs(store, *selection);
-  if (!stored_runs) return tl::unexpected(stored_runs.error());
-  const RunInfo& run = stored_runs->newest;
-  auto& outcomes = stored_runs->outcomes;
-  auto& diffs = stored_runs->diffs;
-  auto& invariances = stored_runs->invariances;
+int show(const ShowOptions& options, Store& store) {
+  const auto selection = need(store.resolve_runs(options.run), exit_usage);
+  auto stored_runs = read_runs(store, selection, exit_usage);
+  const RunInfo& run = stored_runs.newest;
+  auto& outcomes = stored_runs.outcomes;
+  auto& diffs = stored_runs.diffs;
+  auto& invariances = stored_runs.invariances;
   if (!options.cases.empty()) {
-    std::erase_if(outcomes, [&](const StoredOutcome& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
-        return glob_match(glob, stored.outcome.case_id);
+    const auto keep_named = [&](auto& rows, auto id_of) {
+      std::erase_if(rows, [&](const auto& stored) {
+        return std::ranges::none_of(options.cases, [&](const std::string& glob) {
+          return glob_match(glob, id_of(stored.outcome));
+        });
       });
-    });
-    std::erase_if(diffs, [&](const StoredDiff& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(),
-                          [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
-    });
-    std::erase_if(invariances, [&](const StoredInvariance& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
-        return glob_match(glob, stored.outcome.case_id);
-      });
-    });
+    };
+    const auto case_of = [](const auto& outcome) { return outcome.case_id; };
+    keep_named(outcomes, case_of);
+    keep_named(diffs, [](const DiffOutcome& diff) { return diff.name; });
+    keep_named(invariances, case_of);
     if (outcomes.empty() && diffs.empty())
-      return fail(fmt::format("no case of {} matches", selection->label),
+      end_command(exit_usage, fmt::format("no case of {} matches", selection.label),
                   "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
@@ -60,47 +56,43 @@ Result<int> show(const ShowOptions& options, Store& store) {
         text += render_case(stored, reproduce_command(run), style) + render_errors(stored, style);
       for (const auto& stored : diffs) text += render_diff(stored, style);
       text += render_invariances(invariances, reproduce_command(run), style);
-      if (stored_runs->incomplete.any) {
-        text += fmt::format("Incomplete: {}\n", missing_text(stored_runs->incomplete));
+      if (stored_runs.incomplete.any) {
+        text += fmt::format("Incomplete: {}\n", missing_text(stored_runs.incomplete));
       }
       fmt::print("{}", text);
-      return stored_runs->incomplete.any ? exit_infrastructure : exit_fine;
+      return stored_runs.incomplete.any ? exit_infrastructure : exit_fine;
     }
   }
-  if (stored_runs->runs.size() > 1 && options.format == "text")
-    fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
-               plural(stored_runs->runs.size(), "run"));
-  write_as(run_formats, options.format, stored_runs->report(), options.verbose);
-  return stored_runs->incomplete.any ? exit_infrastructure : exit_fine;
+  if (stored_runs.runs.size() > 1 && options.format == "text")
+    fmt::print("{}: {}, the newest outcome of each case\n\n", selection.label,
+               plural(stored_runs.runs.size(), "run"));
+  write_as(run_formats, options.format, stored_runs.report(), options.verbose);
+  return stored_runs.incomplete.any ? exit_infrastructure : exit_fine;
 }
 
 int show_command(const ShowOptions& options) {
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  const auto shown = show(options, **store);
-  return shown ? *shown : report_errors(shown.error(), exit_usage);
+  auto store = need(options.database.open(true));
+  return show(options, *store);
 }
 
 }  // namespace
 
 void add_show(Command app, int& exit_code) {
-  const Command command =
-      app.add_subcommand("show", "Show a stored run or night, or cases of it in full");
-  auto options = std::make_shared<ShowOptions>();
+  auto [command, options] = add_verb(app, exit_code, show_command, "show",
+                                     "Show a stored run or night, or cases of it in full");
   command
       .add_option(
-          "run", options->run,
+          "run", options.run,
           "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, night:ID; "
           "commit:SHA")
       .capture_default_str();
-  command.add_option("case", options->cases, "Globs over case ids: show these in full");
-  options->database.add_to(command);
-  command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
-  add_format(command, options->format, run_formats);
+  command.add_option("case", options.cases, "Globs over case ids: show these in full");
+  options.database.add_to(command);
+  command.add_flag("--verbose,-v", options.verbose, "Each failure in full, not one of each cause");
+  add_format(command, options.format, run_formats);
   command.footer(
       "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "
       "latest~1 --format json\n  plumbline show latest-night");
-  command.callback([options, &exit_code] { exit_code = show_command(*options); });
 }
 
 }  // namespace plumbline::cli

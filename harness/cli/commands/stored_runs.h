@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/report/report.h"
 #include "harness/store/night.h"
@@ -27,6 +28,8 @@ struct StoredRuns {
   // What every renderer takes. `this` stays where it is while the report is used.
   RunReport report() const;
 };
-Result<StoredRuns> read_runs(Store& store, const RunSelection& selection);
+// Errors end the command with this exit code.
+StoredRuns read_runs(Store& store, const RunSelection& selection,
+                     int exit_code = exit_infrastructure);
 
 }  // namespace plumbline::cli

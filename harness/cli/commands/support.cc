@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/base/glob.h"
+#include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
@@ -43,8 +44,8 @@ struct Suggestion {
 };
 
 bool is_chosen(const SuggestOptions& options, const std::string& kernel) {
-  return std::any_of(options.kernels.begin(), options.kernels.end(),
-                     [&](const std::string& glob) { return glob_match(glob, kernel); });
+  return std::ranges::any_of(options.kernels,
+                             [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
 
 // Whether the kernel refused the problem and an entry is to say so; counts it.
@@ -66,7 +67,7 @@ void contradict(const Outcome& outcome, const SupportTable& table,
                 std::vector<Contradicted>& found) {
   const auto* entry = table.entry_for(outcome.c.kernel, outcome.c.problem, place_of(outcome));
   if (entry == nullptr) return;
-  auto at = std::find_if(found.begin(), found.end(), [&](const Contradicted& c) {
+  auto at = std::ranges::find_if(found, [&](const Contradicted& c) {
     return c.entry.file == entry->file && c.entry.line == entry->line;
   });
   if (at == found.end()) at = found.insert(at, {*entry, 0, outcome.case_id});
@@ -164,27 +165,22 @@ constexpr std::array support_formats{Format<Suggestion>{"text", as_toml},
                                      Format<Suggestion>{"json", nullptr, as_json}};
 
 int suggest(const SuggestOptions& options) {
-  auto text = options.providers.reviewed_text();
-  if (!text) return report_errors(text.error(), exit_usage);
-  auto store = options.database.open(true);
-  if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto run_id = (*store)->resolve_run(options.run);
-  if (!run_id) return report_errors(run_id.error(), exit_usage);
-  auto outcomes = (*store)->outcomes(*run_id);
-  if (!outcomes) return report_errors(outcomes.error(), exit_infrastructure);
+  auto text = need(options.providers.reviewed_text(), exit_usage);
+  auto store = need(options.database.open(true));
+  auto run_id = need(store->resolve_run(options.run), exit_usage);
+  auto outcomes = need(store->outcomes(run_id));
   for (const std::string& glob : options.kernels) {
-    const bool is_there = std::any_of(
-        outcomes->begin(), outcomes->end(),
-        [&](const StoredOutcome& stored) { return glob_match(glob, stored.outcome.c.kernel); });
+    const bool is_there = std::ranges::any_of(outcomes, [&](const StoredOutcome& stored) {
+      return glob_match(glob, stored.outcome.c.kernel);
+    });
     if (is_there) continue;
-    return report_errors(
-        {{"", 0,
-          fmt::format("--kernel \"{}\": run {} asked no such kernel", glob, run_id->substr(0, 8)),
-          "see `plumbline show`"}},
-        exit_usage);
+    end_command(
+        exit_usage,
+        fmt::format("--kernel \"{}\": run {} asked no such kernel", glob, run_id.substr(0, 8)),
+        "see `plumbline show`");
   }
-  Suggestion suggestion = suggestion_for(options, *outcomes, *text);
-  suggestion.run_id = *run_id;
+  Suggestion suggestion = suggestion_for(options, outcomes, text);
+  suggestion.run_id = run_id;
   suggestion.table = options.providers.reviewed_directory() / "support.toml";
   write_as(support_formats, options.format, suggestion);
   return suggestion.is_complete() ? exit_fine : exit_failure;
@@ -198,21 +194,20 @@ void add_support(Command app, int& exit_code) {
   command.require_subcommand(1);
   command.footer(
       "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
-  const Command suggest_command = command.add_subcommand(
-      "suggest", "Entries that explain a run's refusals, as few and as wide as what ran allows");
-  auto options = std::make_shared<SuggestOptions>();
-  suggest_command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+  auto [suggest_command, options] =
+      add_verb(command, exit_code, suggest, "suggest",
+               "Entries that explain a run's refusals, as few and as wide as what ran allows");
+  suggest_command.add_option("run", options.run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
-  options->database.add_to(suggest_command);
-  suggest_command
-      .add_option("--baselines", options->providers.baselines,
-                  "Directory with contracts.toml and support.toml (default: plumbline's own)")
-      .type_name("DIR");
+  options.database.add_to(suggest_command);
   suggest_command.add_option(
-      "--kernel", options->kernels,
+      "--baselines", options.providers.baselines, "DIR",
+      "Directory with contracts.toml and support.toml (default: plumbline's own)");
+  suggest_command.add_option(
+      "--kernel", options.kernels,
       "Only these kernels (glob), also those that have neither a contract nor an entry yet; repeat "
       "for more");
-  add_format(suggest_command, options->format, support_formats);
+  add_format(suggest_command, options.format, support_formats);
   suggest_command.footer(
       "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
       "else "
@@ -222,7 +217,6 @@ void add_support(Command app, int& exit_code) {
       "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"
       "  plumbline support suggest latest~1 --kernel 'mine/*'\n"
       "  plumbline judge latest --baselines mine   # with the entries, without measuring again");
-  suggest_command.callback([options, &exit_code] { exit_code = suggest(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 
 #include "harness/provider/pages.h"
 

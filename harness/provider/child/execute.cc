@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
-#include <memory>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "harness/provider/child/call.h"
@@ -22,7 +19,6 @@
 #include "harness/provider/child/request_tensors.h"
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
-#include "harness/provider/pages.h"
 #include "harness/provider/plumbline_provider.hpp"
 
 namespace plumbline {
@@ -30,7 +26,7 @@ namespace plumbline {
 namespace {
 
 std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& kernel) {
-  const auto at = std::find(library.kernels.begin(), library.kernels.end(), kernel);
+  const auto at = std::ranges::find(library.kernels, kernel);
   if (at == library.kernels.end())
     throw Stop{Status::error,
                fmt::format("provider {} has no kernel \"{}\"", library.name, kernel)};
@@ -328,7 +324,7 @@ class Execution final : public KeptPlan {
     reply.throttled = throttle_words(reasons);
     if (!times.kernel_mhz.empty()) {
       std::vector<double> sorted = times.kernel_mhz;
-      std::sort(sorted.begin(), sorted.end());
+      std::ranges::sort(sorted);
       reply.mhz = sorted[sorted.size() / 2];
     }
     reply.kernel_mhz = std::move(times.kernel_mhz);

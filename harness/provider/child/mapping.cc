@@ -82,7 +82,7 @@ bool MappedArena::reopen(std::uint64_t arena_bytes, const std::vector<protocol::
     return pages == std::pair(tensor.page_begin, tensor.page_end);
   };
   if (arena_bytes + 2 * margin_bytes != reserved_bytes_ ||
-      !std::equal(pages_.begin(), pages_.end(), tensors.begin(), tensors.end(), same_pages)) {
+      !std::ranges::equal(pages_, tensors, same_pages)) {
     return false;
   }
   give_access(tensors);

@@ -30,8 +30,7 @@ bool is_poison(const DeviceMemory& memory, const Arrival& arrival, std::size_t a
   std::vector<unsigned char> part(bytes);
   memory.copy_to_host(part.data(), static_cast<const std::byte*>(arrival.to) + at, bytes,
                       arrival.written);
-  return std::all_of(part.begin(), part.end(),
-                     [](unsigned char byte) { return byte == poison_byte; });
+  return std::ranges::all_of(part, [](unsigned char byte) { return byte == poison_byte; });
 }
 
 // The name of what was written already. Both ends are looked at: a kernel begins with one, and ends

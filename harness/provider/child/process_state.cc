@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <string>
 #include <string_view>
 #include <system_error>
 

@@ -62,8 +62,8 @@ plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
   tensor.rank = static_cast<std::uint32_t>(t.extent.size());
   if (t.extent.size() > 4 || t.stride.size() != t.extent.size())
     throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
-  std::copy(t.extent.begin(), t.extent.end(), tensor.extent);
-  std::copy(t.stride.begin(), t.stride.end(), tensor.stride);
+  std::ranges::copy(t.extent, tensor.extent);
+  std::ranges::copy(t.stride, tensor.stride);
   tensor.data = data;
   tensor.bytes = t.bytes;
   return tensor;

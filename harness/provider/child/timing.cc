@@ -81,9 +81,8 @@ class TimeReporter : public benchmark::BenchmarkReporter {
     for (const Run& run : runs) {
       if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
       const double ns = run.real_accumulated_time * 1e9 / static_cast<double>(run.iterations);
-      const auto work = std::find_if(works_.begin(), works_.end(), [&](const Work& w) {
-        return w.name == run.run_name.function_name;
-      });
+      const auto work = std::ranges::find_if(
+          works_, [&](const Work& w) { return w.name == run.run_name.function_name; });
       work->times_ns->push_back(ns);
       if (work->cpu_ns != nullptr)
         work->cpu_ns->push_back(run.cpu_accumulated_time * 1e9 /

@@ -175,6 +175,12 @@ void* Arena::data(int slot, const TensorShape& shape) {
          static_cast<std::size_t>(shape.first) * size_in_bytes(shape.dtype);
 }
 const void* Arena::data(std::size_t index) const { return state_->base + slot(index).offset; }
+std::vector<std::byte> Arena::contents(int slot_index) const {
+  if (slot_index < 0) return {};
+  const auto index = static_cast<std::size_t>(slot_index);
+  const auto* begin = static_cast<const std::byte*>(data(index));
+  return {begin, begin + slot(index).bytes};
+}
 
 void Arena::poison(std::size_t index) {
   std::memset(data(index), poison_byte, slot(index).bytes);

@@ -52,6 +52,7 @@ class Arena {
   const Slot& slot(std::size_t index) const;
   void* data(std::size_t index);
   const void* data(std::size_t index) const;
+  std::vector<std::byte> contents(int slot) const;  // nothing of slot -1
 
   // Element 0 of a tensor in its slot (TensorShape::first).
   void* data(int slot, const TensorShape& shape);

@@ -34,7 +34,7 @@ void add_from(const fs::path& folder, std::string_view prefix, std::string_view 
     // The reference on a GPU is a library of another kind.
     if (!name.empty() && !name.starts_with("reference_")) here.push_back({name, entry.path()});
   }
-  std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(here, [](const auto& a, const auto& b) { return a.name < b.name; });
   found.insert(found.end(), here.begin(), here.end());
 }
 
@@ -72,10 +72,8 @@ std::string missing_provider_remedy(const std::string& word, const fs::path& fol
     if (const std::string name = between(prefix, file, suffix); !name.empty()) file = name;
   }
   const auto known = texts_of(providers, &BundledProvider::name);
-  const auto near = nearest_word(file, known);
-  const std::string meant = near ? fmt::format("did you mean {}? ", *near) : "";
-  return fmt::format("{}check the path behind --provider; by name there are {}", meant,
-                     fmt::join(known, ", "));
+  return fmt::format("{}check the path behind --provider; by name there are {}",
+                     did_you_mean(file, known), fmt::join(known, ", "));
 }
 
 }  // namespace plumbline

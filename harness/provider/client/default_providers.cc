@@ -17,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 bool is_gpu_node(const fs::path& node) {
   constexpr std::string_view prefix = "nvidia";
   const std::string name = node.filename().string();
@@ -57,6 +52,11 @@ bool nvidia_smi_lists_a_gpu() {
 }
 
 }  // namespace
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
 
 bool has_cuda_device(const fs::path& devices) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");

@@ -18,4 +18,7 @@ bool has_cuda_device(const std::filesystem::path& devices = "/dev");
 std::vector<std::string> default_providers(const std::filesystem::path& folder,
                                            const std::filesystem::path& devices = "/dev");
 
+// Whether it can be reached; what forbids it is no error.
+bool is_there(const std::filesystem::path& path);
+
 }  // namespace plumbline

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
+#include "harness/base/text.h"
 #include "harness/provider/client/bundled_providers.h"
+#include "harness/provider/client/default_providers.h"
 
 namespace plumbline {
 
@@ -18,23 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr ? value : "";
-}
-
 fs::path program_folder() {
   std::error_code ignored;
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 std::optional<fs::path> first_existing(const std::vector<fs::path>& places) {
-  const auto found = std::find_if(places.begin(), places.end(), is_there);
+  const auto found = std::ranges::find_if(places, is_there);
   if (found == places.end()) return std::nullopt;
   return *found;
 }
@@ -47,7 +37,7 @@ Result<fs::path> find_library_worker(const fs::path& wanted) {
   const fs::path folder = program_folder();
   std::vector<fs::path> places{folder / "plumbline-worker",
                                folder.parent_path() / "libexec" / "plumbline" / "plumbline-worker"};
-  if (const std::string named = environment("PLUMBLINE_WORKER"); !named.empty())
+  if (const std::string named = environment_text("PLUMBLINE_WORKER"); !named.empty())
     places.emplace_back(named);
   if (const auto found = first_existing(places)) return *found;
   return fail(
@@ -65,7 +55,7 @@ std::optional<fs::path> on_path(const std::string& program) {
   };
   if (program.find('/') != std::string::npos)
     return runs(program) ? std::optional(fs::absolute(program)) : std::nullopt;
-  const std::string path = environment("PATH");
+  const std::string path = environment_text("PATH");
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     if (const fs::path candidate = fs::path(path.substr(begin, end - begin)) / program;
@@ -84,14 +74,14 @@ bool is_in_checkout() {
 }
 
 Result<fs::path> find_python() {
-  if (const std::string named = environment("PLUMBLINE_PYTHON"); !named.empty()) {
+  if (const std::string named = environment_text("PLUMBLINE_PYTHON"); !named.empty()) {
     if (const auto python = on_path(named)) return *python;
     return fail(fmt::format("PLUMBLINE_PYTHON is {}: no such program", named),
                 "set it to the path of a Python interpreter with numpy");
   }
   std::vector<fs::path> homes{program_folder().parent_path() / "share" / "plumbline",
                               PLUMBLINE_SOURCE_DIRECTORY};
-  if (const std::string home = environment("PLUMBLINE_HOME"); !home.empty())
+  if (const std::string home = environment_text("PLUMBLINE_HOME"); !home.empty())
     homes.insert(homes.begin(), home);
   for (const fs::path& home : homes) {
     if (const auto python = on_path((home / ".venv" / "bin" / "python").string())) return *python;
@@ -106,7 +96,7 @@ Result<fs::path> find_python() {
 }
 
 Result<fs::path> find_python_worker() {
-  if (const std::string named = environment("PLUMBLINE_PYTHON_WORKER"); !named.empty()) {
+  if (const std::string named = environment_text("PLUMBLINE_PYTHON_WORKER"); !named.empty()) {
     if (is_there(named)) return fs::absolute(named);
     return fail(fmt::format("PLUMBLINE_PYTHON_WORKER is {}: no such file", named),
                 "set it to the path of plumbline_worker.py");

@@ -19,7 +19,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "harness/base/harness_failure.h"
 #include "harness/provider/client/environment.h"
@@ -79,8 +78,8 @@ std::vector<std::string> worker_environment(const std::vector<std::string>& pass
     if (reaches_workers(*variable, pass_env)) variables.emplace_back(*variable);
   }
   if (sanitizer_variable.empty()) return variables;
-  const auto set = std::find_if(variables.begin(), variables.end(),
-                                [](const auto& v) { return v.starts_with(sanitizer_variable); });
+  const auto set = std::ranges::find_if(
+      variables, [](const auto& v) { return v.starts_with(sanitizer_variable); });
   if (set == variables.end()) {
     variables.push_back(fmt::format("{}{}", sanitizer_variable, sanitizer_options));
   } else {

@@ -29,7 +29,7 @@ TensorShape dense_shape(DType dtype, std::initializer_list<std::int64_t> extent)
   TensorShape shape;
   shape.dtype = dtype;
   shape.rank = static_cast<int>(extent.size());
-  std::copy(extent.begin(), extent.end(), shape.extent.begin());
+  std::ranges::copy(extent, shape.extent.begin());
   std::int64_t stride = 1;
   for (int i = shape.rank - 1; i >= 0; --i) {
     shape.stride[static_cast<std::size_t>(i)] = stride;

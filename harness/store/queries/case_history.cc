@@ -8,24 +8,22 @@
 namespace plumbline {
 
 Result<std::vector<std::string>> case_ids_matching(Store& store, const std::string& glob) {
-  const auto table = store.query(
+  return rows_of(
+      store,
       fmt::format("SELECT case_id FROM attention_case WHERE case_id GLOB {} ORDER BY case_id",
-                  sql_literal(glob)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<std::string> ids;
-  for (const TextRow& row : table->rows) ids.push_back(text_at(row, 0));
-  return ids;
+                  sql_literal(glob)),
+      [](const TextRow& row) { return text_at(row, 0); });
 }
 
 Result<std::vector<SeriesOfCase>> series_of_case(Store& store, const std::string& case_id) {
-  const auto table = store.query(fmt::format(
-      "SELECT DISTINCT provider_options, machine_class FROM v_history WHERE case_id = {} ORDER BY "
-      "1, 2",
-      sql_literal(case_id)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<SeriesOfCase> series;
-  for (const TextRow& row : table->rows) series.push_back({text_at(row, 0), text_at(row, 1)});
-  return series;
+  return rows_of(
+      store,
+      fmt::format("SELECT DISTINCT provider_options, machine_class FROM v_history WHERE case_id = "
+                  "{} ORDER BY 1, 2",
+                  sql_literal(case_id)),
+      [](const TextRow& row) {
+        return SeriesOfCase{text_at(row, 0), text_at(row, 1)};
+      });
 }
 
 Result<Store::Table> history_of_series(Store& store, const std::string& case_id,

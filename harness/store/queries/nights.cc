@@ -44,11 +44,8 @@ std::size_t count_at(const TextRow& row, std::size_t column) {
 
 Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInfo& newest,
                                                       int limit) {
-  const auto table = store.query(sql_of_verdicts(newest, limit));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<NightVerdicts> rows;
-  for (const TextRow& row : table->rows) {
-    NightVerdicts& night = rows.emplace_back();
+  return rows_of(store, sql_of_verdicts(newest, limit), [](const TextRow& row) {
+    NightVerdicts night;
     night.night = text_at(row, 0);
     night.run_id = text_at(row, 1);
     night.started_at = text_at(row, 2);
@@ -59,42 +56,37 @@ Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInf
     night.why = text_at(row, 7);
     night.verdict = text_at(row, 8);
     night.count = count_at(row, 9);
-  }
-  return rows;
+    return night;
+  });
 }
 
 Result<std::vector<EventOfNight>> events_of_nights(Store& store,
                                                    const std::vector<std::string>& nights) {
-  const auto table = store.query(
+  return rows_of(
+      store,
       fmt::format("SELECT night_id, kind, happened_at, who, detail FROM night_event WHERE night_id "
                   "IN (SELECT value FROM json_each({})) ORDER BY happened_at",
-                  sql_array(nights)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<EventOfNight> events;
-  for (const TextRow& row : table->rows) {
-    events.push_back(
-        {text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3), text_at(row, 4)});
-  }
-  return events;
+                  sql_array(nights)),
+      [](const TextRow& row) {
+        return EventOfNight{text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
+                            text_at(row, 4)};
+      });
 }
 
 Result<std::vector<DecisionAboutRun>> decisions_about_runs(Store& store,
                                                            const std::vector<std::string>& runs) {
-  const auto table = store.query(fmt::format(
+  const std::string sql = fmt::format(
       "WITH shown AS (SELECT value AS run_id FROM json_each({})) "
       "SELECT 'accept', run_id, case_glob, accepted_by, reason, accepted_at FROM accept WHERE "
       "run_id IN shown UNION ALL SELECT 'pin', run_id, case_glob, pinned_by, reason, pinned_at "
       "FROM pin WHERE run_id IN shown UNION ALL SELECT 'acknowledge', run_id, case_glob, "
       "acknowledged_by, reason, acknowledged_at FROM acknowledgement WHERE run_id IN shown ORDER "
       "BY 6",
-      sql_array(runs)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<DecisionAboutRun> decisions;
-  for (const TextRow& row : table->rows) {
-    decisions.push_back({text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
-                         text_at(row, 4), text_at(row, 5)});
-  }
-  return decisions;
+      sql_array(runs));
+  return rows_of(store, sql, [](const TextRow& row) {
+    return DecisionAboutRun{text_at(row, 0), text_at(row, 1), text_at(row, 2),
+                            text_at(row, 3), text_at(row, 4), text_at(row, 5)};
+  });
 }
 
 Result<std::vector<PointOfHistory>> points_since(Store& store,
@@ -103,7 +95,7 @@ Result<std::vector<PointOfHistory>> points_since(Store& store,
   auto list = nlohmann::json::array();
   for (const WantedHistory& one : wanted)
     list.push_back(nlohmann::json::array({one.place, one.run_id, one.suite, one.case_id}));
-  const auto table = store.query(fmt::format(
+  const std::string sql = fmt::format(
       "WITH wanted AS MATERIALIZED (SELECT value ->> 0 AS place, value ->> 1 AS run_id, value ->> "
       "2 AS suite, value ->> 3 AS case_id FROM json_each({})) "
       "SELECT w.place, o.run_id, o.verdict, CASE WHEN o.status = 'ok' THEN o.percent_of_limit END, "
@@ -117,15 +109,12 @@ Result<std::vector<PointOfHistory>> points_since(Store& store,
       ">= (SELECT run_order FROM run WHERE run_id = {}) AND o.run_order <= t.run_order AND o.suite "
       "= t.suite ORDER BY w.place, o.run_order",
       sql_literal(list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)),
-      sql_literal(first_run)));
-  if (!table) return tl::unexpected(table.error());
-  std::vector<PointOfHistory> points;
-  for (const TextRow& row : table->rows) {
-    points.push_back({count_at(row, 0), text_at(row, 1), text_at(row, 2), number_at(row, 3),
-                      number_at(row, 4), number_at(row, 5), number_at(row, 6), number_at(row, 7),
-                      is_one_at(row, 8)});
-  }
-  return points;
+      sql_literal(first_run));
+  return rows_of(store, sql, [](const TextRow& row) {
+    return PointOfHistory{count_at(row, 0),  text_at(row, 1),   text_at(row, 2),
+                          number_at(row, 3), number_at(row, 4), number_at(row, 5),
+                          number_at(row, 6), number_at(row, 7), is_one_at(row, 8)};
+  });
 }
 
 Result<Store::Table> list_of_decisions(Store& store) {

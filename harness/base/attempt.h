@@ -1,0 +1,38 @@
+// Errors on their way out of several functions, within one that answers a Result.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "harness/base/error.h"
+
+namespace plumbline {
+
+// Thrown by need(), within attempt() alone.
+struct NeedFailed {
+  Errors errors;
+};
+
+// What the result holds. Where it holds errors, the attempt() around this answers them.
+template <class T>
+T need(Result<T> result) {
+  if (!result) throw NeedFailed{std::move(result.error())};
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// What `body` answers, or the errors of what it needed.
+template <class Body>
+auto attempt(Body body) -> Result<decltype(body())> {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return {};
+    } else {
+      return body();
+    }
+  } catch (NeedFailed& failed) {
+    return tl::unexpected(std::move(failed.errors));
+  }
+}
+
+}  // namespace plumbline

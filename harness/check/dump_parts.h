@@ -1,0 +1,52 @@
+// What making a dump of attention and one of a merge have in common.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "harness/check/attributes.h"
+#include "harness/check/tensor_set.h"
+
+namespace plumbline {
+
+// The tensors and attributes of a dump, and what is made of them so far. What it is made from has
+// to outlive it.
+class DumpParts {
+ public:
+  DumpParts(const std::string& name, const std::map<std::string, TensorData>& tensors,
+            const Attributes& attributes)
+      : name_(name),
+        all_(tensors),
+        attributes_(attributes),
+        stated_(read_attributes(name, attributes, errors_)),
+        tensors_(name, tensors, errors_) {}
+
+ protected:
+  bool add(std::string message, std::string remedy) {
+    errors_.push_back({name_, 0, std::move(message), std::move(remedy)});
+    return false;
+  }
+  Errors printable_errors() {
+    for (Error& error : errors_) error.message = printable(std::move(error.message));
+    return std::move(errors_);
+  }
+  // Once every tensor with a part was asked for.
+  void note_open_questions() {
+    dump_.tensors_without_a_part = tensors_.unasked();
+    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
+    dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
+  }
+
+  const std::string& name_;
+  const std::map<std::string, TensorData>& all_;
+  const Attributes& attributes_;
+  Errors errors_;
+  StatedAttributes stated_;
+  TensorSet tensors_;
+  Problem problem_;
+  StatedLayout layout_;
+  Dump dump_;
+};
+
+}  // namespace plumbline

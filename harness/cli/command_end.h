@@ -1,0 +1,47 @@
+// How a command ends before its work is done: by an exception that run_program() reports. Thrown in
+// the thread of the command alone.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <type_traits>
+#include <utility>
+
+#include "harness/base/error.h"
+#include "harness/judge/exit_code.h"
+
+namespace plumbline::cli {
+
+struct CommandEnd {
+  Errors errors;
+  int exit_code;
+};
+
+[[noreturn]] inline void end_command(int exit_code, Error error) {
+  throw CommandEnd{{std::move(error)}, exit_code};
+}
+[[noreturn]] inline void end_command(int exit_code, std::string message, std::string remedy) {
+  end_command(exit_code, Error{"", 0, std::move(message), std::move(remedy)});
+}
+// Ends the command where there are errors.
+inline void need_none(Errors errors, int exit_code) {
+  if (!errors.empty()) throw CommandEnd{std::move(errors), exit_code};
+}
+// What the result holds; its errors end the command.
+template <class T, class ErrorsOfIt>
+T need(tl::expected<T, ErrorsOfIt> result, int exit_code = exit_infrastructure) {
+  if (!result) throw CommandEnd{std::move(result.error()), exit_code};
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+// What `body` answers; what would end the command there is an error.
+template <class Body>
+auto as_result(Body body) -> Result<decltype(body())> {
+  try {
+    return body();
+  } catch (CommandEnd& end) {
+    return tl::unexpected(std::move(end.errors));
+  }
+}
+
+}  // namespace plumbline::cli
