@@ -214,7 +214,7 @@ int main_of(int argc, char** argv) {
   if (!text) return cli::report_errors(text.error(), 2);
   measure.providers = provider_options.libraries();
   auto providers = discover(measure);
-  if (!providers) return cli::report_errors(providers.error());
+  if (!providers) return cli::report_errors(providers.error(), 3);
   auto suites = cases.read();
   if (!suites) return cli::report_errors(suites.error(), 2);
   auto plan = make_plan(*suites, offered_kernels(*providers), cases.filter);
