@@ -53,6 +53,10 @@ class Parser {
   std::string until(std::string_view ends);  // text without blanks and comments, brackets matched
   std::vector<std::string> list(char end);   // of operands, up to `end`, which is taken
   void skip_line();
+  void skip_statement() {
+    until(";");
+    expect(';');
+  }
 
   Variable variable(Space space, bool external, bool parameter);
   void name_of(Variable& variable);
@@ -277,8 +281,7 @@ void Parser::performance_directives(Function& function) {
     const std::string directive = word();
     if (directive == ".noreturn" || directive == ".blocksareclusters") continue;
     if (directive == ".pragma") {
-      until(";");
-      expect(';');
+      skip_statement();
       continue;
     }
     std::uint64_t product = number();
@@ -290,11 +293,9 @@ void Parser::performance_directives(Function& function) {
       function.required_threads = value;
     } else if (directive == ".minnctapersm") {
       function.min_blocks = value;
-    } else if (directive == ".maxnreg") {
-      function.max_registers = value;
-    } else if (directive != ".maxnctapersm" && directive != ".reqnctapercluster" &&
-               directive != ".maxclusterrank" && directive != ".abi_preserve" &&
-               directive != ".abi_preserve_control") {
+    } else if (directive != ".maxnreg" && directive != ".maxnctapersm" &&
+               directive != ".reqnctapercluster" && directive != ".maxclusterrank" &&
+               directive != ".abi_preserve" && directive != ".abi_preserve_control") {
       fail(fmt::format("{}: not a directive of a function", directive));
     }
   }
@@ -380,11 +381,7 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     to.push_back(std::move(of));
     return;
   }
-  if (name == ".pragma") {
-    until(";");
-    expect(';');
-    return;
-  }
+  if (name == ".pragma") return skip_statement();
   const auto space = space_named(name);
   if (!space) {  // .branchtargets, .callprototype: for the instructions that the translator refuses
     of.opcode = name;
@@ -451,8 +448,7 @@ Module Parser::run() {
       module.variables.push_back(variable(*space, external, false));
       expect(';');
     } else if (name == ".alias" || name == ".pragma") {
-      until(";");
-      expect(';');
+      skip_statement();
     } else {
       fail(name.empty() ? fmt::format("'{}' does not begin a directive", peek())
                         : fmt::format("{}: not a directive of a module", name));

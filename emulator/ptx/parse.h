@@ -59,7 +59,7 @@ struct Function {
   std::vector<Variable> results;  // of .func
   std::vector<Statement> body;    // without the outermost braces
   // .maxntid, .reqntid, .minnctapersm, .maxnreg; 0: not said
-  unsigned max_threads = 0, required_threads = 0, min_blocks = 0, max_registers = 0;
+  unsigned max_threads = 0, required_threads = 0, min_blocks = 0;
 };
 
 struct Module {
