@@ -1,4 +1,4 @@
-// plumbline support suggest: entries for support.toml that explain what kernels refused in a run.
+// plumbline support suggest: what kernels refused in a run, as entries for support.toml.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -141,7 +141,7 @@ std::string as_json(const Suggestion& suggestion) {
   for (const SuggestedEntry& suggested : suggestion.suggested.entries) {
     Json where = Json::object();
     for (const auto& condition : suggested.entry.where)
-      where[condition.field][condition.is_negated ? "not" : "any"] = condition.values;
+      where[condition.field]["any"] = condition.values;
     entries.push_back({{"kernel", suggested.entry.kernels},
                        {"where", std::move(where)},
                        {"device", suggested.entry.devices},
@@ -206,7 +206,7 @@ void add_support(Command app, int& exit_code) {
   command.footer(
       "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
   const Command suggest_command = command.add_subcommand(
-      "suggest", "Entries that explain a run's refusals, as few and as wide as what ran allows");
+      "suggest", "What kernels refused in a run, by reason, with the fields that tell it apart");
   auto options = std::make_shared<SuggestOptions>();
   suggest_command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
@@ -222,8 +222,7 @@ void add_support(Command app, int& exit_code) {
   add_format(suggest_command, options->format, support_formats);
   suggest_command.footer(
       "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
-      "else "
-      "the case is a support_mismatch. What is printed covers no case that ran.\n"
+      "else the case is a support_mismatch. What is printed covers no case that ran.\n"
       "Exit 1 if no entry can settle every mismatch: comments say which and why.\n"
       "Examples:\n"
       "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"
