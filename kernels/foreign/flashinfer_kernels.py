@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 import foreign_case as foreign
-from plumbline.kernels import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "flashinfer"
 WORKSPACE_BYTES = 128 << 20  # what FlashInfer's documentation recommends
@@ -41,8 +41,8 @@ def version() -> str:
 
 def library(case):
     module = foreign.require_gpu_library("flashinfer", "flashinfer-python", case)
-    if case.mask == "none" and case.window_right >= 0:
-        raise Unsupported("FlashInfer has a window on the left only")
+    foreign.refuse_if(case.mask == "none" and case.window_right >= 0,
+                      "FlashInfer has a window on the left only")
     return module
 
 
@@ -53,9 +53,7 @@ def workspace(case):
 
 
 def on_device(case, values: np.ndarray):
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32)).to(case.q.device)
+    return foreign.on_device(case, values.astype(np.int32))
 
 
 def plan_options(case) -> dict:
@@ -72,8 +70,7 @@ def plan_options(case) -> dict:
         tensor_cores="on", **COMMON)
 def ragged_prefill(case):
     module = library(case)
-    if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
-        raise Unsupported("FlashInfer aligns its causal mask bottom right")
+    foreign.refuse_top_left(case, "FlashInfer")
     wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace(case), "NHD", backend=BACKEND)
     wrapper.plan(
         on_device(case, case.cu_seqlens_q),
@@ -90,10 +87,10 @@ def ragged_prefill(case):
 
 def paged_decode(case, use_tensor_cores: bool):
     module = library(case)
-    if case.seq_q != 1 or case.total_q != case.batch:
-        raise Unsupported("a decode wrapper has one query a sample")
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("a decode wrapper has one head dimension")
+    foreign.refuse_if(case.seq_q != 1 or case.total_q != case.batch,
+                      "a decode wrapper has one query a sample")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo,
+                      "a decode wrapper has one head dimension")
     pages = -(-case.seqlens_kv // case.page_size)
     table = np.concatenate([row[:count] for row, count in zip(case.page_table, pages)])
     last_page = np.where(pages > 0, case.seqlens_kv - (pages - 1) * case.page_size, 0)
