@@ -144,10 +144,10 @@ constexpr Formula logic_formulas[] = {
 
 bool is_of(std::string_view opcode, const std::vector<std::string>& parts) {
   if (opcode.substr(0, opcode.find('.')) != parts.front()) return false;
-  const auto names = std::views::split(opcode, '.');
-  return std::all_of(names.begin(), names.end(), [&](const auto& name) {
-    return has(parts, std::string_view(name.begin(), name.end()));
-  });
+  for (const auto name : std::views::split(opcode, '.')) {
+    if (!has(parts, std::string_view(name.begin(), name.end()))) return false;
+  }
+  return true;
 }
 
 std::string_view code_of(std::span<const Formula> formulas, const std::vector<std::string>& parts,

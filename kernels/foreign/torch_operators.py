@@ -19,8 +19,8 @@ import torch
 import foreign_case as foreign
 from foreign_case import on_device
 from plumbline.kernels import Spec, kernel
-from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_causal, on_gpu, repeated,
-                          sdpa_arguments, takes)
+from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_causal, on_gpu,
+                          repeated, sdpa_arguments, takes)
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")

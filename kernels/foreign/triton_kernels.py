@@ -159,8 +159,8 @@ def integers(array) -> torch.Tensor:
 def vllm_unified(case):
     """kernel_unified_attention in its form for prefill (2D); tiles of 32 keys."""
     foreign.refuse_if(case.head_dim_qk != case.head_dim_vo, "one head dimension")
-    foreign.refuse_empty_row(case, "a row without visible keys: 0 / 0, which a cache that holds the "
-                             "keys of its queries does not have")
+    foreign.refuse_empty_row(case, "a row without visible keys: 0 / 0, which a cache that holds "
+                             "the keys of its queries does not have")
     foreign.refuse_if(foreign.has_window(case) and case.mask == "none",
                       "a window beside a causal mask only")
     emulation = emulated(case)
