@@ -129,8 +129,6 @@ constexpr Formula logic_formulas[] = {
     {"shf.l", "u32((u64({u2}) << 32 | {u1}) << ({u3} > 32 ? 32 : {u3}) >> 32)"},
     {"shf.wrap", "u32((u64({u2}) << 32 | {u1}) >> ({u3} & 31))"},
     {"shf", "u32((u64({u2}) << 32 | {u1}) >> ({u3} > 32 ? 32 : {u3}))"},
-    {"lop3.and", "", "lop3 with a predicate"},
-    {"lop3.or", "", "lop3 with a predicate"},
     {"lop3", "lop3({u1}, {u2}, {u3}, {u4})"},
     {"prmt", "permute({u1}, {u2}, {u3})"},
     {"bfe", "extract<{T}>({x1}, {u2}, {u3})"},
@@ -232,7 +230,8 @@ std::string Translator::arithmetic(const Parts& parts, const Parts& a) {
     return half_arithmetic(parts, a);
   if (!is_integer(type)) refuse(fmt::format("type {}", type));
   const std::string_view code = code_of(integer_formulas, parts, "of integers");
-  if (has(parts, "wide") && bytes_of(type) > 4) refuse("wide products of 64 bits");
+  const bool multiplies = parts.front() == "mul" || parts.front() == "mad";
+  if (multiplies && has(parts, "wide") && bytes_of(type) > 4) refuse("wide products of 64 bits");
   return assign(a.at(0), by_formula(code, parts, a));
 }
 
@@ -324,6 +323,7 @@ std::string Translator::special(const Parts& parts, const Parts& a) {
 std::string Translator::logic(const Parts& parts, const Parts& a) {
   if (parts.front() == "prmt" && parts.back() != "b32")
     refuse(fmt::format("prmt.{}", parts.back()));
+  if (parts.front() == "lop3" && parts.size() != 2) refuse("lop3 with a predicate");
   return assign(a.at(0), by_formula(code_of(logic_formulas, parts, "unknown opcode"), parts, a));
 }
 
