@@ -22,8 +22,8 @@ void need(const std::vector<std::string>& operands, std::size_t count) {
     refuse(fmt::format("{} operands, where {} are known", operands.size(), count));
 }
 
-// What an opcode becomes where the instruction has its modifiers, too: "mul.hi" stands before "mul".
-// Translator::meaning says what stands for "{x1}".
+// What an opcode becomes, where the instruction has the modifiers behind it: "mul.hi" stands before
+// "mul". Translator::meaning says what stands for "{x1}".
 struct Formula {
   std::string_view opcode;
   std::string_view code;

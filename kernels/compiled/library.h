@@ -26,7 +26,7 @@ struct PlanOf {
 
 // A provider is a class that extends this one over itself and its plan, and has
 //   name(), kernels(), tensor_cores(kernel) and known_options
-//   refuse(kernel, problem)           what it does not take, to stand behind the kernel's name; or ""
+//   refuse(kernel, problem)           what it does not take, to stand behind its name; or ""
 //   plan(plan, tensors)               fills in its own part; bytes of the workspace
 //   launch(plan, tensors, stream)     enqueues the kernel
 //   copy_lse(plan, tensors, stream)   where the kernel does not write it in its place

@@ -210,15 +210,16 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
   // B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and 908); its sum is taken
   // before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF, line 155); it is
   // multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines 194 to 205). The
-  // maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230). exp2f is ex2.approx of
-  // log2(e) scale S (lines 1191 and 1262), the LSE a maximum in other units plus logf (line 1143).
+  // maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230). exp2f is ex2.approx
+  // of log2(e) scale S (lines 1191 and 1262), the LSE a maximum in other units plus logf (line
+  // 1143).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
     spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-    // The tiles of a sample begin at its first key, and of a row nothing depends on the others: what
-    // its tile has beyond its keys is a P of 0, and multiplies what it had by 1.
+    // The tiles of a sample begin at its first key, and of a row nothing depends on the others:
+    // what its tile has beyond its keys is a P of 0, and multiplies what it had by 1.
     plumbline_promises& promises = description.promises =
         provider::promises(PLUMBLINE_PROMISE_BITWISE);
     promises.page = promises.split = PLUMBLINE_PROMISE_NONE;
