@@ -87,22 +87,17 @@ __attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Wher
 using U = std::uint32_t;
 using S = std::int32_t;
 
+// What a function of the emulator answers, as the stack to go on with.
+template <auto arrive>
+constexpr auto resumed =
+    [](auto... arguments) { return emulator::stack_to_resume(arrive(arguments...)); };
+
 constexpr Machine machine{
     .arrive = emulator::arrive_to_stack,
-    .sync_threads =
-        [](Where where) {
-          return emulator::stack_to_resume(emulator::arrive_at_syncthreads(where));
-        },
-    .barrier =
-        [](Call call, int id, int threads, Where where) {
-          return emulator::stack_to_resume(
-              emulator::arrive_at_named_barrier(call, id, threads, where));
-        },
-    .sync_warp =
-        [](unsigned mask, Where where) {
-          return emulator::stack_to_resume(emulator::arrive_at_syncwarp(mask, where));
-        },
-    .converge = [] { return emulator::stack_to_resume(emulator::arrive_to_converge()); },
+    .sync_threads = resumed<emulator::arrive_at_syncthreads>,
+    .barrier = resumed<emulator::arrive_at_named_barrier>,
+    .sync_warp = resumed<emulator::arrive_at_syncwarp>,
+    .converge = resumed<emulator::arrive_to_converge>,
     .check_row =
         [](Call call, std::uint64_t row, Where where) {
           emulator::check_row(call, reinterpret_cast<const void*>(row), where);

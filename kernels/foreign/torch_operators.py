@@ -124,17 +124,19 @@ def sdpa_efficient_lse(case):
     refuse_for_efficient(case)
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
-    q = heads_first(case.q)
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
-    causal = foreign.is_top_left_causal(case)
-    bias = aligned_bias(case)
+    # rows of its LSE are padded to a multiple of 32
+    return with_bias(case, aten._scaled_dot_product_efficient_attention, k, v, aligned_bias(case),
+                     lambda lse: lse[..., : case.seq_q])
+
+
+def with_bias(case, operator, k, v, bias, lse_of):
+    """An operator that takes a bias and gives an LSE, which `lse_of` makes [batch, heads, rows]."""
+    q, causal = heads_first(case.q), foreign.is_top_left_causal(case)
 
     def run():
-        out, lse, *_ = aten._scaled_dot_product_efficient_attention(
-            q, k, v, bias, True, is_causal=causal, scale=case.scale
-        )
-        # its rows are padded to a multiple of 32
-        return heads_first(out), heads_first(lse[..., : case.seq_q])
+        out, lse, *_ = operator(q, k, v, bias, True, is_causal=causal, scale=case.scale)
+        return heads_first(out), heads_first(lse_of(lse))
 
     return run
 
@@ -170,17 +172,9 @@ def sdpa_cudnn_lse(case):
                       "cudnn SDPA does not support key/value sequence length 1.")
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
-    q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
-    causal = foreign.is_top_left_causal(case)
-    bias = additive(mask_beside_causal(case), case.q.dtype)
-
-    def run():
-        out, lse, *_ = aten._scaled_dot_product_cudnn_attention(
-            q, k, v, bias, True, is_causal=causal, scale=case.scale
-        )
-        return heads_first(out), heads_first(lse.reshape(case.batch, case.heads_q, case.seq_q))
-
-    return run
+    return with_bias(case, aten._scaled_dot_product_cudnn_attention, heads_first(case.k),
+                     heads_first(case.v), additive(mask_beside_causal(case), case.q.dtype),
+                     lambda lse: lse.reshape(case.batch, case.heads_q, case.seq_q))
 
 
 # ---- FlashAttention-2 and CUTLASS by their own layouts ----
@@ -199,36 +193,33 @@ def flash_arguments(case) -> dict:
     return arguments
 
 
+def starts(case) -> tuple:
+    return on_device(case, case.cu_seqlens_q), on_device(case, case.cu_seqlens_kv)
+
+
+def flash_forward(case, starts_q, starts_kv, arguments: dict):
+    def run():
+        out, lse, *_ = aten._flash_attention_forward(
+            case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0,
+            case.mask != "none", False, **arguments)
+        return out, lse.transpose(-2, -1)  # from [batch, heads, seq_q] or [heads, total_q]
+
+    return run
+
+
 @kernel(name="flash_dense", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts=foreign.PADDED,
         window=True, spec=FUSED_SPEC, padding_policy="attended", **ON_GPU)
 def flash_dense(case):
     foreign.refuse_if(foreign.has_padding(case),
                       "FlashAttention has no padding mask: unpad, and use the ragged layout")
-    arguments = flash_arguments(case)
-    causal = case.mask != "none"
-
-    def run():
-        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, None, None, case.seq_q,
-                                                     case.seq_kv, 0.0, causal, False, **arguments)
-        return out, lse.transpose(1, 2)  # from [batch, heads, seq_q]
-
-    return run
+    return flash_forward(case, None, None, flash_arguments(case))
 
 
 @kernel(name="flash_varlen", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged",
         window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_varlen(case):
     arguments = flash_arguments(case)
-    causal = case.mask != "none"
-    starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
-
-    def run():
-        out, lse, *_ = (aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
-                                                      case.seq_q, case.seq_kv, 0.0, causal, False,
-                                                      **arguments))
-        return out, lse.transpose(0, 1)  # from [heads, total_q]
-
-    return run
+    return flash_forward(case, *starts(case), arguments)
 
 
 @kernel(name="flash_paged", dtypes=HALF_DTYPES, masks=("none", "causal_bottom_right"),
@@ -241,19 +232,9 @@ def flash_paged(case):
     foreign.refuse_if(case.page_size % PAGE_MULTIPLE != 0,
                       f"FlashAttention wants a page size that is a multiple of {PAGE_MULTIPLE}")
     arguments = flash_arguments(case)
-    causal = case.mask != "none"
-    starts_q, starts_kv, used, table = (on_device(case, a)
-                                        for a
-                                        in (case.cu_seqlens_q, case.cu_seqlens_kv, case.seqlens_kv,
-                                            case.page_table))
-
-    def run():
-        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
-                                                     case.seq_q, case.seq_kv, 0.0, causal, False,
-                                                     seqused_k=used, block_table=table, **arguments)
-        return out, lse.transpose(0, 1)
-
-    return run
+    arguments.update(seqused_k=on_device(case, case.seqlens_kv),
+                     block_table=on_device(case, case.page_table))
+    return flash_forward(case, *starts(case), arguments)
 
 
 CUTLASS_MASKS = {"none": 0, "causal_top_left": 1, "causal_bottom_right": 2}  # sdp::CustomMaskType
@@ -268,7 +249,7 @@ def efficient_varlen(case):
         case, "a row without visible keys: what LSE the kernel gives there has not been seen")
     q = case.q.unsqueeze(0)
     k, v = (repeated(case, t, 1).unsqueeze(0) for t in (case.k, case.v))
-    starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
+    starts_q, starts_kv = starts(case)
     sample, row = foreign.rows_of_padded_lse(case)  # of a multiple of 32
 
     def run():

@@ -172,15 +172,9 @@ def refuse_what_transformers_refuses(case) -> None:
     foreign.refuse_if(not foreign.installed_version("flash-attn"),
                       "not measured: flash-attn is not installed, which Transformers' "
                       "flash_attention_2 calls")
-    config = LlamaConfig(
-        hidden_size=64,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        vocab_size=8,
-        dtype=case.q.dtype,
-        attn_implementation="flash_attention_2",
-    )
+    config = LlamaConfig(hidden_size=64, intermediate_size=64, num_hidden_layers=1,
+                         num_attention_heads=1, vocab_size=8, dtype=case.q.dtype,
+                         attn_implementation="flash_attention_2")
     try:
         LlamaModel(config)
     except (ImportError, ValueError) as error:
