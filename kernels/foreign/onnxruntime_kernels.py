@@ -19,14 +19,9 @@ PROVIDER = "onnxruntime"
 NEEDS = ("onnxruntime", "onnx")  # without these there is nothing to measure
 TENSOR_TYPES = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16,
                 "bf16": TensorProto.BFLOAT16}
-COMMON = {
-    "dtypes": ("fp32", "fp16", "bf16"),
-    "layouts": foreign.PADDED,
-    "masks": foreign.ALL_MASKS,
-    "window": True,
-    "framework": "numpy",
-    "padding_policy": "attended",
-}
+COMMON = {"dtypes": ("fp32", "fp16", "bf16"), "layouts": foreign.PADDED,
+          "masks": foreign.ALL_MASKS, "window": True, "framework": "numpy",
+          "padding_policy": "attended"}
 # fp16 is widened to fp32 first; P is never rounded.
 CPU_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
 

@@ -16,17 +16,9 @@ from torch_common import ALL_DTYPES, attention_mask, heads_first
 
 CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
 GPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma")
-COMMON = {
-    "dtypes": ALL_DTYPES,
-    "layouts": foreign.PADDED,
-    "masks": foreign.MASKS_AND_BITS,
-    "window": True,
-    "framework": "torch",
-    "padding_policy": "attended",
-    "lse": True,
-    "softcap": True,
-    "alibi": True,
-}
+COMMON = {"dtypes": ALL_DTYPES, "layouts": foreign.PADDED, "masks": foreign.MASKS_AND_BITS,
+          "window": True, "framework": "torch", "padding_policy": "attended", "lse": True,
+          "softcap": True, "alibi": True}
 
 
 def flex_score_mod(case):

@@ -16,15 +16,10 @@ import numpy as np
 import torch
 from transformers.integrations.flash_attention import flash_attention_forward
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import (
-    and_masks,
-    bidirectional_mask_function,
-    causal_mask_function,
-    eager_mask,
-    sdpa_mask,
-    sliding_window_bidirectional_overlay,
-    sliding_window_overlay,
-)
+from transformers.masking_utils import (and_masks, bidirectional_mask_function,
+                                        causal_mask_function, eager_mask, sdpa_mask,
+                                        sliding_window_bidirectional_overlay,
+                                        sliding_window_overlay)
 from transformers.modeling_flash_attention_utils import _pad_input, _unpad_input
 from transformers.models.llama.modeling_llama import (LlamaConfig, LlamaModel,
                                                       eager_attention_forward)
