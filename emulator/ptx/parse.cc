@@ -36,6 +36,7 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
   Module run();
+  void head(Module& module);
 
  private:
   [[noreturn]] void fail(std::string what) const { throw Bad{{line_, std::move(what)}}; }
@@ -415,10 +416,24 @@ void Parser::instruction(std::vector<Statement>& to, Statement of) {
   to.push_back(std::move(of));
 }
 
+// .version and .target, in this order; what else it begins with is left.
+void Parser::head(Module& module) {
+  if (see_word() == ".version") {
+    word();
+    module.version = word();
+  }
+  if (see_word() == ".target") {
+    word();
+    module.target = word();
+    while (take(',')) word();  // texmode, debug
+  }
+}
+
 Module Parser::run() {
   Module module;
   bool external = false;
   while (true) {
+    head(module);
     skip_blanks();
     if (at_ >= text_.size()) return module;
     const std::string name = word();
@@ -428,12 +443,7 @@ Module Parser::run() {
       continue;
     }
     if (linkage) continue;
-    if (name == ".version") {
-      module.version = word();
-    } else if (name == ".target") {
-      module.target = word();
-      while (take(',')) word();  // texmode, debug
-    } else if (name == ".address_size") {
+    if (name == ".address_size") {
       if (number() != 64) fail("addresses of 64 bits are needed");
     } else if (name == ".file") {
       file(module);
@@ -465,6 +475,15 @@ tl::expected<Module, Error> parse(std::string_view text) {
   } catch (Bad& bad) {
     return tl::unexpected(std::move(bad.error));
   }
+}
+
+Module parse_head(std::string_view text) {
+  Module module;
+  try {
+    Parser(text).head(module);
+  } catch (const Bad&) {  // a comment without an end
+  }
+  return module;
 }
 
 }  // namespace plumbline::ptx

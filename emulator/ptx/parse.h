@@ -70,6 +70,8 @@ struct Module {
 };
 
 tl::expected<Module, Error> parse(std::string_view text);
+// The version and the target alone, as far as a text begins with them.
+Module parse_head(std::string_view text);
 
 // Bytes of a type: "f32" 4, "b128" 16, "pred" 0; -1 where there is no such type.
 int bytes_of(std::string_view type);
