@@ -39,7 +39,7 @@ std::optional<int> device_attribute(emulator::Arch arch, int attribute) {
       {82, device.registers_per_multiprocessor},     // max registers per multiprocessor
       {83, 1},                                       // managed memory
       {95, 0},  // cooperative launch: blocks run one after another
-      {97, device.shared_bytes_per_block_optin},      // max shared memory per block optin
+      {97, device.shared_bytes_per_block_optin},      // max shared memory per block, opt-in
       {106, device.blocks_per_multiprocessor},        // max blocks per multiprocessor
       {111, device.reserved_shared_bytes_per_block},  // reserved shared memory per block
       {115, 1},                                       // memory pools supported
