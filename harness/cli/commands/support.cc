@@ -12,6 +12,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/contract/suggest_support.h"
 #include "harness/judge/judge.h"
+#include "harness/report/format.h"
 #include "harness/report/json_value.h"
 #include "harness/store/stored.h"
 
@@ -28,7 +29,7 @@ struct SuggestOptions {
 // An entry that a case contradicts: it ran.
 struct Contradicted {
   SupportTable::Entry entry;
-  int cases = 0;
+  std::size_t cases = 0;
   std::string example;
 };
 
@@ -37,8 +38,8 @@ struct Suggestion {
   std::filesystem::path table;  // the support.toml that it was made against
   SuggestedSupport suggested;
   std::vector<Contradicted> contradicted;
-  int refusals = 0;    // that no entry explains, of kernels that are looked at
-  int unreviewed = 0;  // of others: they are unsupported, and no mismatch
+  std::size_t refusals = 0;    // that no entry explains, of kernels that are looked at
+  std::size_t unreviewed = 0;  // of others: they are unsupported, and no mismatch
   bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
 };
 
@@ -89,14 +90,9 @@ Suggestion suggestion_for(const SuggestOptions& options, const std::vector<Store
   return suggestion;
 }
 
-std::string counted(std::size_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string entry_with_comment(const SuggestedEntry& suggested) {
-  std::string text =
-      fmt::format("\n# explains {}, for example\n#   {}\n",
-                  counted(suggested.refusals, "refusal", "refusals"), suggested.example);
+  std::string text = fmt::format("\n# explains {}, for example\n#   {}\n",
+                                 plural(suggested.refusals, "refusal"), suggested.example);
   if (suggested.nothing_ran) {
     text +=
         "# Nothing that the run asked of it was taken, so this says that it takes nothing: ask it "
@@ -110,14 +106,13 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
   const auto& [entries, inseparable] = suggestion.suggested;
   std::string text =
       fmt::format("# Run {}: {} that no entry explains. To review, and to append to\n# {}\n",
-                  suggestion.run_id.substr(0, 8),
-                  counted(static_cast<std::size_t>(suggestion.refusals), "refusal", "refusals"),
+                  suggestion.run_id.substr(0, 8), plural(suggestion.refusals, "refusal"),
                   suggestion.table.string());
   if (suggestion.unreviewed > 0) {
     text += fmt::format(
         "# {} of kernels that have neither a contract nor an entry count as unsupported and need "
         "none;\n# --kernel writes entries for them, too.\n",
-        counted(static_cast<std::size_t>(suggestion.unreviewed), "more refusal", "more refusals"));
+        plural(suggestion.unreviewed, "more refusal"));
   }
   for (const SuggestedEntry& entry : entries) text += entry_with_comment(entry);
   for (const auto& [refused, ran] : inseparable) {
@@ -130,8 +125,7 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
     text += fmt::format(
         "\n# {}:{} says that {} refuses this, and it ran in {}: narrow that entry. For example\n"
         "#   {}\n",
-        c.entry.file, c.entry.line, c.entry.kernels.front(),
-        counted(static_cast<std::size_t>(c.cases), "case", "cases"), c.example);
+        c.entry.file, c.entry.line, c.entry.kernels.front(), plural(c.cases, "case"), c.example);
   }
   return text;
 }
