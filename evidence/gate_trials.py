@@ -57,34 +57,20 @@ def nights_of(trial, options):
     """How many nights each sequence of a trial has, and how many sequences there are."""
     loaded = options.load > 0
     sequences = options.sequences or options.parts
-    if trial == "aa":
-        return 1, options.nights or 100
     if trial == "five":
         # each sequence plants in one of the parts
         nights = 3 if loaded else 1
         rounds = -(-CASE_NIGHTS // max(1, options.expected_cases * nights))
         return sequences * (1 if options.sequences else rounds), nights
-    if trial == "three":
-        return sequences, 7
-    if trial == "drift":
-        return sequences, 10
-    if trial == "accepted":
-        return 1, ACCEPTED_STEPS + 1
-    return 1, 1
+    return {"aa": (1, options.nights or 100), "three": (sequences, 7), "drift": (sequences, 10),
+            "accepted": (1, ACCEPTED_STEPS + 1)}.get(trial, (1, 1))
 
 
 def planted_in(trial, sequence, night, options):
     """What the planted provider is told."""
-    part = f",part={sequence % options.parts}/{options.parts}"
-    if trial == "five":
-        return "slow=0.05" + part
-    if trial == "three":
-        return "slow=0.03" + part
-    if trial == "drift":
-        return f"slow={1.01 ** night - 1:.5f}" + part
-    if trial == "accepted":
-        return f"slow={1.04 ** min(night, ACCEPTED_STEPS) - 1:.5f}" + part
-    return ""
+    slower = {"five": "0.05", "three": "0.03", "drift": f"{1.01 ** night - 1:.5f}",
+              "accepted": f"{1.04 ** min(night, ACCEPTED_STEPS) - 1:.5f}"}.get(trial)
+    return f"slow={slower},part={sequence % options.parts}/{options.parts}" if slower else ""
 
 
 def label(options):
@@ -305,37 +291,25 @@ def outcome_rows(database, night):
                          "AND exit_code IS NOT NULL ORDER BY run_order DESC", (night,)).fetchone()
         if run is None:
             return None
-        faster = {case for (case,) in db.execute(
-            "SELECT case_id FROM run_change WHERE run_id = ? AND kind = 'faster'", run[:1])}
         suspect = db.execute("SELECT max(suspect) FROM night_times WHERE run_id = ?",
                              run[:1]).fetchone()[0]
-        rows = db.execute(
-            """SELECT c.case_id, b.launched LIKE '%, planted %', o.verdict, o.confirmation,
-                 o.time_ratio, o.gate_finding, o.gate_level, o.gate_change, o.gate_deviation
+        db.row_factory = sqlite3.Row
+        cases = [dict(row) for row in db.execute(
+            """SELECT c.case_id, b.launched LIKE '%, planted %' AS planted, o.verdict,
+                 o.confirmation, o.time_ratio, o.gate_finding, o.gate_level, o.gate_change,
+                 o.gate_deviation, c.case_id IN (SELECT case_id FROM run_change
+                   WHERE run_id = o.run_id AND kind = 'faster') AS faster
                FROM outcome AS o JOIN attention_case AS c USING (case_key)
                JOIN build AS b USING (build_key) WHERE o.run_id = ? AND o.timed
-               ORDER BY c.case_id""", run[:1]).fetchall()
-    cases = [dict(zip(("case_id", "planted", "verdict", "confirmation", "time_ratio",
-                       "gate_finding", "gate_level", "gate_change", "gate_deviation"), row))
-             | {"faster": int(row[0] in faster)} for row in rows]
-
-    def count(planted, holds):
-        return sum(1 for case in cases if bool(case["planted"]) == planted and holds(case))
-
-    def is_found(case):
-        return case["verdict"] == "regressed"
-
-    def is_open(case):
-        return case["verdict"] in ("ambiguous", "unconfirmed")
-
-    def is_faster(case):
-        return case["faster"]
-
-    counts = {"cases": len(cases), "planted_cases": count(True, lambda case: True),
-              "planted_found": count(True, is_found), "planted_open": count(True, is_open),
-              "planted_faster": count(True, is_faster), "false_found": count(False, is_found),
-              "false_open": count(False, is_open), "false_faster": count(False, is_faster),
+               ORDER BY c.case_id""", run[:1])]
+    counts = {"cases": len(cases), "planted_cases": sum(bool(case["planted"]) for case in cases),
               "suspect": suspect or 0}
+    for kind, holds in (("found", lambda case: case["verdict"] == "regressed"),
+                        ("open", lambda case: case["verdict"] in ("ambiguous", "unconfirmed")),
+                        ("faster", lambda case: case["faster"])):
+        for of, planted in (("planted", True), ("false", False)):
+            counts[f"{of}_{kind}"] = sum(1 for case in cases
+                                         if bool(case["planted"]) == planted and holds(case))
     return {"run_id": run[0], "exit_code": run[1], "counts": counts, "cases": cases}
 
 

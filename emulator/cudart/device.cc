@@ -87,7 +87,7 @@ Device::Device() {
   const char* const name = std::getenv("PLUMBLINE_CUDART_ARCH");
   if (name == nullptr) return;
   if (const auto arch = emulator::parse_arch(name)) {
-    settings_.arch = *arch;
+    settings_.launch.arch = *arch;
   } else {
     fmt::print(stderr,
                "plumbline cudart: PLUMBLINE_CUDART_ARCH={} is not emulated; remedy: {} are\n", name,
@@ -137,7 +137,7 @@ tl::expected<Device::Ready, Failure> Device::ready(const void* host) {
     return fail(invalid_device_function,
                 "no kernel was registered under this address; remedy: link its object file, "
                 "compiled with device code, into the program");
-  const auto module = function->second.module->load(settings_.arch);
+  const auto module = function->second.module->load(settings_.launch.arch);
   if (!module) return tl::unexpected(module.error());
   auto& kernel = (*module)->kernels[{function->second.name, settings_.contract}];
   if (!kernel) {
@@ -156,12 +156,14 @@ tl::expected<void, Failure> Device::allow_dynamic_shared(const void* host, int b
   const auto function = functions_.find(host);
   if (function == functions_.end())
     return fail(invalid_device_function, "no kernel was registered under this address");
-  const auto most = static_cast<int>(ptx::device(settings_.arch).shared_bytes_per_block_optin);
+  const auto most =
+      static_cast<int>(ptx::device(settings_.launch.arch).shared_bytes_per_block_optin);
   if (bytes < 0 || bytes > most)
-    return fail(invalid_value,
-                fmt::format("{}: {} bytes of dynamic shared memory, of {} that a block of {} may "
-                            "have",
-                            function->second.name, bytes, most, emulator::name(settings_.arch)));
+    return fail(
+        invalid_value,
+        fmt::format("{}: {} bytes of dynamic shared memory, of {} that a block of {} may "
+                    "have",
+                    function->second.name, bytes, most, emulator::name(settings_.launch.arch)));
   function->second.max_dynamic_shared_bytes = bytes;
   return {};
 }
@@ -193,10 +195,7 @@ tl::expected<void, Failure> Device::launch(const void* host, const LaunchRequest
   }
   const Settings settings = this->settings();
   ptx::Launch launch;
-  launch.options = ptx::compiled_options(settings.arch);
-  launch.options.schedule = settings.schedule;
-  launch.options.seed = settings.seed;
-  launch.options.lanes = settings.lanes;
+  launch.options = settings.launch;
   if (settings.skipped_line != 0)
     launch.options.skipped = emulator::SyncSite{ready->module->name, settings.skipped_line, ""};
   std::set<emulator::SyncSite> sites;
@@ -229,7 +228,7 @@ tl::expected<std::pair<std::byte*, std::size_t>, Failure> Device::symbol(const v
   const auto symbol = symbols_.find(host);
   if (symbol == symbols_.end())
     return fail(invalid_symbol, "no variable of the device was registered under this address");
-  const auto module = symbol->second.module->load(settings_.arch);
+  const auto module = symbol->second.module->load(settings_.launch.arch);
   if (!module) return tl::unexpected(module.error());
   const auto offset = (*module)->variables.offsets.find(symbol->second.name);
   if (offset == (*module)->variables.offsets.end())

@@ -19,10 +19,7 @@
 namespace plumbline::cudart {
 
 struct Settings {
-  emulator::Arch arch = emulator::Arch::sm_80;
-  emulator::Schedule schedule = emulator::Schedule::in_order;
-  emulator::Lanes lanes = emulator::Lanes::lockstep;
-  std::uint64_t seed = 0;
+  emulator::LaunchOptions launch = ptx::compiled_options(emulator::Arch::sm_80);
   bool contract = true;
   unsigned skipped_line = 0;  // of PTX: its barriers and waits are left out
   bool collects_sites = false;

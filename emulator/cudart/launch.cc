@@ -26,7 +26,7 @@ Error launch(const void* host, Dim3 grid, Dim3 block, void** arguments,
 
 // The PTX says no count of registers: what its launch bounds leave is an upper bound.
 int registers_of(const ptx::Kernel& kernel) {
-  return ptx::registers_bound(Device::instance().settings().arch,
+  return ptx::registers_bound(Device::instance().settings().launch.arch,
                               static_cast<int>(kernel.facts.max_threads),
                               static_cast<int>(kernel.facts.min_blocks));
 }
@@ -37,7 +37,7 @@ Error max_active_blocks(int* blocks, const void* host, int threads, std::size_t 
   if (threads < 1 || threads > 1024)
     return report(invalid_value, fmt::format("a block of {} threads", threads));
   const ptx::Kernel& kernel = *ready->kernel;
-  *blocks = ptx::occupancy(Device::instance().settings().arch, registers_of(kernel), threads,
+  *blocks = ptx::occupancy(Device::instance().settings().launch.arch, registers_of(kernel), threads,
                            ptx::dynamic_shared_offset(kernel.facts) + dynamic_shared);
   return success;
 }
@@ -109,7 +109,7 @@ Error cudaFuncGetAttributes(FunctionAttributes* attributes, const void* host) {
       kernel.facts.max_threads == 0 ? 1024 : static_cast<int>(kernel.facts.max_threads);
   attributes->registers = registers_of(kernel);
   attributes->ptx_version = attributes->binary_version =
-      static_cast<int>(Device::instance().settings().arch);
+      static_cast<int>(Device::instance().settings().launch.arch);
   attributes->max_dynamic_shared_bytes = ready->max_dynamic_shared_bytes;
   attributes->preferred_shared_carveout = -1;
   return success;

@@ -88,13 +88,11 @@ const char* plumbline_cudart_configure(const plumbline_cudart_settings* asked) {
   if (!arch) return not_emulated.c_str();
   if (asked->schedule > PLUMBLINE_CUDART_RANDOM) return "schedule is 0, 1 or 2";
   Settings settings;
-  settings.arch = *arch;
-  using plumbline::emulator::Schedule;
-  constexpr Schedule schedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
-  settings.schedule = schedules[asked->schedule];
-  settings.seed = asked->seed;
-  settings.lanes = asked->independent_lanes != 0 ? plumbline::emulator::Lanes::independent
-                                                 : plumbline::emulator::Lanes::lockstep;
+  settings.launch.arch = *arch;
+  settings.launch.schedule = static_cast<plumbline::emulator::Schedule>(asked->schedule);
+  settings.launch.seed = asked->seed;
+  if (asked->independent_lanes != 0)
+    settings.launch.lanes = plumbline::emulator::Lanes::independent;
   settings.contract = asked->separate_products == 0;
   settings.skipped_line = asked->skipped_line;
   settings.collects_sites = asked->collects_sites != 0;
@@ -134,7 +132,7 @@ Error cudaSetDevice(int device) {
 }
 Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
   if (device != 0) return report(invalid_device, fmt::format("device {} of 1", device));
-  const auto found = device_attribute(Device::instance().settings().arch, attribute);
+  const auto found = device_attribute(Device::instance().settings().launch.arch, attribute);
   if (!found)
     return report(not_supported,
                   fmt::format("cudaDeviceGetAttribute: attribute {} is not known", attribute));

@@ -88,33 +88,17 @@ constexpr unsigned source_lane(Call call, unsigned lane, unsigned operand, unsig
   return within ? from : lane;
 }
 
+// In the order of Call, from mma_f16 on.
+inline constexpr MmaInstruction mma_instructions[] = {
+    {MmaFormat::f16, MmaAccumulator::f32, 16},  {MmaFormat::f16, MmaAccumulator::f16, 16},
+    {MmaFormat::bf16, MmaAccumulator::f32, 16}, {MmaFormat::tf32, MmaAccumulator::f32, 8},
+    {MmaFormat::e4m3, MmaAccumulator::f32, 32}, {MmaFormat::e5m2, MmaAccumulator::f32, 32},
+    {MmaFormat::f16, MmaAccumulator::f32, 8},   {MmaFormat::f16, MmaAccumulator::f16, 8},
+    {MmaFormat::bf16, MmaAccumulator::f32, 8},  {MmaFormat::tf32, MmaAccumulator::f32, 4},
+    {MmaFormat::e4m3, MmaAccumulator::f32, 16}, {MmaFormat::e5m2, MmaAccumulator::f32, 16}};
+
 constexpr MmaInstruction instruction(Call call) {
-  switch (call) {
-    case Call::mma_f16:
-      return {MmaFormat::f16, MmaAccumulator::f32, 16};
-    case Call::mma_f16_f16:
-      return {MmaFormat::f16, MmaAccumulator::f16, 16};
-    case Call::mma_bf16:
-      return {MmaFormat::bf16, MmaAccumulator::f32, 16};
-    case Call::mma_tf32:
-      return {MmaFormat::tf32, MmaAccumulator::f32, 8};
-    case Call::mma_e4m3:
-      return {MmaFormat::e4m3, MmaAccumulator::f32, 32};
-    case Call::mma_f16_k8:
-      return {MmaFormat::f16, MmaAccumulator::f32, 8};
-    case Call::mma_f16_f16_k8:
-      return {MmaFormat::f16, MmaAccumulator::f16, 8};
-    case Call::mma_bf16_k8:
-      return {MmaFormat::bf16, MmaAccumulator::f32, 8};
-    case Call::mma_tf32_k4:
-      return {MmaFormat::tf32, MmaAccumulator::f32, 4};
-    case Call::mma_e4m3_k16:
-      return {MmaFormat::e4m3, MmaAccumulator::f32, 16};
-    case Call::mma_e5m2_k16:
-      return {MmaFormat::e5m2, MmaAccumulator::f32, 16};
-    default:
-      return {MmaFormat::e5m2, MmaAccumulator::f32, 32};
-  }
+  return mma_instructions[static_cast<std::size_t>(call) - static_cast<std::size_t>(Call::mma_f16)];
 }
 
 // The functions of thread.h after their checks, where no fault changes them.

@@ -1,6 +1,7 @@
 // Why a block cannot go on, in words.
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -10,89 +11,53 @@
 
 namespace plumbline::emulator {
 
-const char* name(Call call) {
-  switch (call) {
-    case Call::syncthreads:
-      return "__syncthreads";
-    case Call::syncwarp:
-      return "__syncwarp";
-    case Call::named_barrier_sync:
-      return "named_barrier_sync";
-    case Call::named_barrier_arrive:
-      return "named_barrier_arrive";
-    case Call::cp_async:
-      return "cp_async";
-    case Call::cp_async_wait:
-      return "cp_async_wait";
-    case Call::shfl:
-      return "__shfl_sync";
-    case Call::shfl_up:
-      return "__shfl_up_sync";
-    case Call::shfl_down:
-      return "__shfl_down_sync";
-    case Call::shfl_xor:
-      return "__shfl_xor_sync";
-    case Call::ballot:
-      return "__ballot_sync";
-    case Call::any:
-      return "__any_sync";
-    case Call::all:
-      return "__all_sync";
-    case Call::match:
-      return "match.sync";
-    case Call::redux:
-      return "redux.sync";
-    case Call::ldmatrix_x1:
-      return "ldmatrix_x1";
-    case Call::ldmatrix_x1_trans:
-      return "ldmatrix_x1_trans";
-    case Call::ldmatrix_x2:
-      return "ldmatrix_x2";
-    case Call::ldmatrix_x2_trans:
-      return "ldmatrix_x2_trans";
-    case Call::ldmatrix_x4:
-      return "ldmatrix_x4";
-    case Call::ldmatrix_x4_trans:
-      return "ldmatrix_x4_trans";
-    case Call::stmatrix_x1:
-      return "stmatrix_x1";
-    case Call::stmatrix_x1_trans:
-      return "stmatrix_x1_trans";
-    case Call::stmatrix_x2:
-      return "stmatrix_x2";
-    case Call::stmatrix_x2_trans:
-      return "stmatrix_x2_trans";
-    case Call::stmatrix_x4:
-      return "stmatrix_x4";
-    case Call::stmatrix_x4_trans:
-      return "stmatrix_x4_trans";
-    case Call::mma_f16:
-      return "mma_f16";
-    case Call::mma_f16_f16:
-      return "mma_f16 (fp16 accumulators)";
-    case Call::mma_bf16:
-      return "mma_bf16";
-    case Call::mma_tf32:
-      return "mma_tf32";
-    case Call::mma_e4m3:
-      return "mma_e4m3";
-    case Call::mma_e5m2:
-      return "mma_e5m2";
-    case Call::mma_f16_k8:
-      return "mma_f16 (k = 8)";
-    case Call::mma_f16_f16_k8:
-      return "mma_f16 (k = 8, fp16 accumulators)";
-    case Call::mma_bf16_k8:
-      return "mma_bf16 (k = 8)";
-    case Call::mma_tf32_k4:
-      return "mma_tf32 (k = 4)";
-    case Call::mma_e4m3_k16:
-      return "mma_e4m3 (k = 16)";
-    case Call::mma_e5m2_k16:
-      return "mma_e5m2 (k = 16)";
-  }
-  return "?";
-}
+namespace {
+
+// In the order of Call.
+constexpr std::array<const char*, 39> names{"__syncthreads",
+                                            "__syncwarp",
+                                            "named_barrier_sync",
+                                            "named_barrier_arrive",
+                                            "cp_async",
+                                            "cp_async_wait",
+                                            "__shfl_sync",
+                                            "__shfl_up_sync",
+                                            "__shfl_down_sync",
+                                            "__shfl_xor_sync",
+                                            "__ballot_sync",
+                                            "__any_sync",
+                                            "__all_sync",
+                                            "match.sync",
+                                            "redux.sync",
+                                            "ldmatrix_x1",
+                                            "ldmatrix_x1_trans",
+                                            "ldmatrix_x2",
+                                            "ldmatrix_x2_trans",
+                                            "ldmatrix_x4",
+                                            "ldmatrix_x4_trans",
+                                            "stmatrix_x1",
+                                            "stmatrix_x1_trans",
+                                            "stmatrix_x2",
+                                            "stmatrix_x2_trans",
+                                            "stmatrix_x4",
+                                            "stmatrix_x4_trans",
+                                            "mma_f16",
+                                            "mma_f16 (fp16 accumulators)",
+                                            "mma_bf16",
+                                            "mma_tf32",
+                                            "mma_e4m3",
+                                            "mma_e5m2",
+                                            "mma_f16 (k = 8)",
+                                            "mma_f16 (k = 8, fp16 accumulators)",
+                                            "mma_bf16 (k = 8)",
+                                            "mma_tf32 (k = 4)",
+                                            "mma_e4m3 (k = 16)",
+                                            "mma_e5m2 (k = 16)"};
+static_assert(names.size() == static_cast<std::size_t>(Call::mma_e5m2_k16) + 1);
+
+}  // namespace
+
+const char* name(Call call) { return names[static_cast<std::size_t>(call)]; }
 
 bool same_place(const Where& a, const Where& b) {
   return a.line() == b.line() &&

@@ -36,61 +36,44 @@ __forceinline__ T shuffle_bits(Call call, unsigned mask, T value, int operand, i
 
 }  // namespace plumbline::emulator
 
-inline void __syncthreads(
-    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  plumbline::emulator::sync_threads(where);
-}
-inline void __syncwarp(unsigned mask = 0xffffffffU,
-                       plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  plumbline::emulator::sync_warp(mask, where);
+// CUDA's names, which are global ones there.
+namespace plumbline::emulator::cuda {
+
+inline void __syncthreads(Where where = Where::current()) { sync_threads(where); }
+inline void __syncwarp(unsigned mask = 0xffffffffU, Where where = Where::current()) {
+  sync_warp(mask, where);
 }
 
 template <class T>
-__forceinline__ T
-__shfl_sync(unsigned mask, T value, int lane, int width = 32,
-            plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl, mask, value, lane,
-                                           width, where);
+__forceinline__ T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
+                              Where where = Where::current()) {
+  return shuffle_bits(Call::shfl, mask, value, lane, width, where);
 }
 template <class T>
-__forceinline__ T
-__shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
-               plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_up, mask, value,
-                                           static_cast<int>(distance), width, where);
+__forceinline__ T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                                 Where where = Where::current()) {
+  return shuffle_bits(Call::shfl_up, mask, value, static_cast<int>(distance), width, where);
 }
 template <class T>
-__forceinline__ T
-__shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
-                 plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_down, mask, value,
-                                           static_cast<int>(distance), width, where);
+__forceinline__ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                                   Where where = Where::current()) {
+  return shuffle_bits(Call::shfl_down, mask, value, static_cast<int>(distance), width, where);
 }
 template <class T>
-__forceinline__ T
-__shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
-                plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::shuffle_bits(plumbline::emulator::Call::shfl_xor, mask, value,
-                                           lane_mask, width, where);
+__forceinline__ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32,
+                                  Where where = Where::current()) {
+  return shuffle_bits(Call::shfl_xor, mask, value, lane_mask, width, where);
 }
 
-__forceinline__ unsigned __ballot_sync(
-    unsigned mask, int predicate,
-    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::ballot, mask,
-                                                predicate != 0, where);
+__forceinline__ unsigned __ballot_sync(unsigned mask, int predicate,
+                                       Where where = Where::current()) {
+  return exchanged::ballot(Call::ballot, mask, predicate != 0, where);
 }
-__forceinline__ int __any_sync(
-    unsigned mask, int predicate,
-    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::any, mask,
-                                                predicate != 0, where) != 0;
+__forceinline__ int __any_sync(unsigned mask, int predicate, Where where = Where::current()) {
+  return exchanged::ballot(Call::any, mask, predicate != 0, where) != 0;
 }
-__forceinline__ int __all_sync(
-    unsigned mask, int predicate,
-    plumbline::emulator::Where where = plumbline::emulator::Where::current()) {
-  return plumbline::emulator::exchanged::ballot(plumbline::emulator::Call::all, mask,
-                                                predicate != 0, where) == mask;
+__forceinline__ int __all_sync(unsigned mask, int predicate, Where where = Where::current()) {
+  return exchanged::ballot(Call::all, mask, predicate != 0, where) == mask;
 }
 
 // Blocks run in parallel, so these are real atomics. They answer the value before.
@@ -113,6 +96,10 @@ atomicMax(T* address, std::type_identity_t<T> value) {
 
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+
+}  // namespace plumbline::emulator::cuda
+
+using namespace plumbline::emulator::cuda;
 
 namespace plumbline::simt {
 

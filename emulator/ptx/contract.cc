@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/ptx/translator.h"
+
 namespace plumbline::ptx {
 namespace {
 
@@ -28,10 +30,6 @@ bool is_alias(const Statement& s) {
           s.opcode == "mov.b32") &&
          s.operands.size() == 2;
 }
-bool statement_has(const Statement& s, std::string_view part) {
-  return std::find(s.parts.begin(), s.parts.end(), part) != s.parts.end();
-}
-
 bool has_zero(const Statement& s) {
   return std::any_of(s.operands.begin(), s.operands.end(), [](const std::string& operand) {
     return operand == "0f00000000" || operand == "0f80000000";
@@ -115,11 +113,11 @@ class Finder {
     terms_[name] = {at, negative};
     for (const std::size_t use : uses_[name]) {
       const Statement& s = body_[use];
-      if (is_sum(s) && statement_has(s, "ftz") == statement_has(body_[at], "ftz") &&
+      if (is_sum(s) && has(s.parts, "ftz") == has(body_[at].parts, "ftz") &&
           has_still(body_[at].operands[1], at, use) && has_still(body_[at].operands[2], at, use)) {
         product.sums.insert(use);
       } else if (is_alias(s) && s.guard.empty() && writes_[s.operands[0]].size() == 1 &&
-                 statement_has(s, "ftz") <= statement_has(body_[at], "ftz")) {
+                 has(s.parts, "ftz") <= has(body_[at].parts, "ftz")) {
         product.aliases.push_back(use);
         follow(s.operands[0], negative != (s.parts.front() == "neg"), at, product);
       } else {
@@ -168,8 +166,8 @@ class Finder {
                        sum.operands[first ? 2 : 1],
                        term.negative != (difference && !first),
                        difference && first,
-                       statement_has(sum, "ftz"),
-                       statement_has(sum, "sat")};
+                       has(sum.parts, "ftz"),
+                       has(sum.parts, "sat")};
   }
 
   const std::vector<Statement>& body_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+#include <span>
 
 #include "emulator/ptx/translator.h"
 
@@ -20,7 +22,194 @@ void need(const std::vector<std::string>& operands, std::size_t count) {
     refuse(fmt::format("{} operands, where {} are known", operands.size(), count));
 }
 
+// What an opcode becomes, where the instruction has the modifiers behind it: "mul.hi" stands before
+// "mul". Translator::meaning says what stands for "{x1}".
+struct Formula {
+  std::string_view opcode;
+  std::string_view code;
+  std::string_view refusal = {};  // in its place
+};
+
+constexpr Formula float_formulas[] = {{"add", "add<{ftz}>({x1}, {x2})"},
+                                      {"sub", "sub<{ftz}>({x1}, {x2})"},
+                                      {"mul", "mul<{ftz}>({x1}, {x2})"},
+                                      {"fma", "fma<{ftz}>({x1}, {x2}, {x3})"},
+                                      {"mad", "fma<{ftz}>({x1}, {x2}, {x3})"},
+                                      {"min.xorsign", "", "xorsign"},
+                                      {"max.xorsign", "", "xorsign"},
+                                      {"min.abs", "", "abs"},
+                                      {"max.abs", "", "abs"},
+                                      {"min", "smaller<{ftz}, {NaN}>({x1}, {x2})"},
+                                      {"max", "larger<{ftz}, {NaN}>({x1}, {x2})"},
+                                      {"div.full", "divide_full<{ftz}>(t, {x1}, {x2})"},
+                                      {"div.approx", "divide_approx<{ftz}>(t, {x1}, {x2})"},
+                                      {"div.rn", "divide<{ftz}>({x1}, {x2})"},
+                                      {"div", "", "a division of this kind"},
+                                      {"neg", "B(flush<{ftz}>({x1})) ^ 0x80000000U"},
+                                      {"abs", "B(flush<{ftz}>({x1})) & 0x7fffffffU"},
+                                      {"copysign", "B(__builtin_copysignf({x2}, {x1}))"},
+                                      {"testp.finite", "__builtin_isfinite({x1})"},
+                                      {"testp.infinite", "__builtin_isinf({x1})"},
+                                      {"testp.number", "!__builtin_isnan({x1})"},
+                                      {"testp.notanumber", "__builtin_isnan({x1})"}};
+
+constexpr Formula float_formulas_of_three[] = {
+    {"min", "smaller<{ftz}, {NaN}>(F(smaller<{ftz}, {NaN}>({x1}, {x2})), {x3})"},
+    {"max", "larger<{ftz}, {NaN}>(F(larger<{ftz}, {NaN}>({x1}, {x2})), {x3})"}};
+
+constexpr Formula double_formulas[] = {{"add", "B({x1} + {x2})"},
+                                       {"sub", "B({x1} - {x2})"},
+                                       {"mul", "B({x1} * {x2})"},
+                                       {"div", "B({x1} / {x2})"},
+                                       {"fma", "B(__builtin_fma({x1}, {x2}, {x3}))"},
+                                       {"mad", "B(__builtin_fma({x1}, {x2}, {x3}))"},
+                                       {"neg", "B(-{x1})"},
+                                       {"abs", "B(__builtin_fabs({x1}))"},
+                                       {"min", "B(__builtin_fmin({x1}, {x2}))"},
+                                       {"max", "B(__builtin_fmax({x1}, {x2}))"}};
+
+// {x1} is a number in f64, {h1} its 16 bits.
+constexpr Formula half_formulas[] = {
+    {"neg", "u16({h1} ^ 0x8000)"},
+    {"abs", "u16({h1} & 0x7fff)"},
+    {"add", "{to}(sum_to_odd({x1}, {x2}))"},
+    {"sub", "{to}(sum_to_odd({x1}, -{x2}))"},
+    {"mul", "{to}({x1} * {x2})"},
+    {"fma", "{to}(sum_to_odd({x1} * {x2}, {x3}))"},
+    {"min", "{to}(F(smaller<false, {NaN}>(f32({x1}), f32({x2}))))"},
+    {"max", "{to}(F(larger<false, {NaN}>(f32({x1}), f32({x2}))))"}};
+
+// By zero: what ptxas's sequences give is not defined by the ISA; all bits here.
+constexpr Formula integer_formulas[] = {
+    {"add.sat", "clamp_integer<{T}>({wide}({x1}) + {wide}({x2}))"},
+    {"sub.sat", "clamp_integer<{T}>({wide}({x1}) - {wide}({x2}))"},
+    {"add", "{word}({w1} + {w2})"},
+    {"sub", "{word}({w1} - {w2})"},
+    {"mul.sat", "", "this product"},
+    {"mad.sat", "", "this product"},
+    {"mul24", "", "this product"},
+    {"mad24", "", "this product"},
+    {"mul.wide", "{wide}({x1}) * {wide}({x2})"},
+    {"mad.wide", "{wide_word}({wide}({x1}) * {wide}({x2})) + {d3}"},
+    {"mul.hi", "{word}({wide}({x1}) * {wide}({x2}) >> {bits})"},
+    {"mad.hi", "{word}({word}({wide}({x1}) * {wide}({x2}) >> {bits}) + {w3})"},
+    {"mul", "{word}({wide_word}({w1}) * {wide_word}({w2}))"},
+    {"mad", "{word}({word}({wide_word}({w1}) * {wide_word}({w2})) + {w3})"},
+    {"div", "{x2} == 0 ? {T}(-1) : {T}({wide}({x1}) / {wide}({x2}))"},
+    {"rem", "{x2} == 0 ? {T}(-1) : {T}({wide}({x1}) % {wide}({x2}))"},
+    {"min", "{x1} < {x2} ? {x1} : {x2}"},
+    {"max", "{x1} > {x2} ? {x1} : {x2}"},
+    {"neg", "{word}(0 - {w1})"},
+    {"abs", "{x1} < 0 ? {word}(0 - {w1}) : {w1}"},
+    {"sad", "{word}(({x1} < {x2} ? {w2} - {w1} : {w1} - {w2}) + {w3})"}};
+
+constexpr Formula special_formulas[] = {
+    {"rcp.rn", "divide<{ftz}>(1.0F, {x1})"},        {"sqrt.rn", "root<{ftz}>({x1})"},
+    {"sqrt.approx", "sqrt_approx<{ftz}>(t, {x1})"}, {"sin.approx", "t.machine->sin(B({x1}))"},
+    {"cos.approx", "t.machine->cos(B({x1}))"},      {"tanh.approx", "t.machine->tanh(B({x1}))"},
+    {"ex2.approx", "ex2<{ftz}>(t, {x1})"},          {"lg2.approx", "lg2<{ftz}>(t, {x1})"},
+    {"rcp.approx", "rcp<{ftz}>(t, {x1})"},          {"rsqrt.approx", "rsqrt<{ftz}>(t, {x1})"}};
+
+constexpr Formula special_double_formulas[] = {{"sqrt.rn", "B(__builtin_sqrt({x1}))"},
+                                               {"rcp.rn", "B(1.0 / {x1})"}};
+
+constexpr Formula logic_formulas[] = {
+    {"and.pred", "{p1} && {p2}"},
+    {"or.pred", "{p1} || {p2}"},
+    {"xor.pred", "{p1} != {p2}"},
+    {"not.pred", "!{x1}"},
+    {"and", "{x1} & {x2}"},
+    {"or", "{x1} | {x2}"},
+    {"xor", "{x1} ^ {x2}"},
+    {"not", "~{x1}"},
+    {"cnot", "{x1} == 0 ? 1 : 0"},
+    {"shl", "shift_left<{T}>({x1}, {u2})"},
+    {"shr", "shift_right<{T}>({x1}, {u2})"},
+    {"shf.l.wrap", "u32((u64({u2}) << 32 | {u1}) << ({u3} & 31) >> 32)"},
+    {"shf.l", "u32((u64({u2}) << 32 | {u1}) << ({u3} > 32 ? 32 : {u3}) >> 32)"},
+    {"shf.wrap", "u32((u64({u2}) << 32 | {u1}) >> ({u3} & 31))"},
+    {"shf", "u32((u64({u2}) << 32 | {u1}) >> ({u3} > 32 ? 32 : {u3}))"},
+    {"lop3", "lop3({u1}, {u2}, {u3}, {u4})"},
+    {"prmt", "permute({u1}, {u2}, {u3})"},
+    {"bfe", "extract<{T}>({x1}, {u2}, {u3})"},
+    {"bfi", "insert<{T}>({x1}, {x2}, {u3}, {u4})"},
+    {"bfind.shiftamt", "highest<{T}>({x1}) == ~0U ? ~0U : {last_bit}U - highest<{T}>({x1})"},
+    {"bfind", "highest<{T}>({x1})"},
+    {"clz", "std::countl_zero({x1})"},
+    {"popc", "std::popcount({x1})"},
+    {"brev.b32", "reverse_bits({u1})"},
+    {"brev", "", "of 64 bits"}};
+
+bool is_of(std::string_view opcode, const std::vector<std::string>& parts) {
+  if (opcode.substr(0, opcode.find('.')) != parts.front()) return false;
+  for (const auto name : std::views::split(opcode, '.')) {
+    if (!has(parts, std::string_view(name.begin(), name.end()))) return false;
+  }
+  return true;
+}
+
+std::string_view code_of(std::span<const Formula> formulas, const std::vector<std::string>& parts,
+                         const std::string& otherwise) {
+  const auto found = std::find_if(formulas.begin(), formulas.end(), [&](const Formula& formula) {
+    return is_of(formula.opcode, parts);
+  });
+  if (found == formulas.end()) refuse(otherwise);
+  if (!found->refusal.empty()) refuse(std::string(found->refusal));
+  return found->code;
+}
+
+// The code with what `meaning` gives for each "{name}".
+template <class Meaning>
+std::string filled(std::string_view code, Meaning meaning) {
+  std::string text;
+  for (std::size_t open = code.find('{'); open != std::string_view::npos; open = code.find('{')) {
+    const std::size_t close = code.find('}', open);
+    text += code.substr(0, open);
+    text += meaning(code.substr(open + 1, close - open - 1));
+    code.remove_prefix(close + 1);
+  }
+  return text += code;
+}
+
+// Operands of a formula, with the destination.
+std::size_t operands_of(std::string_view code) {
+  std::size_t count = 1;
+  while (code.find(fmt::format("{}}}", count)) != std::string_view::npos) ++count;
+  return count;
+}
+
 }  // namespace
+
+// An operand, as a number of the instruction's type ({x1}), of u32 ({u1}), as its bits ({w1}), bits
+// of twice the size ({d1}) or a predicate ({p1}); a type; or whether there is a modifier.
+std::string Translator::meaning(std::string_view name, const Parts& parts, const Parts& a) {
+  const std::string& type = parts.back();
+  const int bits = 8 * bytes_of(type);
+  if (name == "ftz" || name == "NaN") return std::string(truth(has(parts, name)));
+  if (name == "T") return cpp_type(type);
+  if (name == "word") return unsigned_type(type);
+  if (name == "wide") return fmt::format("{}{}", is_signed(type) ? "s" : "u", 2 * bits);
+  if (name == "wide_word") return fmt::format("u{}", 2 * bits);
+  if (name == "bits") return fmt::format("{}", bits);
+  if (name == "last_bit") return fmt::format("{}", bits - 1);
+  const std::string& operand = a.at(static_cast<std::size_t>(name.back() - '0'));
+  switch (name.front()) {
+    case 'p':
+      return predicate(operand);
+    case 'u':
+      return value(operand, "u32");
+    case 'w':
+      return value(operand, fmt::format("b{}", bits));
+    case 'd':
+      return value(operand, fmt::format("b{}", 2 * bits));
+    default:
+      return value(operand, type);
+  }
+}
+
+std::string Translator::by_formula(std::string_view code, const Parts& parts, const Parts& a) {
+  return filled(code, [&](std::string_view name) { return meaning(name, parts, a); });
+}
 
 std::string Translator::fused(const Contraction& c) {
   const std::string result =
@@ -31,179 +220,57 @@ std::string Translator::fused(const Contraction& c) {
 
 std::string Translator::arithmetic(const Parts& parts, const Parts& a) {
   const std::string& type = parts.back();
-  const std::string& name = parts.front();
-  if (name == "addc" || name == "subc" || name == "madc" || has(parts, "cc"))
-    return with_carry(parts, a);
-  if (name == "ex2" || name == "lg2" || name == "rcp" || name == "rsqrt" || name == "sqrt" ||
-      name == "sin" || name == "cos" || name == "tanh") {
-    return special(parts, a);
-  }
+  if (has(parts, "cc")) return with_carry(parts, a);
   if (type == "f32") return float_arithmetic(parts, a);
-  if (type == "f64") return double_arithmetic(parts, a);
+  if (type == "f64") {
+    if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
+    return assign(a.at(0), by_formula(code_of(double_formulas, parts, "of f64"), parts, a));
+  }
   if (type == "f16" || type == "bf16" || type == "f16x2" || type == "bf16x2")
     return half_arithmetic(parts, a);
-  if (is_integer(type)) return integer_arithmetic(parts, a);
-  refuse(fmt::format("type {}", type));
+  if (!is_integer(type)) refuse(fmt::format("type {}", type));
+  const std::string_view code = code_of(integer_formulas, parts, "of integers");
+  const bool multiplies = parts.front() == "mul" || parts.front() == "mad";
+  if (multiplies && has(parts, "wide") && bytes_of(type) > 4) refuse("wide products of 64 bits");
+  return assign(a.at(0), by_formula(code, parts, a));
 }
 
 std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
-  const std::string_view flush = truth(has(parts, "ftz"));
-  const auto x = [&](std::size_t i) { return value(a.at(i), "f32"); };
   // What libdevice's expf takes a logarithm apart with.
-  if (name == "fma" && has(parts, "rm") && !has(parts, "sat")) {
-    need(a, 4);
-    return assign(a.at(0), fmt::format("fma_down<{}>({}, {}, {})", flush, x(1), x(2), x(3)));
-  }
-  if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
-  std::string result;
-  if (name == "add" || name == "sub" || name == "mul") {
-    need(a, 3);
-    result = fmt::format("{}<{}>({}, {})", name, flush, x(1), x(2));
-  } else if (name == "fma" || name == "mad") {
-    need(a, 4);
-    result = fmt::format("fma<{}>({}, {}, {})", flush, x(1), x(2), x(3));
-  } else if (name == "min" || name == "max") {
-    if (has(parts, "xorsign")) refuse("xorsign");
-    const std::string call = fmt::format("{}<{}, {}>", name == "min" ? "smaller" : "larger", flush,
-                                         truth(has(parts, "NaN")));
-    if (a.size() == 4) {
-      result = fmt::format("{}(F({}({}, {})), {})", call, call, x(1), x(2), x(3));
-    } else {
-      need(a, 3);
-      result = fmt::format("{}({}, {})", call, x(1), x(2));
-    }
-    if (has(parts, "abs")) refuse("abs");
-  } else if (name == "div") {
-    need(a, 3);
-    const std::string_view kind = has(parts, "full")     ? "divide_full"
-                                  : has(parts, "approx") ? "divide_approx"
-                                  : has(parts, "rn")     ? "divide"
-                                                         : "";
-    if (kind.empty()) refuse("a division of this kind");
-    result =
-        fmt::format("{}<{}>({}{}, {})", kind, flush, kind == "divide" ? "" : "t, ", x(1), x(2));
-  } else if (name == "neg" || name == "abs") {
-    need(a, 2);
-    result = fmt::format("B(flush<{}>({})) {}", flush, x(1),
-                         name == "neg" ? "^ 0x80000000U" : "& 0x7fffffffU");
-  } else if (name == "copysign") {
-    need(a, 3);
-    result = fmt::format("B(__builtin_copysignf({}, {}))", x(2), x(1));
-  } else if (name == "testp") {
-    need(a, 2);
-    const std::string_view asked = parts.at(1);
-    const std::string_view test = asked == "finite"       ? "__builtin_isfinite({})"
-                                  : asked == "infinite"   ? "__builtin_isinf({})"
-                                  : asked == "number"     ? "!__builtin_isnan({})"
-                                  : asked == "notanumber" ? "__builtin_isnan({})"
-                                                          : "";
-    if (test.empty()) refuse(fmt::format("testp.{}", asked));
-    result = fmt::format(fmt::runtime(test), x(1));
-  } else {
-    refuse("of f32");
-  }
+  const bool down = parts.front() == "fma" && has(parts, "rm") && !has(parts, "sat");
+  if (!down && rounds_otherwise(parts)) refuse("rounding other than to nearest");
+  const std::string otherwise =
+      parts.front() == "testp" ? fmt::format("testp.{}", parts.at(1)) : "of f32";
+  std::string_view code = code_of(float_formulas, parts, otherwise);
+  if (down) code = "fma_down<{ftz}>({x1}, {x2}, {x3})";
+  if (a.size() == 4 && (parts.front() == "min" || parts.front() == "max"))
+    code = code_of(float_formulas_of_three, parts, otherwise);
+  need(a, operands_of(code));
+  const std::string result = by_formula(code, parts, a);
   return assign(a.at(0), has(parts, "sat") ? fmt::format("saturate({})", result) : result);
-}
-
-std::string Translator::double_arithmetic(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
-  if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
-  const auto x = [&](std::size_t i) { return value(a.at(i), "f64"); };
-  static const std::map<std::string_view, char> operators{
-      {"add", '+'}, {"sub", '-'}, {"mul", '*'}, {"div", '/'}};
-  if (const auto found = operators.find(name); found != operators.end())
-    return assign(a.at(0), fmt::format("B({} {} {})", x(1), found->second, x(2)));
-  if (name == "fma" || name == "mad")
-    return assign(a.at(0), fmt::format("B(__builtin_fma({}, {}, {}))", x(1), x(2), x(3)));
-  if (name == "neg") return assign(a.at(0), fmt::format("B(-{})", x(1)));
-  if (name == "abs") return assign(a.at(0), fmt::format("B(__builtin_fabs({}))", x(1)));
-  if (name == "min" || name == "max")
-    return assign(a.at(0), fmt::format("B(__builtin_f{}({}, {}))", name, x(1), x(2)));
-  refuse("of f64");
 }
 
 // fp16 and bf16, alone or in pairs: each in f64, rounded once.
 std::string Translator::half_arithmetic(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
   const std::string& type = parts.back();
   if (rounds_otherwise(parts) || has(parts, "sat") || has(parts, "relu") || has(parts, "xorsign"))
     refuse("this rounding or clamping of 16-bit numbers");
   if (has(parts, "ftz")) refuse("ftz of 16-bit numbers");
   const bool pair = type.ends_with("x2"), brain = type.starts_with('b');
-  const std::string_view read = brain ? "brain" : "half", write = brain ? "to_brain" : "to_half";
-  const std::string_view whole = pair ? "b32" : "b16";
+  const std::string_view code = code_of(half_formulas, parts, fmt::format("of {}", type));
   // Of element `shift / 16`.
   const auto one = [&](int shift) {
-    const auto bits = [&](std::size_t i) {
-      return fmt::format("u16({} >> {})", value(a.at(i), whole), shift);
-    };
-    const auto x = [&](std::size_t i) { return fmt::format("{}({})", read, bits(i)); };
-    if (name == "neg") return fmt::format("u16({} ^ 0x8000)", bits(1));
-    if (name == "abs") return fmt::format("u16({} & 0x7fff)", bits(1));
-    if (name == "add" || name == "sub")
-      return fmt::format("{}(sum_to_odd({}, {}{}))", write, x(1), name == "sub" ? "-" : "", x(2));
-    if (name == "mul") return fmt::format("{}({} * {})", write, x(1), x(2));
-    if (name == "fma") return fmt::format("{}(sum_to_odd({} * {}, {}))", write, x(1), x(2), x(3));
-    if (name == "min" || name == "max")
-      return fmt::format("{}(F({}<false, {}>(f32({}), f32({}))))", write,
-                         name == "min" ? "smaller" : "larger", truth(has(parts, "NaN")), x(1),
-                         x(2));
-    refuse(fmt::format("of {}", type));
+    return filled(code, [&](std::string_view name) -> std::string {
+      if (name == "NaN") return meaning(name, parts, a);
+      if (name == "to") return brain ? "to_brain" : "to_half";
+      const std::string& operand = a.at(static_cast<std::size_t>(name.back() - '0'));
+      const std::string bits =
+          fmt::format("u16({} >> {})", value(operand, pair ? "b32" : "b16"), shift);
+      return name.front() == 'h' ? bits : fmt::format("{}({})", brain ? "brain" : "half", bits);
+    });
   };
   if (!pair) return assign(a.at(0), one(0));
   return assign(a.at(0), fmt::format("u32({}) | u32({}) << 16", one(0), one(16)));
-}
-
-std::string Translator::integer_arithmetic(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
-  const std::string& type = parts.back();
-  const std::string own = cpp_type(type), word = unsigned_type(type);
-  const std::string bits = fmt::format("b{}", 8 * bytes_of(type));
-  const std::string wide = fmt::format("{}{}", is_signed(type) ? "s" : "u", 16 * bytes_of(type));
-  const std::string wide_word = fmt::format("u{}", 16 * bytes_of(type));
-  const auto x = [&](std::size_t i) { return value(a.at(i), type); };
-  const auto w = [&](std::size_t i) { return value(a.at(i), bits); };
-  if (name == "add" || name == "sub") {
-    if (!has(parts, "sat"))
-      return assign(a.at(0),
-                    fmt::format("{}({} {} {})", word, w(1), name == "add" ? '+' : '-', w(2)));
-    return assign(a.at(0), fmt::format("clamp_integer<{}>({}({}) {} {}({}))", own, wide, x(1),
-                                       name == "add" ? '+' : '-', wide, x(2)));
-  }
-  if (name == "mul" || name == "mad" || name == "mul24" || name == "mad24") {
-    if (has(parts, "sat") || name.ends_with("24")) refuse("this product");
-    std::string product = fmt::format("{}({}) * {}({})", wide, x(1), wide, x(2));
-    if (has(parts, "wide")) {
-      if (bytes_of(type) > 4) refuse("wide products of 64 bits");
-      if (name == "mad")
-        product = fmt::format("{}({}) + {}", wide_word, product,
-                              value(a.at(3), fmt::format("b{}", 16 * bytes_of(type))));
-      return assign(a.at(0), product);
-    }
-    const std::string half =
-        has(parts, "hi")
-            ? fmt::format("{}({} >> {})", word, product, 8 * bytes_of(type))
-            : fmt::format("{}({}({}) * {}({}))", word, wide_word, w(1), wide_word, w(2));
-    if (name == "mul") return assign(a.at(0), half);
-    return assign(a.at(0), fmt::format("{}({} + {})", word, half, w(3)));
-  }
-  if (name == "div" || name == "rem") {
-    const char sign = name == "div" ? '/' : '%';
-    // By zero: what ptxas's sequences give is not defined by the ISA; all bits here.
-    return assign(a.at(0), fmt::format("{} == 0 ? {}(-1) : {}({}({}) {} {}({}))", x(2), own, own,
-                                       wide, x(1), sign, wide, x(2)));
-  }
-  if (name == "min" || name == "max")
-    return assign(a.at(0), fmt::format("{} {} {} ? {} : {}", x(1), name == "min" ? '<' : '>', x(2),
-                                       x(1), x(2)));
-  if (name == "neg") return assign(a.at(0), fmt::format("{}(0 - {})", word, w(1)));
-  if (name == "abs")
-    return assign(a.at(0), fmt::format("{} < 0 ? {}(0 - {}) : {}", x(1), word, w(1), w(1)));
-  if (name == "sad")
-    return assign(a.at(0), fmt::format("{}(({} < {} ? {} - {} : {} - {}) + {})", word, x(1), x(2),
-                                       w(2), w(1), w(1), w(2), w(3)));
-  refuse("of integers");
 }
 
 std::string Translator::with_carry(const Parts& parts, const Parts& a) {
@@ -242,85 +309,22 @@ std::string Translator::with_carry(const Parts& parts, const Parts& a) {
 }
 
 std::string Translator::special(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
   const std::string& type = parts.back();
   need(a, 2);
-  const std::string_view flush = truth(has(parts, "ftz"));
   if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
-  if (type == "f64") {
-    if (name == "sqrt" && has(parts, "rn"))
-      return assign(a.at(0), fmt::format("B(__builtin_sqrt({}))", value(a.at(1), "f64")));
-    if (name == "rcp" && has(parts, "rn"))
-      return assign(a.at(0), fmt::format("B(1.0 / {})", value(a.at(1), "f64")));
-    refuse("of f64");
-  }
   // ex2.approx of 16-bit numbers: nobody has published what the hardware's tables are for them.
-  if (type != "f32") refuse(fmt::format("of {}", type));
-  const std::string x = value(a.at(1), "f32");
-  if (has(parts, "rn")) {
-    if (name == "rcp") return assign(a.at(0), fmt::format("divide<{}>(1.0F, {})", flush, x));
-    if (name == "sqrt") return assign(a.at(0), fmt::format("root<{}>({})", flush, x));
-  }
-  if (!has(parts, "approx")) refuse("of this kind");
-  if (name == "sqrt") return assign(a.at(0), fmt::format("sqrt_approx<{}>(t, {})", flush, x));
-  if (name == "sin" || name == "cos" || name == "tanh")
-    return assign(a.at(0), fmt::format("t.machine->{}(B({}))", name, x));
-  return assign(a.at(0), fmt::format("{}<{}>(t, {})", name, flush, x));
+  if (type != "f32" && type != "f64") refuse(fmt::format("of {}", type));
+  return assign(a.at(0),
+                by_formula(type == "f32" ? code_of(special_formulas, parts, "of this kind")
+                                         : code_of(special_double_formulas, parts, "of f64"),
+                           parts, a));
 }
 
 std::string Translator::logic(const Parts& parts, const Parts& a) {
-  const std::string& name = parts.front();
-  const std::string& type = parts.back();
-  const auto x = [&](std::size_t i) { return value(a.at(i), type); };
-  const auto u = [&](std::size_t i) { return value(a.at(i), "u32"); };
-  if (name == "and" || name == "or" || name == "xor") {
-    const std::string_view sign = name == "and" ? "&" : name == "or" ? "|" : "^";
-    if (type != "pred") return assign(a.at(0), fmt::format("{} {} {}", x(1), sign, x(2)));
-    return assign(a.at(0), fmt::format("{} {} {}", predicate(a.at(1)),
-                                       name == "and"  ? "&&"
-                                       : name == "or" ? "||"
-                                                      : "!=",
-                                       predicate(a.at(2))));
-  }
-  if (name == "not") return assign(a.at(0), fmt::format("{}{}", type == "pred" ? "!" : "~", x(1)));
-  if (name == "cnot") return assign(a.at(0), fmt::format("{} == 0 ? 1 : 0", x(1)));
-  if (name == "shl" || name == "shr")
-    return assign(a.at(0), fmt::format("shift_{}<{}>({}, {})", name == "shl" ? "left" : "right",
-                                       cpp_type(type), x(1), u(2)));
-  if (name == "shf") {
-    const std::string count = has(parts, "wrap") ? fmt::format("({} & 31)", u(3))
-                                                 : fmt::format("({} > 32 ? 32 : {})", u(3), u(3));
-    const std::string both = fmt::format("(u64({}) << 32 | {})", u(2), u(1));
-    return assign(a.at(0), has(parts, "l") ? fmt::format("u32({} << {} >> 32)", both, count)
-                                           : fmt::format("u32({} >> {})", both, count));
-  }
-  if (name == "lop3") {
-    if (parts.size() != 2) refuse("lop3 with a predicate");
-    return assign(a.at(0), fmt::format("lop3({}, {}, {}, {})", u(1), u(2), u(3), u(4)));
-  }
-  if (name == "prmt") {
-    if (type != "b32") refuse(fmt::format("prmt.{}", type));
-    return assign(a.at(0), fmt::format("permute({}, {}, {})", u(1), u(2), u(3)));
-  }
-  if (name == "bfe")
-    return assign(a.at(0),
-                  fmt::format("extract<{}>({}, {}, {})", cpp_type(type), x(1), u(2), u(3)));
-  if (name == "bfi")
-    return assign(
-        a.at(0), fmt::format("insert<{}>({}, {}, {}, {})", cpp_type(type), x(1), x(2), u(3), u(4)));
-  if (name == "bfind") {
-    const std::string place = fmt::format("highest<{}>({})", cpp_type(type), x(1));
-    if (!has(parts, "shiftamt")) return assign(a.at(0), place);
-    return assign(a.at(0),
-                  fmt::format("{} == ~0U ? ~0U : {}U - {}", place, 8 * bytes_of(type) - 1, place));
-  }
-  if (name == "clz") return assign(a.at(0), fmt::format("std::countl_zero({})", x(1)));
-  if (name == "popc") return assign(a.at(0), fmt::format("std::popcount({})", x(1)));
-  if (name == "brev") {
-    if (type != "b32") refuse("of 64 bits");
-    return assign(a.at(0), fmt::format("reverse_bits({})", u(1)));
-  }
-  refuse("unknown opcode");
+  if (parts.front() == "prmt" && parts.back() != "b32")
+    refuse(fmt::format("prmt.{}", parts.back()));
+  if (parts.front() == "lop3" && parts.size() != 2) refuse("lop3 with a predicate");
+  return assign(a.at(0), by_formula(code_of(logic_formulas, parts, "unknown opcode"), parts, a));
 }
 
 }  // namespace plumbline::ptx

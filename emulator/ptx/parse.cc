@@ -36,6 +36,7 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
   Module run();
+  void head(Module& module);
 
  private:
   [[noreturn]] void fail(std::string what) const { throw Bad{{line_, std::move(what)}}; }
@@ -53,6 +54,10 @@ class Parser {
   std::string until(std::string_view ends);  // text without blanks and comments, brackets matched
   std::vector<std::string> list(char end);   // of operands, up to `end`, which is taken
   void skip_line();
+  void skip_statement() {
+    until(";");
+    expect(';');
+  }
 
   Variable variable(Space space, bool external, bool parameter);
   void name_of(Variable& variable);
@@ -277,8 +282,7 @@ void Parser::performance_directives(Function& function) {
     const std::string directive = word();
     if (directive == ".noreturn" || directive == ".blocksareclusters") continue;
     if (directive == ".pragma") {
-      until(";");
-      expect(';');
+      skip_statement();
       continue;
     }
     std::uint64_t product = number();
@@ -290,11 +294,9 @@ void Parser::performance_directives(Function& function) {
       function.required_threads = value;
     } else if (directive == ".minnctapersm") {
       function.min_blocks = value;
-    } else if (directive == ".maxnreg") {
-      function.max_registers = value;
-    } else if (directive != ".maxnctapersm" && directive != ".reqnctapercluster" &&
-               directive != ".maxclusterrank" && directive != ".abi_preserve" &&
-               directive != ".abi_preserve_control") {
+    } else if (directive != ".maxnreg" && directive != ".maxnctapersm" &&
+               directive != ".reqnctapercluster" && directive != ".maxclusterrank" &&
+               directive != ".abi_preserve" && directive != ".abi_preserve_control") {
       fail(fmt::format("{}: not a directive of a function", directive));
     }
   }
@@ -380,11 +382,7 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     to.push_back(std::move(of));
     return;
   }
-  if (name == ".pragma") {
-    until(";");
-    expect(';');
-    return;
-  }
+  if (name == ".pragma") return skip_statement();
   const auto space = space_named(name);
   if (!space) {  // .branchtargets, .callprototype: for the instructions that the translator refuses
     of.opcode = name;
@@ -418,10 +416,24 @@ void Parser::instruction(std::vector<Statement>& to, Statement of) {
   to.push_back(std::move(of));
 }
 
+// .version and .target, in this order; what else it begins with is left.
+void Parser::head(Module& module) {
+  if (see_word() == ".version") {
+    word();
+    module.version = word();
+  }
+  if (see_word() == ".target") {
+    word();
+    module.target = word();
+    while (take(',')) word();  // texmode, debug
+  }
+}
+
 Module Parser::run() {
   Module module;
   bool external = false;
   while (true) {
+    head(module);
     skip_blanks();
     if (at_ >= text_.size()) return module;
     const std::string name = word();
@@ -431,12 +443,7 @@ Module Parser::run() {
       continue;
     }
     if (linkage) continue;
-    if (name == ".version") {
-      module.version = word();
-    } else if (name == ".target") {
-      module.target = word();
-      while (take(',')) word();  // texmode, debug
-    } else if (name == ".address_size") {
+    if (name == ".address_size") {
       if (number() != 64) fail("addresses of 64 bits are needed");
     } else if (name == ".file") {
       file(module);
@@ -451,8 +458,7 @@ Module Parser::run() {
       module.variables.push_back(variable(*space, external, false));
       expect(';');
     } else if (name == ".alias" || name == ".pragma") {
-      until(";");
-      expect(';');
+      skip_statement();
     } else {
       fail(name.empty() ? fmt::format("'{}' does not begin a directive", peek())
                         : fmt::format("{}: not a directive of a module", name));
@@ -469,6 +475,15 @@ tl::expected<Module, Error> parse(std::string_view text) {
   } catch (Bad& bad) {
     return tl::unexpected(std::move(bad.error));
   }
+}
+
+Module parse_head(std::string_view text) {
+  Module module;
+  try {
+    Parser(text).head(module);
+  } catch (const Bad&) {  // a comment without an end
+  }
+  return module;
 }
 
 }  // namespace plumbline::ptx

@@ -59,7 +59,7 @@ struct Function {
   std::vector<Variable> results;  // of .func
   std::vector<Statement> body;    // without the outermost braces
   // .maxntid, .reqntid, .minnctapersm, .maxnreg; 0: not said
-  unsigned max_threads = 0, required_threads = 0, min_blocks = 0, max_registers = 0;
+  unsigned max_threads = 0, required_threads = 0, min_blocks = 0;
 };
 
 struct Module {
@@ -70,6 +70,8 @@ struct Module {
 };
 
 tl::expected<Module, Error> parse(std::string_view text);
+// The version and the target alone, as far as a text begins with them.
+Module parse_head(std::string_view text);
 
 // Bytes of a type: "f32" 4, "b128" 16, "pred" 0; -1 where there is no such type.
 int bytes_of(std::string_view type);

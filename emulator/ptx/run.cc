@@ -54,26 +54,15 @@ std::uint64_t same_value(const std::uint64_t* values, unsigned mask, unsigned la
   return lanes;
 }
 
-template <class T, class Operation>
+template <class T, auto operation>
 std::uint64_t combined(const std::uint64_t* values, unsigned mask, unsigned) {
-  constexpr Operation operation;
   auto result = static_cast<T>(values[std::countr_zero(mask)]);
   each_lane(mask & (mask - 1),
             [&](unsigned i) { result = operation(result, static_cast<T>(values[i])); });
   return static_cast<std::uint32_t>(result);
 }
-struct Smaller {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a < b ? a : b;
-  }
-};
-struct Larger {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a > b ? a : b;
-  }
-};
+constexpr auto smaller = [](auto a, auto b) { return std::min(a, b); };
+constexpr auto larger = [](auto a, auto b) { return std::max(a, b); };
 
 Range allocation(const Thread& thread, std::uint64_t address, std::size_t bytes, Where where) {
   const auto& running = *static_cast<const Running*>(thread.launch);
@@ -98,22 +87,17 @@ __attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Wher
 using U = std::uint32_t;
 using S = std::int32_t;
 
+// What a function of the emulator answers, as the stack to go on with.
+template <auto arrive>
+constexpr auto resumed =
+    [](auto... arguments) { return emulator::stack_to_resume(arrive(arguments...)); };
+
 constexpr Machine machine{
     .arrive = emulator::arrive_to_stack,
-    .sync_threads =
-        [](Where where) {
-          return emulator::stack_to_resume(emulator::arrive_at_syncthreads(where));
-        },
-    .barrier =
-        [](Call call, int id, int threads, Where where) {
-          return emulator::stack_to_resume(
-              emulator::arrive_at_named_barrier(call, id, threads, where));
-        },
-    .sync_warp =
-        [](unsigned mask, Where where) {
-          return emulator::stack_to_resume(emulator::arrive_at_syncwarp(mask, where));
-        },
-    .converge = [] { return emulator::stack_to_resume(emulator::arrive_to_converge()); },
+    .sync_threads = resumed<emulator::arrive_at_syncthreads>,
+    .barrier = resumed<emulator::arrive_at_named_barrier>,
+    .sync_warp = resumed<emulator::arrive_at_syncwarp>,
+    .converge = resumed<emulator::arrive_to_converge>,
     .check_row =
         [](Call call, std::uint64_t row, Where where) {
           emulator::check_row(call, reinterpret_cast<const void*>(row), where);
@@ -123,9 +107,9 @@ constexpr Machine machine{
           emulator::shuffle(Call::shfl, mask, 0, static_cast<int>(from), 32, where);
         },
     .same_value = same_value,
-    .redux = {combined<U, std::plus<U>>, combined<U, Smaller>, combined<U, Larger>,
-              combined<S, Smaller>, combined<S, Larger>, combined<U, std::bit_and<U>>,
-              combined<U, std::bit_or<U>>, combined<U, std::bit_xor<U>>},
+    .redux = {combined<U, std::plus<>{}>, combined<U, smaller>, combined<U, larger>,
+              combined<S, smaller>, combined<S, larger>, combined<U, std::bit_and<>{}>,
+              combined<U, std::bit_or<>{}>, combined<U, std::bit_xor<>{}>},
     .cp_async =
         [](std::uint64_t shared, std::uint64_t global, std::size_t bytes, std::size_t source_bytes,
            Where where) {

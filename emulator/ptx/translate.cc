@@ -49,15 +49,10 @@ std::optional<std::uint64_t> integer(std::string_view text) {
   } else if (text.size() > 1 && text.front() == '0') {
     base = 8;
   }
-  if (text.empty()) return std::nullopt;
   std::uint64_t value = 0;
-  for (const char c : text) {
-    const int digit = c >= '0' && c <= '9'                                ? c - '0'
-                      : std::isxdigit(static_cast<unsigned char>(c)) != 0 ? (c | 0x20) - 'a' + 10
-                                                                          : 99;
-    if (digit >= base) return std::nullopt;
-    value = value * static_cast<unsigned>(base) + static_cast<unsigned>(digit);
-  }
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc{} || rest != end) return std::nullopt;
   return negative ? 0 - value : value;
 }
 
@@ -258,9 +253,10 @@ std::string Translator::translated(const Statement& s, std::size_t at) {
   };
   static const std::array families{
       Family{&Translator::arithmetic,
-             {"add",   "sub",  "mul",  "mad",   "fma",  "div",   "rem",      "min", "max",  "neg",
-              "abs",   "sqrt", "rcp",  "rsqrt", "ex2",  "lg2",   "sin",      "cos", "tanh", "mul24",
-              "mad24", "sad",  "addc", "subc",  "madc", "testp", "copysign", "dp4a"}},
+             {"add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "neg", "abs", "mul24",
+              "mad24", "sad", "testp", "copysign", "dp4a"}},
+      Family{&Translator::with_carry, {"addc", "subc", "madc"}},
+      Family{&Translator::special, {"sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"}},
       Family{&Translator::logic,
              {"and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "lop3", "prmt", "bfe", "bfi",
               "bfind", "clz", "popc", "brev"}},

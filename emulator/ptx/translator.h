@@ -62,11 +62,11 @@ class Translator {
   static std::pair<std::string, std::string> two_results(std::string_view operand);
 
   // instructions_arithmetic.cc
-  std::string arithmetic(const Parts&, const Parts& operands);
+  std::string meaning(std::string_view name, const Parts&, const Parts& operands);
+  std::string by_formula(std::string_view code, const Parts&, const Parts& operands);
+  std::string arithmetic(const Parts&, const Parts&);
   std::string float_arithmetic(const Parts&, const Parts&);
-  std::string double_arithmetic(const Parts&, const Parts&);
   std::string half_arithmetic(const Parts&, const Parts&);
-  std::string integer_arithmetic(const Parts&, const Parts&);
   std::string with_carry(const Parts&, const Parts&);
   std::string special(const Parts&, const Parts&);
   std::string logic(const Parts&, const Parts&);

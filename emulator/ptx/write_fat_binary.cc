@@ -1,58 +1,28 @@
 // Fat binaries of PTX texts, as nvcc writes them without compression (fat_binary.h has the layout).
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 
 #include "emulator/ptx/fat_binary.h"
+#include "emulator/ptx/parse.h"
 
 namespace plumbline::ptx {
 namespace {
 
 using WriteError = tl::unexpected<std::string>;
 
-// What follows a directive of a module up to the end of the line ("sm_90a, debug"), comments apart.
-std::optional<std::string_view> directive(std::string_view text, std::string_view name) {
-  while (!text.empty()) {
-    if (text.starts_with("//")) {
-      text.remove_prefix(std::min(text.find('\n'), text.size()));
-    } else if (text.starts_with("/*")) {
-      text.remove_prefix(std::min(text.find("*/", 2), text.size()));
-    } else if (text.starts_with(name)) {
-      text.remove_prefix(name.size());
-      text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-      return text.substr(0, text.find_first_of("\r\n/"));
-    } else {
-      text.remove_prefix(1);
-    }
-  }
-  return std::nullopt;
-}
-
-// The number that the text begins with, which is taken from it.
-std::optional<int> number(std::string_view& text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 struct Version {
   std::uint16_t major, minor;
 };
 
 std::optional<Version> version_of(std::string_view text) {
-  auto said = directive(text, ".version");
-  if (!said) return std::nullopt;
-  const auto major = number(*said);
-  if (!major || !said->starts_with('.')) return std::nullopt;
-  said->remove_prefix(1);
-  const auto minor = number(*said);
-  if (!minor || *major > 0xffff || *minor > 0xffff) return std::nullopt;
-  return Version{static_cast<std::uint16_t>(*major), static_cast<std::uint16_t>(*minor)};
+  unsigned major = 0, minor = 0;
+  const bool has_two =
+      std::sscanf(parse_head(text).version.c_str(), "%5u.%5u", &major, &minor) == 2;
+  if (!has_two || major > 0xffff || minor > 0xffff) return std::nullopt;
+  return Version{static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
 }
 
 class Writer {
@@ -100,12 +70,11 @@ tl::expected<FatBinaryEntry, std::string> ptx_entry(std::string text) {
   if (!version_of(text))
     return WriteError("no .version with two numbers, which PTX begins with: is it PTX?");
   FatBinaryEntry made;
-  std::string_view target = directive(text, ".target").value_or("");
-  if (target.starts_with("sm_")) target.remove_prefix(3);
-  const auto arch = number(target);
-  if (!arch) return WriteError("no .target with an architecture such as sm_80");
-  made.arch = *arch;
-  if (target.starts_with('a') || target.starts_with('f')) made.variant = target.front();
+  char variant = '\0';
+  const std::string target = parse_head(text).target;
+  if (std::sscanf(target.c_str(), "sm_%d%c", &made.arch, &variant) < 1 || made.arch < 0)
+    return WriteError("no .target with an architecture such as sm_80");
+  if (variant == 'a' || variant == 'f') made.variant = variant;
   made.bytes = text.size();
   made.text = std::move(text);
   return made;

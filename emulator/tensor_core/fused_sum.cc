@@ -21,19 +21,8 @@ constexpr FloatFormat f32{8, 23}, f16{5, 10}, bf16{8, 7}, tf32{8, 10}, e4m3{4, 3
     e5m2{5, 2};
 
 FloatFormat float_format(MmaFormat format) {
-  switch (format) {
-    case MmaFormat::f16:
-      return f16;
-    case MmaFormat::bf16:
-      return bf16;
-    case MmaFormat::tf32:
-      return tf32;
-    case MmaFormat::e4m3:
-      return e4m3;
-    case MmaFormat::e5m2:
-      return e5m2;
-  }
-  std::abort();
+  constexpr FloatFormat formats[] = {f16, bf16, tf32, e4m3, e5m2};  // in the order of MmaFormat
+  return formats[static_cast<std::size_t>(format)];
 }
 FloatFormat float_format(Conversion result) {
   return result == Conversion::f16_to_nearest_even ? f16 : f32;

@@ -1,4 +1,4 @@
-// Entries for baselines/support.toml that explain what kernels refused in a run.
+// What kernels refused in a run, as entries for baselines/support.toml.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct SuggestedEntry {
   SupportTable::Entry entry;
   std::size_t refusals = 0;  // that it explains
   std::string example;       // case id of one of them
-  bool nothing_ran = false;  // of one of its kernels: what that takes is not known
+  bool nothing_ran = false;  // what the kernel takes is not known
 };
 
 struct SuggestedSupport {
@@ -36,14 +36,12 @@ struct SuggestedSupport {
   std::vector<std::pair<std::string, std::string>> inseparable;
 };
 
-// As few entries as a greedy choice finds, each as wide as what ran allows: none covers a problem
-// that the kernel took, and a value that the run never asked for is covered where the list of
-// excluded values is the shorter one. Entries that say the same of several kernels are one. Fields
-// that no kernel sees (input laws, seed) are used only where nothing else tells refused problems
-// from the others.
+// By kernel and reason the refusals, with the values of the fields that tell them from all that the
+// kernel took; likelier fields stand for others that would tell them apart as well. Reasons that
+// differ in numbers alone are one. No entry covers a problem that ran.
 SuggestedSupport suggest_support(const std::vector<AskedProblem>& asked);
 
-// As a table of support.toml.
+// An entry of one kernel as a table of support.toml.
 std::string entry_text(const SupportTable::Entry& entry);
 
 }  // namespace plumbline

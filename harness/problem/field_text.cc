@@ -32,7 +32,8 @@ std::string value_text(const Problem& problem, const FieldPair& fields) {
 
 // JSON's strings are TOML's basic strings, DEL excepted, which JSON leaves as it is.
 std::string toml_string(std::string_view text) {
-  std::string json = nlohmann::json(text).dump();
+  std::string json =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (std::size_t at = 0; (at = json.find('\x7F', at)) != std::string::npos;)
     json.replace(at, 1, "\\u007F");
   return json;

@@ -10,6 +10,8 @@
 
 #include "harness/base/config.h"
 #include "harness/base/table_reader.h"
+#include "harness/problem/field_text.h"
+#include "harness/resources/files.h"
 
 namespace plumbline {
 namespace {
@@ -28,11 +30,7 @@ class ApprovedReader {
 
   ApprovedSource read() {
     reject_unknown_keys(file_, file_keys, errors_);
-    const ConfigNode* schema = file_.find("schema");
-    if (schema == nullptr || schema->kind != Kind::integer || schema->number != 1) {
-      errors_.push_back(
-          (schema == nullptr ? file_ : *schema).error("the schema is not 1", "write schema = 1"));
-    }
+    require_schema(file_, errors_);
     TableReader reader(file_, errors_);
     ApprovedSource result;
     result.source = reader.text("source", true);
@@ -114,21 +112,6 @@ Result<ApprovedSource> approved_of(const Result<ConfigNode>& file) {
   return result;
 }
 
-// A TOML basic string.
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += std::string("\\") + c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      result += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
 std::string figures(const ApprovedResources& row) {
   std::string text = row.registers < 0 ? "" : fmt::format("registers = {:3}, ", row.registers);
   text +=
@@ -159,25 +142,11 @@ Result<ApprovedSource> parse_approved(std::string_view text, const std::string& 
 }
 
 Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& directory) {
-  std::vector<std::filesystem::path> files;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  std::vector<ApprovedSource> sources;
-  Errors errors;
-  for (const auto& file : files) {
-    auto source = approved_of(read_config(file));
-    if (source) {
-      source->name = file.stem().string();
-      sources.push_back(std::move(*source));
-    } else {
-      errors.insert(errors.end(), source.error().begin(), source.error().end());
-    }
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return sources;
+  return read_all<ApprovedSource>(directory, ".toml", [&](const std::string& name) {
+    auto source = approved_of(read_config(directory / (name + ".toml")));
+    if (source) source->name = name;
+    return source;
+  });
 }
 
 std::string approved_text(const CompiledSource& source, const Acceptance& accepted) {
@@ -187,14 +156,14 @@ std::string approved_text(const CompiledSource& source, const Acceptance& accept
       "warps\n# resident on a multiprocessor. Written by `plumbline resources --accept`.\n"
       "schema = 1\nsource = {}\ntoolkit = {}\n"
       "accepted.who = {}\naccepted.when = {}\naccepted.why = {}\n",
-      source.source, quoted(source.source), quoted(source.toolkit), quoted(accepted.who),
-      quoted(accepted.when), quoted(accepted.why));
+      source.source, toml_string(source.source), toml_string(source.toolkit),
+      toml_string(accepted.who), toml_string(accepted.when), toml_string(accepted.why));
   const Resources* previous = nullptr;
   for (const Resources& row : source.kernels) {
     if (previous == nullptr || previous->usage.kernel != row.usage.kernel ||
         previous->launch != row.launch) {
-      text += fmt::format("\n[[kernel]]\nname = {}\n", quoted(row.usage.kernel));
-      if (!row.launch.empty()) text += fmt::format("launch = {}\n", quoted(row.launch));
+      text += fmt::format("\n[[kernel]]\nname = {}\n", toml_string(row.usage.kernel));
+      if (!row.launch.empty()) text += fmt::format("launch = {}\n", toml_string(row.launch));
     }
     text += fmt::format("{:7} = {{ {} }}\n", row.usage.arch, figures(approved_form(row)));
     previous = &row;

@@ -72,15 +72,8 @@ class Comparison {
     }
     for (const Resources& row : compiled.kernels) {
       if (!selected(row.usage.arch)) continue;
-      JudgedResources judged{compiled.source,
-                             compiled.toolkit,
-                             row.usage.kernel,
-                             row.launch,
-                             row.usage.arch,
-                             row,
-                             std::nullopt,
-                             {},
-                             ""};
+      JudgedResources judged{compiled.source, compiled.toolkit, row.usage.kernel,
+                             row.launch,      row.usage.arch,   row};
       judge(judged, approved, other_toolkit && !strict_);
       result.rows.push_back(std::move(judged));
     }
@@ -159,12 +152,11 @@ std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources&
   differences.more_is_worse(now.shared_bytes, approved.shared_bytes, "bytes of shared memory");
   compare_registers(now, approved, differences);
   compare_occupancy(now, approved, differences);
-  if (!differences.worse.empty())
-    return {ResourceVerdict::regressed, fmt::format("{}", fmt::join(differences.worse, "; "))};
-  if (!differences.other.empty())
-    return {ResourceVerdict::changed, fmt::format("{}", fmt::join(differences.other, "; "))};
-  if (!differences.better.empty())
-    return {ResourceVerdict::improved, fmt::format("{}", fmt::join(differences.better, "; "))};
+  for (const auto& [verdict, found] : {std::pair{ResourceVerdict::regressed, &differences.worse},
+                                       {ResourceVerdict::changed, &differences.other},
+                                       {ResourceVerdict::improved, &differences.better}}) {
+    if (!found->empty()) return {verdict, fmt::format("{}", fmt::join(*found, "; "))};
+  }
   return {ResourceVerdict::pass, ""};
 }
 

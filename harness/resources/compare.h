@@ -31,10 +31,11 @@ std::string_view in_words(ResourceVerdict verdict);
 struct JudgedResources {
   std::string source, toolkit;  // as compiled; as approved where it is missing
   std::string kernel, launch, arch;
-  std::optional<Resources> now;               // absent where missing
-  std::optional<ApprovedResources> approved;  // absent where first seen
+  std::optional<Resources> now = {};               // absent where missing
+  std::optional<ApprovedResources> approved = {};  // absent where first seen
   ResourceVerdict verdict = ResourceVerdict::first_seen;
-  std::string why;  // "spills 24 bytes (0 approved); 182 registers (128 approved)"; "" for pass
+  std::string why =
+      {};  // "spills 24 bytes (0 approved); 182 registers (128 approved)"; "" for pass
 };
 
 struct ResourceComparison {

@@ -7,6 +7,7 @@
 
 #include "harness/base/config.h"
 #include "harness/base/table_reader.h"
+#include "harness/resources/files.h"
 
 namespace plumbline {
 namespace {
@@ -79,11 +80,7 @@ Result<std::vector<LaunchFacts>> facts_of(const Result<ConfigNode>& file) {
   if (!file) return tl::unexpected(file.error());
   Errors errors;
   reject_unknown_keys(*file, std::array<std::string_view, 2>{"schema", "launch"}, errors);
-  const ConfigNode* schema = file->find("schema");
-  if (schema == nullptr || schema->kind != Kind::integer || schema->number != 1) {
-    errors.push_back(
-        (schema == nullptr ? *file : *schema).error("the schema is not 1", "write schema = 1"));
-  }
+  require_schema(*file, errors);
   std::vector<LaunchFacts> all;
   for (const ConfigNode* table : TableReader(*file, errors).tables("launch"))
     all.push_back(FactsReader(*table, errors).read());

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/base/glob.h"
+#include "harness/resources/files.h"
 
 namespace plumbline {
 namespace {
@@ -87,26 +88,9 @@ Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
 }
 
 Result<std::vector<CompiledSource>> read_resources(const std::filesystem::path& directory) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    const std::string file = entry.path().filename().string();
-    if (file.ends_with(report_ending))
-      names.push_back(file.substr(0, file.size() - report_ending.size()));
-  }
-  std::sort(names.begin(), names.end());
-  std::vector<CompiledSource> sources;
-  Errors errors;
-  for (const std::string& name : names) {
-    auto source = read_source(directory, name);
-    if (source) {
-      sources.push_back(std::move(*source));
-    } else {
-      errors.insert(errors.end(), source.error().begin(), source.error().end());
-    }
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  return sources;
+  return read_all<CompiledSource>(directory, report_ending, [&](const std::string& name) {
+    return read_source(directory, name);
+  });
 }
 
 }  // namespace plumbline

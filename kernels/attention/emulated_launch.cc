@@ -2,28 +2,14 @@
 #include "kernels/attention/emulated_launch.h"
 
 namespace plumbline::attention {
-namespace {
-
-emulator::Schedule schedule_of(const Options& options) {
-  switch (options.schedule) {
-    case Options::Schedule::in_order:
-      return emulator::Schedule::in_order;
-    case Options::Schedule::reversed:
-      return emulator::Schedule::reversed;
-    case Options::Schedule::random:
-      return emulator::Schedule::random;
-    case Options::Schedule::alternating:  // nobody asked
-      break;
-  }
-  return emulator::Schedule::in_order;
-}
-
-}  // namespace
-
 emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options) {
   emulator::LaunchOptions launch_options;
   launch_options.arch = arch;
-  launch_options.schedule = schedule_of(options);
+  using emulator::Schedule;
+  // In the order of Options::Schedule; alternating where nobody asked is in order.
+  constexpr Schedule schedules[] = {Schedule::in_order, Schedule::in_order, Schedule::reversed,
+                                    Schedule::random};
+  launch_options.schedule = schedules[static_cast<std::size_t>(options.schedule)];
   launch_options.seed = options.seed;
   return launch_options;
 }

@@ -6,32 +6,13 @@
 
 namespace plumbline::attention {
 
-// `Family` has name, tensor_cores, Tiling<Element, HeadDim>, and kernel<Tiling>().
-template <class Family>
-class EveryDtype {
- public:
-  static std::span<const Instance> instances() {
-    static const Instance all[] = {
-        of<Float, 64>(),        of<Float, 128>(),   of<Float, 256>(),    of<Half, 64>(),
-        of<Half, 128>(),        of<Half, 256>(),    of<BFloat16, 64>(),  of<BFloat16, 128>(),
-        of<BFloat16, 256>(),    of_fp8<Half, 64>(), of_fp8<Half, 128>(), of_fp8<BFloat16, 64>(),
-        of_fp8<BFloat16, 128>()};
-    return all;
-  }
-
- private:
-  template <class Tiling>
-  static Instance tiled() {
-    return instance<Tiling>(Family::name, Family::tensor_cores, Family::template kernel<Tiling>());
-  }
-  template <class Element, int HeadDim>
-  static Instance of() {
-    return tiled<typename Family::template Tiling<Element, HeadDim>>();
-  }
-  template <class Element, int HeadDim>
-  static Instance of_fp8() {
-    return tiled<WithFp8<typename Family::template Tiling<Element, HeadDim>>>();
-  }
-};
+template <template <class, int> class Tiling, class KernelOf>
+std::span<const Instance> every_dtype(const char* name, bool tensor_cores, KernelOf kernel_of) {
+  return instances_of<Tiling<Float, 64>, Tiling<Float, 128>, Tiling<Float, 256>, Tiling<Half, 64>,
+                      Tiling<Half, 128>, Tiling<Half, 256>, Tiling<BFloat16, 64>,
+                      Tiling<BFloat16, 128>, Tiling<BFloat16, 256>, WithFp8<Tiling<Half, 64>>,
+                      WithFp8<Tiling<Half, 128>>, WithFp8<Tiling<BFloat16, 64>>,
+                      WithFp8<Tiling<BFloat16, 128>>>(name, tensor_cores, kernel_of);
+}
 
 }  // namespace plumbline::attention

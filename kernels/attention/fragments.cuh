@@ -113,28 +113,16 @@ struct Mma16 {
   }
 };
 
+// Of 16-bit elements; bf16 has no accumulators but fp32.
 template <class Element, class Accumulator>
-struct Mma;
-
-template <>
-struct Mma<Half, float> : Mma16<Half> {
-  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4],
+struct Mma : Mma16<Element> {
+  __device__ static void multiply(Fragment<Accumulator>& d, const std::uint32_t (&a)[4],
                                   const std::uint32_t (&b)[2]) {
-    simt::mma_f16(d.x, a, b);
-  }
-};
-template <>
-struct Mma<Half, Half> : Mma16<Half> {
-  __device__ static void multiply(Fragment<Half>& d, const std::uint32_t (&a)[4],
-                                  const std::uint32_t (&b)[2]) {
-    simt::mma_f16(d.x, a, b);
-  }
-};
-template <>
-struct Mma<BFloat16, float> : Mma16<BFloat16> {
-  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4],
-                                  const std::uint32_t (&b)[2]) {
-    simt::mma_bf16(d.x, a, b);
+    if constexpr (std::is_same_v<Element, BFloat16>) {
+      simt::mma_bf16(d.x, a, b);
+    } else {
+      simt::mma_f16(d.x, a, b);
+    }
   }
 };
 

@@ -63,12 +63,15 @@ template <>
 inline constexpr std::uint32_t dtype_of<BFloat16> = PLUMBLINE_BF16;
 
 // The instance of a tiled kernel: Tiling says what it needs.
-template <class Tiling, class Accumulator = float>
+template <class Tiling>
 Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
+  std::uint32_t accumulator = PLUMBLINE_F32;
+  if constexpr (requires { typename Tiling::Accumulator; })
+    accumulator = dtype_of<typename Tiling::Accumulator>;
   return {.kernel = kernel,
           .dtype = dtype_of<typename Tiling::Element>,
           .fp8_kv = sizeof(typename Tiling::KvElement) == 1,
-          .accumulator = dtype_of<Accumulator>,
+          .accumulator = accumulator,
           .head_dim = Tiling::head_dim,
           .tile_q = Tiling::tile_q,
           .tile_kv = Tiling::tile_kv,
@@ -79,6 +82,14 @@ Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parame
           .function = function,
           .symbol = kernel,
           .argument = typeid(Tiling).name()};
+}
+
+// Those of all these tilings; `kernel_of` answers the kernel of one, of which it gets a pointer.
+template <class... Tilings, class KernelOf>
+std::span<const Instance> instances_of(const char* kernel, bool tensor_cores, KernelOf kernel_of) {
+  static const Instance all[] = {
+      instance<Tilings>(kernel, tensor_cores, kernel_of(static_cast<const Tilings*>(nullptr)))...};
+  return all;
 }
 
 }  // namespace plumbline::attention

@@ -5,26 +5,15 @@
 namespace plumbline::attention {
 namespace {
 
-template <class Tiling>
-Instance instance_of() {
-  return instance<Tiling>("prefill_mma", true, prefill_mma<Tiling>);
-}
 template <int HeadDim, int TileKv>
-Instance tiled() {
-  return instance_of<PrefillMma<BFloat16, float, HeadDim, 64, TileKv>>();
-}
-template <int HeadDim, int TileKv>
-Instance with_fp8() {
-  return instance_of<WithFp8<PrefillMma<BFloat16, float, HeadDim, 64, TileKv>>>();
-}
+using Tiles = PrefillMma<BFloat16, float, HeadDim, 64, TileKv>;
 
 }  // namespace
 
 std::span<const Instance> prefill_mma_bf16_instances() {
-  static const Instance all[] = {tiled<64, 64>(),    tiled<64, 32>(),  tiled<128, 64>(),
-                                 tiled<128, 32>(),   tiled<256, 32>(), with_fp8<64, 64>(),
-                                 with_fp8<128, 64>()};
-  return all;
+  return instances_of<Tiles<64, 64>, Tiles<64, 32>, Tiles<128, 64>, Tiles<128, 32>, Tiles<256, 32>,
+                      WithFp8<Tiles<64, 64>>, WithFp8<Tiles<128, 64>>>(
+      "prefill_mma", true, []<class Tiled>(const Tiled*) { return prefill_mma<Tiled>; });
 }
 
 }  // namespace plumbline::attention

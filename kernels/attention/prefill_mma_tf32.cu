@@ -6,16 +6,13 @@ namespace plumbline::attention {
 namespace {
 
 template <int HeadDim, int TileQ, int TileKv>
-Instance tiled() {
-  using Tiling = PrefillMma<Float, float, HeadDim, TileQ, TileKv>;
-  return instance<Tiling>("prefill_mma", true, prefill_mma<Tiling>);
-}
+using Tiles = PrefillMma<Float, float, HeadDim, TileQ, TileKv>;
 
 }  // namespace
 
 std::span<const Instance> prefill_mma_tf32_instances() {
-  static const Instance all[] = {tiled<64, 64, 32>(), tiled<128, 64, 32>(), tiled<256, 32, 16>()};
-  return all;
+  return instances_of<Tiles<64, 64, 32>, Tiles<128, 64, 32>, Tiles<256, 32, 16>>(
+      "prefill_mma", true, []<class Tiled>(const Tiled*) { return prefill_mma<Tiled>; });
 }
 
 }  // namespace plumbline::attention

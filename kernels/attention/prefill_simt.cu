@@ -3,21 +3,10 @@
 #include "kernels/attention/prefill_simt.cuh"
 
 namespace plumbline::attention {
-namespace {
 
-struct Family {
-  static constexpr const char* name = "prefill_simt";
-  static constexpr bool tensor_cores = false;
-  template <class Element, int HeadDim>
-  using Tiling = PrefillSimt<Element, HeadDim>;
-  template <class Tiled>
-  static auto kernel() {
-    return prefill_simt<Tiled>;
-  }
-};
-
-}  // namespace
-
-std::span<const Instance> prefill_simt_instances() { return EveryDtype<Family>::instances(); }
+std::span<const Instance> prefill_simt_instances() {
+  return every_dtype<PrefillSimt>("prefill_simt", false,
+                                  []<class Tiled>(const Tiled*) { return prefill_simt<Tiled>; });
+}
 
 }  // namespace plumbline::attention

@@ -72,24 +72,6 @@ const plumbline_device_memory* device_memory();
 // plumbline_feature bits
 std::uint64_t features();
 
-// What the classes of such providers have alike, over a class of options.
-template <class Options>
-struct Library : provider::Library {
-  static const plumbline_device_memory* memory() { return device_memory(); }
-  static std::uint64_t features() { return compiled::features(); }
-  static Options& current_options() {
-    static Options options;
-    return options;
-  }
-  // From now on what the text says holds, and of the others the defaults.
-  template <class Table>
-  static std::string read_options(std::string_view text, const Table& known) {
-    current_options() = {};
-    current_options().text = text;
-    return provider::read_options(text, known, current_options());
-  }
-};
-
 // Fills in build_id, with the options behind it, device_arch, and what the kernel takes that was
 // launched: shared memory, and on a GPU registers and local memory. PTX has neither of those.
 void describe_launch(plumbline_description&, const char* build_id, const MachineOptions&,

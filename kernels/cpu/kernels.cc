@@ -22,46 +22,21 @@ constexpr const char* naive_16_bit =
 constexpr const char* partials_16_bit =
     "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
 
-constexpr std::array<Kernel, 13> make_kernels() {
-  Variant rounded_s;
-  rounded_s.s_rounded = true;
-  Variant p32;
-  p32.p_dtype = PLUMBLINE_F32;
-  Variant split;
-  split.splits = 0;
-  Variant split_16 = split;
-  split_16.partials_in_16_bits = true;
-  Variant denominator;
-  denominator.denominator_from_rounded_p = true;
-  Variant attended;
-  attended.padded_rows = PLUMBLINE_PADDED_ROWS_ATTENDED;
-  Variant tile_32;
-  tile_32.tile_kv = 32;
-  Variant tile_128;
-  tile_128.tile_kv = 128;
-  Variant lazy;
-  lazy.lazy_rescale = true;
-  Variant base_2;
-  base_2.lse_in_log2 = true;
-  const auto with_all_features = [](Kernel kernel) {
-    kernel.all_features = true;
-    return kernel;
-  };
-  return {{with_all_features({"naive", &whole_row, rounded_s, naive_16_bit}),
-           with_all_features({"flash", &tiled, {}, flash_16_bit}),
-           with_all_features({"flash_p32", &tiled, p32, nullptr}),
-           {"split_kv", &tiled, split, nullptr},
-           {"flash_unpad", &unpadded, {}, flash_16_bit, true},
-           {"flash_attended", &tiled, attended, flash_16_bit},
-           {"flash_denominator", &tiled, denominator, flash_16_bit},
-           {"split_kv_16", &tiled, split_16, partials_16_bit},
-           {"flash_tile32", &tiled, tile_32, flash_16_bit},
-           {"flash_tile128", &tiled, tile_128, flash_16_bit},
-           {"flash_lazy", &tiled, lazy, flash_16_bit},
-           with_all_features({"flash_lse2", &tiled, base_2, flash_16_bit}),
-           {"merge", &merging, p32, nullptr, false, false, PLUMBLINE_MERGE}}};
-}
-constexpr std::array<Kernel, 13> all_kernels = make_kernels();
+constexpr Variant p_in_fp32{.p_dtype = PLUMBLINE_F32};
+constexpr std::array all_kernels{
+    Kernel{"naive", &whole_row, {.s_rounded = true}, naive_16_bit, false, true},
+    Kernel{"flash", &tiled, {}, flash_16_bit, false, true},
+    Kernel{"flash_p32", &tiled, p_in_fp32, nullptr, false, true},
+    Kernel{"split_kv", &tiled, {.splits = 0}, nullptr},
+    Kernel{"flash_unpad", &unpadded, {}, flash_16_bit, true},
+    Kernel{"flash_attended", &tiled, {.padded_rows = PLUMBLINE_PADDED_ROWS_ATTENDED}, flash_16_bit},
+    Kernel{"flash_denominator", &tiled, {.denominator_from_rounded_p = true}, flash_16_bit},
+    Kernel{"split_kv_16", &tiled, {.splits = 0, .partials_in_16_bits = true}, partials_16_bit},
+    Kernel{"flash_tile32", &tiled, {.tile_kv = 32}, flash_16_bit},
+    Kernel{"flash_tile128", &tiled, {.tile_kv = 128}, flash_16_bit},
+    Kernel{"flash_lazy", &tiled, {.lazy_rescale = true}, flash_16_bit},
+    Kernel{"flash_lse2", &tiled, {.lse_in_log2 = true}, flash_16_bit, false, true},
+    Kernel{"merge", &merging, p_in_fp32, nullptr, false, false, PLUMBLINE_MERGE}};
 
 constexpr const char* fp8_kernels = "; cpu/flash, cpu/flash_p32 and cpu/flash_lse2 take it";
 constexpr const char* feature_kernels = "; cpu/naive, cpu/flash and cpu/flash_p32 take it";

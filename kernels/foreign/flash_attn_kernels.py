@@ -5,7 +5,7 @@ https://github.com/Dao-AILab/flash-attention/blob/v2.8.3/flash_attn/flash_attn_i
 from __future__ import annotations
 
 import foreign_case as foreign
-from plumbline.kernels import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "flash_attn"
 COMMON = {
@@ -28,21 +28,18 @@ def version() -> str:
 
 def library(case):
     module = foreign.require_gpu_library("flash_attn", "flash-attn", case)
-    if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
-        raise Unsupported("FlashAttention aligns its causal mask bottom right")
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("FlashAttention-2 has one head dimension")
-    if foreign.has_empty_row(case) and "raw" not in case.options:
-        # csrc/flash_attn/src/softmax.h, normalize_softmax_lse
-        raise Unsupported("FlashAttention-2 gives LSE +infinity in a row without visible keys")
+    foreign.refuse_top_left(case, "FlashAttention")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo,
+                      "FlashAttention-2 has one head dimension")
+    # csrc/flash_attn/src/softmax.h, normalize_softmax_lse
+    foreign.refuse_empty_row(case,
+                             "FlashAttention-2 gives LSE +infinity in a row without visible keys")
     return module
 
 
 def options(case) -> dict:
-    """Arguments that all of its functions share.
-    A window with a causal mask has nothing on the right."""
-    right = 0 if case.mask != "none" else case.window_right
-    window = (case.window_left, right) if foreign.has_window(case) else (-1, -1)
+    """Arguments that all of its functions share."""
+    window = foreign.window(case) if foreign.has_window(case) else (-1, -1)
     return {"softmax_scale": case.scale, "causal": case.mask != "none", "window_size": window,
             "softcap": case.softcap}
 
@@ -50,8 +47,8 @@ def options(case) -> dict:
 @kernel(name="dense", layouts=foreign.PADDED, **COMMON)
 def dense(case):
     module = library(case)
-    if foreign.has_padding(case):
-        raise Unsupported("flash_attn_func has no padding mask: unpad, and use the ragged layout")
+    foreign.refuse_if(foreign.has_padding(case),
+                      "flash_attn_func has no padding mask: unpad, and use the ragged layout")
     arguments = options(case)
 
     def run():
@@ -62,16 +59,11 @@ def dense(case):
     return run
 
 
-def device_lengths(case, *names: str) -> list:
-    import torch
-
-    return [torch.from_numpy(getattr(case, name)).to(case.q.device) for name in names]
-
-
 @kernel(name="varlen", layouts=("ragged",), **COMMON)
 def varlen(case):
     module = library(case)
-    starts_q, starts_kv = device_lengths(case, "cu_seqlens_q", "cu_seqlens_kv")
+    starts_q, starts_kv = (foreign.on_device(case, starts)
+                           for starts in (case.cu_seqlens_q, case.cu_seqlens_kv))
     arguments = options(case)
 
     def run():
@@ -87,24 +79,18 @@ def varlen(case):
 def kvcache(case):
     """Decode on a paged cache: one query a sample."""
     module = library(case)
-    if case.seq_q != 1 or case.total_q != case.batch:
-        raise Unsupported(
-            "one query a sample: flash_attn_with_kvcache has one query length for the batch")
-    if case.page_size % 256 != 0:
-        raise Unsupported("flash_attn_with_kvcache wants a page size that is a multiple of 256")
-    lengths, table = device_lengths(case, "seqlens_kv", "page_table")
+    foreign.refuse_if(
+        case.seq_q != 1 or case.total_q != case.batch,
+        "one query a sample: flash_attn_with_kvcache has one query length for the batch")
+    foreign.refuse_if(case.page_size % 256 != 0,
+                      "flash_attn_with_kvcache wants a page size that is a multiple of 256")
+    lengths, table = (foreign.on_device(case, a) for a in (case.seqlens_kv, case.page_table))
     arguments = options(case)
 
     def run():
         out, lse = module.flash_attn_with_kvcache(
-            case.q.unsqueeze(1),
-            case.k,
-            case.v,
-            cache_seqlens=lengths,
-            block_table=table,
-            return_softmax_lse=True,
-            **arguments,
-        )
+            case.q.unsqueeze(1), case.k, case.v, cache_seqlens=lengths, block_table=table,
+            return_softmax_lse=True, **arguments)
         return out.squeeze(1), lse.squeeze(2)  # lse from [batch, heads, 1]
 
     return run

@@ -13,19 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 import foreign_case as foreign
-from plumbline.kernels import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "flashinfer"
 WORKSPACE_BYTES = 128 << 20  # what FlashInfer's documentation recommends
 BACKEND = "fa2"
-COMMON = {
-    "dtypes": ("fp16", "bf16"),
-    "window": True,
-    "softcap": True,
-    "framework": "torch",
-    "devices": "cuda",
-    "lse": True,
-}
+COMMON = {"dtypes": ("fp16", "bf16"), "window": True, "softcap": True, "framework": "torch",
+          "devices": "cuda", "lse": True}
 TANH_ERROR = 2.0**-11  # of tanh.approx.f32 (math::tanh in math.cuh), by the PTX manual
 # The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh); split-KV
 # stores partial outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE
@@ -41,8 +35,8 @@ def version() -> str:
 
 def library(case):
     module = foreign.require_gpu_library("flashinfer", "flashinfer-python", case)
-    if case.mask == "none" and case.window_right >= 0:
-        raise Unsupported("FlashInfer has a window on the left only")
+    foreign.refuse_if(case.mask == "none" and case.window_right >= 0,
+                      "FlashInfer has a window on the left only")
     return module
 
 
@@ -53,9 +47,7 @@ def workspace(case):
 
 
 def on_device(case, values: np.ndarray):
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32)).to(case.q.device)
+    return foreign.on_device(case, values.astype(np.int32))
 
 
 def plan_options(case) -> dict:
@@ -72,47 +64,29 @@ def plan_options(case) -> dict:
         tensor_cores="on", **COMMON)
 def ragged_prefill(case):
     module = library(case)
-    if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
-        raise Unsupported("FlashInfer aligns its causal mask bottom right")
+    foreign.refuse_top_left(case, "FlashInfer")
     wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace(case), "NHD", backend=BACKEND)
-    wrapper.plan(
-        on_device(case, case.cu_seqlens_q),
-        on_device(case, case.cu_seqlens_kv),
-        case.heads_q,
-        case.heads_kv,
-        case.head_dim_qk,
-        head_dim_vo=case.head_dim_vo,
-        causal=case.mask != "none",
-        **plan_options(case),
-    )
+    wrapper.plan(on_device(case, case.cu_seqlens_q), on_device(case, case.cu_seqlens_kv),
+                 case.heads_q, case.heads_kv, case.head_dim_qk, head_dim_vo=case.head_dim_vo,
+                 causal=case.mask != "none", **plan_options(case))
     return lambda: wrapper.run(case.q, case.k, case.v, return_lse=True)
 
 
 def paged_decode(case, use_tensor_cores: bool):
     module = library(case)
-    if case.seq_q != 1 or case.total_q != case.batch:
-        raise Unsupported("a decode wrapper has one query a sample")
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("a decode wrapper has one head dimension")
+    foreign.refuse_if(case.seq_q != 1 or case.total_q != case.batch,
+                      "a decode wrapper has one query a sample")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo,
+                      "a decode wrapper has one head dimension")
     pages = -(-case.seqlens_kv // case.page_size)
     table = np.concatenate([row[:count] for row, count in zip(case.page_table, pages)])
     last_page = np.where(pages > 0, case.seqlens_kv - (pages - 1) * case.page_size, 0)
     wrapper = module.BatchDecodeWithPagedKVCacheWrapper(
-        workspace(case),
-        "NHD" if case.layout == "paged_nhd" else "HND",
-        use_tensor_cores=use_tensor_cores,
-        backend=BACKEND,
-    )
-    wrapper.plan(
-        on_device(case, np.concatenate([[0], np.cumsum(pages)])),
-        on_device(case, table),
-        on_device(case, last_page),
-        case.heads_q,
-        case.heads_kv,
-        case.head_dim_qk,
-        case.page_size,
-        **plan_options(case),
-    )
+        workspace(case), "NHD" if case.layout == "paged_nhd" else "HND",
+        use_tensor_cores=use_tensor_cores, backend=BACKEND)
+    wrapper.plan(on_device(case, np.concatenate([[0], np.cumsum(pages)])), on_device(case, table),
+                 on_device(case, last_page), case.heads_q, case.heads_kv, case.head_dim_qk,
+                 case.page_size, **plan_options(case))
     # The views are [page, token, head, dim]; HND wants its storage order.
     cache = ((case.k, case.v) if case.layout == "paged_nhd"
              else (case.k.transpose(1, 2), case.v.transpose(1, 2)))

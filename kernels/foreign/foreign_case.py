@@ -35,15 +35,35 @@ def installed_version(package: str) -> str:
 def require_gpu_library(module: str, package: str, case):
     """The imported module, or Unsupported that names the package: nothing was measured for lack of
     it."""
-    if not installed_version(package):
-        raise Unsupported(f"not measured: {package} is not installed")
-    if not case.device.startswith("cuda"):
-        raise Unsupported(f"needs a CUDA device, not {case.device}")
+    refuse_if(not installed_version(package), f"not measured: {package} is not installed")
+    refuse_if(not case.device.startswith("cuda"), f"needs a CUDA device, not {case.device}")
     try:
         return importlib.import_module(module)
     except (ImportError, OSError) as error:  # built for another torch, Python or CUDA
         raise Unsupported(
             f"not measured: {package} cannot be imported: {str(error).splitlines()[0]}") from None
+
+
+def on_device(case, array):
+    """A NumPy array as a tensor of PyTorch, where Q lies."""
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(array)).to(case.q.device)
+
+
+def refuse_if(condition: bool, reason: str) -> None:
+    if condition:
+        raise Unsupported(reason)
+
+
+def refuse_top_left(case, whose: str) -> None:
+    refuse_if(case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all(),
+              f"{whose} aligns its causal mask bottom right")
+
+
+def refuse_empty_row(case, reason: str) -> None:
+    """The same as refuse_empty_rows in every layout, and with the whole reason."""
+    refuse_if("raw" not in case.options and has_empty_row(case), reason)
 
 
 def by_device(on_cpu: Spec, on_cuda: Spec):
@@ -82,6 +102,12 @@ def has_window(case) -> bool:
     return case.window_left >= 0 or (case.window_right >= 0 and case.mask == "none")
 
 
+def window(case) -> tuple[int, int]:
+    """Keys before and behind the diagonal: behind it none with a causal mask, as kernels take it
+    that have one function for both."""
+    return case.window_left, 0 if case.mask != "none" else case.window_right
+
+
 def is_top_left_causal(case) -> bool:
     """Whether is_causal, aligned top left, means the problem's mask: no window, no padding."""
     aligned = (case.mask == "causal_top_left"
@@ -91,6 +117,21 @@ def is_top_left_causal(case) -> bool:
 
 def needs_mask(case) -> bool:
     return case.mask != "none" or has_window(case) or has_padding(case)
+
+
+def mask_beside_causal(case):
+    """attended_mask() with an axis of heads, [batch, 1, seq_q, seq_kv]; None where no mask is
+    needed, or is_top_left_causal() says it."""
+    needed = needs_mask(case) and not is_top_left_causal(case)
+    return attended_mask(case)[:, None] if needed else None
+
+
+def rows_of_padded_lse(case) -> tuple:
+    """Sample and row of each token in [samples, heads, longest sample], as CUTLASS lays the LSE of
+    ragged tensors out."""
+    sample = np.repeat(np.arange(case.batch), case.seqlens_q)
+    row = np.concatenate([np.arange(length) for length in case.seqlens_q])
+    return on_device(case, sample), on_device(case, row)
 
 
 def has_empty_row(case) -> bool:
@@ -116,8 +157,9 @@ def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None
     """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the
     others."""
     empty = ~case.visible().any(axis=-1)
-    if "raw" not in case.options and (empty if padded_too else empty & ~padded_rows(case)).any():
-        raise Unsupported(f"a row without visible keys: {what_happens}")
+    refused = empty if padded_too else empty & ~padded_rows(case)
+    refuse_if("raw" not in case.options and refused.any(),
+              f"a row without visible keys: {what_happens}")
 
 
 def refuse_poisoned_padding(case) -> None:
@@ -127,8 +169,6 @@ def refuse_poisoned_padding(case) -> None:
     invalid = ~case.key_padding_mask()
     for tensor in (case.k, case.v):
         widened = tensor.float() if hasattr(tensor, "float") else tensor.astype(np.float32)
-        if not np.isfinite(on_host(widened.sum((2, 3)))[invalid]).all():
-            raise Unsupported(
-                "NaN or infinity in the padding reaches the output: "
-                "the weight of a masked key is 0, and 0 times NaN is NaN"
-            )
+        refuse_if(not np.isfinite(on_host(widened.sum((2, 3)))[invalid]).all(),
+                  "NaN or infinity in the padding reaches the output: "
+                  "the weight of a masked key is 0, and 0 times NaN is NaN")

@@ -47,8 +47,15 @@ def version() -> str:
 
 
 def refuse_unequal_head_dims(case) -> None:
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("dot_product_attention wants key and value of the same shape")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo,
+                      "dot_product_attention wants key and value of the same shape")
+
+
+def refuse_padding_and_rows(case) -> None:
+    foreign.refuse_poisoned_padding(case)
+    foreign.refuse_empty_rows(
+        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax "
+        "averages all keys")
 
 
 def is_top_left(case) -> bool:
@@ -98,10 +105,7 @@ def compiled_for(call, inputs):
 
 def dense(case, implementation: str, gives_lse: bool = False):
     refuse_unequal_head_dims(case)
-    foreign.refuse_poisoned_padding(case)
-    foreign.refuse_empty_rows(
-        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax "
-        "averages all keys")
+    refuse_padding_and_rows(case)
     if not foreign.needs_mask(case):
         return compiled(case, implementation, gives_lse)
     if foreign.is_top_left_causal(case):
@@ -127,33 +131,23 @@ def dpa_cudnn(case):
     return dense(case, "cudnn")
 
 
-@kernel(
-    name="dpa_seqlens",
-    dtypes=ALL_DTYPES,
-    masks=("none", "causal_top_left"),
-    spec=xla_spec,
-    padding_policy="zeros",
-    **COMMON,
-)
+@kernel(name="dpa_seqlens", dtypes=ALL_DTYPES, masks=("none", "causal_top_left"), spec=xla_spec,
+        padding_policy="zeros", **COMMON)
 def dpa_seqlens(case):
     refuse_unequal_head_dims(case)
-    if foreign.has_padding(case) and case.padding != "right":
-        raise Unsupported(
-            "query_seq_lengths and key_value_seq_lengths count from the left: padding on "
-            "the right only")
-    if foreign.has_window(case) and case.mask == "none" and not is_top_left(case):
-        raise Unsupported("JAX aligns local_window_size top left")
-    foreign.refuse_poisoned_padding(case)
-    foreign.refuse_empty_rows(
-        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax "
-        "averages all keys")
+    foreign.refuse_if(foreign.has_padding(case) and case.padding != "right",
+                      "query_seq_lengths and key_value_seq_lengths count from the left: padding on "
+                      "the right only")
+    foreign.refuse_if(
+        foreign.has_window(case) and case.mask == "none" and not is_top_left(case),
+        "JAX aligns local_window_size top left")
+    refuse_padding_and_rows(case)
     lengths = {
         "query_seq_lengths": np.asarray(case.seqlens_q, np.int32),
         "key_value_seq_lengths": np.asarray(case.seqlens_kv, np.int32),
     }
     window = {}
     if foreign.has_window(case):
-        right = 0 if case.mask != "none" else case.window_right
         window["local_window_size"] = tuple(case.seq_kv if size < 0 else size
-                                            for size in (case.window_left, right))
+                                            for size in foreign.window(case))
     return compiled(case, "xla", is_causal=case.mask != "none", **window, **lengths)

@@ -17,7 +17,7 @@ import numpy as np  # noqa: E402
 import tensorflow  # noqa: E402,F401  named where it is what is missing
 
 import foreign_case as foreign  # noqa: E402
-from plumbline.kernels import Spec, Unsupported, kernel  # noqa: E402
+from plumbline.kernels import Spec, kernel  # noqa: E402
 
 PROVIDER = "keras"
 NEEDS = ("keras", "tensorflow")  # without these there is nothing to measure
@@ -37,9 +37,9 @@ def version() -> str:
         masks=foreign.MASKS_AND_BITS, window=True, framework="numpy", padding_policy="attended",
         spec=lambda case: FP32_SPEC if case.dtype == "fp32" else SPEC)
 def dpa(case):
-    if case.heads_kv == 1 < case.heads_q and "raw" not in case.options:
-        raise Unsupported("one key head for several query heads: K and V are not repeated, and "
-                          "TensorFlow's Einsum refuses their shape")
+    foreign.refuse_if(case.heads_kv == 1 < case.heads_q and "raw" not in case.options,
+                      "one key head for several query heads: K and V are not repeated, and "
+                      "TensorFlow's Einsum refuses their shape")
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
         case, "Keras replaces each logit of it by -0.7 of the largest number, and the softmax "
@@ -47,9 +47,9 @@ def dpa(case):
     q, k, v = (keras.ops.convert_to_tensor(np.ascontiguousarray(t))
                for t in (case.q, case.k, case.v))
     causal = foreign.is_top_left_causal(case)
-    mask = None
-    if foreign.needs_mask(case) and not causal:
-        mask = keras.ops.convert_to_tensor(foreign.attended_mask(case)[:, None])
+    mask = foreign.mask_beside_causal(case)
+    if mask is not None:
+        mask = keras.ops.convert_to_tensor(mask)
 
     def run():
         out = keras.ops.dot_product_attention(q, k, v, mask=mask, scale=case.scale,

@@ -19,14 +19,9 @@ PROVIDER = "onnxruntime"
 NEEDS = ("onnxruntime", "onnx")  # without these there is nothing to measure
 TENSOR_TYPES = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16,
                 "bf16": TensorProto.BFLOAT16}
-COMMON = {
-    "dtypes": ("fp32", "fp16", "bf16"),
-    "layouts": foreign.PADDED,
-    "masks": foreign.ALL_MASKS,
-    "window": True,
-    "framework": "numpy",
-    "padding_policy": "attended",
-}
+COMMON = {"dtypes": ("fp32", "fp16", "bf16"), "layouts": foreign.PADDED,
+          "masks": foreign.ALL_MASKS, "window": True, "framework": "numpy",
+          "padding_policy": "attended"}
 # fp16 is widened to fp32 first; P is never rounded.
 CPU_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
 
@@ -64,8 +59,10 @@ def hidden(tensor: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(tensor).reshape(*tensor.shape[:2], -1)
 
 
-def runner(case, serialized: bytes, feeds: dict[str, np.ndarray]):
-    runtime = session(serialized)
+def runner(case, operator: str, feeds: dict[str, np.ndarray], names: list[str],
+           outputs: list[str], **attributes):
+    """names and attributes: of model()."""
+    runtime = session(model(case, operator, shapes_of(case, feeds), names, outputs, **attributes))
     output = [runtime.get_outputs()[0].name]
 
     def run():
@@ -105,43 +102,28 @@ def mha(case):
     elif foreign.needs_mask(case):
         bias = np.where(foreign.attended_mask(case), 0.0, np.finfo(np.float32).min)[:, None]
         feeds["attention_bias"] = bias.astype(case.q.dtype)
-    names = [
-        "query",
-        "key",
-        "value",
-        "",
-        *(name if name in feeds else "" for name in ("key_padding_mask", "attention_bias")),
-    ]
+    names = ["query", "key", "value", "",
+             *(name if name in feeds else "" for name in ("key_padding_mask", "attention_bias"))]
     # Its default, -10000, lets masked keys through where logits are large: docs/findings.md.
     filter_value = -10000.0 if "raw" in case.options else float(np.finfo(np.float32).min)
-    serialized = model(
-        case,
-        "MultiHeadAttention",
-        shapes_of(case, feeds),
-        names,
-        ["output"],
-        unidirectional=unidirectional,
-        mask_filter_value=filter_value,
-    )
-    return runner(case, serialized, feeds)
+    return runner(case, "MultiHeadAttention", feeds, names, ["output"],
+                  unidirectional=unidirectional, mask_filter_value=filter_value)
 
 
 def refuse_what_gqa_lacks(case) -> None:
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("GroupQueryAttention has one head size")
-    if foreign.has_padding(case):
-        raise Unsupported("GroupQueryAttention has no padding mask for queries")
-    if case.mask == "causal_top_left" and case.seq_q != case.seq_kv:
-        raise Unsupported("GroupQueryAttention aligns its causal mask bottom right")
-    if case.seq_q > case.seq_kv:
-        raise Unsupported("GroupQueryAttention has a key for each query")
-    if case.mask == "none" and foreign.has_window(case):
-        raise Unsupported("local_window_size must be -1 when causal is 0")
-    if case.batch > 1 and 1 < case.seq_q < case.seq_kv:
-        raise Unsupported(
-            "GroupQueryAttention takes several queries beside past keys for a batch of one only")
-    if case.head_dim_qk % 8 != 0:
-        raise Unsupported("GroupQueryAttention wants head_size to be a multiple of 8")
+    for lacks, reason in (
+            (case.head_dim_qk != case.head_dim_vo, "GroupQueryAttention has one head size"),
+            (foreign.has_padding(case), "GroupQueryAttention has no padding mask for queries"),
+            (case.mask == "causal_top_left" and case.seq_q != case.seq_kv,
+             "GroupQueryAttention aligns its causal mask bottom right"),
+            (case.seq_q > case.seq_kv, "GroupQueryAttention has a key for each query"),
+            (case.mask == "none" and foreign.has_window(case),
+             "local_window_size must be -1 when causal is 0"),
+            (case.batch > 1 and 1 < case.seq_q < case.seq_kv, "GroupQueryAttention takes several "
+             "queries beside past keys for a batch of one only"),
+            (case.head_dim_qk % 8 != 0,
+             "GroupQueryAttention wants head_size to be a multiple of 8")):
+        foreign.refuse_if(lacks, reason)
 
 
 @kernel(name="gqa", spec=CPU_SPEC, **COMMON)
@@ -158,12 +140,5 @@ def gqa(case):
     attributes = {"kv_num_heads": case.heads_kv, "causal": int(case.mask != "none")}
     if foreign.has_window(case):
         attributes["local_window_size"] = case.window_left + 1
-    serialized = model(
-        case,
-        "GroupQueryAttention",
-        shapes_of(case, feeds),
-        list(feeds),
-        ["output", "present_key", "present_value"],
-        **attributes,
-    )
-    return runner(case, serialized, feeds)
+    return runner(case, "GroupQueryAttention", feeds, list(feeds),
+                  ["output", "present_key", "present_value"], **attributes)

@@ -71,9 +71,9 @@ def attention(case, hint: str):
     inputs = {"q": tensor_of(heads_first(case.q), case.dtype),
               "k": tensor_of(heads_first(case.k, group), case.dtype),
               "v": tensor_of(heads_first(case.v, group), case.dtype)}
-    if foreign.needs_mask(case) and not foreign.is_top_left_causal(case):
-        inputs["mask"] = openvino.Tensor(
-            np.ascontiguousarray(foreign.attended_mask(case)[:, None]))
+    mask = foreign.mask_beside_causal(case)
+    if mask is not None:
+        inputs["mask"] = openvino.Tensor(np.ascontiguousarray(mask))
     hints = {} if "raw" in case.options else {"INFERENCE_PRECISION_HINT": hint}
     compiled = openvino.Core().compile_model(sdpa_model(case, inputs), "CPU", hints)
     request = compiled.create_infer_request()

@@ -23,13 +23,15 @@ def heads_first(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.transpose(1, 2)
 
 
-def on_device(case, array) -> torch.Tensor:
-    return torch.from_numpy(array).to(case.q.device)
-
-
 def attention_mask(case) -> torch.Tensor:
     """bool [batch, 1, seq_q, seq_kv]."""
-    return on_device(case, foreign.attended_mask(case)).unsqueeze(1)
+    return foreign.on_device(case, foreign.attended_mask(case)).unsqueeze(1)
+
+
+def mask_beside_causal(case) -> torch.Tensor | None:
+    """attention_mask(), where one is needed and is_causal does not say it."""
+    mask = foreign.mask_beside_causal(case)
+    return None if mask is None else foreign.on_device(case, mask)
 
 
 def repeated(case, tensor: torch.Tensor, dim: int) -> torch.Tensor:
@@ -39,7 +41,7 @@ def repeated(case, tensor: torch.Tensor, dim: int) -> torch.Tensor:
 
 def sdpa_arguments(case) -> dict:
     causal = foreign.is_top_left_causal(case)
-    mask = attention_mask(case) if foreign.needs_mask(case) and not causal else None
+    mask = mask_beside_causal(case)
     case.launched += ", is_causal" if causal else ", attn_mask" if mask is not None else ""
     return {"attn_mask": mask, "is_causal": causal, "scale": case.scale,
             "enable_gqa": case.heads_q != case.heads_kv}

@@ -10,22 +10,15 @@ import torch
 from torch.nn.attention import flex_attention as flex_module
 
 import foreign_case as foreign
+from foreign_case import on_device
 from plumbline.kernels import Spec, Unsupported, kernel
-from torch_common import ALL_DTYPES, attention_mask, heads_first, on_device
+from torch_common import ALL_DTYPES, attention_mask, heads_first
 
 CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
 GPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma")
-COMMON = {
-    "dtypes": ALL_DTYPES,
-    "layouts": foreign.PADDED,
-    "masks": foreign.MASKS_AND_BITS,
-    "window": True,
-    "framework": "torch",
-    "padding_policy": "attended",
-    "lse": True,
-    "softcap": True,
-    "alibi": True,
-}
+COMMON = {"dtypes": ALL_DTYPES, "layouts": foreign.PADDED, "masks": foreign.MASKS_AND_BITS,
+          "window": True, "framework": "torch", "padding_policy": "attended", "lse": True,
+          "softcap": True, "alibi": True}
 
 
 def flex_score_mod(case):
@@ -99,9 +92,8 @@ def flex(case):
         spec=Spec(p_dtype="input", p_max="one"), **COMMON)
 def flex_compiled(case):
     """The Triton kernel that torch.compile makes of it; compiled here, outside the timing."""
-    if importlib.util.find_spec("triton") is None:
-        raise Unsupported(
-            "not measured: triton is not installed, which torch.compile needs on a GPU")
+    foreign.refuse_if(importlib.util.find_spec("triton") is None,
+                      "not measured: triton is not installed, which torch.compile needs on a GPU")
     # each problem is compiled for itself: past a limit of recompilations PyTorch runs it in Python
     torch.compiler.reset()
     run = runner(case, torch.compile(flex_module.flex_attention, dynamic=False, fullgraph=True))

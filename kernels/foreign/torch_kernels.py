@@ -19,14 +19,7 @@ import foreign_case as foreign
 import torch_flex  # noqa: F401  declares kernels
 import torch_operators
 from plumbline.kernels import Spec, kernel
-from torch_common import (
-    ALL_DTYPES,
-    HALF_DTYPES,
-    heads_first,
-    on_device,
-    sdpa_arguments,
-    try_backend,
-)
+from torch_common import ALL_DTYPES, HALF_DTYPES, heads_first, sdpa_arguments, try_backend
 
 PROVIDER = "torch"
 NEEDS = ("torch",)  # without these there is nothing to measure
@@ -71,7 +64,7 @@ def ragged_sdpa(case, backend: SDPBackend):
     for sample in range(case.batch):
         # [1, heads, tokens, dim]
         q, k, v = (t.transpose(0, 1).unsqueeze(0) for t in case.sample(sample))
-        visible = on_device(case, case.visible_of(sample))
+        visible = foreign.on_device(case, case.visible_of(sample))
         # without a key SDPA is not asked, and the rows stay zero
         if q.shape[2] > 0 and k.shape[2] > 0:
             samples.append((case.query_rows(sample), (q, k, v), None if visible.all() else visible))

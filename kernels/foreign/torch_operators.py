@@ -14,22 +14,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 
 import foreign_case as foreign
-from plumbline.kernels import Spec, Unsupported, kernel
-from torch_common import (
-    ALL_DTYPES,
-    HALF_DTYPES,
-    attention_mask,
-    heads_first,
-    on_device,
-    on_gpu,
-    repeated,
-    sdpa_arguments,
-    takes,
-)
+from foreign_case import on_device
+from plumbline.kernels import Spec, kernel
+from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_causal, on_gpu,
+                          repeated, sdpa_arguments, takes)
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
@@ -49,17 +40,21 @@ NO_LSE = "FlashAttention-2 gives LSE +infinity in a row without visible keys"
 
 
 def refuse_empty_tensors(case) -> None:
-    if min(case.seq_q, case.seq_kv, case.batch) == 0:
-        raise Unsupported("fused kernels take no tensor without an element")
+    foreign.refuse_if(min(case.seq_q, case.seq_kv, case.batch) == 0,
+                      "fused kernels take no tensor without an element")
+
+
+def refuse_two_head_dims(case) -> None:
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo,
+                      "Flash attention requires q,k,v to have the same last dimension")
 
 
 def refuse_for_flash(case) -> None:
     refuse_empty_tensors(case)
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("Flash attention requires q,k,v to have the same last dimension")
-    if case.head_dim_qk > LARGEST_HEAD_DIM or case.head_dim_qk % 8 != 0:
-        raise Unsupported(f"Flash attention takes head dimensions that are multiples of 8, up to "
-                          f"{LARGEST_HEAD_DIM}")
+    refuse_two_head_dims(case)
+    foreign.refuse_if(case.head_dim_qk > LARGEST_HEAD_DIM or case.head_dim_qk % 8 != 0,
+                      f"Flash attention takes head dimensions that are multiples of 8, up to "
+                      f"{LARGEST_HEAD_DIM}")
 
 
 def additive(mask, dtype: torch.dtype):
@@ -73,8 +68,7 @@ def additive(mask, dtype: torch.dtype):
 
 
 def flash_on_cpu(case):
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("Flash attention requires q,k,v to have the same last dimension")
+    refuse_two_head_dims(case)
     foreign.refuse_poisoned_padding(case)
     q = heads_first(case.q)
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
@@ -95,11 +89,11 @@ def flash_on_cpu(case):
 def flash_on_gpu(case):
     refuse_for_flash(case)
     causal = foreign.is_top_left_causal(case)
-    if foreign.needs_mask(case) and not causal:
-        raise Unsupported("Flash Attention does not support non-null attn_mask.")
-    if causal and case.seq_q != case.seq_kv:
-        raise Unsupported(
-            "Flash attention does not support the is_causal flag when seqlen_q != seqlen_k.")
+    foreign.refuse_if(foreign.needs_mask(case) and not causal,
+                      "Flash Attention does not support non-null attn_mask.")
+    foreign.refuse_if(
+        causal and case.seq_q != case.seq_kv,
+        "Flash attention does not support the is_causal flag when seqlen_q != seqlen_k.")
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
 
     def run():
@@ -130,32 +124,36 @@ def sdpa_efficient_lse(case):
     refuse_for_efficient(case)
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
-    q = heads_first(case.q)
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
-    causal = foreign.is_top_left_causal(case)
-    bias = aligned_bias(case) if foreign.needs_mask(case) and not causal else None
+    # rows of its LSE are padded to a multiple of 32
+    return with_bias(case, aten._scaled_dot_product_efficient_attention, k, v, aligned_bias(case),
+                     lambda lse: lse[..., : case.seq_q])
+
+
+def with_bias(case, operator, k, v, bias, lse_of):
+    """An operator that takes a bias and gives an LSE, which `lse_of` makes [batch, heads, rows]."""
+    q, causal = heads_first(case.q), foreign.is_top_left_causal(case)
 
     def run():
-        out, lse, *_ = aten._scaled_dot_product_efficient_attention(
-            q, k, v, bias, True, is_causal=causal, scale=case.scale
-        )
-        # its rows are padded to a multiple of 32
-        return heads_first(out), heads_first(lse[..., : case.seq_q])
+        out, lse, *_ = operator(q, k, v, bias, True, is_causal=causal, scale=case.scale)
+        return heads_first(out), heads_first(lse_of(lse))
 
     return run
 
 
 def refuse_for_efficient(case) -> None:
     alignment = 4 if case.dtype == "fp32" else 8
-    if case.head_dim_qk % alignment or case.head_dim_vo % alignment:
-        raise Unsupported(
-            f"Mem efficient attention requires last dimension of inputs to be divisible by "
-            f"{alignment}.")
+    foreign.refuse_if(
+        case.head_dim_qk % alignment or case.head_dim_vo % alignment,
+        f"Mem efficient attention requires last dimension of inputs to be divisible by "
+        f"{alignment}.")
 
 
-def aligned_bias(case) -> torch.Tensor:
+def aligned_bias(case) -> torch.Tensor | None:
     """[batch, heads, seq_q, seq_kv], rows 16 elements aligned: the kernel reads vectors."""
-    bias = additive(attention_mask(case), case.q.dtype)
+    bias = additive(mask_beside_causal(case), case.q.dtype)
+    if bias is None:
+        return None
     columns = -(-case.seq_kv // 16) * 16
     aligned = torch.zeros((case.batch, 1, case.seq_q, columns), dtype=bias.dtype,
                           device=bias.device)
@@ -167,25 +165,16 @@ def aligned_bias(case) -> torch.Tensor:
         layouts=foreign.PADDED, window=True, padding_policy="attended", **ON_GPU)
 def sdpa_cudnn_lse(case):
     refuse_empty_tensors(case)
-    if (case.head_dim_qk % 8 or case.head_dim_vo % 8
-            or max(case.head_dim_qk, case.head_dim_vo) > 128):
-        raise Unsupported("cuDNN SDPA takes head dimensions that are multiples of 8, up to 128")
-    if case.seq_kv == 1:
-        raise Unsupported("cudnn SDPA does not support key/value sequence length 1.")
+    foreign.refuse_if(case.head_dim_qk % 8 or case.head_dim_vo % 8
+                      or max(case.head_dim_qk, case.head_dim_vo) > 128,
+                      "cuDNN SDPA takes head dimensions that are multiples of 8, up to 128")
+    foreign.refuse_if(case.seq_kv == 1,
+                      "cudnn SDPA does not support key/value sequence length 1.")
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
-    q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
-    causal = foreign.is_top_left_causal(case)
-    bias = (additive(attention_mask(case), case.q.dtype) if foreign.needs_mask(case) and not causal
-            else None)
-
-    def run():
-        out, lse, *_ = aten._scaled_dot_product_cudnn_attention(
-            q, k, v, bias, True, is_causal=causal, scale=case.scale
-        )
-        return heads_first(out), heads_first(lse.reshape(case.batch, case.heads_q, case.seq_q))
-
-    return run
+    return with_bias(case, aten._scaled_dot_product_cudnn_attention, heads_first(case.k),
+                     heads_first(case.v), additive(mask_beside_causal(case), case.q.dtype),
+                     lambda lse: lse.reshape(case.batch, case.heads_q, case.seq_q))
 
 
 # ---- FlashAttention-2 and CUTLASS by their own layouts ----
@@ -194,72 +183,58 @@ def sdpa_cudnn_lse(case):
 def flash_arguments(case) -> dict:
     """Masks of FlashAttention-2: causal and windows are aligned bottom right."""
     refuse_for_flash(case)
-    if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
-        raise Unsupported("FlashAttention aligns its causal mask bottom right")
-    if case.lse_wanted and foreign.has_empty_row(case) and "raw" not in case.options:
-        raise Unsupported(NO_LSE)
+    foreign.refuse_top_left(case, "FlashAttention")
+    if case.lse_wanted:
+        foreign.refuse_empty_row(case, NO_LSE)
     arguments = {"scale": case.scale}
     if foreign.has_window(case):
-        right = 0 if case.mask != "none" else case.window_right
-        arguments.update(window_size_left=case.window_left, window_size_right=right)
+        left, right = foreign.window(case)
+        arguments.update(window_size_left=left, window_size_right=right)
     return arguments
+
+
+def starts(case) -> tuple:
+    return on_device(case, case.cu_seqlens_q), on_device(case, case.cu_seqlens_kv)
+
+
+def flash_forward(case, starts_q, starts_kv, arguments: dict):
+    def run():
+        out, lse, *_ = aten._flash_attention_forward(
+            case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0,
+            case.mask != "none", False, **arguments)
+        return out, lse.transpose(-2, -1)  # from [batch, heads, seq_q] or [heads, total_q]
+
+    return run
 
 
 @kernel(name="flash_dense", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts=foreign.PADDED,
         window=True, spec=FUSED_SPEC, padding_policy="attended", **ON_GPU)
 def flash_dense(case):
-    if foreign.has_padding(case):
-        raise Unsupported("FlashAttention has no padding mask: unpad, and use the ragged layout")
-    arguments = flash_arguments(case)
-    causal = case.mask != "none"
-
-    def run():
-        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, None, None, case.seq_q,
-                                                     case.seq_kv, 0.0, causal, False, **arguments)
-        return out, lse.transpose(1, 2)  # from [batch, heads, seq_q]
-
-    return run
+    foreign.refuse_if(foreign.has_padding(case),
+                      "FlashAttention has no padding mask: unpad, and use the ragged layout")
+    return flash_forward(case, None, None, flash_arguments(case))
 
 
 @kernel(name="flash_varlen", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged",
         window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_varlen(case):
     arguments = flash_arguments(case)
-    causal = case.mask != "none"
-    starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
-
-    def run():
-        out, lse, *_ = (aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
-                                                      case.seq_q, case.seq_kv, 0.0, causal, False,
-                                                      **arguments))
-        return out, lse.transpose(0, 1)  # from [heads, total_q]
-
-    return run
+    return flash_forward(case, *starts(case), arguments)
 
 
 @kernel(name="flash_paged", dtypes=HALF_DTYPES, masks=("none", "causal_bottom_right"),
         layouts="paged_nhd", window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_paged(case):
     """As torch.nn.attention.varlen calls it with a block table."""
-    if not takes(aten._flash_attention_forward, "block_table"):
-        raise Unsupported(
-            f"torch {torch.__version__} has no block_table in aten::_flash_attention_forward")
-    if case.page_size % PAGE_MULTIPLE != 0:
-        raise Unsupported(f"FlashAttention wants a page size that is a multiple of {PAGE_MULTIPLE}")
+    foreign.refuse_if(
+        not takes(aten._flash_attention_forward, "block_table"),
+        f"torch {torch.__version__} has no block_table in aten::_flash_attention_forward")
+    foreign.refuse_if(case.page_size % PAGE_MULTIPLE != 0,
+                      f"FlashAttention wants a page size that is a multiple of {PAGE_MULTIPLE}")
     arguments = flash_arguments(case)
-    causal = case.mask != "none"
-    starts_q, starts_kv, used, table = (on_device(case, a)
-                                        for a
-                                        in (case.cu_seqlens_q, case.cu_seqlens_kv, case.seqlens_kv,
-                                            case.page_table))
-
-    def run():
-        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
-                                                     case.seq_q, case.seq_kv, 0.0, causal, False,
-                                                     seqused_k=used, block_table=table, **arguments)
-        return out, lse.transpose(0, 1)
-
-    return run
+    arguments.update(seqused_k=on_device(case, case.seqlens_kv),
+                     block_table=on_device(case, case.page_table))
+    return flash_forward(case, *starts(case), arguments)
 
 
 CUTLASS_MASKS = {"none": 0, "causal_top_left": 1, "causal_bottom_right": 2}  # sdp::CustomMaskType
@@ -270,16 +245,12 @@ CUTLASS_MASKS = {"none": 0, "causal_top_left": 1, "causal_bottom_right": 2}  # s
 def efficient_varlen(case):
     refuse_empty_tensors(case)
     refuse_for_efficient(case)
-    if foreign.has_empty_row(case) and "raw" not in case.options:
-        raise Unsupported(
-            "a row without visible keys: what LSE the kernel gives there has not been seen")
+    foreign.refuse_empty_row(
+        case, "a row without visible keys: what LSE the kernel gives there has not been seen")
     q = case.q.unsqueeze(0)
     k, v = (repeated(case, t, 1).unsqueeze(0) for t in (case.k, case.v))
-    starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
-    # The LSE comes as [batch, heads, longest, to a multiple of 32]: where each token's row lies in
-    # it.
-    sample = on_device(case, np.repeat(np.arange(case.batch), case.seqlens_q))
-    row = on_device(case, np.concatenate([np.arange(n) for n in case.seqlens_q]))
+    starts_q, starts_kv = starts(case)
+    sample, row = foreign.rows_of_padded_lse(case)  # of a multiple of 32
 
     def run():
         out, lse, *_ = aten._efficient_attention_forward(

@@ -16,20 +16,16 @@ import numpy as np
 import torch
 from transformers.integrations.flash_attention import flash_attention_forward
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import (
-    and_masks,
-    bidirectional_mask_function,
-    causal_mask_function,
-    eager_mask,
-    sdpa_mask,
-    sliding_window_bidirectional_overlay,
-    sliding_window_overlay,
-)
+from transformers.masking_utils import (and_masks, bidirectional_mask_function,
+                                        causal_mask_function, eager_mask, sdpa_mask,
+                                        sliding_window_bidirectional_overlay,
+                                        sliding_window_overlay)
 from transformers.modeling_flash_attention_utils import _pad_input, _unpad_input
 from transformers.models.llama.modeling_llama import (LlamaConfig, LlamaModel,
                                                       eager_attention_forward)
 
 import foreign_case as foreign
+from foreign_case import on_device
 from plumbline.kernels import Spec, Unsupported, kernel
 
 PROVIDER = "transformers"
@@ -59,10 +55,6 @@ def layer(case, implementation: str) -> types.SimpleNamespace:
     )
 
 
-def on_device(case, mask: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(mask).to(case.q.device)
-
-
 def query_offset(case) -> int:
     """The key position of query 0 within the padded tensors: Transformers has one for all samples
     of a batch."""
@@ -73,11 +65,10 @@ def query_offset(case) -> int:
     offsets = (first_key - first_query
                + (0 if case.mask == "causal_top_left" else length_kv - length_q))
     if case.mask != "none" or foreign.has_window(case):
-        if not (offsets == offsets[0]).all():
-            raise Unsupported("Transformers aligns the mask of all samples of a batch alike")
-        if case.seq_q == 1 and offsets[0] != case.seq_kv - 1:
-            raise Unsupported(
-                "Transformers takes a single query for the last one, which sees all keys")
+        foreign.refuse_if(not (offsets == offsets[0]).all(),
+                          "Transformers aligns the mask of all samples of a batch alike")
+        foreign.refuse_if(case.seq_q == 1 and offsets[0] != case.seq_kv - 1,
+                          "Transformers takes a single query for the last one, which sees all keys")
         return int(offsets[0])
     return 0
 
@@ -89,8 +80,8 @@ def mask_function(case):
         return causal_mask_function
     if not foreign.has_window(case):
         return bidirectional_mask_function
-    if case.window_left != case.window_right:
-        raise Unsupported("Transformers' window without a causal mask is symmetric")
+    foreign.refuse_if(case.window_left != case.window_right,
+                      "Transformers' window without a causal mask is symmetric")
     return and_masks(bidirectional_mask_function,
                      sliding_window_bidirectional_overlay(case.window_left))
 
@@ -173,18 +164,12 @@ def through_transformers(case, implementation: str):
 
 def refuse_what_transformers_refuses(case) -> None:
     """A model that asks for flash_attention_2 says what is missing."""
-    if not foreign.installed_version("flash-attn"):
-        raise Unsupported("not measured: flash-attn is not installed, which Transformers' "
-                          "flash_attention_2 calls")
-    config = LlamaConfig(
-        hidden_size=64,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        vocab_size=8,
-        dtype=case.q.dtype,
-        attn_implementation="flash_attention_2",
-    )
+    foreign.refuse_if(not foreign.installed_version("flash-attn"),
+                      "not measured: flash-attn is not installed, which Transformers' "
+                      "flash_attention_2 calls")
+    config = LlamaConfig(hidden_size=64, intermediate_size=64, num_hidden_layers=1,
+                         num_attention_heads=1, vocab_size=8, dtype=case.q.dtype,
+                         attn_implementation="flash_attention_2")
     try:
         LlamaModel(config)
     except (ImportError, ValueError) as error:

@@ -74,9 +74,8 @@ def folder_of(package: str) -> pathlib.Path:
     root = (pathlib.Path(folder) if folder else
             pathlib.Path.home() / ".cache" / "plumbline" / "triton_sources")
     found = root / package.replace(" ", "-")
-    if not found.is_dir():
-        raise Unsupported(f"not measured: there is no source of {package}: "
-                          "ci/triton_sources.py fetches it")
+    foreign.refuse_if(not found.is_dir(), f"not measured: there is no source of {package}: "
+                      "ci/triton_sources.py fetches it")
     return found
 
 
@@ -159,13 +158,11 @@ def integers(array) -> torch.Tensor:
         window=True, spec=ONLINE, **COMMON)
 def vllm_unified(case):
     """kernel_unified_attention in its form for prefill (2D); tiles of 32 keys."""
-    if case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("one head dimension")
-    if "raw" not in case.options and foreign.has_empty_row(case):
-        raise Unsupported("a row without visible keys: 0 / 0, which a cache that holds the keys of "
-                          "its queries does not have")
-    if foreign.has_window(case) and case.mask == "none":
-        raise Unsupported("a window beside a causal mask only")
+    foreign.refuse_if(case.head_dim_qk != case.head_dim_vo, "one head dimension")
+    foreign.refuse_empty_row(case, "a row without visible keys: 0 / 0, which a cache that holds "
+                             "the keys of its queries does not have")
+    foreign.refuse_if(foreign.has_window(case) and case.mask == "none",
+                      "a window beside a causal mask only")
     emulation = emulated(case)
     unified_attention = vllm_unified_attention()
     lengths_q, lengths_kv = integers(case.cu_seqlens_q), integers(case.seqlens_kv)
@@ -188,8 +185,9 @@ def vllm_unified(case):
         **COMMON)
 def sglang_prefill(case):
     """context_attention_fwd, which divides P by the denominator so far before it rounds it."""
-    if (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo:
-        raise Unsupported("as many keys as queries, and one head dimension")
+    foreign.refuse_if(
+        (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo,
+        "as many keys as queries, and one head dimension")
     emulation = emulated(case)
     context_attention = sglang_function("prefill_attention", "context_attention_fwd",
                                         capability_of(emulation))
@@ -210,8 +208,8 @@ def sglang_prefill(case):
 def sglang_extend(case):
     """extend_attention_fwd: the last keys of a sample are those of its queries, the others lie in
     a cache whose rows an index names, here from last to first."""
-    if (case.seqlens_q > case.seqlens_kv).any():
-        raise Unsupported("as many keys as queries, or more")
+    foreign.refuse_if((case.seqlens_q > case.seqlens_kv).any(),
+                      "as many keys as queries, or more")
     emulation = emulated(case)
     extend_attention = sglang_function("extend_attention", "extend_attention_fwd",
                                        capability_of(emulation))

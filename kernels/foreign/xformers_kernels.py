@@ -5,10 +5,8 @@ https://facebookresearch.github.io/xformers/components/ops.html, version 0.0.35.
 
 from __future__ import annotations
 
-import numpy as np
-
 import foreign_case as foreign
-from plumbline.kernels import Spec, Unsupported, kernel
+from plumbline.kernels import Spec, kernel
 
 PROVIDER = "xformers"
 COMMON = {
@@ -28,10 +26,9 @@ def version() -> str:
 
 def dense_bias(bias, case):
     """A mask object of xformers.ops.fmha.attn_bias for a padded layout."""
-    if foreign.has_padding(case):
-        raise Unsupported(
-            "padding: xFormers has block-diagonal masks for samples laid end to end (the "
-            "ragged layout)")
+    foreign.refuse_if(foreign.has_padding(case),
+                      "padding: xFormers has block-diagonal masks for samples laid end to end (the "
+                      "ragged layout)")
     if case.mask == "none":
         return None
     return (bias.LowerTriangularMask() if case.mask == "causal_top_left"
@@ -60,14 +57,12 @@ def attention(case, operator: str):
     bias = ragged_bias(attn_bias, case) if ragged else dense_bias(attn_bias, case)
     reasons = forward.not_supported_reasons(ops.fmha.Inputs(query=q, key=k, value=v, attn_bias=bias,
                                                             scale=case.scale))
-    if reasons:
-        raise Unsupported("; ".join(reasons))
-
-    if foreign.has_empty_row(case) and "raw" not in case.options:
-        raise Unsupported(
-            "a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
+    foreign.refuse_if(bool(reasons), "; ".join(reasons or ()))
+    foreign.refuse_empty_row(
+        case,
+        "a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
     rows = (None if getattr(forward, "VARLEN_LSE_PACKED", True) or not ragged
-            else rows_of_padded_lse(case))
+            else foreign.rows_of_padded_lse(case))
 
     def run():
         out, lse = ops.memory_efficient_attention_forward_requires_grad(
@@ -80,16 +75,6 @@ def attention(case, operator: str):
         return (out[0], lse[0]) if ragged else (out, lse)
 
     return run
-
-
-def rows_of_padded_lse(case):
-    """Sample and row of each token in [samples, heads, longest sample], as cutlass lays the LSE of
-    ragged tensors out."""
-    import torch
-
-    sample = np.repeat(np.arange(case.batch), case.seqlens_q)
-    row = np.concatenate([np.arange(length) for length in case.seqlens_q])
-    return tuple(torch.from_numpy(index).to(case.q.device) for index in (sample, row))
 
 
 for name, dtypes in (("cutlass", ("fp32", "fp16", "bf16")), ("flash", ("fp16", "bf16"))):

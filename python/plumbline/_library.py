@@ -18,8 +18,6 @@ HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
                   "plumbline_attention_harness that ci/wheel.sh makes")
 """How to get what runs kernels; harness/cli/harness_package.h says the same."""
 
-_INTERFACE = 3
-
 
 class _Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p),
@@ -32,33 +30,41 @@ class _Dump(ctypes.Structure):
                 ("count", ctypes.c_size_t), ("attributes", ctypes.c_char_p)]
 
 
+def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str,
+           functions: Mapping[str, Tuple[Any, list]]) -> ctypes.CDLL:
+    """The library `name`, "plumbline_check", with what its functions return and take. Raises
+    ImportError, with a remedy, where it cannot be loaded."""
+    _machine.require()
+    variable = f"{name.upper()}_LIBRARY"
+    chosen = os.environ.get(variable) or str(path)
+    try:
+        # RTLD_LOCAL: what it is linked with stays its own, beside PyTorch's or NumPy's.
+        library = ctypes.CDLL(chosen, mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise ImportError(f"plumbline's {what} cannot be loaded: {error}\n  remedy: {remedy}, or "
+                          f"set {variable}") from None
+    if getattr(library, f"{name}_interface")() < interface:
+        raise ImportError(f"{chosen} is older than this package\n  remedy: install both from one "
+                          "wheel")
+    for function, (result, arguments) in functions.items():
+        known = getattr(library, f"{name}{function}")
+        known.restype, known.argtypes = result, arguments
+    return library
+
+
 @functools.lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
     """Loaded by the first question, so that a machine that cannot load it can import the package:
     pytest imports it for its plugin in every run."""
-    _machine.require()
-    path = (os.environ.get("PLUMBLINE_CHECK_LIBRARY")
-            or str(NATIVE / "lib" / "libplumbline_check.so"))
-    try:
-        # RTLD_LOCAL: what it is linked with stays its own, beside PyTorch's or NumPy's.
-        library = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
-    except OSError as error:
-        raise ImportError(f"plumbline's library cannot be loaded: {error}\n  remedy: pip install "
-                          "plumbline-attention, or the wheel that `ci/wheel.sh --judge` makes, or "
-                          "set PLUMBLINE_CHECK_LIBRARY") from None
-    library.plumbline_check_version.restype = ctypes.c_char_p
-    library.plumbline_check_row_outputs.restype = ctypes.c_char_p
-    answer = ctypes.POINTER(ctypes.c_void_p)
-    library.plumbline_check.argtypes = [ctypes.POINTER(_Dump), answer]
-    library.plumbline_check_diff.argtypes = [ctypes.POINTER(_Dump), ctypes.POINTER(_Dump), answer]
-    library.plumbline_check_print.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32,
-                                              ctypes.c_int32, answer]
-    library.plumbline_check_free.argtypes = [ctypes.c_void_p]
-    library.plumbline_check_free.restype = None
-    if library.plumbline_check_interface() < _INTERFACE:
-        raise ImportError(f"{path} is older than this package\n  remedy: install both from one "
-                          "wheel")
-    return library
+    answer, dump = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Dump)
+    number, text = ctypes.c_int32, ctypes.c_char_p
+    return loaded("plumbline_check", 3, NATIVE / "lib" / "libplumbline_check.so", "library",
+                  "pip install plumbline-attention, or the wheel that `ci/wheel.sh --judge` makes",
+                  {"": (number, [dump, answer]), "_version": (text, []),
+                   "_row_outputs": (text, []),
+                   "_diff": (number, [dump, dump, answer]),
+                   "_print": (number, [text, number, number, number, answer]),
+                   "_free": (None, [ctypes.c_void_p])})
 
 
 def version() -> str:

@@ -4,17 +4,14 @@ from __future__ import annotations
 import csv
 import ctypes
 import functools
-import os
 from typing import Dict, Iterable, List, Optional, Tuple
 
-from . import _machine
-from ._library import HARNESS_REMEDY, NATIVE
+from ._library import HARNESS_REMEDY, NATIVE, loaded
 
 SCHEDULES = {"in_order": 0, "reversed": 1, "random": 2}
 LANES = {"lockstep": 0, "independent": 1}
 SEPARATE_PRODUCTS = 1
 
-_INTERFACE = 2
 _ERROR_BYTES = 1 << 16
 _Size = ctypes.POINTER(ctypes.c_size_t)
 
@@ -38,34 +35,20 @@ class _Launch(ctypes.Structure):
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
     """Raises ImportError, with a remedy, where it cannot be loaded."""
-    _machine.require()
-    path = (os.environ.get("PLUMBLINE_PTX_LIBRARY")
-            or str(NATIVE / "lib" / "plumbline" / "libplumbline_ptx.so"))
-    try:
-        loaded = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
-    except OSError as error:
-        raise ImportError(f"plumbline's library of compiled kernels cannot be loaded: {error}\n  "
-                          f"remedy: {HARNESS_REMEDY}, or set PLUMBLINE_PTX_LIBRARY") from None
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
-    signatures = {
-        "load": (pointer, [text, size, text, text, ctypes.c_uint32, text, size]),
-        "unload": (None, [pointer]),
-        "parameter_count": (size, [pointer]),
-        "parameter_bytes": (size, [pointer]),
-        "parameter": (ctypes.c_int32, [pointer, size, _Size, _Size]),
-        "static_shared_bytes": (size, [pointer]),
-        "allocations_new": (pointer, []),
-        "allocations_free": (None, [pointer]),
-        "allocations_add": (None, [pointer, pointer, size]),
-        "launch": (ctypes.c_int32, [pointer, ctypes.POINTER(_Launch), text, size]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(loaded, f"plumbline_ptx_{name}")
-        function.restype, function.argtypes = result, arguments
-    if loaded.plumbline_ptx_interface() < _INTERFACE:
-        raise ImportError(f"{path} is older than this package\n  remedy: install both from one "
-                          "wheel")
-    return loaded
+    path = NATIVE / "lib" / "plumbline" / "libplumbline_ptx.so"
+    return loaded("plumbline_ptx", 2, path, "library of compiled kernels", HARNESS_REMEDY, {
+        "_load": (pointer, [text, size, text, text, ctypes.c_uint32, text, size]),
+        "_unload": (None, [pointer]),
+        "_parameter_count": (size, [pointer]),
+        "_parameter_bytes": (size, [pointer]),
+        "_parameter": (ctypes.c_int32, [pointer, size, _Size, _Size]),
+        "_static_shared_bytes": (size, [pointer]),
+        "_allocations_new": (pointer, []),
+        "_allocations_free": (None, [pointer]),
+        "_allocations_add": (None, [pointer, pointer, size]),
+        "_launch": (ctypes.c_int32, [pointer, ctypes.POINTER(_Launch), text, size]),
+    })
 
 
 @functools.lru_cache(maxsize=None)

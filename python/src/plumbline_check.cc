@@ -49,13 +49,7 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-char* allocated(std::string_view text) {
-  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy == nullptr) return nullptr;
-  std::memcpy(copy, text.data(), text.size());
-  copy[text.size()] = '\0';
-  return copy;
-}
+char* allocated(std::string_view text) { return strndup(text.data(), text.size()); }
 
 Dump dump_of(const plumbline_check_dump& stated) {
   std::map<std::string, TensorData> tensors;

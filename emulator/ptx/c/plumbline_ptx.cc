@@ -83,11 +83,9 @@ emulator::LaunchOptions options_of(const plumbline_ptx_launch_options& stated) {
     throw Failure{fmt::format("no architecture {}\n  remedy: {} are emulated", stated.arch,
                               emulator::names_of_emulated)};
   emulator::LaunchOptions options = compiled_options(*arch);
-  constexpr emulator::Schedule schedules[]{
-      emulator::Schedule::in_order, emulator::Schedule::reversed, emulator::Schedule::random};
   if (stated.schedule < 0 || stated.schedule > PLUMBLINE_PTX_RANDOM)
     throw Failure{fmt::format("no schedule {}", stated.schedule)};
-  options.schedule = schedules[stated.schedule];
+  options.schedule = static_cast<emulator::Schedule>(stated.schedule);
   options.seed = stated.seed;
   if (stated.lanes == PLUMBLINE_PTX_INDEPENDENT) options.lanes = emulator::Lanes::independent;
   return options;

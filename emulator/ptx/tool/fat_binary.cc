@@ -11,7 +11,6 @@
 #include "emulator/ptx/fat_binary.h"
 
 namespace plumbline::ptx {
-namespace {
 
 using Text = tl::expected<std::string, std::string>;
 
@@ -23,12 +22,10 @@ Text contents(const std::string& path, std::string_view remedy) {
   return tl::unexpected(fmt::format("{}: cannot be read\n  remedy: {}", path, remedy));
 }
 
-}  // namespace
-
 Text pack(const std::vector<std::string>& paths, const std::string& output) {
   std::vector<FatBinaryEntry> entries;
   for (const std::string& path : paths) {
-    auto text = contents(path, "name a file of PTX, such as nvcc -ptx or Triton writes");
+    auto text = contents(path);
     if (!text) return text;
     auto entry = ptx_entry(std::move(*text));
     if (!entry)

@@ -4,10 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -24,20 +22,16 @@ using plumbline::ptx::Module;
 // 2: the command line, 3: a file; those of plumbline.
 constexpr int file_is_wrong = 3;
 
-tl::expected<std::string, std::string> text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    return tl::unexpected(
-        fmt::format("{}: cannot be read\n  remedy: name a file of PTX, such as "
-                    "nvcc -ptx or Triton writes",
-                    path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+int complain(std::string_view what) {
+  fmt::print(stderr, "plumbline-ptx: {}\n", what);
+  return file_is_wrong;
+}
+int complain_of(const std::string& path, const plumbline::ptx::Error& error) {
+  return complain(fmt::format("{}:{}: {}", path, error.line, error.text));
 }
 
 tl::expected<Module, std::string> read(const std::string& path) {
-  const auto text = text_of(path);
+  const auto text = plumbline::ptx::contents(path);
   if (!text) return tl::unexpected(text.error());
   auto module = plumbline::ptx::parse(*text);
   if (!module)
@@ -68,17 +62,14 @@ int census(const std::vector<std::string>& paths, bool every_line) {
   for (const std::string& path : paths) {
     const auto module = read(path);
     if (!module) {
-      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
-      code = file_is_wrong;
+      code = complain(module.error());
       continue;
     }
     for (const Function& function : module->functions) {
       if (!is_kernel(function)) continue;
       const auto made = translate(*module, function, {});
       if (!made) {
-        fmt::print(stderr, "plumbline-ptx: {}:{}: {}\n", path, made.error().line,
-                   made.error().text);
-        code = file_is_wrong;
+        code = complain_of(path, made.error());
         continue;
       }
       const auto not_known = static_cast<int>(made->refused.size());
@@ -108,10 +99,7 @@ int float_counts(const std::vector<std::string>& paths, bool contract) {
              "kernel");
   for (const std::string& path : paths) {
     const auto module = read(path);
-    if (!module) {
-      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
-      return file_is_wrong;
-    }
+    if (!module) return complain(module.error());
     for (const Function& function : module->functions) {
       if (!is_kernel(function)) continue;
       const auto counts = plumbline::ptx::count_floats(*module, function, contract);
@@ -124,44 +112,32 @@ int float_counts(const std::vector<std::string>& paths, bool contract) {
 
 int translate_one(const std::string& path, const std::string& entry, bool contract) {
   const auto module = read(path);
-  if (!module) {
-    fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
-    return file_is_wrong;
-  }
+  if (!module) return complain(module.error());
   for (const Function& function : module->functions) {
     if (!is_kernel(function) || function.name.find(entry) == std::string::npos) continue;
     const auto made = translate(*module, function, {.contract = contract});
-    if (!made) {
-      fmt::print(stderr, "plumbline-ptx: {}:{}: {}\n", path, made.error().line, made.error().text);
-      return file_is_wrong;
-    }
+    if (!made) return complain_of(path, made.error());
     fmt::print("{}", whole_source(*made, path));
     return 0;
   }
   std::string names;
   for (const Function& function : module->functions)
     if (is_kernel(function)) names += "\n  " + function.name;
-  fmt::print(stderr, "plumbline-ptx: {} has no kernel whose name has \"{}\"\n  remedy: one of{}\n",
-             path, entry, names.empty() ? " none" : names);
-  return file_is_wrong;
+  return complain(fmt::format("{} has no kernel whose name has \"{}\"\n  remedy: one of{}", path,
+                              entry, names.empty() ? " none" : names));
 }
 
 // Compiles each kernel of the files to a library in `folder`, where emulator/cudart looks first.
 int compile_all(const std::vector<std::string>& paths, const std::string& folder) {
   for (const std::string& path : paths) {
-    const auto text = text_of(path);
+    const auto text = plumbline::ptx::contents(path);
     const auto module = read(path);
-    if (!text || !module) {
-      fmt::print(stderr, "plumbline-ptx: {}\n", module.error());
-      return file_is_wrong;
-    }
+    if (!text || !module) return complain(module.error());
     for (const Function& function : module->functions) {
       if (!is_kernel(function)) continue;
       const auto made = plumbline::ptx::compile_ahead(*module, function.name,
                                                       plumbline::ptx::text_name(*text), {}, folder);
-      if (made) continue;
-      fmt::print(stderr, "plumbline-ptx: {}: {}\n", path, made.error());
-      return file_is_wrong;
+      if (!made) return complain(fmt::format("{}: {}", path, made.error()));
     }
   }
   return 0;
@@ -211,12 +187,9 @@ int run(int argc, char** argv) {
   if (*one) return translate_one(path, entry, !separately);
   if (*compiles) return compile_all(paths, output);
   const auto said = *packs ? plumbline::ptx::pack(paths, output) : plumbline::ptx::list(path);
-  if (said) {
-    fmt::print("{}", *said);
-    return 0;
-  }
-  fmt::print(stderr, "plumbline-ptx: {}\n", said.error());
-  return file_is_wrong;
+  if (!said) return complain(said.error());
+  fmt::print("{}", *said);
+  return 0;
 }
 
 }  // namespace
@@ -226,11 +199,10 @@ int main(int argc, char** argv) {
   try {
     code = run(argc, argv);
   } catch (const std::system_error& error) {
-    if (std::ferror(stdout) == 0) fmt::print(stderr, "plumbline-ptx: {}\n", error.what());
+    if (std::ferror(stdout) == 0) complain(error.what());
   }
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr,
-             "plumbline-ptx: stdout cannot be written: the output is incomplete\n"
-             "  remedy: free space where it goes, or send it elsewhere\n");
-  return file_is_wrong;
+  return complain(
+      "stdout cannot be written: the output is incomplete\n"
+      "  remedy: free space where it goes, or send it elsewhere");
 }

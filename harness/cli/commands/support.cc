@@ -1,4 +1,4 @@
-// plumbline support suggest: entries for support.toml that explain what kernels refused in a run.
+// plumbline support suggest: what kernels refused in a run, as entries for support.toml.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/contract/suggest_support.h"
 #include "harness/judge/judge.h"
+#include "harness/report/format.h"
 #include "harness/report/json_value.h"
 #include "harness/store/stored.h"
 
@@ -29,7 +30,7 @@ struct SuggestOptions {
 // An entry that a case contradicts: it ran.
 struct Contradicted {
   SupportTable::Entry entry;
-  int cases = 0;
+  std::size_t cases = 0;
   std::string example;
 };
 
@@ -38,8 +39,8 @@ struct Suggestion {
   std::filesystem::path table;  // the support.toml that it was made against
   SuggestedSupport suggested;
   std::vector<Contradicted> contradicted;
-  int refusals = 0;    // that no entry explains, of kernels that are looked at
-  int unreviewed = 0;  // of others: they are unsupported, and no mismatch
+  std::size_t refusals = 0;    // that no entry explains, of kernels that are looked at
+  std::size_t unreviewed = 0;  // of others: they are unsupported, and no mismatch
   bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
 };
 
@@ -90,14 +91,9 @@ Suggestion suggestion_for(const SuggestOptions& options, const std::vector<Store
   return suggestion;
 }
 
-std::string counted(std::size_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string entry_with_comment(const SuggestedEntry& suggested) {
-  std::string text =
-      fmt::format("\n# explains {}, for example\n#   {}\n",
-                  counted(suggested.refusals, "refusal", "refusals"), suggested.example);
+  std::string text = fmt::format("\n# explains {}, for example\n#   {}\n",
+                                 plural(suggested.refusals, "refusal"), suggested.example);
   if (suggested.nothing_ran) {
     text +=
         "# Nothing that the run asked of it was taken, so this says that it takes nothing: ask it "
@@ -111,14 +107,13 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
   const auto& [entries, inseparable] = suggestion.suggested;
   std::string text =
       fmt::format("# Run {}: {} that no entry explains. To review, and to append to\n# {}\n",
-                  suggestion.run_id.substr(0, 8),
-                  counted(static_cast<std::size_t>(suggestion.refusals), "refusal", "refusals"),
+                  suggestion.run_id.substr(0, 8), plural(suggestion.refusals, "refusal"),
                   suggestion.table.string());
   if (suggestion.unreviewed > 0) {
     text += fmt::format(
         "# {} of kernels that have neither a contract nor an entry count as unsupported and need "
         "none;\n# --kernel writes entries for them, too.\n",
-        counted(static_cast<std::size_t>(suggestion.unreviewed), "more refusal", "more refusals"));
+        plural(suggestion.unreviewed, "more refusal"));
   }
   for (const SuggestedEntry& entry : entries) text += entry_with_comment(entry);
   for (const auto& [refused, ran] : inseparable) {
@@ -131,8 +126,7 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
     text += fmt::format(
         "\n# {}:{} says that {} refuses this, and it ran in {}: narrow that entry. For example\n"
         "#   {}\n",
-        c.entry.file, c.entry.line, c.entry.kernels.front(),
-        counted(static_cast<std::size_t>(c.cases), "case", "cases"), c.example);
+        c.entry.file, c.entry.line, c.entry.kernels.front(), plural(c.cases, "case"), c.example);
   }
   return text;
 }
@@ -141,7 +135,7 @@ std::string as_json(const Suggestion& suggestion) {
   const auto entry_json = [](const SuggestedEntry& suggested) -> Json {
     Json where = Json::object();
     for (const auto& condition : suggested.entry.where)
-      where[condition.field][condition.is_negated ? "not" : "any"] = condition.values;
+      where[condition.field]["any"] = condition.values;
     return {{"kernel", suggested.entry.kernels},
             {"where", std::move(where)},
             {"device", suggested.entry.devices},
@@ -210,8 +204,7 @@ void add_support(Command app, int& exit_code) {
   add_format(suggest_command, options.format, support_formats);
   suggest_command.footer(
       "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
-      "else "
-      "the case is a support_mismatch. What is printed covers no case that ran.\n"
+      "else the case is a support_mismatch. What is printed covers no case that ran.\n"
       "Exit 1 if no entry can settle every mismatch: comments say which and why.\n"
       "Examples:\n"
       "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"

@@ -1,24 +1,21 @@
 // CUTLASS's fused attention, compiled from its own source, behind plumbline_provider.h.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/compiled/cuda.h"
 #include "kernels/compiled/cutlass/forward.h"
-#include "kernels/compiled/machine.h"
+#include "kernels/compiled/library.h"
 
 namespace plumbline::cutlass_attention {
 namespace {
 
 using compiled::DeviceArray;
+using compiled::refuse_tensors;
 using compiled::values;
 using Options = compiled::MachineOptions;
-
-constexpr auto known_options = compiled::options_with<Options>();
 
 // What rounds differently has a name of its own: inputs in 16 bits are one product of the tensor
 // cores, inputs in fp32 three.
@@ -28,12 +25,7 @@ struct Kernel {
 };
 constexpr std::array<Kernel, 2> all_kernels{{{"forward", false}, {"forward_3xtf32", true}}};
 
-struct Plan {
-  const Kernel* kernel;
-  Options options;
-  plumbline_problem problem;
-  plumbline_device device;
-  compiled::Launched launched;
+struct Plan : compiled::PlanOf<Kernel, Options> {
   Call call;
   std::unique_ptr<DeviceArray> sums_q, sums_kv;
   std::vector<std::int32_t> lengths_q;
@@ -111,23 +103,20 @@ void set_tensors(Call& call, const plumbline_tensors& tensors) {
 // rows and heads are 32 bits. kAlignmentV is 1 (line 551), though V is read 16 bytes at a time.
 void refuse_strides(const Plan& plan) {
   const Call& call = plan.call;
-  const auto refuse = [](const std::string& why) {
-    throw provider::Refused(PLUMBLINE_UNSUPPORTED, why);
-  };
   const int step = elements_of_a_read(*plan.kernel);
   for (const Rows* one : {&call.q, &call.k, &call.v}) {
     if (one->row_stride % step != 0 || one->head_stride % step != 0 ||
         one->batch_stride % step != 0)
-      refuse("is compiled here for aligned inputs: strides are multiples of " +
-             std::to_string(step) + " elements");
+      refuse_tensors("is compiled here for aligned inputs: strides are multiples of " +
+                     std::to_string(step) + " elements");
     if (std::max(one->row_stride, one->head_stride) > std::numeric_limits<std::int32_t>::max())
-      refuse("has strides of 32 bits for rows and heads");
+      refuse_tensors("has strides of 32 bits for rows and heads");
   }
   const Rows& out = call.out;
   if ((call.heads > 1 && out.head_stride != call.head_dim_vo) ||
       (call.batch > 1 && out.batch_stride != 0 &&
        out.batch_stride != out.row_stride * std::int64_t{call.seq_q}))
-    refuse("writes the heads of a row, and the samples of a batch, one after another");
+    refuse_tensors("writes the heads of a row, and the samples of a batch, one after another");
 }
 
 void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
@@ -144,30 +133,7 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
   }
   if (!compiled::all_are(tensors.seqlens_q, p.batch, p.seq_q) ||
       !compiled::all_are(tensors.seqlens_kv, p.batch, p.seq_kv))
-    throw provider::Refused(PLUMBLINE_UNSUPPORTED,
-                            "takes samples of several lengths in the ragged layout alone");
-}
-
-// From [batch, heads, rows] in the workspace.
-void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
-  const Call& call = plan.call;
-  const plumbline_tensor& lse = tensors.lse;
-  const bool padded = provider::is_padded(plan.problem.layout);
-  const std::int64_t row = lse.stride[padded ? 1 : 0];
-  const std::int64_t head = lse.stride[padded ? 2 : 1];
-  std::int64_t first = 0;  // row of the tensor
-  for (int sample = 0; sample < call.batch; ++sample) {
-    const std::int32_t length = plan.lengths_q[sample];
-    float* const of_sample =
-        static_cast<float*>(lse.data) + (padded ? lse.stride[0] * sample : row * first);
-    first += length;
-    for (int h = 0; h < call.heads && length > 0; ++h) {
-      const float* const from =
-          call.lse + (std::int64_t{sample} * call.heads + h) * lse_rows(call.seq_q);
-      cudaMemcpy2DAsync(of_sample + head * h, row * sizeof(float), from, sizeof(float),
-                        sizeof(float), length, cudaMemcpyDeviceToDevice, stream);
-    }
-  }
+    refuse_tensors("takes samples of several lengths in the ragged layout alone");
 }
 
 // Tensor cores add the products of an instruction at once, as far as the architecture can: of
@@ -181,88 +147,82 @@ plumbline_accumulator accumulator_of(const Plan& plan) {
   return one;
 }
 
-// kernel_forward.h, where nothing else is named. S is fp32 (accum_t, line 137), and so is P until
-// B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and 908); its sum is taken
-// before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF, line 155); it is
-// multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines 194 to 205). The
-// maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230). exp2f is ex2.approx of
-// log2(e) scale S (lines 1191 and 1262), the LSE a maximum in other units plus logf (line 1143).
-void describe_roundings(const Plan& plan, plumbline_description& description) {
-  plumbline_rounding_spec& spec = description.spec;
-  spec.p_dtype = plan.problem.dtype_q;
-  spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
-  description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-  // The tiles of a sample begin at its first key, and of a row nothing depends on the others: what
-  // its tile has beyond its keys is a P of 0, and multiplies what it had by 1.
-  plumbline_promises& promises = description.promises =
-      provider::promises(PLUMBLINE_PROMISE_BITWISE);
-  promises.page = promises.split = PLUMBLINE_PROMISE_NONE;
-}
-
-struct Cutlass : compiled::Library<Options> {
-  using Kernel = cutlass_attention::Kernel;
-  using Plan = cutlass_attention::Plan;
+struct Cutlass : compiled::Library<Cutlass, Plan> {
+  static constexpr auto known_options = compiled::options_with<Options>();
   static const char* name() { return "cutlass"; }
-  static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
   static const std::array<Kernel, 2>& kernels() { return all_kernels; }
-  static const char* tensor_cores(const Kernel&) { return "on"; }
-  static std::string set_options(std::string_view text) {
-    return read_options(text, known_options);
-  }
-  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
-                             const plumbline_device& device) {
-    if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
-    std::string why = refuse_problem(kernel, problem);
-    if (why.empty() && !is_compiled(instance_of(call_of(problem))))
-      why =
-          "is not compiled here for this dtype and head dimension (CMake's "
-          "PLUMBLINE_CUTLASS_INSTANCES; head dimensions to 128)";
-    return why.empty() ? "" : "cutlass/" + std::string(kernel.name) + " " + why;
+
+  static std::string refuse(const Kernel& kernel, const plumbline_problem& problem) {
+    if (std::string why = refuse_problem(kernel, problem); !why.empty()) return why;
+    if (is_compiled(instance_of(call_of(problem)))) return "";
+    return "is not compiled here for this dtype and head dimension (CMake's "
+           "PLUMBLINE_CUTLASS_INSTANCES; head dimensions to 128)";
   }
 
-  static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
-                      const plumbline_tensors& tensors, const plumbline_device& device,
-                      std::uint64_t& workspace_bytes) {
-    Plan plan{};
-    plan.kernel = &kernel;
-    plan.options = current_options();
-    plan.problem = problem;
-    plan.device = device;
+  static std::uint64_t plan(Plan& plan, const plumbline_tensors& tensors) {
+    const plumbline_problem& problem = plan.problem;
     plan.call = call_of(problem);
     set_tensors(plan.call, tensors);
     refuse_strides(plan);
-    compiled::make_current(device, plan.options);
     plan_lengths(plan, tensors);
-    workspace_bytes = problem.lse_wanted == 0
-                          ? 0
-                          : static_cast<std::uint64_t>(problem.batch * problem.heads_q) *
-                                lse_rows(plan.call.seq_q) * sizeof(float);
-    return plan;
+    if (problem.lse_wanted == 0) return 0;
+    return static_cast<std::uint64_t>(problem.batch * problem.heads_q) * lse_rows(plan.call.seq_q) *
+           sizeof(float);
   }
 
-  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+  static void launch(Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     Call& call = plan.call;
     if (call.batch == 0 || call.heads == 0 || call.seq_q == 0) return;
-    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
     set_tensors(call, tensors);
-    const bool lse_wanted = plan.problem.lse_wanted != 0;
-    call.lse = lse_wanted ? static_cast<float*>(tensors.workspace.data) : nullptr;
-    const std::string name = "cutlass/" + std::string(plan.kernel->name);
+    call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.workspace.data) : nullptr;
     if (const std::string refused = forward(call, stream); !refused.empty())
-      throw provider::Refused(PLUMBLINE_UNSUPPORTED, name + " " + refused);
-    compiled::throw_if_failed(name);
-    if (lse_wanted) copy_lse(plan, tensors, static_cast<cudaStream_t>(stream));
+      refuse_tensors(full_name(*plan.kernel) + " " + refused);
   }
 
-  static void describe(const Plan& plan, plumbline_description& description) {
-    const int tile = instance_of(plan.call).max_head_dim;
-    std::snprintf(description.launched, sizeof description.launched,
-                  "attention_kernel_batched_impl, 64 queries and %d keys a block, aligned, Sm80; "
-                  "PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
-                  tile);
-    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
-                              plan.launched);
-    describe_roundings(plan, description);
+  // From [batch, heads, rows] in the workspace.
+  static void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
+    const Call& call = plan.call;
+    const plumbline_tensor& lse = tensors.lse;
+    const bool padded = provider::is_padded(plan.problem.layout);
+    const std::int64_t row = lse.stride[padded ? 1 : 0];
+    const std::int64_t head = lse.stride[padded ? 2 : 1];
+    std::int64_t first = 0;  // row of the tensor
+    for (int sample = 0; sample < call.batch; ++sample) {
+      const std::int32_t length = plan.lengths_q[sample];
+      float* const of_sample =
+          static_cast<float*>(lse.data) + (padded ? lse.stride[0] * sample : row * first);
+      first += length;
+      for (int h = 0; h < call.heads && length > 0; ++h) {
+        const float* const from =
+            call.lse + (std::int64_t{sample} * call.heads + h) * lse_rows(call.seq_q);
+        cudaMemcpy2DAsync(of_sample + head * h, row * sizeof(float), from, sizeof(float),
+                          sizeof(float), length, cudaMemcpyDeviceToDevice, stream);
+      }
+    }
+  }
+
+  static std::string launched_as(const Plan& plan) {
+    return "attention_kernel_batched_impl, 64 queries and " +
+           std::to_string(instance_of(plan.call).max_head_dim) + " keys a block, aligned, Sm80";
+  }
+
+  // kernel_forward.h, where nothing else is named. S is fp32 (accum_t, line 137), and so is P until
+  // B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and 908); its sum is taken
+  // before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF, line 155); it is
+  // multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines 194 to 205). The
+  // maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230). exp2f is ex2.approx
+  // of log2(e) scale S (lines 1191 and 1262), the LSE a maximum in other units plus logf (line
+  // 1143).
+  static void describe_roundings(const Plan& plan, plumbline_description& description) {
+    plumbline_rounding_spec& spec = description.spec;
+    spec.p_dtype = plan.problem.dtype_q;
+    spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
+    description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
+    // The tiles of a sample begin at its first key, and of a row nothing depends on the others:
+    // what its tile has beyond its keys is a P of 0, and multiplies what it had by 1.
+    plumbline_promises& promises = description.promises =
+        provider::promises(PLUMBLINE_PROMISE_BITWISE);
+    promises.page = promises.split = PLUMBLINE_PROMISE_NONE;
   }
 };
 

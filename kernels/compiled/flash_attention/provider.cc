@@ -1,49 +1,38 @@
 // FlashAttention-2, compiled from its own source, behind plumbline_provider.h.
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/compiled/cuda.h"
 #include "kernels/compiled/flash_attention/forward.h"
-#include "kernels/compiled/machine.h"
+#include "kernels/compiled/library.h"
 
 namespace plumbline::flash_attention {
 namespace {
 
 using compiled::all_are;
 using compiled::DeviceArray;
+using compiled::refuse_tensors;
 using compiled::values;
 
 struct Options : compiled::MachineOptions {
   // splits=1..128: KV splits of split_kv; 0: what FlashAttention-2 chooses.
   int splits = 0;
 };
-constexpr auto known_options = compiled::options_with<Options>(
-    provider::Option<Options>{"splits", "0 to 128", [](Options& options, std::string_view text) {
-                                return provider::set_number(options.splits, text, 0, 128);
-                              }});
-
 struct Kernel {
   const char* name;
   bool split;
 };
 constexpr std::array<Kernel, 2> all_kernels{{{"forward", false}, {"split_kv", true}}};
 
-struct Plan {
-  const Kernel* kernel;
-  Options options;
-  plumbline_problem problem;
-  plumbline_device device;
-  compiled::Launched launched;
+struct Plan : compiled::PlanOf<Kernel, Options> {
   Call call;
   std::unique_ptr<DeviceArray> sums_q, sums_kv, pages;
   std::int64_t lse_floats = 0, lse_part_floats = 0, out_part_floats = 0;
 };
 
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
-  if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
+  if (!compiled::is_of_one_16_bit_dtype(p))
     return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only "
            "support "
            "fp16 and bf16 data type\")";
@@ -90,15 +79,14 @@ Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
 // Where a problem is one that flash_api.cpp would answer without a kernel, or not take.
 void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
-  const auto refuse = [](const char* why) { throw provider::Refused(PLUMBLINE_UNSUPPORTED, why); };
   const bool queries_full = all_are(tensors.seqlens_q, p.batch, p.seq_q);
   if (plan.kernel->split) {
-    if (!queries_full) refuse("the cache's kernel takes as many queries of each sample");
+    if (!queries_full) refuse_tensors("the cache's kernel takes as many queries of each sample");
     return;
   }
   if (provider::is_padded(p.layout) &&
       (!queries_full || !all_are(tensors.seqlens_kv, p.batch, p.seq_kv)))
-    refuse(
+    refuse_tensors(
         "flash_attn_func knows no lengths; samples of several lengths go to the ragged layout, as "
         "Transformers unpads them");
 }
@@ -139,75 +127,37 @@ void plan_splits(Plan& plan) {
   plan.out_part_floats = plan.lse_part_floats * call.head_dim;
 }
 
-// The kernel's LSE has heads outermost, and lies in the workspace first.
-void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
-  const Call& call = plan.call;
-  const plumbline_tensor& lse = tensors.lse;
-  const bool padded = provider::is_padded(plan.problem.layout);
-  const int token = padded ? 1 : 0;
-  const bool ragged = call.cu_seqlens_q != nullptr;
-  const int samples = ragged ? 1 : call.batch;
-  const std::size_t tokens = ragged ? call.total_q : call.seq_q;
-  for (int sample = 0; sample < samples; ++sample) {
-    for (int head = 0; head < call.heads_q; ++head) {
-      const float* from =
-          call.lse + (static_cast<std::size_t>(sample) * call.heads_q + head) * tokens;
-      const std::int64_t outer =
-          padded ? lse.stride[0] * sample
-                 : lse.stride[0] * static_cast<std::int64_t>(sample) * call.seq_q;
-      float* to = static_cast<float*>(lse.data) + outer + lse.stride[token + 1] * head;
-      cudaMemcpy2DAsync(to, lse.stride[token] * sizeof(float), from, sizeof(float), sizeof(float),
-                        tokens, cudaMemcpyDeviceToDevice, stream);
-    }
-  }
-}
-
-struct FlashAttention : compiled::Library<Options> {
-  using Kernel = flash_attention::Kernel;
-  using Plan = flash_attention::Plan;
+struct FlashAttention : compiled::Library<FlashAttention, Plan> {
+  static constexpr auto known_options = compiled::options_with<Options>(
+      provider::Option<Options>{"splits", "0 to 128", [](Options& options, std::string_view text) {
+                                  return provider::set_number(options.splits, text, 0, 128);
+                                }});
   static const char* name() { return "flash_attention"; }
-  static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
   static const std::array<Kernel, 2>& kernels() { return all_kernels; }
-  static const char* tensor_cores(const Kernel&) { return "on"; }
-  static std::string set_options(std::string_view text) {
-    return read_options(text, known_options);
-  }
-  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
-                             const plumbline_device& device) {
-    if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
-    std::string why = refuse_problem(kernel, problem);
-    if (why.empty() && !is_compiled(instance_of(call_of(kernel, problem))))
-      why =
-          "is not compiled here for this dtype, head dimension and mask (CMake's "
-          "PLUMBLINE_FLASH_ATTENTION_FILES)";
-    return why.empty() ? "" : "flash_attention/" + std::string(kernel.name) + " " + why;
+
+  static std::string refuse(const Kernel& kernel, const plumbline_problem& problem) {
+    if (std::string why = refuse_problem(kernel, problem); !why.empty()) return why;
+    if (is_compiled(instance_of(call_of(kernel, problem)))) return "";
+    return "is not compiled here for this dtype, head dimension and mask (CMake's "
+           "PLUMBLINE_FLASH_ATTENTION_FILES)";
   }
 
-  static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
-                      const plumbline_tensors& tensors, const plumbline_device& device,
-                      std::uint64_t& workspace_bytes) {
-    Plan plan{};
-    plan.kernel = &kernel;
-    plan.options = current_options();
-    plan.problem = problem;
-    plan.device = device;
+  static std::uint64_t plan(Plan& plan, const plumbline_tensors& tensors) {
+    const plumbline_problem& problem = plan.problem;
     refuse_lengths(plan, tensors);
-    compiled::make_current(device, plan.options);
-    Call& call = plan.call = call_of(kernel, problem);
+    plan.call = call_of(*plan.kernel, problem);
     plan_indices(plan, tensors);
-    if (kernel.split) plan_splits(plan);
-    const bool ragged = call.cu_seqlens_q != nullptr;
+    if (plan.kernel->split) plan_splits(plan);
+    const bool ragged = plan.call.cu_seqlens_q != nullptr;
     plan.lse_floats = problem.heads_q * (ragged ? problem.total_q : problem.batch * problem.seq_q);
-    workspace_bytes =
-        static_cast<std::uint64_t>(plan.lse_floats + plan.lse_part_floats + plan.out_part_floats) *
-        sizeof(float);
-    return plan;
+    return static_cast<std::uint64_t>(plan.lse_floats + plan.lse_part_floats +
+                                      plan.out_part_floats) *
+           sizeof(float);
   }
 
-  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+  static void launch(Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     Call& call = plan.call;
     if (plan.lse_floats == 0) return;
-    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
     call.q = compiled::rows<Rows>(tensors.q);
     call.k = compiled::rows<Rows>(tensors.k);
     call.v = compiled::rows<Rows>(tensors.v);
@@ -222,19 +172,41 @@ struct FlashAttention : compiled::Library<Options> {
     call.lse_parts = floats + plan.lse_floats;
     call.out_parts = call.lse_parts + plan.lse_part_floats;
     forward(call, stream);
-    compiled::throw_if_failed("flash_attention/" + std::string(plan.kernel->name));
-    if (plan.problem.lse_wanted != 0) copy_lse(plan, tensors, static_cast<cudaStream_t>(stream));
   }
 
-  static void describe(const Plan& plan, plumbline_description& description) {
+  // The kernel's LSE has heads outermost, and lies in the workspace first.
+  static void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     const Call& call = plan.call;
-    std::snprintf(
-        description.launched, sizeof description.launched,
-        "%s, head dimension %d, %s, %d split%s; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER,
-        call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel", call.head_dim,
-        call.causal ? "causal" : "no mask", call.splits, call.splits == 1 ? "" : "s");
-    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
-                              plan.launched);
+    if (plan.lse_floats == 0) return;
+    const plumbline_tensor& lse = tensors.lse;
+    const bool padded = provider::is_padded(plan.problem.layout);
+    const int token = padded ? 1 : 0;
+    const bool ragged = call.cu_seqlens_q != nullptr;
+    const int samples = ragged ? 1 : call.batch;
+    const std::size_t tokens = ragged ? call.total_q : call.seq_q;
+    for (int sample = 0; sample < samples; ++sample) {
+      for (int head = 0; head < call.heads_q; ++head) {
+        const float* from =
+            call.lse + (static_cast<std::size_t>(sample) * call.heads_q + head) * tokens;
+        const std::int64_t outer =
+            padded ? lse.stride[0] * sample
+                   : lse.stride[0] * static_cast<std::int64_t>(sample) * call.seq_q;
+        float* to = static_cast<float*>(lse.data) + outer + lse.stride[token + 1] * head;
+        cudaMemcpy2DAsync(to, lse.stride[token] * sizeof(float), from, sizeof(float), sizeof(float),
+                          tokens, cudaMemcpyDeviceToDevice, stream);
+      }
+    }
+  }
+
+  static std::string launched_as(const Plan& plan) {
+    const Call& call = plan.call;
+    return std::string(call.split_kernel ? "flash_fwd_splitkv_kernel" : "flash_fwd_kernel") +
+           ", head dimension " + std::to_string(call.head_dim) + ", " +
+           (call.causal ? "causal" : "no mask") + ", " + std::to_string(call.splits) + " split" +
+           (call.splits == 1 ? "" : "s");
+  }
+
+  static void describe_roundings(const Plan& plan, plumbline_description& description) {
     // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type), from
     // the largest logit seen so far; mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;

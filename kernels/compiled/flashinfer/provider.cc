@@ -3,18 +3,18 @@
 // Lines are those of flashinfer_python 0.7.2.post1, include/flashinfer.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/compiled/flashinfer/launch.h"
-#include "kernels/compiled/machine.h"
+#include "kernels/compiled/library.h"
 
 namespace plumbline::flashinfer_kernels {
 namespace {
 
 using compiled::DeviceArray;
+using compiled::refuse_tensors;
 using compiled::values;
 
 struct Options : compiled::MachineOptions {
@@ -24,17 +24,6 @@ struct Options : compiled::MachineOptions {
   // the planner's.
   int split_pages = 0;
 };
-constexpr auto known_options = compiled::options_with<Options>(
-    provider::Option<Options>{
-        "splits", "auto or off",
-        [](Options& options, std::string_view text) {
-          return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
-        }},
-    provider::Option<Options>{"split_pages", "0 to 1048576",
-                              [](Options& options, std::string_view text) {
-                                return provider::set_number(options.split_pages, text, 0, 1 << 20);
-                              }});
-
 // The names that FlashInfer's Python wrappers have in kernels/foreign.
 struct Kernel {
   const char* name;
@@ -46,19 +35,14 @@ constexpr std::array<Kernel, 4> all_kernels{{{"ragged_prefill", Kind::ragged, fa
                                              {"paged_decode", Kind::decode, true},
                                              {"paged_decode_tensor_cores", Kind::paged, true}}};
 
-struct Plan {
-  const Kernel* kernel;
-  Options options;
-  plumbline_problem problem;
-  plumbline_device device;
-  compiled::Launched launched;
+struct Plan : compiled::PlanOf<Kernel, Options> {
   const Launcher* launcher;
   Call call;
   Planned made;
 };
 
 std::string refuse_features(const plumbline_problem& p) {
-  if (!provider::is_16_bit(p.dtype_q) || p.dtype_kv != p.dtype_q || p.dtype_out != p.dtype_q)
+  if (!compiled::is_of_one_16_bit_dtype(p))
     return "is compiled here for fp16 and bf16, the same for Q, K, V and the output";
   if (p.head_dim_qk != p.head_dim_vo)
     return "is compiled here for V with the head dimension of Q and K";
@@ -106,17 +90,16 @@ Instance instance_of(const Kernel& kernel, const plumbline_problem& p) {
 // decode.cuh:605). The decode kernel reads V at K's offsets (decode.cuh:483), and the paged prefill
 // kernel is compiled for that, too (SAME_KV_STRIDES).
 void refuse_strides(const Kernel& kernel, const plumbline_tensors& tensors) {
-  const auto refuse = [](const char* why) { throw provider::Refused(PLUMBLINE_UNSUPPORTED, why); };
   const plumbline_tensor& out = tensors.out;
   if (out.stride[1] != out.extent[2] || out.stride[0] != out.extent[1] * out.extent[2])
-    refuse("FlashInfer writes a contiguous output");
+    refuse_tensors("FlashInfer writes a contiguous output");
   const plumbline_tensor& lse = tensors.lse;
   if (lse.rank != 0 && (lse.stride[1] != 1 || lse.stride[0] != lse.extent[1]))
-    refuse("FlashInfer writes a contiguous LSE");
+    refuse_tensors("FlashInfer writes a contiguous LSE");
   if (kernel.kind == Kind::ragged) return;
   for (int i = 0; i < 3; ++i) {
     if (tensors.k.stride[i] != tensors.v.stride[i])
-      refuse("FlashInfer takes pages of K and V with the same strides");
+      refuse_tensors("FlashInfer takes pages of K and V with the same strides");
   }
 }
 
@@ -168,78 +151,40 @@ Call call_of(const plumbline_problem& p, const plumbline_tensors& tensors, const
   return call;
 }
 
-// compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
-// sum of what is rounded, by mma.sync with ones (1882, mma.cuh:522). The maximum that P is taken
-// from has seen the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
-// (decode.cuh:63, compute_qk; 134, update_local_state). Both store partial results of a split in
-// the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
-// (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
-plumbline_rounding_spec roundings(const Plan& plan, plumbline_rounding_spec spec) {
-  spec.lse_base = 2;
-  spec.split_partial_dtype = plan.problem.dtype_out;
-  if (plan.kernel->kind == Kind::decode) return spec;
-  spec.p_dtype = plan.problem.dtype_q;
-  spec.denominator_from_rounded_p = 1;
-  spec.qk_accumulator = spec.pv_accumulator =
-      compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
-  return spec;
-}
-
-std::string launched(const Plan& plan) {
-  const Planned& made = plan.made;
-  std::string text = plan.kernel->kind == Kind::decode
-                         ? "BatchDecodeWithPagedKVCacheKernel"
-                         : "BatchPrefillWith" +
-                               std::string(plan.kernel->kind == Kind::paged ? "Paged" : "Ragged") +
-                               "KVCacheKernel, CTA_TILE_Q " + std::to_string(made.tile_q);
-  text += ", head dimension " + std::to_string(plan.problem.head_dim_qk) + ", " +
-          (plan.launcher->instance.causal ? "causal" : "no mask") + ", " +
-          std::to_string(made.blocks) + " blocks" + (made.split ? ", split and merged" : "");
-  return text + "; PTX of sm_80 by " PLUMBLINE_DEVICE_COMPILER;
-}
-
-struct FlashInfer : compiled::Library<Options> {
-  using Kernel = flashinfer_kernels::Kernel;
-  using Plan = flashinfer_kernels::Plan;
+struct FlashInfer : compiled::Library<FlashInfer, Plan> {
+  static constexpr auto known_options = compiled::options_with<Options>(
+      provider::Option<Options>{
+          "splits", "auto or off",
+          [](Options& options, std::string_view text) {
+            return provider::set_choice(options.unsplit, text, {{"auto", false}, {"off", true}});
+          }},
+      provider::Option<Options>{
+          "split_pages", "0 to 1048576", [](Options& options, std::string_view text) {
+            return provider::set_number(options.split_pages, text, 0, 1 << 20);
+          }});
   static const char* name() { return "flashinfer"; }
-  static const char* version() { return PLUMBLINE_SOURCE_VERSION; }
   static const std::array<Kernel, 4>& kernels() { return all_kernels; }
   static const char* tensor_cores(const Kernel& kernel) {
     return kernel.kind == Kind::decode ? "off" : "on";
   }
-  static std::string set_options(std::string_view text) {
-    return read_options(text, known_options);
-  }
-  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
-                             const plumbline_device& device) {
-    if (std::string why = compiled::refuse_device(device); !why.empty()) return why;
-    std::string why = refuse_problem(kernel, problem, current_options());
-    if (why.empty() && find_launcher(instance_of(kernel, problem)) == nullptr)
-      why =
-          "is not compiled here for this dtype, head dimension and mask (CMake's "
-          "PLUMBLINE_FLASHINFER_INSTANCES)";
-    return why.empty() ? "" : "flashinfer/" + std::string(kernel.name) + " " + why;
+
+  static std::string refuse(const Kernel& kernel, const plumbline_problem& problem) {
+    if (std::string why = refuse_problem(kernel, problem, current_options()); !why.empty())
+      return why;
+    if (find_launcher(instance_of(kernel, problem)) != nullptr) return "";
+    return "is not compiled here for this dtype, head dimension and mask (CMake's "
+           "PLUMBLINE_FLASHINFER_INSTANCES)";
   }
 
-  static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
-                      const plumbline_tensors& tensors, const plumbline_device& device,
-                      std::uint64_t& workspace_bytes) {
-    refuse_strides(kernel, tensors);
-    Plan plan{};
-    plan.kernel = &kernel;
-    plan.options = current_options();
-    plan.problem = problem;
-    plan.device = device;
-    plan.launcher = find_launcher(instance_of(kernel, problem));
-    compiled::make_current(device, plan.options);
-    plan.call = call_of(problem, tensors, plan.options);
+  static std::uint64_t plan(Plan& plan, const plumbline_tensors& tensors) {
+    refuse_strides(*plan.kernel, tensors);
+    plan.launcher = find_launcher(instance_of(*plan.kernel, plan.problem));
+    plan.call = call_of(plan.problem, tensors, plan.options);
     plan.launcher->plan(plan.call, tensors, plan.made);
-    workspace_bytes = plan.made.float_bytes;
-    return plan;
+    return plan.made.float_bytes;
   }
 
-  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
-    const compiled::Run running(plan.device, plan.options, tensors, plan.launched);
+  static void launch(Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     Call& call = plan.call;
     call.q = compiled::rows<Rows>(tensors.q);
     call.k = compiled::rows<Rows>(tensors.k);
@@ -248,14 +193,37 @@ struct FlashInfer : compiled::Library<Options> {
     // Without return_lse FlashInfer's wrappers pass none.
     call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.lse.data) : nullptr;
     plan.launcher->run(call, plan.made, tensors.workspace.data, stream);
-    compiled::throw_if_failed("flashinfer/" + std::string(plan.kernel->name));
   }
 
-  static void describe(const Plan& plan, plumbline_description& description) {
-    provider::copy_text(launched(plan), description.launched);
-    compiled::describe_launch(description, PLUMBLINE_BUILD_ID, plan.options, plan.device,
-                              plan.launched);
-    description.spec = roundings(plan, description.spec);
+  static std::string launched_as(const Plan& plan) {
+    const Planned& made = plan.made;
+    const std::string kernel =
+        plan.kernel->kind == Kind::decode
+            ? "BatchDecodeWithPagedKVCacheKernel"
+            : "BatchPrefillWith" +
+                  std::string(plan.kernel->kind == Kind::paged ? "Paged" : "Ragged") +
+                  "KVCacheKernel, CTA_TILE_Q " + std::to_string(made.tile_q);
+    return kernel + ", head dimension " + std::to_string(plan.problem.head_dim_qk) + ", " +
+           (plan.launcher->instance.causal ? "causal" : "no mask") + ", " +
+           std::to_string(made.blocks) + " blocks" + (made.split ? ", split and merged" : "");
+  }
+
+  // compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
+  // sum of what is rounded, by mma.sync with ones (1882, mma.cuh:522). The maximum that P is taken
+  // from has seen the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
+  // (decode.cuh:63, compute_qk; 134, update_local_state). Both store partial results of a split in
+  // the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
+  // (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
+  static void describe_roundings(const Plan& plan, plumbline_description& description) {
+    plumbline_rounding_spec& spec = description.spec;
+    spec.lse_base = 2;
+    spec.split_partial_dtype = plan.problem.dtype_out;
+    if (plan.kernel->kind != Kind::decode) {
+      spec.p_dtype = plan.problem.dtype_q;
+      spec.denominator_from_rounded_p = 1;
+      spec.qk_accumulator = spec.pv_accumulator = compiled::tensor_core_accumulator(
+          plan.problem.dtype_q, compiled::arch_number(plan.device));
+    }
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
     // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
     // in scheduler.cuh), and splits on the page size.

@@ -22,24 +22,30 @@ _PeakCall = ctypes.CFUNCTYPE(None)
 class Support:
     """The loaded library. OSError where it is missing."""
 
+    set_request: Callable[[int], None]
+    unmap: Callable[[], None]
+    remember_state: Callable[[], None]
+    """Floating-point state, directory, umask, blocked signals, environment and handlers."""
+    run_sentinel: Callable[[int], None]
+
     def __init__(self) -> None:
         self._library = ctypes.CDLL(LIBRARY)
         for name, result, arguments in (
-            ("start", None, [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]),
+            ("_start", None, [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]),
             ("set_request", None, [ctypes.c_uint64]),
-            ("set_phase", None, [ctypes.c_char_p]),
-            ("map", ctypes.c_void_p,
+            ("_set_phase", None, [ctypes.c_char_p]),
+            ("_map", ctypes.c_void_p,
              [ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p,
                                       ctypes.c_size_t]),
             ("unmap", None, []),
             ("remember_state", None, []),
-            ("restore_state", None, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
+            ("_restore_state", None, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
             ("run_sentinel", None, [ctypes.c_int64]),
-            ("peak_memory", ctypes.c_int64, [_PeakCall]),
+            ("_peak_memory", ctypes.c_int64, [_PeakCall]),
         ):
-            function = getattr(self._library, f"plumbline_support_{name}")
+            function = getattr(self._library, f"plumbline_support_{name.lstrip('_')}")
             function.restype, function.argtypes = result, arguments
-            setattr(self, f"_{name}", function)
+            setattr(self, name, function)
         # The crash report keeps the pointer: a phase's text must never be freed.
         self._phases: dict = {}
 
@@ -50,9 +56,6 @@ class Support:
         stack = os.memfd_create("python stack", os.MFD_CLOEXEC)
         faulthandler.register(STACK_SIGNAL, file=stack, all_threads=True, chain=False)
         self._start(reply_descriptor, stack, STACK_SIGNAL, FOLDER.encode())
-
-    def set_request(self, number: int) -> None:
-        self._set_request(number)
 
     def set_phase(self, phase: str) -> None:
         """What the process is doing, as a crash message names it."""
@@ -67,21 +70,11 @@ class Support:
             raise MemoryError(reason.value.decode(errors="replace"))
         return base
 
-    def unmap(self) -> None:
-        self._unmap()
-
-    def remember_state(self) -> None:
-        """Floating-point state, directory, umask, blocked signals, environment and handlers."""
-        self._remember_state()
-
     def restore_state(self, allowance: int) -> str:
         """Puts back what differs; what of it must not, in words."""
         changes = ctypes.create_string_buffer(1024)
         self._restore_state(allowance, changes, len(changes))
         return changes.value.decode(errors="replace")
-
-    def run_sentinel(self, calls: int) -> None:
-        self._run_sentinel(calls)
 
     def peak_memory(self, call: Callable[[], object]) -> int:
         """Bytes by which resident memory rises at most while `call` runs; -1 where /proc cannot
