@@ -25,7 +25,9 @@ enum class Verdict {
   mistrusted,        // exit 1: there is a result, and nothing can be concluded from it
   unexpected_pass,   // exit 1: fine where its suite expects a failure
   ambiguous,         // exit 5: fresh processes disagree about a regression
-  unconfirmed,       // exit 5: a regression, found where there was no kernel to ask again
+  // exit 5: a regression, found where there was no kernel to ask again, or far beyond its limit on
+  // a machine that was disturbed
+  unconfirmed,
 };
 // As people read it: "first seen" for first_seen, else its name.
 std::string_view in_words(Verdict verdict);

@@ -13,7 +13,7 @@
 namespace plumbline {
 
 // Outputs that hold one number for each query row and head. Each is fp32, laid out as
-// Geometry::lse_shape(), has a scale sigma of its own, and one statistic with a limit, the largest
+// Geometry::row_shape, has a scale sigma of its own, and one statistic with a limit, the largest
 // |error| / sigma. A row without visible keys holds -infinity (the LSE of a sink apart).
 //   name       in the C interface, dumps, the database and JSON
 //   words      in sentences: "the LSE"

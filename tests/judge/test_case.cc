@@ -41,12 +41,9 @@ struct Limited {
   double limit;
   double ErrorStatistics::*member = find_statistic(name)->value;
 };
-const Limited limited[] = {{"peak", 6.5},
-                           {"beyond output rounding", 6.5},
-                           {"rms", 1.35},
-                           {"lse", 6},
-                           {"max_logit", 6},
-                           {"rows without a reference", 19.5}};
+const Limited limited[] = {{"peak", 6.5},    {"beyond output rounding", 6.5},
+                           {"rms", 1.35},    {"lse", 6},
+                           {"max_logit", 6}, {"rows without a reference", 19.5}};
 static_assert(std::size(limited) == deciding_count, "a statistic that decides has no row here");
 
 TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {

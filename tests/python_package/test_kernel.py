@@ -57,7 +57,7 @@ def test_a_name_without_its_keyword():
 def test_an_argument_that_is_near_another(word, meant):
     said = refused(lambda: plumbline.kernel(**{word: "x"}))
     assert said.startswith(f"@kernel has no argument {word!r}; did you mean {meant}? The arguments")
-    assert "name, dtypes, kv_dtypes" in said and said.endswith("token_scales, question")
+    assert "name, dtypes, kv_dtypes" in said and said.endswith("token_scales, question, outputs")
 
 
 def test_an_argument_that_is_near_nothing():
