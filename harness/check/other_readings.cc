@@ -45,7 +45,9 @@ class Readings {
     const auto elements =
         static_cast<std::int64_t>(rows.rows.size()) * geometry.problem().head_dim_vo;
     OutputView outputs = dump_.outputs();
-    if (!with_lse) outputs.lse = nullptr;
+    for (const RowOutput output : all<RowOutput>()) {
+      if (!with_lse || output != RowOutput::lse) outputs.*row_output_data[output] = nullptr;
+    }
     std::vector<RoundingSpec> specs{spec_};
     for (const Rung& rung : ladder(geometry.problem())) specs.push_back(rung.spec);
     return std::ranges::any_of(specs, [&](RoundingSpec spec) {

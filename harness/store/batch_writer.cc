@@ -372,6 +372,7 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
 
 void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
   const Outcome& outcome = pending.stored.outcome;
+  if (outcome.status != Status::ok) return;  // a later call may have failed
   const std::optional<Terms>& terms = pending.stored.judgement.terms;
   for (const RowOutput output : all<RowOutput>()) {
     const RowStatistics& of = row_statistics[output];

@@ -52,15 +52,17 @@ int check_equal(const std::string& expectation, const LoadedRuns& loaded,
   const std::string a = expectation.substr(0, equals),
                     b = equals == std::string::npos ? "" : expectation.substr(equals + 1);
   if (a.empty() || b.empty() || a == b) {
-    end_command(exit_usage,
-                fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
-                "write A=B, as in --expect-equal emulated:sm_90=cuda:0");
+    return report_errors(
+        {{"", 0, fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
+          "write A=B, as in --expect-equal emulated:sm_90=cuda:0"}},
+        exit_usage);
   }
   const ArchMatrix::Bits bits = compare_bits(loaded.outcomes, a, b);
   if (bits.common == 0) {
-    end_command(exit_nothing,
-                fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
-                "the run has " + devices(matrix));
+    return report_errors(
+        {{"", 0, fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
+          "the run has " + devices(matrix)}},
+        exit_nothing);
   }
   if (bits.equal == bits.common) return exit_fine;
   fmt::print(stderr, "{}", first_difference(bits, loaded.reproduce));
