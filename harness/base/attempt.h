@@ -13,14 +13,14 @@ struct NeedFailed {
   Errors errors;
 };
 
-// What the result holds. Where it holds errors, the attempt() around this answers them.
+// Returns what the result holds. Its errors become those of the attempt() around the call.
 template <class T>
 T need(Result<T> result) {
   if (!result) throw NeedFailed{std::move(result.error())};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// What `body` answers, or the errors of what it needed.
+// Returns what `body` returns, or the errors of what it needed.
 template <class Body>
 auto attempt(Body body) -> Result<decltype(body())> {
   try {

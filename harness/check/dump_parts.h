@@ -1,4 +1,4 @@
-// What making a dump of attention and one of a merge have in common.
+// The common part of making dumps of attention and of merges.
 #pragma once
 
 #include <map>

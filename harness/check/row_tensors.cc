@@ -22,8 +22,8 @@ Shape full_shape(Shape shape, const Problem& problem, const Sizes& sizes) {
   return shape;
 }
 
-// Whether the heads come first; nullopt with an error where that is open or the shape fits neither
-// way.
+// Returns whether the heads come first; nullopt with an error where that is open or the shape fits
+// neither way.
 std::optional<bool> find_order(std::string_view name, const Shape& given, std::string_view words,
                                const Problem& problem, const Sizes& sizes,
                                std::optional<bool> stated, TensorSet& tensors) {

@@ -27,14 +27,14 @@ struct CommandEnd {
 inline void need_none(Errors errors, int exit_code) {
   if (!errors.empty()) throw CommandEnd{std::move(errors), exit_code};
 }
-// What the result holds; its errors end the command.
+// Returns what the result holds; its errors end the command.
 template <class T, class ErrorsOfIt>
 T need(tl::expected<T, ErrorsOfIt> result, int exit_code = exit_infrastructure) {
   if (!result) throw CommandEnd{std::move(result.error()), exit_code};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// What `body` answers; what would end the command there is an error.
+// Returns what `body` returns; what would end the command there is an error.
 template <class Body>
 auto as_result(Body body) -> Result<decltype(body())> {
   try {

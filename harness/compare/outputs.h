@@ -21,7 +21,7 @@ inline constexpr PerRowOutput<const void * OutputView::*> row_output_data{
     {PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
 #undef PLUMBLINE_ROW
 
-// Whether there is a row output beyond the LSE.
+// Returns whether there is a row output beyond the LSE.
 inline bool has_further_rows(const OutputView& outputs) {
   for (const RowOutput output : all<RowOutput>()) {
     if (output != RowOutput::lse && outputs.*row_output_data[output] != nullptr) return true;

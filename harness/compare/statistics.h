@@ -66,8 +66,8 @@ double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& 
 std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
                                const Reference& reference);
 
-// What the worst element of the statistic's output holds, and which roundings make its sigma. The
-// column of a row output is column_of().
+// Describes the worst element of the statistic's output: its value, and the roundings that make its
+// sigma. The column of a row output is column_of().
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
                             const Reference& reference, const Statistic& statistic,

@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view device_key = "device", square_key = "square", group_key = "group";
-// What a kernel seldom refuses a problem for, and at the end what no kernel sees.
+// Fields that kernels seldom refuse a problem for; the last ones are seen by no kernel.
 constexpr std::array<std::string_view, 13> seldom{"scale",   "lengths",  "seq_q", "seq_kv", "batch",
                                                   "heads_q", "heads_kv", "fill",  "law",    "v_law",
                                                   "k_scale", "v_scale",  "seed"};
@@ -78,7 +78,7 @@ bool holds(const Conditions& conditions, const Example& example) {
   return true;
 }
 
-// What one kernel was asked.
+// The problems that one kernel was asked.
 class Asked {
  public:
   explicit Asked(const std::vector<std::string>& fields) : fields_(fields) {}

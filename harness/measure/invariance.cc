@@ -88,9 +88,8 @@ Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
   const std::string provider = provider_of(kernel);
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
-  const auto known = std::ranges::find_if(
-      providers_, [&](const ProviderInfo& info) { return info.hello.provider == provider; });
-  if (known == providers_.end()) {
+  const ProviderInfo* known = find_provider(providers_, kernel);
+  if (known == nullptr) {
     why_not = fmt::format("no loaded provider is called \"{}\"", provider);
     return nullptr;
   }
@@ -164,13 +163,10 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   Answer answer;
   Arena& arena = worker.arena();
   const std::string& kernel = base.planned->c.kernel;
-  const auto provider = std::find_if(
-      providers_.begin(), providers_.end(),
-      [&](const ProviderInfo& info) { return info.hello.provider == provider_of(kernel); });
-  auto request =
-      place_tensors(arena, *call.geometry,
-                    provider == providers_.end() ? PerRowOutput<bool>{}
-                                                 : further_outputs(provider->hello, kernel));
+  const ProviderInfo* provider = find_provider(providers_, kernel);
+  auto request = place_tensors(
+      arena, *call.geometry,
+      provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello, kernel));
   if (!request) {
     answer.status = Status::out_of_memory;
     answer.reason = to_string(request.error());

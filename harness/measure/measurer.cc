@@ -58,16 +58,10 @@ Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo
                    const Contracts& contracts)
     : options_(options), providers_(providers), contracts_(contracts) {}
 
-const ProviderInfo* Measurer::provider_for(const std::string& kernel) const {
-  const auto found = std::ranges::find_if(
-      providers_, [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
-  return found == providers_.end() ? nullptr : &*found;
-}
-
 Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   auto& worker = workers_[provider_of(kernel)];
   if (worker == nullptr) {
-    const ProviderInfo* provider = provider_for(kernel);
+    const ProviderInfo* provider = find_provider(providers_, kernel);
     if (provider == nullptr) {
       return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)),
                   "name its library with --provider");
@@ -228,7 +222,7 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
   Measurement measurement;
   Outcome& outcome = measurement.outcome;
   name_after(planned, outcome);
-  if (const ProviderInfo* provider = provider_for(planned.c.kernel))
+  if (const ProviderInfo* provider = find_provider(providers_, planned.c.kernel))
     outcome.provider_options = split_provider(provider->library).second;
   try {
     outcome.problem_digest = problem_digest(planned.c.problem);
@@ -259,7 +253,7 @@ Result<RunRequest> Measurer::place_inputs(const std::string& kernel, ProblemStat
                                           Worker& worker) const {
   const auto at = state.requests.find(&worker);
   if (at != state.requests.end()) return at->second;
-  const ProviderInfo* provider = provider_for(kernel);
+  const ProviderInfo* provider = find_provider(providers_, kernel);
   auto request =
       place_tensors(worker.arena(), *state.geometry,
                     provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello));
@@ -279,7 +273,7 @@ RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) 
       planned.timed ? repetitions_of_round(options_.time_repetitions, time_rounds_of(planned.c))
                     : 0;
   placed.timeout = timeout_of(options_, planned.c, placed.timed_repetitions);
-  const ProviderInfo* provider = provider_for(planned.c.kernel);
+  const ProviderInfo* provider = find_provider(providers_, planned.c.kernel);
   const auto further = provider == nullptr ? PerRowOutput<bool>{}
                                            : further_outputs(provider->hello, planned.c.kernel);
   for (const RowOutput output : all<RowOutput>()) {
@@ -355,7 +349,7 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
     if (options_.references_computed != nullptr) ++*options_.references_computed;
     const ReferenceOptions options{suite_scores, options_.reference_library.get(), further_rows};
     entry = std::make_shared<const Reference>(
-        // Of other rows tomorrow, it would be of no use.
+        // Not cached where rows rotate: tomorrow's reference has other rows.
         options_.reference_cache.empty() || !state.rows->rotating.empty()
             ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
             : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows,

@@ -55,7 +55,6 @@ class Measurer {
 
  private:
   struct ProblemState;
-  const ProviderInfo* provider_for(const std::string& kernel) const;  // nullptr: none is loaded
   Result<Worker*> worker_for(const std::string& kernel);
   // The kernel's next request meets a process that has done nothing yet, and an empty arena.
   void start_afresh(const std::string& kernel, ProblemState& state);

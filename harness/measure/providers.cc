@@ -18,6 +18,14 @@ std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& 
   return options.timeout ? *options.timeout : time_limit(c.problem, c.device, timed_repetitions);
 }
 
+const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
+                                  const std::string& kernel) {
+  const std::string name = provider_of(kernel);
+  const auto found = std::ranges::find(
+      providers, name, [](const ProviderInfo& provider) { return provider.hello.provider; });
+  return found == providers.end() ? nullptr : &*found;
+}
+
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
   return {options.worker_executable, provider, options.memory_limit_bytes,
           options.timeout.value_or(least_time_limit), options.pass_env};

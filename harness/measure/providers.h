@@ -46,6 +46,9 @@ struct ProviderInfo {
   std::string library;  // as given
   Hello hello;
 };
+// The provider of a kernel ("cpu/flash"); nullptr: none of that name is loaded.
+const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
+                                  const std::string& kernel);
 // How long a worker may take over one request of these options.
 std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
                                      int timed_repetitions);

@@ -145,7 +145,7 @@ inline const Statistic* find_statistic(std::string_view name) {
   return found == deciding_statistics.end() ? nullptr : &*found;
 }
 
-// How the row outputs' members of ErrorStatistics and Limits are called.
+// The members of ErrorStatistics and Limits that belong to a row output.
 struct RowStatistics {
   bool ErrorStatistics::*measured;
   double ErrorStatistics::*z;
