@@ -53,7 +53,7 @@ CheckReport report_of_dropout(const Dump& dump) {
   report.sentence =
       fmt::format("{}: nothing judges a call with dropout yet, so no row was compared",
                   listed(dump.open.dropout));
-  report.suggestions.push_back(
+  report.suggestions.emplace_back(
       "dump a call without dropout (dropout_p = 0, a model in eval mode) and without these "
       "tensors");
   return report;
