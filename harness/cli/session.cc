@@ -13,6 +13,7 @@
 #include <array>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "harness/base/build_info.h"
