@@ -71,9 +71,9 @@ def _ziglang(prefix: pathlib.Path) -> Tuple[pathlib.Path, str]:
     raise NoText(f"{prefix} has no package ziglang\n  remedy: run ci/wheel/dependencies.sh")
 
 
-# PyPI's name of what ci/providers.py brings, by the beginning of the folder; CUTLASS is in the
-# archive of FlashAttention.
+# The PyPI archive of ci/providers.py that has the library: the start of the archive's name.
 _ARCHIVES = {"FlashAttention": "flash_attn", "CUTLASS": "flash_attn",
+             "FlashInfer": "flashinfer_python", "CCCL": "flashinfer_python",
              "CUDA runtime": "nvidia_cuda_runtime_cu12"}
 
 
@@ -106,7 +106,8 @@ def component(library: Library, files: Sequence[str], prefix: Optional[pathlib.P
         version = _cuda_version(files)
         return Component(library, version, f"pkg:generic/nvidia/cuda-runtime@{version}", text)
     version = _fetched_version(library.name)
-    return Component(library, version, f"pkg:pypi/flash-attn@{version}", text)
+    project = _ARCHIVES[library.name].replace("_", "-")
+    return Component(library, version, f"pkg:pypi/{project}@{version}", text)
 
 
 def components(result: Linked, prefix: Optional[pathlib.Path] = None) -> List[Component]:

@@ -43,9 +43,10 @@ def targets():
     names += [name for name in ("lib/plumbline/plumbline_cuda.so",
                                 "lib/plumbline/plumbline_reference_cuda.so")
               if (BUILD / name).exists()]
-    compiled = BUILD / "compiled_providers.txt"
-    if compiled.exists():
-        names += [name for name in compiled.read_text("utf-8").split() if (BUILD / name).exists()]
+    for listed in ("gpu_tests.txt", "compiled_providers.txt"):
+        if (BUILD / listed).exists():
+            names += [name for name in (BUILD / listed).read_text("utf-8").split()
+                      if (BUILD / name).exists()]
     return names
 
 
