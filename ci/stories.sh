@@ -9,12 +9,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 ci/setup.sh
 ci/setup.sh --providers
 ci/setup.sh --python
-flash_attention="fwd_hdim64_bf16_causal;fwd_hdim64_bf16;fwd_split_hdim64_bf16"
-flashinfer="ragged_hdim64_bf16;ragged_hdim64_bf16_causal;paged_hdim64_bf16"
-flashinfer+=";paged_hdim64_bf16_causal;decode_hdim64_bf16;ragged_hdim64_fp16_causal"
-flashinfer+=";decode_hdim128_fp16;paged_hdim128_fp16"
-cmake --preset "$preset" -DPLUMBLINE_FLASH_ATTENTION_FILES="$flash_attention" \
-  -DPLUMBLINE_FLASHINFER_INSTANCES="$flashinfer" >/dev/null
+source "$source_directory/ci/instances.sh"
+cmake --preset "$preset" -DPLUMBLINE_FLASH_ATTENTION_FILES="$story_flash_attention" \
+  -DPLUMBLINE_FLASHINFER_INSTANCES="$story_flashinfer" >/dev/null
 cmake --build --preset "$preset" --target programs plumbline_compiled_flash_attention \
   plumbline_compiled_flashinfer plumbline_compiled_cutlass
 mkdir -p out

@@ -16,11 +16,13 @@ build_pack() {
   local names=(plumbline_python) program
   command -v nvcc >/dev/null || end_with 3 "no nvcc on the PATH to build with"
   build="$source_directory/build/pack"
+  source "$source_directory/ci/instances.sh"
   "$source_directory/ci/setup.sh"
   cmake -S "$source_directory" -B "$build" -G Ninja \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPLUMBLINE_WERROR=ON -DPLUMBLINE_CUDA=ON \
     -DPLUMBLINE_CUDA_ARCHS="$(IFS=';'; echo "${architectures[*]}")" \
-    -DPLUMBLINE_CUDA_BUNDLE=ON >/dev/null
+    -DPLUMBLINE_FLASH_ATTENTION_FILES="$full_flash_attention" \
+    -DPLUMBLINE_FLASHINFER_INSTANCES="$full_flashinfer" -DPLUMBLINE_CUDA_BUNDLE=ON >/dev/null
   read_programs
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"

@@ -271,6 +271,14 @@ TEST_F(PythonMisbehaviour, FirstCallMayChangeEnvironmentAndHandlers) {
   EXPECT_EQ(run("looks").description.launched, "seen: PATH");
 }
 
+TEST_F(PythonMisbehaviour, HandlerReplacedByAKernelsFirstCallIsPutBack) {
+  EXPECT_EQ(run("ok").status, Status::ok);
+  EXPECT_EQ(run("replaces_a_handler_of_c").status, Status::ok);
+  EXPECT_EQ(run("reads_a_handler_of_c").description.launched, "handled");
+  EXPECT_THAT(run("replaces_a_handler_of_c").reason, HasSubstr("the handler of SIGINT"));
+  EXPECT_EQ(run("reads_a_handler_of_c").description.launched, "handled");
+}
+
 TEST_F(PythonMisbehaviour, KernelsFirstCallMayAddToTheEnvironment) {
   EXPECT_EQ(run("ok").status, Status::ok);
   EXPECT_EQ(run("adds_a_variable").status, Status::ok);

@@ -164,6 +164,7 @@ std::vector<std::string> ProcessState::restore_handlers(Allowance allowance) con
     if (is_same(now[number], before)) continue;
     if (before.sa_handler == SIG_DFL && allowance == Allowance::additions) continue;
     sigaction(static_cast<int>(number), &before, nullptr);
+    if (allowance == Allowance::additions) continue;
     changed.push_back(fmt::format("the handler of {}", name_of_signal(static_cast<int>(number))));
   }
   if (changed.size() > 3) changed = {fmt::format("the handlers of {} signals", changed.size())};

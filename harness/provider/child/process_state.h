@@ -14,9 +14,11 @@
 
 namespace plumbline {
 
-// Which changes of environment and handlers stay as they are. Frameworks set some when they are
-// first used: the first call of a process may change all, and the first call of a kernel may add a
-// variable, or a handler where there was none. Of all other state no change is allowed.
+// The changes of environment and handlers that are allowed. Frameworks set some when they are first
+// used: the first call of a process may change all, and the first call of a kernel may add a
+// variable, or a handler where there was none. A handler that the first call of a kernel replaces
+// is put back and is no error: the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ.
+// No other state may change.
 enum class Allowance { none, additions, everything };
 
 // By the kernels that a process has called.

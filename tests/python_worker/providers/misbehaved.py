@@ -292,6 +292,23 @@ def ignores_interrupts(case):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+LIBC = ctypes.CDLL(None)
+LIBC.signal.argtypes, LIBC.signal.restype = [ctypes.c_int, ctypes.c_void_p], ctypes.c_void_p
+
+
+@misbehaving
+def replaces_a_handler_of_c(case):
+    """As the LLVM in NVRTC and cuDNN does when it is first used: Python's table does not see it."""
+    LIBC.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@misbehaving
+def reads_a_handler_of_c(case):
+    handler = LIBC.signal(signal.SIGINT, signal.SIG_DFL)
+    LIBC.signal(signal.SIGINT, handler)
+    case.launched = "ignored" if handler == signal.SIG_IGN else "handled"
+
+
 # ---- It writes to the arena by a mapping of its own ----------------------------------------------
 
 
