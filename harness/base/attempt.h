@@ -8,14 +8,14 @@
 
 namespace plumbline {
 
-// Thrown by need(), within attempt() alone.
+// Thrown by unwrap(), within attempt() alone.
 struct NeedFailed {
   Errors errors;
 };
 
 // Returns what the result holds. Its errors become those of the attempt() around the call.
 template <class T>
-T need(Result<T> result) {
+T unwrap(Result<T> result) {
   if (!result) throw NeedFailed{std::move(result.error())};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }

@@ -140,7 +140,7 @@ std::vector<std::string> TensorSet::unasked() const {
   return names;
 }
 
-const TensorData* TensorSet::need(const std::string& name) {
+const TensorData* TensorSet::unwrap(const std::string& name) {
   const TensorData* tensor = find(name);
   if (tensor != nullptr) return tensor;
   std::vector<std::string> there;

@@ -19,6 +19,7 @@ constexpr Limits naive_tier{.peak = 8,
                             .beyond_output = 8,
                             .rms = 2.0,
                             .lse = 8,
+                            .max_logit = 8,
                             .suite = 3.5,
                             .suite_judged = false,
                             .elsewhere = Limits::elsewhere_in_peaks * 8};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/contract/terms.h"
+#include "harness/problem/outputs.h"
 
 namespace plumbline {
 
@@ -25,6 +26,7 @@ struct Baseline {
   std::string driver, runtime;  // of the GPU, as DeviceFacts has them
   std::string spec_judged;      // as in Outcome
   std::optional<Terms> terms;   // absent: an older plumbline judged it
+  PerRowOutput<bool> judged{};  // the row outputs that it had
 };
 // Recent runs whose times are known and were not set aside, newest first, at most 60. A regression
 // that was confirmed and not accepted is not among them.

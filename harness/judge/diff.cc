@@ -29,12 +29,10 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
     builder.find(
         Verdict::fail,
         {FindingKind::difference, diff.max_sigma, limit,
-         fmt::format(
-             "what both declare does not explain the difference: {:.4g} of its standard "
-             "deviations, {:.3g} are "
-             "legal; the largest difference is {:.4g} at sample {} head {} row {} column {}",
-             diff.max_sigma, limit, diff.max_abs, diff.max_abs_element.sample,
-             diff.max_abs_element.head, diff.max_abs_element.row, diff.max_abs_element.column)});
+         fmt::format("what both declare does not explain the difference: {:.4g} of its standard "
+                     "deviations, {:.3g} are "
+                     "legal; the largest difference is {:.4g} at {}",
+                     diff.max_sigma, limit, diff.max_abs, at(diff.max_abs_element))});
   }
 }
 

@@ -11,11 +11,8 @@ namespace plumbline {
 namespace {
 
 std::string where(const InvarianceOutcome& outcome) {
-  const ElementId& at = outcome.element;
-  const auto row_output = row_output_at(at.column);
-  return fmt::format("the {} at sample {} head {} row {}{}",
-                     row_output ? table_row(*row_output).words : "output", at.sample, at.head,
-                     at.row, row_output ? "" : fmt::format(" column {}", at.column));
+  const bool is_of_rows = row_output_at(outcome.element.column).has_value();
+  return fmt::format("{}{}", is_of_rows ? "" : "the output at ", at(outcome.element));
 }
 
 std::string size(const InvarianceOutcome& outcome) {

@@ -172,11 +172,8 @@ class CaseJudge {
     std::string text = fmt::format("{} is {:.4g}, its limit {:.4g}", statistic, value, limit);
     if (outcome_.worst && outcome_.worst_statistic == statistic) {
       const auto& [element, got, expected, sigma, ulp, share, visible_keys] = *outcome_.worst;
-      text += fmt::format(
-          ": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} "
-          "visible keys)",
-          got, expected, sigma, element.sample, element.head, element.row, element.column,
-          visible_keys);
+      text += fmt::format(": got {:.9g}, expected {:.9g}, sigma {:.3g} at {} ({} visible keys)",
+                          got, expected, sigma, at(element), visible_keys);
     }
     builder_.find(Verdict::fail, {finding_kind(statistic), value, limit, std::move(text)});
   }

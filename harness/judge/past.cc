@@ -168,7 +168,11 @@ void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
                    JudgementBuilder& builder) {
   if (!baseline.terms) return;
-  const auto looser = looser_terms(now, outcome.spec_judged, *baseline.terms, baseline.spec_judged);
+  auto looser = looser_terms(now, outcome.spec_judged, *baseline.terms, baseline.spec_judged);
+  for (const RowOutput output : all<RowOutput>()) {
+    if (baseline.judged[output] && !(outcome.errors.*row_statistics[output].measured))
+      looser.push_back(fmt::format("the {} is not judged", table_row(output).words));
+  }
   if (looser.empty()) return;
   builder.change(
       {ChangeKind::looser_contract, 0, 0,

@@ -164,9 +164,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   Arena& arena = worker.arena();
   const std::string& kernel = base.planned->c.kernel;
   const ProviderInfo* provider = find_provider(providers_, kernel);
-  auto request = place_tensors(
-      arena, *call.geometry,
-      provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello, kernel));
+  auto request = place_tensors(arena, *call.geometry, further_outputs(provider, kernel));
   if (!request) {
     answer.status = Status::out_of_memory;
     answer.reason = to_string(request.error());

@@ -254,9 +254,7 @@ Result<RunRequest> Measurer::place_inputs(const std::string& kernel, ProblemStat
   const auto at = state.requests.find(&worker);
   if (at != state.requests.end()) return at->second;
   const ProviderInfo* provider = find_provider(providers_, kernel);
-  auto request =
-      place_tensors(worker.arena(), *state.geometry,
-                    provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello));
+  auto request = place_tensors(worker.arena(), *state.geometry, further_outputs(provider));
   if (!request) return request;
   Arena& arena = worker.arena();
   const Geometry& g = *state.geometry;
@@ -274,10 +272,9 @@ RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) 
                     : 0;
   placed.timeout = timeout_of(options_, planned.c, placed.timed_repetitions);
   const ProviderInfo* provider = find_provider(providers_, planned.c.kernel);
-  const auto further = provider == nullptr ? PerRowOutput<bool>{}
-                                           : further_outputs(provider->hello, planned.c.kernel);
-  for (const RowOutput output : all<RowOutput>()) {
-    if (output != RowOutput::lse && !further[output]) placed.slot_of(output) = -1;
+  const auto further = further_outputs(provider, planned.c.kernel);
+  for (const RowOutput output : further_row_outputs) {
+    if (!further[output]) placed.slot_of(output) = -1;
   }
   return placed;
 }

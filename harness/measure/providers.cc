@@ -26,6 +26,10 @@ const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
   return found == providers.end() ? nullptr : &*found;
 }
 
+PerRowOutput<bool> further_outputs(const ProviderInfo* provider, std::string_view kernel) {
+  return provider == nullptr ? PerRowOutput<bool>{} : further_outputs(provider->hello, kernel);
+}
+
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
   return {options.worker_executable, provider, options.memory_limit_bytes,
           options.timeout.value_or(least_time_limit), options.pass_env};

@@ -49,6 +49,9 @@ struct ProviderInfo {
 // The provider of a kernel ("cpu/flash"); nullptr: none of that name is loaded.
 const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
                                   const std::string& kernel);
+// The row outputs beyond the LSE that `kernel` of this provider returns, or any of its kernels
+// where none is named; none without a provider.
+PerRowOutput<bool> further_outputs(const ProviderInfo* provider, std::string_view kernel = {});
 // How long a worker may take over one request of these options.
 std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
                                      int timed_repetitions);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "harness/problem/outputs.h"
 #include "harness/reference/rounding.h"
@@ -14,6 +15,9 @@ struct ElementId {
   std::int64_t sample = 0, head = 0, row = 0, column = 0;  // row: valid row of the sample
   bool operator==(const ElementId&) const = default;
 };
+
+// "sample 0 head 1 row 2 column 3"; of a row output "the LSE of sample 0 head 1 row 2".
+std::string at(const ElementId& element);
 
 // The worst element of one statistic, explained.
 struct WorstElement {

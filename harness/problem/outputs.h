@@ -44,6 +44,13 @@ constexpr const NamedOutput& table_row(RowOutput output) {
   return row_outputs[static_cast<std::size_t>(output)];
 }
 
+// The row outputs without columns of their own in SQLite: each is a row of outcome_output.
+inline constexpr auto further_row_outputs = [] {
+  std::array<RowOutput, row_outputs.size() - 1> all_but_lse{};
+  for (std::size_t i = 0; i < all_but_lse.size(); ++i) all_but_lse[i] = RowOutput(i + 1);
+  return all_but_lse;
+}();
+
 // Something of each row output.
 template <class T>
 class PerRowOutput {

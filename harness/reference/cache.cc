@@ -80,9 +80,11 @@ void for_arrays(R& reference, Visit visit) {
   visit(reference.temperature_variance);
 }
 
-// Arrays of the sizes that the request implies.
+// Arrays of the sizes that the request implies. A GPU library computes no row output but the LSE;
+// the CPU, which takes over where the library cannot, computes all.
 Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
-                          const RowSelection& rows, const ReferenceOptions& options) {
+                          const RowSelection& rows, const ReferenceOptions& options,
+                          bool by_library) {
   Reference reference;
   reference.output_units = spec.out_toward_zero ? 1 : 0.5;
   reference.selection = rows;
@@ -93,7 +95,7 @@ Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
   for (auto* matrix : {&reference.spre, &reference.sigma, &reference.bound})
     matrix->resize(elements);
   for (const RowOutput output : all<RowOutput>()) {
-    if (options.uses_library() && output != RowOutput::lse) continue;
+    if (by_library && output != RowOutput::lse) continue;
     const auto [values, sigmas] = reference_rows[output];
     (reference.*values).resize(count);
     (reference.*sigmas).resize(count);
@@ -171,8 +173,11 @@ Reference cached_reference(const std::filesystem::path& directory, const Geometr
   const XXH128_hash_t key = cache_key(geometry, inputs, spec, rows, options);
   const std::filesystem::path path =
       directory / fmt::format("{:016x}{:016x}.ref", key.high64, key.low64);
-  if (auto hit = read(path, key, empty_reference(geometry, spec, rows, options)))
-    return std::move(*hit);
+  for (const bool by_library : {true, false}) {
+    if (by_library && !options.uses_library()) continue;
+    if (auto hit = read(path, key, empty_reference(geometry, spec, rows, options, by_library)))
+      return std::move(*hit);
+  }
   Reference computed = compute_reference(geometry, inputs, spec, rows, options);
   write(path, key, computed);
   return computed;

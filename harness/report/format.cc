@@ -48,11 +48,6 @@ std::string plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string at(const ElementId& element) {
-  return fmt::format("sample {} head {} row {} column {}", element.sample, element.head,
-                     element.row, element.column);
-}
-
 std::size_t display_width(std::string_view text) {
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
   return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues));

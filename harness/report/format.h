@@ -18,7 +18,6 @@ std::string shell_word(const std::string& text);    // quoted only where a shell
 std::string percent(double value);                  // "62 %", "1800x" (harness/base/percent.h)
 std::string duration(double time_ns);               // "1.276 ms"
 std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"
-std::string at(const ElementId& element);                      // "sample 0 head 1 row 2 column 3"
 
 // The text with some characters replaced: by what `of` says of them, unless that is "".
 template <class Of>

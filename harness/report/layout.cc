@@ -272,13 +272,7 @@ std::string element_in_words(const WorstElement& worst) {
   std::string got = number(worst.got), expected = number(worst.expected);
   if (got == expected)
     got = fmt::format("{:.9g}", worst.got), expected = fmt::format("{:.9g}", worst.expected);
-  const auto row_output = row_output_at(worst.element.column);
-  const std::string where =
-      row_output ? fmt::format("{} of sample {} head {} row {}", table_row(*row_output).words,
-                               worst.element.sample, worst.element.head, worst.element.row)
-                 : fmt::format("sample {} head {} row {} col {}", worst.element.sample,
-                               worst.element.head, worst.element.row, worst.element.column);
-  return fmt::format("{}: {}, not {} ({:.3g} sigma)", where, got, expected,
+  return fmt::format("{}: {}, not {} ({:.3g} sigma)", at(worst.element), got, expected,
                      (worst.got - worst.expected) / worst.sigma);
 }
 

@@ -102,13 +102,18 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   return now;
 }
 
-// Whether a row that holds `before` would hold the same of `now`. Changes are rows of their own,
-// and of the limits those of suites are stored nowhere.
-bool is_stored(Judgement now, const Judgement& before) {
+// Whether the rows of an outcome that hold `before` would be the same for `now`. Changes have rows
+// of their own; limits of suites, and of outputs that were not measured, are not stored.
+bool is_stored(Judgement now, const Judgement& before, const ErrorStatistics& errors) {
   now.changes.clear();
   if (now.terms) {
-    now.terms->limits.suite = Limits{}.suite;
-    now.terms->limits.suite_judged = Limits{}.suite_judged;
+    Limits& limits = now.terms->limits;
+    limits.suite = Limits{}.suite;
+    limits.suite_judged = Limits{}.suite_judged;
+    for (const RowOutput output : further_row_outputs) {
+      const RowStatistics& of = row_statistics[output];
+      if (!(errors.*of.measured)) limits.*of.limit = Limits{}.*of.limit;
+    }
   }
   return now == before;
 }
@@ -121,46 +126,46 @@ class Judging {
 
   void read(const std::vector<std::string>& run_ids) {
     for (const std::string& run_id : run_ids) add_run(run_id);
-    need(check_partitions(judged.runs));
+    unwrap(check_partitions(judged.runs));
     judged.complete = judged.complete && shards_make_the_whole(judged.runs);
-    fresh_ = need(fresh_outcomes(store_, run_ids));
+    fresh_ = unwrap(fresh_outcomes(store_, run_ids));
   }
 
   void judge_all() {
     is_changed_.assign(judged.outcomes.size(), false);
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) judge_errors(i);
-    need(judge_times());
+    unwrap(judge_times());
     std::vector<JudgedCase> cases;
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
       const StoredOutcome& stored = judged.outcomes[i];
       if (is_changed_[i]) {
-        need(store_.add(judged.run_of[i], stored));
-      } else if (!is_stored(stored.judgement, before_[i])) {
+        unwrap(store_.add(judged.run_of[i], stored));
+      } else if (!is_stored(stored.judgement, before_[i], stored.outcome.errors)) {
         cases.push_back(
             {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
       }
     }
-    need(store_.update_judgements(cases));
+    unwrap(store_.update_judgements(cases));
     for (auto& diff : judged.diffs) diff.judgement = judge_diff(diff.outcome);
     conclude();
   }
 
  private:
   void add_run(const std::string& run_id) {
-    const StoredRun run = need(store_.run(run_id));
+    const StoredRun run = unwrap(store_.run(run_id));
     if (!run.finished) {
-      need<void>(fail(
+      unwrap<void>(fail(
           fmt::format("run {} was interrupted: there is no verdict on part of it",
                       run_id.substr(0, 8)),
           fmt::format("`{} --resume` in its database measures the rest", run.info.command_line)));
     }
-    auto outcomes = need(store_.outcomes(run_id));
-    const auto diffs = need(store_.diffs(run_id));
-    const auto invariances = need(store_.invariances(run_id));
+    auto outcomes = unwrap(store_.outcomes(run_id));
+    const auto diffs = unwrap(store_.diffs(run_id));
+    const auto invariances = unwrap(store_.invariances(run_id));
     std::vector<AskedPast> asked;
     for (const auto& stored : outcomes)
       asked.push_back({series_of(stored.outcome, run.info.machine), stored.outcome.timed});
-    auto pasts = need(store_.pasts(asked, run_id));
+    auto pasts = unwrap(store_.pasts(asked, run_id));
     std::ranges::move(pasts, std::back_inserter(pasts_));
     judged.run_of.insert(judged.run_of.end(), outcomes.size(), run_id);
     if (judged.outcomes.empty())
@@ -294,7 +299,7 @@ class Judging {
     for (const auto& run : judged.runs) runs.push_back(&run);
     const std::vector<Store*> stores{&store_};
     auto changes =
-        need(changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete}));
+        unwrap(changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete}));
     for (const auto& of_run : changes)
       judged.changes.insert(judged.changes.end(), of_run.begin(), of_run.end());
     judged.exit_code =
@@ -302,10 +307,10 @@ class Judging {
                                judged.changes, judged.night_times, true, is_clock_behind()}));
     for (std::size_t i = 0; i < judged.runs.size(); ++i) {
       const std::string& run_id = judged.runs[i].run_id;
-      need(store_.add_suite_scores(run_id, judged.scores));
-      need(store_.set_changes(run_id, changes[i]));
-      need(store_.set_night_times(run_id, night_times_of(judged.runs[i])));
-      need(store_.finish_run(run_id, judged.exit_code, is_complete_[i]));
+      unwrap(store_.add_suite_scores(run_id, judged.scores));
+      unwrap(store_.set_changes(run_id, changes[i]));
+      unwrap(store_.set_night_times(run_id, night_times_of(judged.runs[i])));
+      unwrap(store_.finish_run(run_id, judged.exit_code, is_complete_[i]));
     }
   }
 

@@ -28,7 +28,7 @@ class Gathering {
   explicit Gathering(Store& store) : store_(store) {}
 
   NightSummary run(const std::string& night_id) {
-    summary_.night = need(store_.night(night_id));
+    summary_.night = unwrap(store_.night(night_id));
     for (const StoredRun& run : summary_.night.runs) add(run);
     summary_.groups = group_alerts(inputs_);
     add_rate();
@@ -40,12 +40,12 @@ class Gathering {
  private:
   void add(const StoredRun& run) {
     const std::string& id = run.info.run_id;
-    auto outcomes = need(store_.outcomes(id));
-    const auto diffs = need(store_.diffs(id));
-    const auto invariances = need(store_.invariances(id));
-    const auto scores = need(store_.suite_scores(id));
-    const auto changes = need(store_.changes(id));
-    const auto times = need(store_.night_times(id));
+    auto outcomes = unwrap(store_.outcomes(id));
+    const auto diffs = unwrap(store_.diffs(id));
+    const auto invariances = unwrap(store_.invariances(id));
+    const auto scores = unwrap(store_.suite_scores(id));
+    const auto changes = unwrap(store_.changes(id));
+    const auto times = unwrap(store_.night_times(id));
     summary_.states.push_back(state_of({outcomes, diffs, invariances, scores, changes, times,
                                         run.finished, has_wrong_clock(run.info)}));
     summary_.incomplete.add(run, outcomes.size());
@@ -60,7 +60,7 @@ class Gathering {
       summary_.timed += stored.outcome.timed;
       if (!wants_attention(stored.judgement.verdict)) continue;
       const SeriesName series = series_of(stored.outcome, run.info.machine);
-      auto baseline = need(store_.baseline(series, id));
+      auto baseline = unwrap(store_.baseline(series, id));
       AlertInput input{&run.info, &stored, describe(series.machine), "", baseline.has_value()};
       if (baseline) input.since = commit_of(baseline->run_id);
       inputs_.push_back(std::move(input));
@@ -69,20 +69,20 @@ class Gathering {
 
   std::string commit_of(const std::string& run_id) {
     const auto [at, fresh] = commits_.try_emplace(run_id);
-    if (fresh) at->second = need(store_.run(run_id)).info.commit;
+    if (fresh) at->second = unwrap(store_.run(run_id)).info.commit;
     return at->second;
   }
 
   void add_rate() {
     for (const NightTimes& row : summary_.times)
       summary_.expected_false_alerts += row.expected_false_alerts;
-    auto nights = need(store_.nights(0));
+    auto nights = unwrap(store_.nights(0));
     const auto at = std::ranges::find(nights, summary_.night.night_id);
     const auto last = at + std::min<std::ptrdiff_t>(nights_of_the_rate, nights.end() - at);
     for (auto night = at; night != last; ++night) {
-      auto stored = need(store_.night(*night));
+      auto stored = unwrap(store_.night(*night));
       for (const StoredRun& run : stored.runs) {
-        auto times = need(store_.night_times(run.info.run_id));
+        auto times = unwrap(store_.night_times(run.info.run_id));
         for (const NightTimes& row : times) {
           summary_.second_pairs += row.second_pairs;
           summary_.second_alarms += row.second_alarms;

@@ -162,8 +162,8 @@ Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {
 
 Result<StoredPart> read_part(Store& store, const std::string& run_id) {
   return attempt([&] {
-    return StoredPart{need(store.outcomes(run_id)), need(store.diffs(run_id)),
-                      need(store.invariances(run_id))};
+    return StoredPart{unwrap(store.outcomes(run_id)), unwrap(store.diffs(run_id)),
+                      unwrap(store.invariances(run_id))};
   });
 }
 

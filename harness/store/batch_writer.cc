@@ -374,9 +374,9 @@ void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
   const Outcome& outcome = pending.stored.outcome;
   if (outcome.status != Status::ok) return;  // a later call may have failed
   const std::optional<Terms>& terms = pending.stored.judgement.terms;
-  for (const RowOutput output : all<RowOutput>()) {
+  for (const RowOutput output : further_row_outputs) {
     const RowStatistics& of = row_statistics[output];
-    if (output == RowOutput::lse || !(outcome.errors.*of.measured)) continue;
+    if (!(outcome.errors.*of.measured)) continue;
     bind_key(insert_output_, 1, pending.case_key);
     insert_output_.bind(2, pending.run->first);
     insert_output_.bind(3, outcome.suite);

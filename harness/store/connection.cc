@@ -361,7 +361,7 @@ Result<void> copy_database(const fs::path& given, SQLite::Database& db, const ch
     const auto from = connect_for_reading(path);
     if (auto refused = refuse_contents(path, *from, true, embedded_schema.first))
       return fail(*refused);
-    need(check_integrity(*from, path));
+    unwrap(check_integrity(*from, path));
     if (pragma(*from, "user_version") == schema_version) {
       SQLite::Backup(db, schema, *from, "main").executeStep(-1);
       return {};
@@ -378,7 +378,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& path) {
   return guarded(path, "copying the database under TMPDIR",
                  [&]() -> Result<std::unique_ptr<SQLite::Database>> {
                    auto copy = open_private();
-                   need(copy_database(path, *copy, "main"));
+                   unwrap(copy_database(path, *copy, "main"));
                    refresh_views(*copy);
                    return copy;
                  });

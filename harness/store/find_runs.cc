@@ -101,7 +101,7 @@ Result<RunSelection> find_named_commit(SQLite::Database& db, const fs::path& pat
     return fail(error_at(path, fmt::format("'{}' names no commit", storable_text(text)),
                          "write at least four of its hexadecimal digits"));
   }
-  if (const auto found = need(find_commit(db, path, text))) return *found;
+  if (const auto found = unwrap(find_commit(db, path, text))) return *found;
   return fail(error_at(path, fmt::format("no run of a commit that begins with '{}'", text),
                        "`plumbline query \"SELECT DISTINCT code_commit FROM v_runs\"` lists them; "
                        "`plumbline run --commit SHA` stores it"));
@@ -122,9 +122,9 @@ Result<RunSelection> find_runs(SQLite::Database& db, const fs::path& path,
     if (text.starts_with(night)) return select_night(db, path, text.substr(night.size()));
     if (text.starts_with(commit)) return find_named_commit(db, path, text.substr(commit.size()));
     if (may_be_a_commit(text) && !begins_a_run_id(db, text)) {
-      if (const auto found = need(find_commit(db, path, text))) return *found;
+      if (const auto found = unwrap(find_commit(db, path, text))) return *found;
     }
-    const std::string run = need(find_run(db, path, text));
+    const std::string run = unwrap(find_run(db, path, text));
     return RunSelection{"run " + run.substr(0, 8), {run}};
   });
 }

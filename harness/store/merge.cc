@@ -140,7 +140,7 @@ class Merger {
       db_.exec(fmt::format("DELETE FROM {}.{} WHERE run_id IN (SELECT run_id FROM merge_newer)",
                            to_.schema, table.name));
     }
-    need(check_same(table));
+    unwrap(check_same(table));
     const auto columns = columns_of(db_, to_, table.name);
     // In the order of storing, which reports keep; tables without rowids have none.
     const bool has_rowid =
@@ -155,7 +155,7 @@ class Merger {
 
   void merge_runs() {
     const Table table{"run", {"run_id"}, Part::of_run};
-    need(check_same(table));
+    unwrap(check_same(table));
     const auto columns = columns_of(db_, to_, "run");
     std::vector<std::string> updates;
     for (const auto& column : columns) {
@@ -181,7 +181,7 @@ Result<void> merge_side(SQLite::Database& db, const Side& from, const Side& to) 
                    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
                    Merger(db, from, to).run();
                    // The private copies have no name, and so no place.
-                   if (to.schema == out_schema) need(check_in_place(db, to.path, out_schema));
+                   if (to.schema == out_schema) unwrap(check_in_place(db, to.path, out_schema));
                    transaction.commit();
                    return {};
                  });
@@ -223,10 +223,10 @@ Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
     MergeReport report;
     const auto before = finish_times(**db), more = finish_times(staged);
     report.outcomes_before = (*db)->execAndGet("SELECT count(*) FROM outcome").getInt64();
-    auto runs = need(read_runs(staged, shards, 0));
-    need(attach(staged, fs::absolute(out), out_schema));
+    auto runs = unwrap(read_runs(staged, shards, 0));
+    unwrap(attach(staged, fs::absolute(out), out_schema));
     set_writer_pragmas(staged, out_schema);
-    need(merge_side(staged, {staged_schema, shards}, {out_schema, out}));
+    unwrap(merge_side(staged, {staged_schema, shards}, {out_schema, out}));
     staged.exec(fmt::format("DETACH {}", out_schema));
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
       const auto known = before.find(run->run_id);

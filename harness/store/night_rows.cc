@@ -114,7 +114,7 @@ Result<StoredNight> read_night(SQLite::Database& db, const fs::path& path,
     }
     for (const std::string& run_id : first_column(
              db, "SELECT run_id FROM run WHERE night_id = ? ORDER BY run_order", night_id)) {
-      night.runs.push_back(need(read_run(db, path, run_id)));
+      night.runs.push_back(unwrap(read_run(db, path, run_id)));
     }
     if (night.events.empty() && night.runs.empty()) {
       return fail(error_at(path, fmt::format("there is no night '{}'", storable_text(night_id)),
@@ -129,7 +129,7 @@ Result<std::string> find_night(SQLite::Database& db, const fs::path& path,
   const std::optional<std::int64_t> back = steps_back(text, "latest");
   return guarded(path, "looking up the night", [&]() -> Result<std::string> {
     if (!back) {
-      need(read_night(db, path, text));
+      unwrap(read_night(db, path, text));
       return text;
     }
     const auto found = first_column(db, nights_of_the_database, 1, *back);

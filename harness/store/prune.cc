@@ -313,7 +313,7 @@ Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& opt
       SQLite::Transaction transaction(**db, SQLite::TransactionBehavior::IMMEDIATE);
       report = Pruner(**db, options).run();
       if (options.dry_run) return report;
-      need(check_in_place(**db, path));
+      unwrap(check_in_place(**db, path));
       transaction.commit();
     }
     if (options.vacuum) (*db)->exec("VACUUM");

@@ -162,7 +162,7 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
       std::string declared;
       load("declared_spec", declared);
       load("judged_spec", outcome.spec_judged);
-      outcome.description.spec = need(parse_spec_text(declared));
+      outcome.description.spec = unwrap(parse_spec_text(declared));
       case_columns(load, outcome.c);
       outcome_columns(load, stored);
     }

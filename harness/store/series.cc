@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
+#include "harness/outcome/statistics_table.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/bind_key.h"
@@ -61,14 +64,21 @@ std::string accepted_outcomes(std::string_view more, std::string_view counts) {
 
 std::string baseline_columns() {
   std::vector<std::string> terms;
+  std::string limits_of_further_outputs;
+  for (const RowOutput output : further_row_outputs) {
+    limits_of_further_outputs += fmt::format(
+        ", (SELECT x.limit_value FROM outcome_output AS x WHERE x.case_key = o.case_key "
+        "AND x.run_id = o.run_id AND x.suite = o.suite AND x.output = '{}')",
+        name(output));
+  }
   for (const std::string& column : column_names<std::optional<Terms>>(terms_columns))
     terms.push_back("o." + column);
   return fmt::format(
       "o.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
       "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, o.run_order, o.timed, "
       "o.device_driver, "
-      "o.device_runtime, js.spec, {}",
-      name(Promise::bitwise), fmt::join(terms, ", "));
+      "o.device_runtime, js.spec, {}, o.has_lse{}",
+      name(Promise::bitwise), fmt::join(terms, ", "), limits_of_further_outputs);
 }
 
 std::string baseline_sql() {
@@ -188,6 +198,14 @@ Baseline load_baseline(SQLite::Statement& row) {
   load("device_runtime", baseline.runtime);
   load("judged_spec", baseline.spec_judged);
   terms_columns(load, baseline.terms);
+  load("has_lse", baseline.judged[RowOutput::lse]);
+  for (const RowOutput output : further_row_outputs) {
+    double limit = -1;  // NULL: the baseline did not have the output
+    load("limit_value", limit);
+    baseline.judged[output] = limit >= 0;
+    if (baseline.terms)
+      baseline.terms->limits.*row_statistics[output].limit = limit >= 0 ? limit : HUGE_VAL;
+  }
   return baseline;
 }
 

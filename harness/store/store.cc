@@ -359,6 +359,10 @@ Result<void> Store::update_judgements(const std::vector<JudgedCase>& cases) {
     SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement same(*db_, text(fmt::format(" AND verdict = ?{}", verdict)));
     SQLite::Statement other(*db_, text(""));
+    SQLite::Statement limit_of_output(
+        *db_,
+        "UPDATE outcome_output SET limit_value = ?5 "
+        "WHERE run_id = ?1 AND suite = ?2 AND case_key = ?3 AND output = ?4");
     for (const JudgedCase& judged : cases) {
       const auto updated = [&](SQLite::Statement& update) {
         Binder binder(update);
@@ -378,6 +382,17 @@ Result<void> Store::update_judgements(const std::vector<JudgedCase>& cases) {
             fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", judged.run_id,
                         storable_text(judged.case_id), storable_text(judged.suite)),
             "see v_history"));
+      }
+      if (!judged.judgement->terms) continue;
+      for (const RowOutput output : further_row_outputs) {
+        limit_of_output.bind(1, judged.run_id);
+        limit_of_output.bind(2, judged.suite);
+        const Key key = key_of(judged.case_id);
+        bind_key(limit_of_output, 3, key);
+        limit_of_output.bind(4, std::string(name(output)));
+        limit_of_output.bind(5, judged.judgement->terms->limits.*row_statistics[output].limit);
+        limit_of_output.exec();
+        limit_of_output.reset();
       }
     }
     transaction.commit();

@@ -69,7 +69,7 @@ TEST(JudgeInvariance, AViolationNamesElementSizeAndTheOtherProblem) {
   lse.statistic = "lse";
   lse.element.column = -1;
   EXPECT_THAT(judge_invariance(lse).findings[0].text,
-              AllOf(HasSubstr("beyond rounding: the LSE at sample 1 head 2 row 3 is 0.5")));
+              AllOf(HasSubstr("beyond rounding: the LSE of sample 1 head 2 row 3 is 0.5")));
   InvarianceOutcome nan = outcome(Promise::none, 7, std::numeric_limits<double>::infinity());
   nan.value_b = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(judge_invariance(nan).findings[0].text, HasSubstr("no rounding explains it"));

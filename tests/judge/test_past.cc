@@ -220,6 +220,25 @@ TEST(Changes, AContractThatAsksLessIsNamed) {
   EXPECT_THAT(looser_terms(zeros, spec, anything, spec), IsEmpty());
 }
 
+TEST(Changes, OutputThatIsNoLongerReturnedIsNamed) {
+  Baseline baseline = past_of(passing());
+  baseline.terms = Terms{};
+  baseline.terms->limits = default_limits(strict_spec(passing().c.problem), passing().c.problem, 0);
+  baseline.spec_judged = passing().spec_judged;
+  for (const RowOutput output : all<RowOutput>()) {
+    Outcome outcome = passing();
+    outcome.errors.*row_statistics[output].measured = false;
+    EXPECT_THAT(judge_against(outcome, baseline).changes, IsEmpty()) << "the baseline had none";
+    Baseline had_it = baseline;
+    had_it.judged[output] = true;
+    EXPECT_THAT(judge_against(passing(), had_it).changes, IsEmpty());
+    const Judgement judgement = judge_against(outcome, had_it);
+    ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::looser_contract});
+    EXPECT_THAT(judgement.changes[0].text,
+                HasSubstr(std::string(table_row(output).words) + " is not judged"));
+  }
+}
+
 TEST(Changes, PromisesAreReadAsTheyAreWritten) {
   Promises promises;
   EXPECT_EQ(promises_text(promises), "");

@@ -26,6 +26,7 @@ class Prune : public StoreTest {
   static std::string id(int day) { return run_info(day * 1440).run_id; }
   static StoredOutcome took(double ratio) {
     StoredOutcome outcome = passing();
+    outcome.outcome.errors.has_max_logit = true;
     outcome.outcome.time_ratio = ratio;
     return outcome;
   }
@@ -65,6 +66,7 @@ TEST_F(Prune, TheLastNightsStayWholeAndOfTheOthersTheEnds) {
   EXPECT_EQ(kept(report, KeptFor::end_of_series), 1);
   EXPECT_EQ(days(), (std::vector<int>{1, 7, 8, 9}));
   EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM run")[0][0], "4");
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM outcome_output")[0][0], "4");
   EXPECT_TRUE(raw_sql(path_, "PRAGMA foreign_key_check").empty());
   EXPECT_EQ(prune(3).outcomes_deleted, 0) << "again";
 }

@@ -123,6 +123,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
     EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, elsewhere, padding_policy, promises),
               std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
                        t.limits.elsewhere, t.padding_policy, t.promises));
+    EXPECT_EQ(max_logit, o.errors.has_max_logit ? t.limits.max_logit : Limits{}.max_logit);
   }
 }
 

@@ -46,7 +46,7 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
   const auto baseline = value_of(store_->baseline({case_, machine_of()}, ""));
   ASSERT_TRUE(baseline);
   const auto& [run_id, verdict, digest, build_id, rms, elements, deterministic, run_order, timed,
-               driver, runtime, spec, terms] = *baseline;
+               driver, runtime, spec, terms, judged] = *baseline;
   EXPECT_EQ(run_id, id(2));
   EXPECT_EQ(verdict, "changed");
   EXPECT_EQ(digest, std::string(32, 'e'));
@@ -54,6 +54,37 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
   EXPECT_EQ(rms, 0.9);
   EXPECT_EQ(elements, 32768);
   EXPECT_TRUE(deterministic);
+}
+
+TEST_F(Series, TheBaselineKnowsItsRowOutputsAndTheirLimits) {
+  StoredOutcome outcome = passing();
+  outcome.judgement.terms = Terms{};
+  outcome.judgement.terms->limits.max_logit = 7;
+  const auto baseline_with = [&](int number, bool has_max_logit) {
+    outcome.outcome.errors.has_max_logit = has_max_logit;
+    add_run(number, outcome);
+    return value_of(store_->baseline({case_, machine_of()}, "")).value();
+  };
+  const Baseline with = baseline_with(1, true);
+  EXPECT_TRUE(with.judged[RowOutput::max_logit]);
+  EXPECT_EQ(with.judged[RowOutput::lse], outcome.outcome.errors.has_lse);
+  EXPECT_EQ(with.terms.value().limits.max_logit, 7);
+  const Baseline without = baseline_with(2, false);
+  EXPECT_FALSE(without.judged[RowOutput::max_logit]);
+  EXPECT_EQ(without.terms.value().limits.max_logit, HUGE_VAL) << "no limit is looser than none";
+}
+
+TEST_F(Series, JudgingAgainStoresTheLimitOfARowOutput) {
+  StoredOutcome outcome = passing();
+  outcome.outcome.errors.has_max_logit = true;
+  outcome.judgement.terms = Terms{};
+  add_run(1, outcome);
+  outcome.judgement.terms->limits.max_logit = 7;
+  ASSERT_TRUE(store_->update_judgements(
+      {{id(1), outcome.outcome.suite, outcome.outcome.case_id, &outcome.judgement}}));
+  EXPECT_EQ(raw_sql(path_, "SELECT limit_value FROM outcome_output")[0][0], "7.0");
+  const auto stored = value_of(store_->outcomes(id(1)));
+  EXPECT_EQ(stored.at(0).judgement.terms.value().limits.max_logit, 7);
 }
 
 // What a kernel did with other options is no past: not its bits, its times, its pins, or that

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace plumbline::cli {

@@ -190,7 +190,7 @@ void add_support(Command app, int& exit_code) {
       "Example:\n  plumbline support suggest >> baselines/support.toml   # then review it");
   auto [suggest_command, options] =
       add_verb(command, exit_code, suggest, "suggest",
-               "Entries that explain a run's refusals, as few and as wide as what ran allows");
+               "Entries that explain a run's refusals: by kernel, with the fields that differ");
   suggest_command.add_option("run", options.run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
   options.database.add_to(suggest_command);
