@@ -16,6 +16,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "ci"))
+import named_headers  # noqa: E402
 
 # The table of CONTRIBUTING.md with the folders of harness/ from bottom to top.
 FOLDER_TABLE = "| folder | its trade |"
@@ -412,6 +414,7 @@ def main():
     errors += [error for path in paths for error in selects_outside_the_store(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     errors += typed_json_keys(paths)
+    errors += named_headers.missing_headers(ROOT, paths)
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
         errors += sources_built_twice(build.resolve(), paths)

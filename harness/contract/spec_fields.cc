@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <type_traits>
 
 #include "harness/base/enumeration.h"

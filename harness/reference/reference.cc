@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/parallel.h"

@@ -2,6 +2,7 @@
 #include "harness/store/keys.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>

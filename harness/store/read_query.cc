@@ -2,6 +2,7 @@
 #include "harness/store/read_query.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
 #include <array>

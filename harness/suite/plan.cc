@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "harness/base/text.h"
 #include "harness/suite/gpu_case.h"

@@ -7,6 +7,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "harness/base/pending_file.h"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "harness/check/check.h"
 #include "tests/check/emulated_kernel.h"

@@ -2,6 +2,8 @@
 // legal kernels keep to the limits that tell it.
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "harness/check/check.h"
 #include "tests/check/emulated_kernel.h"
 

@@ -25,7 +25,8 @@ class PlantedSource(unittest.TestCase):
             self.write(f"harness/base/{name}.cc", f"// {name}.\nint {name}() {{ return 0; }}\n")
         self.write("harness/base/README.md", "# Base\n")
         (self.folder / "ci").mkdir()
-        shutil.copy(ROOT / "ci" / "check_sources.py", self.folder / "ci")
+        for script in ("check_sources.py", "named_headers.py"):
+            shutil.copy(ROOT / "ci" / script, self.folder / "ci")
         # The script reads the order of the folders from the page that holds it.
         for page in ("README.md", "CONTRIBUTING.md"):
             shutil.copy(ROOT / page, self.folder)
@@ -83,6 +84,19 @@ class PlantedSource(unittest.TestCase):
         self.assertNotIn("keys of JSON", self.output())
         self.write("harness/base/a.cc", "// A.\n" + key * (limit // 3 + 1))
         self.assertIn(f"harness:1: {3 * (limit // 3 + 1)} keys of JSON are typed", self.output())
+
+    def test_a_name_needs_its_header(self):
+        use = "std::optional<int> a() { return {}; }\n"
+        self.write("harness/base/a.cc", "// A.\n" + use)
+        self.assertIn("harness/base/a.cc:2: std::optional needs #include <optional>",
+                      self.output())
+        for lines in ("#include <optional>\n", '#include "harness/base/a.h"\n'):
+            with self.subTest(lines=lines):
+                self.write("harness/base/a.h", "// A.\n#include <optional>\n")
+                self.write("harness/base/a.cc", f"// A.\n{lines}{use}")
+                self.assertNotIn("needs #include", self.output())
+        self.write("harness/base/a.cc", "// std::vector\nconst char* a = \"std::vector\";\n")
+        self.assertNotIn("needs #include", self.output())
 
     def output(self):
         """What the script prints without a build."""

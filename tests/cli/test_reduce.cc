@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <regex>
+#include <vector>
 
 #include "tests/cli/command.h"
 

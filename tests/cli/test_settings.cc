@@ -1,6 +1,8 @@
 // plumbline.toml: what commands take from it, what wins over it, and what is wrong with it.
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "tests/cli/command.h"
 
 namespace plumbline {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/gpu/stand_in/device.h"
 
 namespace plumbline::stand_in {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "harness/problem/recorded_inputs.h"
 #include "tests/inputs/filled.h"

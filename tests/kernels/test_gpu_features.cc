@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/built_library.h"
 #include "tests/kernels/exact.h"
 #include "tests/need_gpu.h"

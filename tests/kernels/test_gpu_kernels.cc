@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "tests/built_library.h"
 #include "tests/kernels/exact.h"

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "harness/problem/geometry.h"
 #include "harness/problem/inputs.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "harness/provider/client/worker.h"
 #include "tests/provider/provider_fixture.h"
@@ -318,8 +319,7 @@ TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {
   EXPECT_EQ(reply.reason, "provider test supports cuda:0 but offers no device memory");
 }
 
-// ---- Kernels that behave
-// -------------------------------------------------------------------------------------------------
+// ---- Kernels that behave -----------------------------------------------------------------------
 
 class Behaviour : public testing::TestWithParam<std::tuple<DType, Layout, std::string>> {};
 

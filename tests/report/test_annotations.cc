@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <regex>
+#include <sstream>
 
 #include "harness/report/annotations.h"
 #include "harness/store/stored.h"

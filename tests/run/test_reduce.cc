@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 
 #include "harness/problem/field_text.h"
 #include "harness/run/reduce.h"

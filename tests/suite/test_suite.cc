@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "harness/suite/suite.h"
 #include "tests/suite/suite_files.h"

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "harness/base/counter_hash.h"
 #include "harness/base/parallel.h"
