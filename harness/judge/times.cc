@@ -201,8 +201,8 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
     // Faster is fine, whether or not it is so.
     if (is_faster) return judgement.notes.push_back(text + "; no fresh process was asked");
     judgement.notes.emplace_back(
-        "unconfirmed: no fresh process could be asked; measure the case again, or accept it with a "
-        "reason");
+        "unconfirmed: no fresh process gave a time, or each was disturbed; measure the case again "
+        "(the reproduce line with --db FILE of this history), or accept it with a reason");
     return add_finding(Verdict::unconfirmed, screening, text, judgement);
   }
   const Confirmation said = confirm(screening, nights_of(past.times), std::log(outcome.time_ratio),

@@ -207,7 +207,7 @@ void add_difference(OutputReport& report, const DiffOutcome& diff) {
 }  // namespace
 
 std::string reproduce_line(const std::string& command, const Outcome& outcome) {
-  return fmt::format("{}{} --case {}", command,
+  return fmt::format("{}{}{} --case {}", command, outcome.timed ? " --timed" : "",
                      outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
                      shell_quoted(outcome.case_id));
 }

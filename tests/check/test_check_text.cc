@@ -79,7 +79,7 @@ TEST(CheckText, WhatIsRoundingIsShortAndAVerboseReportHasEverything) {
   EXPECT_THAT(rounding, EndsWith("\nin full: plumbline check dump.safetensors -v\n"));
 
   const std::string bug = render_check(sample(Answer::bug), {});
-  EXPECT_THAT(bug, HasSubstr("worst     sample 0 head 1 row 2 col 3: 1.5, not 1 (5 sigma)\n"));
+  EXPECT_THAT(bug, HasSubstr("worst     sample 0 head 1 row 2 column 3: 1.5, not 1 (5 sigma)\n"));
   EXPECT_THAT(bug, HasSubstr("where     edge: the last visible key weighs too little"));
   EXPECT_THAT(bug, HasSubstr("also      and more\n"));
   for (const char* detail : {"ladder", "example.org", "P rounding"})

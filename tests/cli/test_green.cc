@@ -73,7 +73,7 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   const auto judged = plumbline(judge);
   EXPECT_THAT(judged.code, AnyOf(1, 5)) << judged.text;
   EXPECT_THAT(judged.text,
-              AllOf(HasSubstr("unconfirmed"), HasSubstr("no fresh process could be asked")));
+              AllOf(HasSubstr("unconfirmed"), HasSubstr("no fresh process gave a time")));
   const std::string found =
       "SELECT count(*), sum(accepted) FROM v_history WHERE verdict = 'unconfirmed' AND " + slow;
   const std::string of_judge = rows("all.db", found);

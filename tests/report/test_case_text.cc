@@ -31,7 +31,7 @@ constexpr const char* failure =
   why       peak is 9.3, its limit 6.5
   note      sigma is 1.5 times that of the strict spec (p_dtype=bf16)
   figures   143 % of the limit (peak): peak 9.3, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest error 0.003906, mean 0.000412
-  worst     sample 0 head 3 row 17 col 5: 0.5156, not 0.5 (9.3 sigma)
+  worst     sample 0 head 3 row 17 column 5: 0.5156, not 0.5 (9.3 sigma)
   where     head: head 3 carries 81 % of the excess
   looser    would be explained by PyTorch math: S to bf16 and P to bf16 after normalisation
   suite     smoke/causal

@@ -162,11 +162,12 @@ TEST(Layout, AnElementShowsAsManyDigitsAsTellTheTwoApart) {
   WorstElement worst;
   worst.element = {0, 3, 17, 5};
   worst.got = 0.515625, worst.expected = 0.5, worst.sigma = 0.00168;
-  EXPECT_EQ(element_in_words(worst), "sample 0 head 3 row 17 col 5: 0.5156, not 0.5 (9.3 sigma)");
+  EXPECT_EQ(element_in_words(worst),
+            "sample 0 head 3 row 17 column 5: 0.5156, not 0.5 (9.3 sigma)");
   worst.element.column = -1;
   worst.got = 0.50000001;
   EXPECT_THAT(element_in_words(worst),
-              StartsWith("LSE of sample 0 head 3 row 17: 0.50000001, not 0.5 ("));
+              StartsWith("the LSE of sample 0 head 3 row 17: 0.50000001, not 0.5 ("));
 }
 
 TEST(Layout, TravelsAsJson) {
