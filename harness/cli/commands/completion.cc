@@ -174,7 +174,7 @@ void add_completion(Command app, int& exit_code) {
       "after `autoload -U bashcompinit && bashcompinit`.\n"
       "Example:\n"
       "  source <(plumbline completion bash)      # in ~/.bashrc");
-  command.callback([app, &exit_code] {
+  command.callback([app, shell, &exit_code] {  // the parser writes to *shell
     fmt::print("{}", bash_script(app.facts()));
     exit_code = exit_fine;
   });
