@@ -158,6 +158,8 @@ TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
 // ---- What plumbline itself lacks
 // -------------------------------------------------------------------------------------------------
 
+// The sanitizers need descriptors and address space of their own.
+#ifndef __SANITIZE_ADDRESS__
 TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
   int ended_in_the_run = 0;
   for (int most = 8; most <= 24; most += 2) {
@@ -183,6 +185,7 @@ TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
     EXPECT_THAT(result.text, HasSubstr("ulimit -v"));
   }
 }
+#endif
 
 TEST_F(HostileRun, DaemonsOfKernelsAreEndedAndTold) {
   const auto result = run("'hostile/leaves_a_daemon'");

@@ -27,7 +27,8 @@ class QuadRoundedP : public QuadSoftmax {
  protected:
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const {
-    const double of_key = std::max(c_.kappa_t, kappas_.empty() ? 0 : kappas_[k]);
+    // A sink, behind the keys, has no kappa of its own.
+    const double of_key = std::max(c_.kappa_t, k < kappas_.size() ? kappas_[k] : 0);
     return std::sqrt(std::min(of_key, largest_kappa(k))) * std::max(c_.u_P * p_[k], e(k));
   }
   double kappa(std::size_t k) const {
