@@ -54,8 +54,9 @@ TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
       caught.text,
       AllOf(HasSubstr("fail: "), HasSubstr(std::string("  ") + invariance + " of " + breaker),
             HasSubstr("problem b"), HasSubstr(words),
-            ContainsRegex("at[[:space:]]+sample[[:space:]]+[0-9]+[[:space:]]+head[[:space:]]+[0-9]+"
-                          "[[:space:]]+row[[:space:]]+[0-9]+"),
+            ContainsRegex(
+                "(at|of)[[:space:]]+sample[[:space:]]+[0-9]+[[:space:]]+head[[:space:]]+[0-9]+"
+                "[[:space:]]+row[[:space:]]+[0-9]+"),
             ContainsRegex(
                 "standard[[:space:]]+deviations|no[[:space:]]+rounding[[:space:]]+explains")));
   const auto faithful = run(std::string("--invariances=") + invariance + " --case '" +

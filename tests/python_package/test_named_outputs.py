@@ -61,7 +61,7 @@ def test_a_planted_error_fails_smoke(plumbline_program, tmp_path):
                                 f"cpu:max_logit={value}", "--db", path, "-q")
         assert ran.returncode == code, ran.stdout + ran.stderr
         z, limit = stored_outputs(path)["max_logit"]
-        assert limit == 6 and (z > limit) == (code == 1)
+        assert limit == 8 and (z > limit) == (code == 1)  # of the naive tier
     assert "max_logit is" in ran.stdout
     assert "only the largest logit is beyond its limit" in ran.stdout
 
