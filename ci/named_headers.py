@@ -9,6 +9,8 @@ import re
 
 INCLUDE = re.compile(r'^#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 HIDDEN = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')  # comments, strings and included names
+NAME = re.compile(r"\b(?:std::\w+(?:::\w+)?\(?|fmt::\w+\(|nlohmann::json(?:::\w+| \w+[ ;={])|"
+                  r"NLOHMANN_DEFINE)")
 # The headers that declare a name, of which the first is to be included.
 HEADERS = {
     ("algorithm",): r"std::ranges::(sort|find|find_if|any_of|all_of|none_of|max_element|"
@@ -76,13 +78,13 @@ def missing_headers(root, paths):
     for path in paths:
         if path.suffix not in {".cc", ".h"}:
             continue
-        text = HIDDEN.sub(lambda match: " " * len(match[0]), text_of(str(path)))
-        headers = None
+        text = HIDDEN.sub("", text_of(str(path)))
+        used = "\n".join(sorted(set(NAME.findall(text))))
+        headers = included(str(path)) if used else set()
         for wanted, names in HEADERS.items():
-            match = names.search(text)
-            if match is None:
+            if not headers.isdisjoint(wanted):
                 continue
-            headers = included(str(path)) if headers is None else headers
-            if headers.isdisjoint(wanted):
-                line = text.count("\n", 0, match.start()) + 1
+            match = names.search(used)
+            if match:
+                line = text.count("\n", 0, text.index(match[0])) + 1
                 yield path, line, f"{match[0].rstrip('( ={;')} needs #include <{wanted[0]}>"
