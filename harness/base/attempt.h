@@ -9,14 +9,14 @@
 namespace plumbline {
 
 // Thrown by unwrap(), within attempt() alone.
-struct NeedFailed {
+struct UnwrapFailed {
   Errors errors;
 };
 
 // Returns what the result holds. Its errors become those of the attempt() around the call.
 template <class T>
 T unwrap(Result<T> result) {
-  if (!result) throw NeedFailed{std::move(result.error())};
+  if (!result) throw UnwrapFailed{std::move(result.error())};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
@@ -30,7 +30,7 @@ auto attempt(Body body) -> Result<decltype(body())> {
     } else {
       return body();
     }
-  } catch (NeedFailed& failed) {
+  } catch (UnwrapFailed& failed) {
     return tl::unexpected(std::move(failed.errors));
   }
 }

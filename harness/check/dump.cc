@@ -44,9 +44,9 @@ class DumpMaker : public DumpParts {
   bool fine() const { return errors_.empty(); }
 
   bool find_tensors() {
-    const TensorData* const q = tensors_.unwrap("q");
-    const TensorData* const k = tensors_.unwrap("k");
-    const TensorData* const v = tensors_.unwrap("v");
+    const TensorData* const q = tensors_.need("q");
+    const TensorData* const k = tensors_.need("k");
+    const TensorData* const v = tensors_.need("v");
     out_ = tensors_.find("out");
     if (q == nullptr || k == nullptr || v == nullptr) return false;
     q_ = q, k_ = k, v_ = v;

@@ -29,9 +29,9 @@ class MergeDumpMaker : public DumpParts {
 
  private:
   bool find_tensors() {
-    partial_out_ = tensors_.unwrap("partial_out");
-    partial_lse_ = tensors_.unwrap("partial_lse");
-    out_ = tensors_.unwrap("out");
+    partial_out_ = tensors_.need("partial_out");
+    partial_lse_ = tensors_.need("partial_lse");
+    out_ = tensors_.need("out");
     for (const char* foreign : {"q", "k", "v", "mask", "attn_bias", "alibi_slopes", "sinks",
                                 "page_table", "seqlens_q", "q_scale", "k_scale", "v_scale"}) {
       if (tensors_.find(foreign) != nullptr) {

@@ -53,8 +53,8 @@ T load(const TensorData& tensor, std::size_t index) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// The first element that is no number of `to` or, where it may be rounded, a finite one that
-// becomes infinite; the number of elements if none is.
+// Returns the index of the first element that `to` cannot hold or, where rounding is allowed, that
+// is finite and becomes infinite; the number of elements if there is none.
 std::size_t first_unfit(const TensorData& tensor, DType from, DType to,
                         TensorSet::Narrowing narrowing) {
   const std::size_t count = element_count(tensor);
@@ -140,7 +140,7 @@ std::vector<std::string> TensorSet::unasked() const {
   return names;
 }
 
-const TensorData* TensorSet::unwrap(const std::string& name) {
+const TensorData* TensorSet::need(const std::string& name) {
   const TensorData* tensor = find(name);
   if (tensor != nullptr) return tensor;
   std::vector<std::string> there;

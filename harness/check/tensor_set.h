@@ -25,7 +25,7 @@ class TensorSet {
   // Names of the tensors that `find` and its callers have not asked for.
   std::vector<std::string> unasked() const;
   // As find, with an error where it is absent.
-  const TensorData* unwrap(const std::string& name);
+  const TensorData* need(const std::string& name);
   // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank
   // `rank` (0 = any).
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);

@@ -30,7 +30,7 @@ namespace plumbline::cli {
 // more. A second signal ends the program at once, but for SIGPIPE.
 std::atomic<bool>& stop_on_signals();
 
-// What discover() found; its errors end the command. Wrong options count as wrong usage.
+// Returns what discover() found; errors end the command. Wrong options count as wrong usage.
 std::vector<ProviderInfo> need(tl::expected<std::vector<ProviderInfo>, ProviderErrors> found);
 
 // The suite files that a word names: the file itself or the files of a glob, from here or else from

@@ -23,8 +23,8 @@ inline constexpr PerRowOutput<const void * OutputView::*> row_output_data{
 
 // Returns whether there is a row output beyond the LSE.
 inline bool has_further_rows(const OutputView& outputs) {
-  for (const RowOutput output : all<RowOutput>()) {
-    if (output != RowOutput::lse && outputs.*row_output_data[output] != nullptr) return true;
+  for (const RowOutput output : further_row_outputs) {
+    if (outputs.*row_output_data[output] != nullptr) return true;
   }
   return false;
 }

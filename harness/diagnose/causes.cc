@@ -26,13 +26,12 @@ void add(std::vector<std::string>& sentences, std::string sentence) {
 }
 
 bool nothing_to_explain(const FailingOutput& failing) {
-  // Numbers that are none are explained by no other question, and neither are row outputs beyond
-  // the LSE. Rows that see no key, or that have no reference, are not compared.
+  // No other question explains NaN, infinity, or a row output beyond the LSE. Rows that see no key,
+  // or that have no reference, are not compared.
   ErrorStatistics compared = failing.comparison->statistics;
   compared.has_elsewhere = false;
-  for (const RowOutput output : all<RowOutput>()) {
-    if (output != RowOutput::lse) compared.*row_statistics[output].measured = false;
-  }
+  for (const RowOutput output : further_row_outputs)
+    compared.*row_statistics[output].measured = false;
   return compared.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
          failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
 }

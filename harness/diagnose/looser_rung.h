@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// Of errors by their reference, were they normal with its scales; `lse_errors`: of each row.
+// The log-likelihood of normal errors with the reference's scales; `lse_errors` has one per row.
 double log_likelihood(const Reference& reference, const Comparison& comparison,
                       const std::vector<double>& lse_errors);
 

@@ -1,4 +1,4 @@
-// What a call left in the arena: where it lies, or copied out.
+// The outputs of a call, in the arena or copied out of it.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ struct ErrorStatistics {
   double bound = 0;           // max |e| / worst-case bound
   double max_abs = 0, max_rel = 0, mean_abs = 0;
   double max_ulp = 0;  // max |e| / ulp_O(expected)
-  // Of each row output: whether it was compared, max |e| / sigma, max |e|. For example has_lse.
+  // For each row output: whether it was compared (has_lse), max |e| / sigma, and max |e|.
 #define PLUMBLINE_ROW(name, ...) \
   bool has_##name = false;       \
   double name##_z = 0;           \

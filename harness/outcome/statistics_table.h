@@ -48,7 +48,7 @@ struct Statistic {
   WorstAt worst = WorstAt::nowhere;  // of what it is the maximum
   std::string_view absent = {};      // the note where it was not measured
   std::optional<RowOutput> of = {};  // the row output that it is of; nullopt: it is of `out`
-  // Whether it is stored with the outcome. Statistics of other row outputs are rows of
+  // True if the outcome has a column for it. Statistics of further row outputs are rows of
   // outcome_output.
   constexpr bool is_column() const { return !of || *of == RowOutput::lse; }
 };

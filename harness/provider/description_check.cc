@@ -177,10 +177,8 @@ std::string outputs_fault(const std::vector<std::string>& kernels,
       const auto known = parse<RowOutput>(output);
       if (known && *known != RowOutput::lse) continue;
       std::string others;
-      for (const RowOutput other : all<RowOutput>()) {
-        if (other != RowOutput::lse)
-          others += fmt::format("{}{}", others.empty() ? "" : ", ", name(other));
-      }
+      for (const RowOutput other : further_row_outputs)
+        others += fmt::format("{}{}", others.empty() ? "" : ", ", name(other));
       return fmt::format("kernel {} declares the output \"{}\"; beyond out and lse there {}",
                          kernels[i], shown(output.substr(0, 80)),
                          others.empty() ? "is none" : "are: " + others);

@@ -23,7 +23,7 @@ std::string names_fault(std::string_view provider, const std::vector<std::string
                         const std::vector<std::string>& tensor_cores,
                         const std::vector<std::string>& questions);
 
-// "" or which declared output is none that plumbline knows beyond out and lse; an entry a kernel.
+// "" or a fault: `outputs` has an entry per kernel, of row outputs beyond the LSE.
 std::string outputs_fault(const std::vector<std::string>& kernels,
                           const std::vector<std::vector<std::string>>& outputs);
 

@@ -387,7 +387,7 @@ typedef struct plumbline_device_facts {
 
 // How plumbline, which links no GPU toolkit, gets memory, streams and clocks on a device. NULL in
 // plumbline_provider for host-only providers. plumbline calls these functions from one thread. They
-// return 0, else the device's error code. `stream` NULL is the default stream.
+// return 0, otherwise the device's error code. `stream` NULL is the default stream.
 typedef struct plumbline_device_memory {
   uint32_t struct_size;
   uint32_t reserved;

@@ -61,7 +61,7 @@ auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& b
     -> decltype(body()) {
   try {
     return body();
-  } catch (NeedFailed& failed) {
+  } catch (UnwrapFailed& failed) {
     return tl::unexpected(std::move(failed.errors));
   } catch (const SQLite::Exception& exception) {
     return fail(database_error(path, doing, exception));

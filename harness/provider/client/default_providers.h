@@ -18,7 +18,7 @@ bool has_cuda_device(const std::filesystem::path& devices = "/dev");
 std::vector<std::string> default_providers(const std::filesystem::path& folder,
                                            const std::filesystem::path& devices = "/dev");
 
-// Whether it can be reached; what forbids it is no error.
+// Returns whether the path can be reached; a refusal counts as absent.
 bool is_there(const std::filesystem::path& path);
 
 }  // namespace plumbline

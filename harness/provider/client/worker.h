@@ -170,7 +170,7 @@ std::string reason_of_changed_input(const std::string& input);
 // the index arrays, and returns a request that names them. Inputs are not filled and outputs not
 // poisoned yet. An arena holds one case: what was placed before is forgotten, and earlier requests
 // are void. The request refers to `geometry`, which must outlive it.
-// `further`: which row outputs beyond the LSE are placed, too.
+// `further`: the row outputs beyond the LSE that are placed.
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
                                  const PerRowOutput<bool>& further = {});
 
