@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks that need no compiler: include directions, line lengths, file sizes, opening lines.
 
-Also places left open, types whose name is taken, words that the checks of tests and pages need; and
-of a configured build, sources that no target or two targets compile, and test programs that CTest
-does not run.
+Also TODO marks, duplicate type names, and words that the checks of tests and pages need. With a
+configured build: sources that no target or two targets compile, and test programs that CTest does
+not run.
 
   ci/check_sources.py                     the sources alone
   ci/check_sources.py --build build/dev   also what that build leaves out; everything must be built
@@ -17,9 +17,10 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "ci"))
+import check_prose as prose  # noqa: E402
 import named_headers  # noqa: E402
 
-# The table of CONTRIBUTING.md with the folders of harness/ from bottom to top.
+# The header of CONTRIBUTING.md's table of harness/ folders, from bottom to top.
 FOLDER_TABLE = "| folder | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
@@ -28,13 +29,13 @@ SOURCES = {".cc", ".h", ".hpp", ".cu", ".cuh", ".c"}
 PROSE = {".md"}
 TEXT = {".py", ".sh", ".toml", ".cmake", ".sql", ".in"}  # and CMakeLists.txt
 LINE_LIMIT = 100
-# Rows of tables in pages; those of the repository's README fit a screen.
+# Columns of a page's table row; a row of the repository's README fits a screen.
 TABLE_LIMIT = 140
 README_TABLE_LIMIT = 100
-# A line that is a link, and a row of a table of resources, which the program writes.
+# A line that is a link, or a table row of resources that the program writes.
 NOT_WRAPPED = re.compile(r"https?://\S+( \\)?$|^sm_\w+ += \{")
 NO_LINE_LIMIT = [
-    re.compile(r"tests/provider/first_release/"),  # the header of a release, as it was
+    re.compile(r"tests/provider/first_release/"),  # the header of a release, unchanged
     re.compile(r"tests/.*\.(md|toml|sql)$"),  # golden output and recorded inputs
     re.compile(r"baselines/gpu/"),  # figures as ci/gpu.sh wrote them
     re.compile(r"baselines/hardening\.toml$"),  # rows as ci/hardening.py added them
@@ -44,15 +45,15 @@ README_WORDS = 900  # as `wc -w` counts them
 FOLDER_README_WORDS = 200
 FOLDER_LINES = 9500
 FOLDERS_WITHOUT_HEADERS = ("emulator", "kernels", "kernels/foreign", "python", "page", "evidence")
-# Keys of JSON that are typed beside a value; 998 at commit aab46ab. The limit may only shrink.
+# JSON keys written as literals next to a value; 998 at commit aab46ab. The limit may only shrink.
 JSON_KEY = re.compile(r'\{"[a-z_0-9]+",(?: [^"]|$)|\["[a-z_0-9]+"\]', re.MULTILINE)
 JSON_KEYS = 332
 SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
-LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
+LARGEST = 256 * 1024  # bytes, for any file: a larger one was built or downloaded
 
-# Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not.
-# Every other .cc, .cu and .c has to be an input of some target: a list of sources that was set
-# twice once lost nine tests.
+# Sources that only some builds compile, and a test on CMakeCache.txt that this build does not.
+# Every other .cc, .cu and .c has to be an input of a target: a list of sources that was set twice
+# once lost nine tests.
 NOT_IN_EVERY_BUILD = [
     # a project of its own, which a test builds
     (re.compile(r"tests/sample_provider/"), lambda cache: True),
@@ -63,7 +64,7 @@ NOT_IN_EVERY_BUILD = [
     (re.compile(r"kernels/compiled/flash_attention/|"
                 r"tests/compiled/(scalar|test)_flash_attention\.cc"),
      lambda cache: not cache.get("PLUMBLINE_FLASH_ATTENTION_FILES")),
-    # what nvcc said of it lies beside it
+    # nvcc's report on it is stored next to it
     (re.compile(r"tests/resources/tile\.cu"), lambda cache: True),
     (re.compile(r"harness/resources/occupancy\.cc"),
      lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
@@ -79,7 +80,7 @@ NOT_IN_EVERY_BUILD = [
                 r"tests/(gpu|kernels|reference_gpu)/|tests/ptx/(test_)?own_kernel(_packed)?\.|"
                 r"tests/cudart/program_of_nvcc\.cu"),
      lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
-    # kernels of others, whose sources ci/setup.sh --providers brings
+    # third-party kernels, whose sources ci/setup.sh --providers downloads
     (re.compile(r"kernels/compiled/|tests/compiled/"),
      lambda cache: cache.get("PLUMBLINE_FOREIGN_BUILT", "OFF") == "OFF"),
 ]
@@ -87,8 +88,8 @@ NOT_IN_EVERY_BUILD = [
 # Sources that several targets compile on purpose: with other options or definitions, or into
 # providers and test programs that must not share a library.
 COMPILED_TWICE = [
-    re.compile(r"kernels/cpu/sequences\.cc"),  # mutants turn errno and visibility off
-    # the stand-in for a GPU runs the emulated kernels behind the interface of CUDA's
+    re.compile(r"kernels/cpu/sequences\.cc"),  # mutants disable errno and visibility
+    # the fake CUDA driver runs the emulated kernels through CUDA's interface
     re.compile(r"kernels/attention/(emulated_launch|kernels|options|provider)\.cc"),
     re.compile(r"kernels/attention/\w+\.(cc|cu)"),  # g++ for the emulator, nvcc for GPUs
     re.compile(r"kernels/compiled/"),  # for the emulator and for GPUs
@@ -102,7 +103,8 @@ COMPILED_TWICE = [
 
 
 def folders_in_order():
-    """The folders in the order of CONTRIBUTING.md: each includes itself and those above it."""
+    """Returns the folders in the order of CONTRIBUTING.md: each may include itself and those above
+    it."""
     lines = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
     if FOLDER_TABLE not in lines:
         sys.exit(f'CONTRIBUTING.md lacks the table "{FOLDER_TABLE}", which orders the folders')
@@ -116,31 +118,32 @@ def folders_in_order():
 
 
 ORDER = folders_in_order()
-# Top-level folders that a top-level folder includes, beside the C interface of providers.
+# Top-level folders that a top-level folder may include, besides the C interface of providers.
 SEEN_FROM = {"harness": {"harness"}, "emulator": {"emulator"}, "kernels": {"emulator", "kernels"},
              "python": {"harness", "python"}}
 C_INTERFACE = {"harness/provider/plumbline_provider.h", "harness/provider/plumbline_provider.hpp"}
 
 
-# The table of GPU architectures as CMake makes it of emulator/architectures.csv: for everybody.
+# The table of GPU architectures, which CMake generates from emulator/architectures.csv; any source
+# may include it.
 ARCHITECTURES = "emulator/architectures.h"
 
 
 def folder_of(path):
-    """The folder of the table that a path belongs to, or None: the longest that holds it."""
+    """Returns the folder of the table that a path belongs to (the longest match), or None."""
     held = [folder for folder in ORDER if path.startswith(folder + "/")]
     return max(held, key=len, default=None)
 
 
 def include_error(path, target):
-    """Why a source may not include a header that is named from the root; None if it may."""
+    """Returns why a source may not include a header that is named from the root; None if it may."""
     top, other_top = path.parts[0], target.split("/")[0]
     if top not in SEEN_FROM or other_top not in {*SEEN_FROM, "tests"}:
         return None
     if target == ARCHITECTURES:
         return None
     allowed = set(C_INTERFACE if top == "kernels" else ())
-    if path.parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
+    if path.parts[1] == "reference_gpu":  # not a kernel under test, but part of the reference
         allowed.add("harness/reference/plumbline_reference.h")
     if target in allowed:
         return None
@@ -156,7 +159,7 @@ def include_error(path, target):
 
 
 def check(path):
-    """What is wrong with a C++, C or CUDA source, or a header: (line, sentence)."""
+    """Yields (line, error) for a C++, C or CUDA source or header."""
     errors = []
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     limit = FILE_LIMIT.get(path.parts[0], 500)
@@ -164,7 +167,7 @@ def check(path):
         errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
     if not lines or not lines[0].startswith(("// ", "/* ")):
         errors.append((1, "the first line says what the file is for: a comment"))
-    golden = None  # what ends the raw string that goes on: expected output is as long as it is
+    golden = None  # the end of the current raw string: expected output may be as long as it is
     for number, line in enumerate(lines, 1):
         begins = None if golden else re.search(r'R"(\w*)\((?!.*\)\1")', line)
         within = golden or 'R"' in line
@@ -187,7 +190,7 @@ def has_line_limit(path):
 
 
 def check_text(path):
-    """Lines of scripts, suites and build files that are too long."""
+    """Yields the lines of scripts, suites and build files that are too long."""
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     return [(number, f"{len(line)} columns, more than {LINE_LIMIT}")
             for number, line in enumerate(lines, 1)
@@ -195,7 +198,7 @@ def check_text(path):
 
 
 def check_prose(path):
-    """Lines of a page that are too long; code and output stay as they are typed and printed."""
+    """Yields the lines of a page that are too long; code and output are exempt."""
     table = README_TABLE_LIMIT if path == pathlib.Path("README.md") else TABLE_LIMIT
     errors = []
     code = False
@@ -204,14 +207,14 @@ def check_prose(path):
         if line.lstrip().startswith("```"):
             code = not code
         limit = table if line.startswith("|") else LINE_LIMIT
-        text = re.sub(r"\]\([^)]*\)|https?://\S+", "", line)  # links apart
+        text = re.sub(r"\]\([^)]*\)|https?://\S+", "", line)  # without link targets
         if not code and len(text) > limit:
             errors.append((number, f"{len(text)} columns, more than {limit}"))
     return errors
 
 
 def check_readme():
-    """README.md is short enough to be read, and is the only page with a limit."""
+    """Checks the length of README.md, which is the only page with a limit on words."""
     words = len((ROOT / "README.md").read_text(encoding="utf-8").split())
     if words > README_WORDS:
         yield (pathlib.Path("README.md"), 1,
@@ -219,8 +222,8 @@ def check_readme():
 
 
 def check_folders(paths):
-    """Every folder of the table, and those without C++, has a README of its own that is short
-    enough to be read, and not more code than one trade needs."""
+    """Checks that every folder of the table, and each folder without C++, has a short README and
+    not too much code."""
     lines = dict.fromkeys(ORDER, 0)
     for path in paths:
         if folder := folder_of(str(path)):
@@ -231,19 +234,19 @@ def check_folders(paths):
     for folder in filter(lambda name: (ROOT / name).is_dir(),
                          [*ORDER, *FOLDERS_WITHOUT_HEADERS]):
         readme = pathlib.Path(folder) / "README.md"
-        if folder == "python/src":  # python/README.md has its row
+        if folder == "python/src":  # listed in python/README.md
             continue
         if not (ROOT / readme).is_file():
             yield readme, 1, "the folder has none: write what enters, what leaves, what is private"
-        elif folder != "page":  # which also says how to work on it
+        elif folder != "page":  # whose README also describes how to work on it
             words = len((ROOT / readme).read_text(encoding="utf-8").split())
             if words > FOLDER_README_WORDS:
                 yield readme, 1, f"{words} words, more than {FOLDER_README_WORDS}"
 
 
 def selects_outside_the_store(path):
-    """Lines of harness/ with SQL of their own; help texts and scripts that call `plumbline query`
-    show SQL to people."""
+    """Yields lines of harness/ with SQL of their own. Help texts and scripts may show SQL of
+    `plumbline query`."""
     if path.parts[0] != "harness" or path.parts[1] == "store":
         return
     for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
@@ -252,7 +255,7 @@ def selects_outside_the_store(path):
 
 
 def typed_json_keys(paths):
-    """More keys than the limit in the sources of harness/ that know JSON."""
+    """Reports an error if the sources of harness/ have more JSON keys than the limit."""
     texts = ((ROOT / path).read_text(encoding="utf-8") for path in paths
              if path.parts[0] == "harness")
     count = sum(len(JSON_KEY.findall(text)) for text in texts
@@ -263,7 +266,8 @@ def typed_json_keys(paths):
 
 
 def types_seen_by_the_linker(path):
-    """(namespace, type), line of each type at namespace scope outside unnamed namespaces."""
+    """Yields (namespace, type), line for each type at namespace scope outside unnamed
+    namespaces."""
     scopes = []
     for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
         if match := NAMESPACE.match(line):
@@ -273,7 +277,8 @@ def types_seen_by_the_linker(path):
 
 
 def taken_names(paths):
-    """Types of one name in one namespace: the linker keeps the functions of one, silently."""
+    """Yields types with the same name in one namespace: the linker silently keeps the functions of
+    one."""
     first = {}
     for path in paths:
         for name, number in types_seen_by_the_linker(path):
@@ -289,8 +294,8 @@ def cmake_cache(build):
 
 
 def compiled_sources(build):
-    """{absolute path: the targets that compile it}, read from build.ninja; a unity source stands
-    for the sources that it includes."""
+    """Returns {absolute path: the targets that compile it}, from build.ninja. A unity source counts
+    as the sources that it includes."""
     targets = {}
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
         # "build OBJECT: RULE SOURCE | …": every rule names a source by its absolute path.
@@ -306,14 +311,14 @@ def compiled_sources(build):
 
 
 def unity_members(path):
-    """The sources that a unity source of CMake includes; none for any other path."""
+    """Returns the sources that a unity source of CMake includes; none for any other path."""
     if path.parent.name != "Unity" or path.suffix == ".o" or not path.is_file():
         return []
     return re.findall(r'^#include "(/[^"]+)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def unbuilt_sources(build, paths):
-    """Sources that no target of the build compiles."""
+    """Yields the sources that no target of the build compiles."""
     cache = cmake_cache(build)
     targets = compiled_sources(build)
     for path in paths:
@@ -325,7 +330,8 @@ def unbuilt_sources(build, paths):
 
 
 def sources_built_twice(build, paths):
-    """Sources of the harness and the kernels that two targets compile without a reason."""
+    """Yields the sources of the harness and the kernels that two targets compile without a
+    reason."""
     targets = compiled_sources(build)
     for path in paths:
         names = targets.get(str(ROOT / path), [])
@@ -336,8 +342,9 @@ def sources_built_twice(build, paths):
 
 
 def program_of(test):
-    """The path of a test's program: what its command starts with, behind ci/cmake/Seconds.cmake's
-    launcher (LAUNCHER FILE gtest -- PROGRAM…, LAUNCHER FILE test NAME -- PROGRAM…)."""
+    """Returns the path of a test's program: the first word of its command after the launcher of
+    ci/cmake/Seconds.cmake (LAUNCHER FILE gtest -- PROGRAM…, LAUNCHER FILE test NAME --
+    PROGRAM…)."""
     command = test["command"]
     if pathlib.Path(command[0]).name == "measure_seconds":
         command = command[command.index("--") + 1:]
@@ -345,7 +352,8 @@ def program_of(test):
 
 
 def missing_label(test, build):
-    """The folder of tests/ that a test's program was built in, where it is no label of the test."""
+    """Returns the folder of tests/ in which a test's program was built, if the test lacks it as a
+    label."""
     program = program_of(test)
     if not program.is_relative_to(build / "tests"):
         return None
@@ -356,8 +364,8 @@ def missing_label(test, build):
 
 
 def unreachable_tests(build):
-    """Programs with GoogleTest's main of which CTest runs no test, and tests that it cannot run or
-    does not find by their folder."""
+    """Yields GoogleTest programs of which CTest runs no test, and tests that CTest cannot run or
+    select by folder."""
     programs = set()
     program = None
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
@@ -367,7 +375,7 @@ def unreachable_tests(build):
         elif program and line.lstrip().startswith("LINK_LIBRARIES") and "gtest_main" in line:
             programs.add(str(build / program))
             program = None
-    # Exit code 8: some program is not there yet, and its tests have no command.
+    # Exit code 8: a program is not built yet, so its tests have no command.
     command = ["ctest", "--test-dir", build, "--show-only=json-v1"]
     shown = subprocess.run(command, capture_output=True, text=True).stdout
     try:
@@ -415,6 +423,7 @@ def main():
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     errors += typed_json_keys(paths)
     errors += named_headers.missing_headers(ROOT, paths)
+    errors += prose.errors(ROOT)
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
         errors += sources_built_twice(build.resolve(), paths)

@@ -14,9 +14,10 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "DECISIONS.md",
+PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          "baselines/README.md", "baselines/grafana/README.md",
-         *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+         *sorted(str(p.relative_to(ROOT)) for folder in ("docs", "evidence")
+                 for p in (ROOT / folder).rglob("*.md"))]
 # [text](target) and [name]: target; not those with a scheme, nor places of the same page
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s]+(?=\))|(?<=^\[)([^\]]+\]: )(?![a-z]+:)\S+",
                   re.MULTILINE)

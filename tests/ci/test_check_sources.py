@@ -25,7 +25,7 @@ class PlantedSource(unittest.TestCase):
             self.write(f"harness/base/{name}.cc", f"// {name}.\nint {name}() {{ return 0; }}\n")
         self.write("harness/base/README.md", "# Base\n")
         (self.folder / "ci").mkdir()
-        for script in ("check_sources.py", "named_headers.py"):
+        for script in ("check_sources.py", "check_prose.py", "named_headers.py"):
             shutil.copy(ROOT / "ci" / script, self.folder / "ci")
         # The script reads the order of the folders from the page that holds it.
         for page in ("README.md", "CONTRIBUTING.md"):
