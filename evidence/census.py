@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How much of the PTX of other projects' kernels translates, for every family of them.
+"""Measures how much of the PTX of third-party kernels translates, for each family of kernels.
 
 Compiles FlashAttention-2 (head dimensions 64 and 128, and split-KV), FlashInfer (prefill and
 decode) and CUTLASS's example 41 with clang as their providers do, and the kernels of vLLM, SGLang
-and FlexAttention with Triton. Prints which share of each file's instructions is translated and
-every line that is not. The PTX stays in the build folder, and what did not change is not compiled
-again: the first time takes about ten minutes of CPU time, FlashAttention-2 most of it.
+and FlexAttention with Triton. Prints the share of each file's instructions that is translated, and
+every line that is not. The PTX stays in the build folder, and unchanged files are not compiled
+again: the first run takes about ten minutes of CPU time, mostly for FlashAttention-2.
 """
 import argparse
 import os
@@ -30,7 +30,7 @@ exit codes: 0 at least 99.9 % of each family translate (with --counts: and FFMA 
 many); 1 not so; 2 wrong command line, or something could not be compiled.
 """
 ENOUGH = 0.999
-# What CMake compiles beyond what a build has by default: a file of each kind.
+# Files that CMake compiles in addition to a default build: one of each kind.
 FLASH_ATTENTION = ";".join([
     "fwd_hdim64_bf16_causal", "fwd_hdim64_bf16", "fwd_hdim128_bf16_causal", "fwd_hdim128_bf16",
     "fwd_split_hdim64_bf16", "fwd_split_hdim128_bf16"])
@@ -38,7 +38,7 @@ FLASHINFER = ";".join([
     "ragged_hdim64_bf16", "ragged_hdim64_bf16_causal", "ragged_hdim128_bf16",
     "paged_hdim64_bf16", "paged_hdim64_bf16_causal", "paged_hdim128_bf16_causal",
     "decode_hdim64_bf16", "decode_hdim128_bf16"])
-# Word for --only, name, and the names of its files. The first that matches is meant.
+# Word for --only, name, and a pattern of file names. The first match counts.
 FAMILIES = [
     ("fa2_split", "FlashAttention-2 split-KV", r"flash_fwd_split_"),
     ("fa2_d64", "FlashAttention-2 d64", r"flash_fwd_hdim64_"),
@@ -51,7 +51,7 @@ FAMILIES = [
     ("sglang", "SGLang (Triton)", r"sglang_"),
     ("flex", "FlexAttention (Triton)", r"flex_"),
 ]
-# The folders of kernels/compiled, and the families that are in them.
+# The folders of kernels/compiled with their families.
 PROVIDERS = {"flash_attention": {"fa2_split", "fa2_d64", "fa2_d128"},
              "flashinfer": {"prefill", "decode", "single"}, "cutlass": {"cutlass"}}
 TRITON = {"vllm", "sglang", "flex"}
@@ -62,7 +62,7 @@ def family_of(path):
 
 
 def step(command, **how):
-    """Runs a command whose output is progress."""
+    """Runs a command whose output is shown as progress."""
     print("+ " + " ".join(str(word) for word in command), file=sys.stderr, flush=True)
     if subprocess.run(command, cwd=ROOT, stdout=sys.stderr, **how).returncode:
         raise ptxas_counts.Missing(f"{command[0]} failed; remedy: ci/setup.sh --providers --python "
@@ -70,14 +70,14 @@ def step(command, **how):
 
 
 def native_ptx(arguments, families):
-    """The PTX by clang or nvcc, and plumbline-ptx."""
+    """Builds plumbline-ptx and returns the PTX files of clang or nvcc."""
     step(["cmake", "-S", ".", "-B", arguments.build, "-G", "Ninja",
           "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DPLUMBLINE_CUDA=OFF",
           f"-DPLUMBLINE_FLASH_ATTENTION_FILES={arguments.flash_attention}",
           f"-DPLUMBLINE_FLASHINFER_INSTANCES={arguments.flashinfer}",
           f"-DPLUMBLINE_NVCC_PTX={'ON' if arguments.nvcc else 'OFF'}"])
     ending = ".nvcc.ptx" if arguments.nvcc else ".ptx"
-    # Of CMake's list those of these families, so that --only compiles nothing else.
+    # Only the files of these families, so that --only compiles nothing else.
     listed = subprocess.run(["ninja", "-C", arguments.build, "-t", "targets", "rule",
                              "CUSTOM_COMMAND"], capture_output=True, text=True).stdout.split()
     wanted = sorted(
@@ -91,7 +91,7 @@ def native_ptx(arguments, families):
 
 
 def triton_ptx(arguments, families):
-    """The PTX by Triton."""
+    """Returns the PTX files of Triton."""
     folder = arguments.build / "triton_ptx"
     step([sys.executable, "ci/triton_sources.py"])
     step([ptxas_counts.python(), "evidence/census_triton.py", folder])
@@ -99,7 +99,8 @@ def triton_ptx(arguments, families):
 
 
 def census(tool, path):
-    """Kernels, instructions, those that are refused, and a line for each opcode and place."""
+    """Returns the numbers of kernels, instructions and refused instructions, and a line for each
+    opcode and place."""
     said = ptxas_counts.run([tool, "census", "--lines", path])
     total = re.search(r"^all +(\d+) ", said, re.MULTILINE)
     refusals = re.findall(r"^refused +(\d+) times.*\n  (.*)((?:\n  at .*)*)", said, re.MULTILINE)
@@ -110,12 +111,12 @@ def census(tool, path):
 
 
 def share(instructions, refused):
-    """In percent, rounded down: 100 % is all of them."""
+    """Returns the translated share in percent, rounded down, so that 100 % means all."""
     return f"{10000 * (instructions - refused) // max(instructions, 1) / 100:.2f} %"
 
 
 def print_census(tool, paths):
-    """The table; whether each family has enough."""
+    """Prints the table; returns true if each family has enough."""
     print(f"{'family':<26} {'file':<46} {'kernels':>7} {'instructions':>12} {'translated':>10}")
     sums, places = {}, []
     order = [word for word, *_ in FAMILIES]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the PTX of Triton's attention kernels, for evidence/census.py: one file a kernel.
+"""Writes the PTX of Triton's attention kernels for evidence/census.py, one file per kernel.
 
   evidence/census_triton.py FOLDER    with the interpreter that has torch and triton
 
 The kernels of vLLM and SGLang are those of the provider `triton`, called by their own host
-functions (ci/triton_sources.py fetches their source). FlexAttention's is PyTorch's template, which
-PyTorch itself only fills in where there is a GPU: its blanks are filled in here as Inductor does
-for known shapes and a causal mask. Triton compiles all for sm_80; nothing is launched.
+functions (ci/triton_sources.py fetches their source). FlexAttention's kernel is PyTorch's template,
+which PyTorch only renders on a machine with a GPU. This script renders it as Inductor does for
+known shapes and a causal mask. Triton compiles all for sm_80; nothing is launched.
 """
 import argparse
 import importlib.util
@@ -20,7 +20,7 @@ PAGE = 16
 
 
 class Case(types.SimpleNamespace):
-    """As much of a problem as the provider's functions ask for. Two samples, causal, whose last
+    """The fields of a problem that the provider's functions read. Two samples, causal; the last
     `rows` keys are those of the queries."""
 
     def __init__(self, dim, rows, keys, paged=False, **changes):
@@ -48,7 +48,7 @@ class Case(types.SimpleNamespace):
 
 
 def of_other_projects(kernels):
-    """Name of a file: what has Triton compile its kernels."""
+    """Yields (name of a file, a function that has Triton compile the kernels, its case)."""
     for dim in (64, 128):
         yield f"vllm_unified_prefill_d{dim}", kernels.vllm_unified, Case(dim, 40, 90, paged=True)
         yield (f"vllm_unified_window_d{dim}", kernels.vllm_unified,
@@ -59,8 +59,8 @@ def of_other_projects(kernels):
 
 
 def flex_source(dim, divisible):
-    """The Triton source of FlexAttention's forward kernel, of PyTorch's own template.
-    Strides are those of contiguous [2, 4, 256, dim] and of the block mask of 2 x 2 blocks."""
+    """Returns the Triton source of FlexAttention's forward kernel, from PyTorch's template. Strides
+    are those of contiguous [2, 4, seq, dim] tensors and of a mask of 2 x 2 blocks."""
     import jinja2
     import numpy as np
 
@@ -68,7 +68,8 @@ def flex_source(dim, divisible):
     shapes = {"Q": (2, 4, seq, dim), "K": (2, 2, seq, dim), "V": (2, 2, seq, dim),
               "KV_NUM_BLKS": (1, 1, 2), "KV_IDX": (1, 1, 2, 2),
               "FULL_KV_NUM_BLKS": (1, 1, 2), "FULL_KV_IDX": (1, 1, 2, 2)}
-    # flex_attention() and get_flex_attention_fwd_configs() of PyTorch 2.13 for an A100 and bf16.
+    # As flex_attention() and get_flex_attention_fwd_configs() of PyTorch 2.13 set them for an A100
+    # and bf16.
     defines = {"PRESCALE_QK": False, "ROWS_GUARANTEED_SAFE": False, "BLOCKS_ARE_CONTIGUOUS": False,
                "OUTPUT_LOGSUMEXP": True, "OUTPUT_MAX": False, "FLOAT32_PRECISION": "'tf32'",
                "IS_DIVISIBLE": divisible, "SM_SCALE": dim ** -0.5, "GQA_SHARED_HEADS": 2,
@@ -114,7 +115,7 @@ def flex_source(dim, divisible):
 
 
 def flex_attention(folder, name, dim, divisible):
-    """Has Triton compile it."""
+    """Compiles the source with Triton."""
     import torch
 
     path = folder / f"{name}.py"
@@ -137,7 +138,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for before in folder.glob("*.ptx"):
         before.unlink()
-    # What was compiled before is not compiled again.
+    # Kernels that were compiled before are not compiled again.
     os.environ.setdefault("TRITON_CACHE_DIR", str(folder / "cache"))
     sys.path[:0] = [str(ROOT / "python"), str(ROOT / "kernels" / "foreign")]
     import plumbline.triton

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a fleet's nights amount to, extrapolated from one that was measured on this machine.
+"""Extrapolates the cost of a fleet's nights from one night that was measured on this machine.
 
   evidence/extrapolate.py NIGHT.db [--plumbline FILE] [--architectures 6] [--cases 100000]
       [--gpus 100] [--nights 60]
 
 NIGHT.db is a database of one run or night, such as that of `plumbline run cases/nightly.toml`. Its
-bytes an outcome, the processor time of merging and of judging it, and the bytes of its Parquet file
-are measured and multiplied; nothing is assumed but that they grow with the number of outcomes. The
-measured night should be large (2,000 outcomes or more): what does not grow then weighs little.
+bytes per outcome, the processor time to merge and to judge it, and the bytes of its Parquet file
+are measured and multiplied; the only assumption is that they grow with the number of outcomes. The
+night should be large (2,000 outcomes or more), so that fixed costs weigh little.
 Example: evidence/extrapolate.py night.db --plumbline build/host/bin/plumbline
 """
 import argparse
@@ -21,7 +21,7 @@ import tempfile
 
 
 def processor_seconds(words, codes=(0,)):
-    """The processor time of a command and of those that it starts."""
+    """Returns the processor time of a command and its descendants, and its output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
@@ -32,7 +32,7 @@ def processor_seconds(words, codes=(0,)):
 
 
 def human(amount, unit):
-    """1234567 bytes as "1.23 MB"."""
+    """Formats 1234567 bytes as "1.23 MB"."""
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if amount >= factor:
             return f"{amount / factor:.3g} {prefix}{unit}"
@@ -60,7 +60,7 @@ def main():
         print(f"{options.night}: there is no such file\n  remedy: plumbline run cases/nightly.toml "
               f"--db {options.night}", file=sys.stderr)
         return 2
-    rows = []  # what, measured, of the fleet, command
+    rows = []  # title, measured, for the fleet, command
     outcomes = options.cases * options.architectures
     with tempfile.TemporaryDirectory() as scratch:
         with sqlite3.connect(f"file:{options.night}?mode=ro", uri=True) as night:

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""The time gate beside Apache Otava, on the same simulated series.
+"""Compares the time gate with Apache Otava on the same simulated series.
 
   evidence/gate_beside_otava.py [--simulation PROGRAM] [--series 50] [--otava FOLDER]
                                 [--keep CSV_FOLDER]
 
-Otava comes from PyPI into an environment of its own: a temporary one, or FOLDER, which is made
-where it does not exist and used again where it does. PROGRAM is plumbline_gate_simulation of a
-build with tests; it writes the series of white noise, 54 nights each, without a step and with steps
-of 2, 3, 5 and 10 sigma from night 41 on.
+Otava is installed from PyPI into an environment of its own: a temporary one, or FOLDER, which is
+made if it does not exist and otherwise reused. PROGRAM is plumbline_gate_simulation of a build with
+tests; it writes series of white noise, 54 nights each, without a step and with steps of 2, 3, 5 and
+10 standard deviations from night 41 on.
 
-Otava sees each series night by night, as a nightly job would call it: after night 1, 3, 7 and 14 of
-the step it analyses all nights so far, and a step counts as found where it names a change point
-within 3 nights of the true one. What it names in a series without a step, over the same nights, is
-a false alert. It has no fresh processes to ask; the gate's columns come from the same program with
-them. Exit code 0; the table says the rest.
+Otava analyses each series as a nightly job would: after night 1, 3, 7 and 14 of the step, with all
+nights so far. A step counts as found if Otava names a change point within 3 nights of the true one.
+In a series without a step, each change point that it names after the last night is a false alert.
+Otava cannot measure again in fresh processes; the gate's columns come from the same program, with
+fresh processes. Exit code 0: see the table for the result.
 """
 import argparse
 import importlib.metadata
@@ -31,7 +31,8 @@ NEAR = 3
 
 
 def detector():
-    """Otava's change points of a list of values: indices. Runs in Otava's environment."""
+    """Returns a function that gives the indices of Otava's change points in a list of values. Runs
+    in Otava's environment."""
     from otava.series import AnalysisOptions, Metric, Series
 
     options = AnalysisOptions()
@@ -46,7 +47,8 @@ def detector():
 
 
 def count(folder):
-    """Prints, in Otava's environment: step, shares found by night 1, 3, 7, 14, alerts a night."""
+    """Runs in Otava's environment. Prints step, shares found by night 1, 3, 7, 14, and alerts per
+    night."""
     changes = detector()
     print("otava", importlib.metadata.version("apache-otava"))
     for step in STEPS:
@@ -69,7 +71,7 @@ def count(folder):
 
 
 def environment(folder):
-    """Python of an environment with Otava, made where it is not there."""
+    """Returns the Python of an environment with Otava, which is made if it does not exist."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)

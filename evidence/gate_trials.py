@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Tries the gate of times on nights that are really measured, with known regressions and without.
+"""Tests the time gate on nights that are really measured, with and without known regressions.
 
   evidence/gate_trials.py --directory DIR aa five three drift faster accepted  # idle machine
-  evidence/gate_trials.py --directory DIR --load 2 aa five      # beside two busy loops a core
+  evidence/gate_trials.py --directory DIR --load 2 aa five      # with two busy loops per core
   evidence/gate_trials.py --directory DIR --plan aa five three  # how long it would take
-  evidence/gate_trials.py --directory DIR report                # what was found so far
+  evidence/gate_trials.py --directory DIR report                # results so far
 
-A trial is a number of nights of `plumbline run SUITE`, each behind a history of ten or more nights
-in which nothing was planted. Planted nights run in copies of that history and do not spoil it:
+A trial is a number of nights of `plumbline run SUITE`, each after a history of ten or more nights
+without planted changes. Planted nights run in copies of that history and do not spoil it:
 
-  aa      nothing is planted: every alarm is a false one (100 nights)
+  aa      nothing is planted: every alarm is false (100 nights)
   five    5 % more processor time, in a fifth of the cases: found on night one, under load by night
           three (at least 200 cases)
   three   3 %: found by night seven
@@ -18,11 +18,11 @@ in which nothing was planted. Planted nights run in copies of that history and d
   accepted  4 % more each night, for five nights, and accepted each morning: the sixth night, which
           has no step of its own, is found against the pin in every case
 
-It is stopped and goes on where it stopped: each night that is done has a line in DIR/trials.csv
-(exit code, what was found, seconds, and the load of others beside it), each of its cases one in
-DIR/cases.csv. Nights of the idle machine beside which others kept more than half a core busy are
-not counted, and measured again. `report` exits with 0 where all limits are kept, with 1 where one
-is not, and with 5 while something is missing.
+An interrupted call continues where it stopped: each finished night has a line in DIR/trials.csv
+(exit code, findings, seconds, and the load of other processes), each of its cases one in
+DIR/cases.csv. Nights of the idle machine during which other processes kept half a core busy or more
+do not count and are measured again. `report` exits with 0 if all limits are kept, with 1 if one is
+not, and with 5 if something is missing.
 """
 import argparse
 import contextlib
@@ -46,19 +46,19 @@ ROW = ("load", "trial", "sequence", "night", "planted", "exit_code", "cases", "p
 CASE = ("load", "trial", "sequence", "night", "counts", "case_id", "planted", "verdict",
         "confirmation", "faster", "time_ratio", "gate_finding", "gate_level", "gate_change",
         "gate_deviation")
-# Others may keep so many cores busy beside a night that counts as one of an idle machine.
+# A night counts as one of an idle machine if other processes keep fewer cores busy than this.
 IDLE_LOAD = 0.5
-CASE_NIGHTS = 200  # that a rate rests on
+CASE_NIGHTS = 200  # needed for a rate
 ACCEPTED_STEPS = 5
 TOO_MANY_DISTURBED = 50  # in a row: the machine is not idle
 
 
 def nights_of(trial, options):
-    """How many nights each sequence of a trial has, and how many sequences there are."""
+    """Returns the number of sequences of a trial, and the number of nights of each."""
     loaded = options.load > 0
     sequences = options.sequences or options.parts
     if trial == "five":
-        # each sequence plants in one of the parts
+        # Each sequence plants in one of the parts.
         nights = 3 if loaded else 1
         rounds = -(-CASE_NIGHTS // max(1, options.expected_cases * nights))
         return sequences * (1 if options.sequences else rounds), nights
@@ -67,7 +67,7 @@ def nights_of(trial, options):
 
 
 def planted_in(trial, sequence, night, options):
-    """What the planted provider is told."""
+    """Returns the options of the planted provider."""
     slower = {"five": "0.05", "three": "0.03", "drift": f"{1.01 ** night - 1:.5f}",
               "accepted": f"{1.04 ** min(night, ACCEPTED_STEPS) - 1:.5f}"}.get(trial)
     return f"slow={slower},part={sequence % options.parts}/{options.parts}" if slower else ""
@@ -84,7 +84,7 @@ def spin():
 
 @contextlib.contextmanager
 def busy_loops(per_core):
-    """So many processes a core that do nothing but use it."""
+    """Runs this number of processes per core that only use processor time."""
     loops = [multiprocessing.Process(target=spin, daemon=True)
              for _ in range(per_core * os.cpu_count())]
     for loop in loops:
@@ -98,7 +98,7 @@ def busy_loops(per_core):
 
 
 def busy_seconds():
-    """Processor time of all processes of the machine since it was started."""
+    """Returns the processor time of all processes of the machine since it was started."""
     fields = [int(text) for text in
               pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n")[0].split()[1:9]]
     user, nice, system, _, _, irq, softirq, steal = fields
@@ -111,7 +111,8 @@ def own_seconds():
 
 
 def copy_database(source, target):
-    """Also of a file with a log beside it; complete before it has its name."""
+    """Copies a database including its write-ahead log; the copy gets its name when it is
+    complete."""
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(source)) as old, \
@@ -126,14 +127,14 @@ def remove_database(path):
 
 
 class Table:
-    """A CSV file to which lines are added, each complete on disk before the next."""
+    """A CSV file to which lines are appended, each complete on disk before the next."""
 
     def __init__(self, path, columns):
         self.path, self.columns = path, columns
         self.rows = []
         if path.exists():
             whole = path.read_bytes()
-            os.truncate(path, whole.rfind(b"\n") + 1)  # a line that a crash cut off
+            os.truncate(path, whole.rfind(b"\n") + 1)  # removes a line that a crash cut off
             with path.open(newline="", encoding="utf-8") as file:
                 reader = csv.DictReader(file)
                 if tuple(reader.fieldnames or ()) != columns:
@@ -168,7 +169,7 @@ class Trials:
         return self.directory / label(self.options) / f"{name}.db"
 
     def done(self, trial, sequence):
-        """The nights of a sequence that are measured and count."""
+        """Returns the nights of a sequence that are measured and count."""
         return [row for row in self.nights.rows
                 if (row["load"], row["trial"], row["sequence"], row["counts"]) ==
                 (label(self.options), trial, str(sequence), "1")]
@@ -179,7 +180,8 @@ class Trials:
                               env=environment, capture_output=True, check=False)
 
     def run_night(self, database, planted, name):
-        """One night into a copy of the database, which takes its place if it counts."""
+        """Runs one night in a copy of the database, which replaces the original if the night
+        counts."""
         work = database.with_name("work.db")
         remove_database(work)
         if database.exists():
@@ -200,11 +202,11 @@ class Trials:
         return work, facts
 
     def add_night(self, trial, sequence, night, database, planted):
-        """Measures a night and notes it. Whether it counts."""
+        """Measures and records a night. Returns true if it counts."""
         key = {"load": label(self.options), "trial": trial, "sequence": sequence, "night": night}
         name = f"{key['load']}-{trial}-{sequence}-{night}"
         held = outcome_rows(database, name)
-        if held:  # stopped after the night was measured, and before it was noted
+        if held:  # interrupted after the night was measured, before it was recorded
             facts = {"exit_code": held["exit_code"], "counts": 1}
             result = held
         else:
@@ -213,7 +215,7 @@ class Trials:
             if result is None:
                 sys.exit(f"gate_trials: the night {name} left no run in {work}")
             if facts["counts"]:
-                for suffix in ("-wal", "-shm"):  # of the file that is replaced
+                for suffix in ("-wal", "-shm"):  # files of the database that is replaced
                     database.with_name(database.name + suffix).unlink(missing_ok=True)
                 work.rename(database)
             else:
@@ -241,13 +243,13 @@ class Trials:
             self.add_night(trial, sequence, count + 1, database, planted_of(count + 1))
 
     def history(self):
-        """The nights in which nothing was planted. Those of `aa` lengthen it."""
+        """Returns the nights without planted changes. The nights of `aa` are added to them."""
         database = self.database("history")
         self.add_nights("history", 0, self.options.history_nights, database, lambda night: "")
         return database
 
     def slowed_history(self):
-        """Nights in which a part of the cases is 8 times slower."""
+        """Returns nights in which a part of the cases is 8 times slower."""
         database = self.database("slowed")
         self.add_nights("slowed", 0, self.options.history_nights, database,
                         lambda night: f"slow=8,part=0/{self.options.parts}")
@@ -283,7 +285,7 @@ class Trials:
 
 
 def outcome_rows(database, night):
-    """What a night's run came to; None where the database has no such run."""
+    """Returns the results of a night's run; None if the database has no such run."""
     if not database.exists():
         return None
     with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
@@ -326,7 +328,8 @@ def is_away_from_pin(row):
 
 
 def found_by(cases, load, trial, night, is_found=is_slower):
-    """Of the cases planted in: how many were found by that night, and how many there were."""
+    """Returns how many of the planted cases were found by that night, and how many planted cases
+    there were."""
     first, last = {}, {}
     for row in cases:
         if (row["load"], row["trial"], row["counts"]) != (load, trial, "1"):
@@ -337,14 +340,15 @@ def found_by(cases, load, trial, night, is_found=is_slower):
         last[key] = max(last.get(key, 0), int(row["night"]))
         if is_found(row):
             first[key] = min(first.get(key, 10 ** 6), int(row["night"]))
-    # a case is one of them once its nights are done, or once it was found
+    # A case counts once its nights are done, or once it was found.
     known = [key for key, nights in last.items()
              if nights >= night or first.get(key, 10 ** 6) <= night]
     return sum(1 for key in known if first.get(key, 10 ** 6) <= night), len(known)
 
 
 def found_faster(cases, load):
-    """Of the cases that were slower in their history: how many are listed as faster."""
+    """Returns how many cases that were slower in their history are listed as faster, and how many
+    there are."""
     of_load = [row for row in cases if (row["load"], row["counts"]) == (load, "1")]
     slowed = {row["case_id"] for row in of_load
               if row["trial"] == "slowed" and row["planted"] == "1"}
@@ -353,7 +357,8 @@ def found_faster(cases, load):
 
 
 def rates(nights, cases, load):
-    """The lines of the report: what, limit, measured, whether it is kept (None: missing)."""
+    """Returns the lines of the report: title, limit, measured value, whether it is kept (None:
+    missing)."""
     def of(trial):
         return [row for row in nights
                 if (row["load"], row["trial"], row["counts"]) == (load, trial, "1")]
@@ -411,7 +416,7 @@ def report(trials):
 
 
 def plan(trials, names):
-    """Prints how many nights are left, and how long they take."""
+    """Prints how many nights are left and how long they will take."""
     options = trials.options
     seconds = [float(row["seconds"]) for row in trials.nights.rows
                if row["load"] == label(options) and row["seconds"]]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts FFMA, FADD and FMUL in what ptxas makes of PTX, beside our own count of the same PTX.
+"""Compares ptxas's counts of FFMA, FADD and FMUL for PTX with our counts for the same PTX.
 
-Which products and sums become one fma is ptxas's choice; emulator/ptx/contract.h has our rule for
-it. Counts do not say that the same pairs were chosen, but a difference says that others were.
+ptxas chooses which products and sums become one fma; emulator/ptx/contract.h has our rule for it.
+Equal counts do not prove that the same pairs were chosen, but different counts prove the opposite.
 """
 import argparse
 import collections
@@ -22,17 +22,16 @@ examples:
   evidence/ptxas_counts.py kernel.ptx
   evidence/ptxas_counts.py --arch sm_90 --tool build/host/bin/plumbline-ptx *.ptx
 
-A line a kernel: our fma, add and mul of fp32, what ptxas has, and the verdict:
+Prints a line per kernel: our fma, add and mul of fp32, ptxas's, and the verdict:
   equal        FFMA and FADD are as many as ours
   equal at O0  FFMA is, or nothing is fused; and without optimizations (and contraction) ptxas has
                as many as the PTX: it computes equal things once, or unrolls a loop
   DIFFERS      they are not
 "fused" are our fma that the PTX has as a product and a sum. "flush" are sums with zero: no part of
-add and FADD. ptxas writes them for |x|, for 1 / x and wherever else a number is only flushed. What
-ptxas writes twice for warps whose threads may have gone apart (BRA.DIV) counts once. FMUL is not
-compared: ptxas scales with it what it gives the special function unit. A last line a file says, of
-a file in which our rule fuses nothing, whether ptxas does: whether its whole code is another with
--fmad=false.
+add and FADD. ptxas writes them for |x|, for 1 / x and wherever it only flushes a number. Code that
+ptxas duplicates for diverged warps (BRA.DIV) counts once. FMUL is not compared, because ptxas
+uses it to scale inputs of the special function unit. For a file in which our rule fuses nothing, a
+last line reports whether ptxas fuses: whether its code differs with -fmad=false.
 
 exit codes: 0 no kernel differs; 1 one does; 2 wrong command line or a program is missing.
 """
@@ -40,11 +39,11 @@ INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.
 
 
 class Missing(Exception):
-    """A program is not there or fails: exit code 2."""
+    """A program is missing or fails: exit code 2."""
 
 
 def python():
-    """The interpreter with Triton, whose package has NVIDIA's disassembler."""
+    """Returns the interpreter with Triton, whose package has NVIDIA's disassembler."""
     named = os.environ.get("PLUMBLINE_PYTHON")
     own = ROOT / ".venv" / "bin" / "python"
     return named or (str(own) if own.exists() else sys.executable)
@@ -78,7 +77,7 @@ def run(command):
 
 
 def our_counts(tool, path):
-    """Of each kernel by name: fma, add, mul, sums with zero, how many fma were contracted."""
+    """Returns {kernel: [fma, add, mul, sums with zero, contracted fma]}."""
     kernels = {}
     for line in run([tool, "counts", path]).splitlines()[1:]:
         *numbers, name = line.split()
@@ -87,7 +86,7 @@ def our_counts(tool, path):
 
 
 def machine_code(path, arch, *options):
-    """What ptxas makes of a file, as text."""
+    """Returns ptxas's machine code for a file, as text."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = pathlib.Path(folder, "k.cubin")
         run([program("ptxas"), f"-arch={arch}", *options, path, "-o", cubin])
@@ -95,8 +94,8 @@ def machine_code(path, arch, *options):
 
 
 def without_divergent_copies(section):
-    """ptxas writes shuffles, and what is between them, a second time where it does not know that
-    the warp is together: what BRA.DIV jumps to, up to the jump back."""
+    """Removes second copies of shuffles. ptxas duplicates shuffles and the code between them if it
+    does not know that the warp has converged: the target of BRA.DIV up to the jump back."""
     for label in set(re.findall(r"BRA\.DIV[^`]*`\(([^)]+)\)", section)):
         section = re.sub(rf"\n{re.escape(label)}:.*?/\*[0-9a-f]+\*/\s+BRA `[^\n]*", "", section,
                          count=1, flags=re.DOTALL)
@@ -104,7 +103,7 @@ def without_divergent_copies(section):
 
 
 def code_counts(text):
-    """Of each kernel by name: FFMA, FADD without sums with zero, FMUL, and sums with zero."""
+    """Returns {kernel: [FFMA, FADD without sums with zero, FMUL, sums with zero]}."""
     kernels = {}
     for section in re.split(r"\n\s*\.section\s+\.text\.", text)[1:]:
         found = collections.Counter()
@@ -119,7 +118,7 @@ def code_counts(text):
 
 
 def compare(tool, path, arch, echo=print):
-    """Prints a line a kernel; how many kernels there are, and how many differ."""
+    """Prints a line per kernel; returns how many kernels there are, and how many differ."""
     ours, default = our_counts(tool, path), machine_code(path, arch)
     theirs, plain = code_counts(default), None
     differ = 0
@@ -128,7 +127,7 @@ def compare(tool, path, arch, echo=print):
         verdict = "equal"
         if (fma, add) != (ffma, fadd):
             plain = plain or code_counts(machine_code(path, arch, "-O0"))
-            # Which is also without contraction, so that the PTX's own numbers are expected.
+            # -O0 also disables contraction, so the PTX's own numbers are expected.
             same = (fma - contracted, add + contracted) == tuple(plain[name][:2]) and (
                 fma == ffma or contracted == 0)
             verdict = "equal at O0" if same else "DIFFERS ({} {} at O0)".format(*plain[name])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much the times in a database spread, per series and over all of them.
+"""Prints the spread of the times in a database, per series and over all series.
 
     evidence/time_statistics.py DB [--clock ratio|cpu|wall] [--format text|csv] [--least-runs N]
 
@@ -11,7 +11,7 @@ each a coefficient of variation (standard deviation over mean, in percent):
     robust         1.4826 median absolute deviations of the runs over their median
 
 A series with fewer runs than --least-runs (3) is left out. Exit codes: 0; 2 the file cannot be
-read or holds no such series.
+read or has no such series.
 
 Example: evidence/time_statistics.py history.db --format csv > spread.csv"""
 import argparse
@@ -31,7 +31,7 @@ QUERY = """
 
 
 def cv(values):
-    """Standard deviation over mean, in percent; NaN where there is none."""
+    """Returns standard deviation over mean, in percent; NaN if undefined."""
     mean = statistics.fmean(values) if values else 0
     return 100 * statistics.stdev(values) / mean if len(values) > 1 and mean > 0 else math.nan
 
@@ -48,7 +48,8 @@ def pooled(spreads):
 
 
 def of_round(one, clock):
-    """What a round gave by the clock: the ratio, or the least time in ns; None without one."""
+    """Returns a round's value by the clock: the ratio, or the shortest time in ns; None without
+    one."""
     if clock == "ratio":
         return one.get("ratio")
     samples = one.get("kernel_cpu_ns" if clock == "cpu" else "kernel_ns")
@@ -56,7 +57,7 @@ def of_round(one, clock):
 
 
 def read(database, clock):
-    """{series: (values of its runs, values of the rounds of each run)}"""
+    """Returns {series: (values of its runs, values of the rounds of each run)}."""
     # not "immutable": a run may be writing
     connection = sqlite3.connect(f"{pathlib.Path(database).absolute().as_uri()}?mode=ro", uri=True)
     column = {"ratio": "time_ratio", "cpu": "time_cpu_ns", "wall": "time_ns"}[clock]
