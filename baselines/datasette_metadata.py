@@ -4,8 +4,8 @@
   baselines/datasette_metadata.py history.db > metadata.json
   datasette serve history.db --metadata metadata.json --setting sql_time_limit_ms 20000
 
-The named queries of baselines/queries are there as canned queries, views have their descriptions,
-and tables, which are private and may change, are hidden.
+baselines/queries become canned queries, and views get descriptions. Tables are private and may
+change, so they are hidden.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ HOME = pathlib.Path(__file__).resolve().parent
 
 
 def comment_before(lines):
-    """The text of the comment lines at the end of `lines`."""
+    """Returns the text of the comment lines at the end of `lines`."""
     text = []
     for line in reversed(lines):
         if not line.startswith("--"):

@@ -2,8 +2,8 @@
 """Writes views of a database of runs as Parquet, for DuckDB, Spark, ClickHouse or pandas.
 
 `plumbline export` calls it; it needs pyarrow and no other file. A file has no name until it is
-whole, so that whoever reads it sees the old one or the new one, and whoever kills the process finds
-no part of one. It ends with the process that called it.
+complete, so a reader sees the old file or the new one, and a killed process leaves no part of one.
+This process ends if its caller has ended.
 Prints one line of JSON: {"rows": …, "runs": …, "bytes": …} or {"error": …, "remedy": …}.
 """
 
@@ -17,27 +17,27 @@ import sqlite3
 import sys
 import tempfile
 
-# Of columns that are expressions, SQLite does not know the type, or says one of its own.
+# Types of columns that are expressions, for which SQLite has no type or another one.
 EXPRESSIONS = {"machine": "TEXT", "machine_class": "TEXT", "build_id": "TEXT", "launched": "TEXT",
                "judged_spec": "TEXT", "declared_spec": "TEXT", "gate_finding": "TEXT",
                "finished": "INTEGER", "accepted": "INTEGER", "is_failure": "INTEGER"}
-ROWS_AT_ONCE = 65536  # in memory, and in a row group of the file
+ROWS_AT_ONCE = 65536  # rows in memory, and per row group of the file
 
 
 class Refused(Exception):
-    """What a person can mend: a message and a remedy."""
+    """An error that the user can correct: a message and a remedy."""
 
 
 def end_with_the_caller(caller):
-    """What was asked for by a process that was killed is wanted by nobody. The caller need not be
-    the parent: the interpreter may be a script that calls another."""
+    """Raises Refused if the caller has ended, because its export is no longer needed. The caller
+    need not be the parent: the interpreter may be a script that calls another."""
     if not caller:
         return
     try:
-        descriptor = os.pidfd_open(caller)  # readable once the process has ended
+        descriptor = os.pidfd_open(caller)  # readable after the process has ended
     except ProcessLookupError:
         has_ended = True
-    except (AttributeError, OSError):  # Python 3.8, Linux 5.2: nobody can tell
+    except (AttributeError, OSError):  # Python 3.8, Linux 5.2: unknown
         return
     else:
         has_ended = bool(select.select([descriptor], [], [], 0)[0])
@@ -47,7 +47,7 @@ def end_with_the_caller(caller):
 
 
 def columns_of(database, view):
-    """(name, type) of each column of a view; the type is one of INTEGER, REAL and TEXT."""
+    """Returns (name, type) for each column of a view; the type is INTEGER, REAL or TEXT."""
     columns = []
     for _, name, declared, *_ in database.execute(f"PRAGMA table_info({view})"):
         kind = EXPRESSIONS.get(name) or declared.upper()
@@ -59,7 +59,7 @@ def columns_of(database, view):
 
 
 def run_ids(database, arguments):
-    """Of the runs that were asked for, the oldest first."""
+    """Returns the ids of the chosen runs: those listed, or all since a time, oldest first."""
     if arguments.runs:
         return arguments.runs.split(",")
     query = "SELECT run_id FROM v_runs WHERE started_at >= ? ORDER BY run_order"
@@ -67,10 +67,10 @@ def run_ids(database, arguments):
 
 
 class PendingFile:
-    """A file that gets its name when it is whole. Until then it has none where the file system can
-    do that (O_TMPFILE), and the kernel removes it with the process; elsewhere it is beside the path
-    as NAME.partial-PID, locked, and the next export to that path removes those of dead processes.
-    A link is followed, and what is no regular file (a pipe, /dev/stdout) is written to as it is."""
+    """A file that gets its name when it is complete. If the file system permits (O_TMPFILE), it has
+    no name until then, and Linux removes it with the process. Otherwise it is NAME.partial-PID,
+    locked, and the next export to that path removes those of dead processes. Links are followed.
+    Other files that are not regular (a pipe, /dev/stdout) are written in place."""
 
     def __init__(self, path):
         self._path = os.path.realpath(path)
@@ -81,9 +81,9 @@ class PendingFile:
         self._remove_partials_of_the_dead(folder)
         self._is_named = False
         try:
-            os.stat("/proc/self/fd")  # which finish() needs then
+            os.stat("/proc/self/fd")  # finish() needs it
             descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError:  # the file system has no such files, or has no room for one
+        except OSError:  # not supported by the file system, or no room
             descriptor = os.open(self._partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC,
                                  0o666)
             self._is_named = True
@@ -100,10 +100,10 @@ class PendingFile:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     os.remove(os.path.join(folder, name))
             except OSError:
-                pass  # somebody is writing it, or has removed it
+                pass  # another process is writing it, or has removed it
 
     def finish(self):
-        """Puts the file in its place and returns its size in bytes."""
+        """Moves the file to its path and returns its size in bytes."""
         self.file.flush()
         os.fsync(self.file.fileno())
         size = os.fstat(self.file.fileno()).st_size
@@ -114,7 +114,8 @@ class PendingFile:
             self.discard()
             return size
         if not self._is_named:
-            # A link replaces nothing, and rename() does. With a folder, Python follows the first.
+            # link() cannot replace a file, but rename() can. With src_dir_fd, Python follows the
+            # link in /proc/self/fd.
             descriptors = os.open("/proc/self/fd", os.O_RDONLY | os.O_DIRECTORY)
             os.link(str(self.file.fileno()), self._partial, src_dir_fd=descriptors)
             os.close(descriptors)
@@ -124,14 +125,14 @@ class PendingFile:
         return size
 
     def discard(self):
-        """Leaves what was there before."""
+        """Removes the new file; an old one stays."""
         if self._is_named and os.path.exists(self._partial):
             os.remove(self._partial)
         self.file.close()
 
 
 class ParquetFile:
-    """Rows, as a Parquet file that is there once it is whole."""
+    """A Parquet file of rows that appears when it is complete."""
 
     def __init__(self, path, columns, metadata):
         import pyarrow
@@ -158,19 +159,19 @@ class ParquetFile:
         self.rows += len(rows)
 
     def finish(self):
-        """Puts the file in its place and returns its size in bytes."""
+        """Moves the file to its path and returns its size in bytes."""
         if self._waiting:
             self._write(self._waiting)
         self._writer.close()
         return self._pending.finish()
 
     def discard(self):
-        """Leaves what was there before."""
+        """Removes the new file; an old one stays."""
         self._pending.discard()
 
 
 def export_view(database, view, runs, path, metadata, caller):
-    """Writes the rows of a view that belong to the runs; returns how many, and their bytes."""
+    """Writes the rows of a view that belong to the runs; returns their number and bytes."""
     columns = columns_of(database, view)
     names = ", ".join(f'"{name}"' for name, _ in columns)
     order = "suite, case_id" if view == "v_history" else "machine_class"
@@ -196,7 +197,7 @@ def export_view(database, view, runs, path, metadata, caller):
 
 
 def export(arguments):
-    """Does what was asked for and returns what there is to tell."""
+    """Exports the chosen runs and returns the result for the user."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:

@@ -1,6 +1,6 @@
--- The public interface of the database of runs; README.md documents every column. Created again
--- whenever this text changes, so a view may gain columns without a migration. Views named v_…
--- belong to plumbline; any other view of yours is left alone.
+-- The public interface of the database of runs; README.md documents every column. The views are
+-- recreated when this text changes, so a view may gain columns without a migration. Views named v_…
+-- belong to plumbline; other views are left alone.
 
 -- Runs, newest last by run_order.
 CREATE VIEW v_runs AS
@@ -27,9 +27,8 @@ SELECT
 FROM run AS r JOIN machine_class AS m USING (machine_key);
 
 -- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was
--- measured where its past was not at hand: it is accepted once `plumbline judge` has compared it.
--- What a query does not ask for costs nothing: of the tables only those of runs and cases are
--- joined, the others are looked up where their columns are named.
+-- stored in a database without it: it is accepted after `plumbline judge` has compared it. Only
+-- runs and cases are joined; other tables are looked up if a query names their columns.
 CREATE VIEW v_history AS
 SELECT
   -- series and run
@@ -114,7 +113,7 @@ FROM (
   SELECT case_key, run_id, suite, output, z, max_abs, limit_value FROM outcome_output) AS x
 JOIN outcome AS o USING (case_key, run_id, suite) JOIN attention_case AS c USING (case_key);
 
--- Every timed outcome: its samples, and where its series stood.
+-- Every timed outcome: its samples, and the level and limit of its series.
 CREATE VIEW v_times AS
 SELECT
   c.case_id, o.provider_options,
@@ -157,8 +156,8 @@ SELECT
 FROM series AS s;
 
 -- The rms error of every (sample, head) of an outcome, as JSON: [0.97, 1.02, …], sample by sample;
--- null for NaN, -1 never. Stored as little-endian float32, which SQL has to take apart: bytes as
--- hexadecimal digits, then sign, exponent and fraction.
+-- null for NaN and infinity, 0 if no row of the head was compared. Stored as little-endian float32,
+-- which SQL decodes from hexadecimal digits: exponent and fraction; no value is negative.
 CREATE VIEW v_head_rms AS
 SELECT
   c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, c.batch,
@@ -193,11 +192,10 @@ FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN attention_case AS c USING (case_key);
 
--- What the errors of every outcome look like, as JSON. histogram: how many elements' e / sigma is
--- nearest to (i - 20) / 4, [41], the ends with all beyond. spre_ratios: how many have what
--- spre / sigma, in 32 classes. map: the largest |e| / sigma, [map_rows,
--- map_columns]; null where nothing was compared, "NaN" where it is no number. Bytes are taken apart
--- as hexadecimal digits.
+-- The error histogram and map of every outcome, as JSON. histogram: [41], counts of elements whose
+-- e / sigma is nearest to (i - 20) / 4; the ends include all beyond. spre_ratios: counts of
+-- spre / sigma in 32 classes. map: [map_rows, map_columns], the largest |e| / sigma; null if
+-- nothing was compared, "NaN" for NaN. SQL decodes the bytes from hexadecimal digits.
 CREATE VIEW v_error_pictures AS
 SELECT
   c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, o.verdict,
@@ -249,7 +247,7 @@ FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN attention_case AS c USING (case_key);
 
--- The newest outcome of every series; columns of v_history.
+-- The newest outcome of every series, with the columns of v_history.
 CREATE VIEW v_latest AS
 SELECT h.*
 FROM attention_case AS lc
@@ -262,7 +260,7 @@ WHERE h.case_id = lc.case_id AND h.run_id = l.run_id AND h.suite = l.suite
       AND n.provider_options = l.provider_options
       AND (n.run_order, n.suite, n.case_key) > (l.run_order, l.suite, l.case_key));
 
--- The newest outcome of every series, in the 25 columns that people ask for; v_latest has all.
+-- The newest outcome of every series, in the 25 columns that users need most; v_latest has all.
 CREATE VIEW v_cases AS
 SELECT
   case_id, machine, suite, kernel, arch, dtype, mask, layout, batch, heads_q, heads_kv, seq_q,
@@ -271,8 +269,7 @@ SELECT
   percent_of_limit, nearest_statistic, rms, time_ns, gate_change, run_id, started_at, code_commit
 FROM v_latest;
 
--- Every failure, with the accepted outcome of the same series that came before it and the first
--- failure since then.
+-- Every failure, with the previous accepted outcome of its series and the first failure since then.
 CREATE VIEW v_regressions AS
 SELECT
   c.case_id, o.provider_options,
@@ -332,8 +329,7 @@ LEFT JOIN run AS pr ON pr.run_id = p.run_id
 LEFT JOIN build AS pb ON pb.build_key = p.build_key
 WHERE o.verdict IN (SELECT verdict FROM verdict WHERE is_failure);
 
--- What has been run: cases by suite, kernel and dimension, with the verdicts of their newest
--- outcomes.
+-- Cases that have run, by suite, kernel and dimension, with the verdicts of their newest outcomes.
 CREATE VIEW v_coverage AS
 SELECT
   o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
@@ -352,8 +348,7 @@ CROSS JOIN attention_case AS c ON c.case_key = o.case_key
 CROSS JOIN verdict AS v ON v.verdict = o.verdict
 GROUP BY o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout;
 
--- What each kernel takes, by the newest outcomes. A kernel that crashes on a problem has not
--- refused it.
+-- The features that each kernel supports, by its newest outcomes. A crash is not a refusal.
 CREATE VIEW v_support AS
 SELECT
   kernel, arch, dtype, kv_dtype, out_dtype, layout, mask,
@@ -385,9 +380,8 @@ JOIN run AS r USING (run_id)
 JOIN machine_class AS m USING (machine_key)
 JOIN verdict AS v USING (verdict);
 
--- Two ways to the same answer (the sides of a timed diff) over sequence lengths: time and memory of
--- each, and from which length on the one that wins at the longest length wins: crossover_seq is the
--- shortest length measured from which on it wins.
+-- The sides of timed diffs over sequence lengths: time and memory of each. crossover_seq is the
+-- shortest measured length from which the side that is faster at the longest length stays faster.
 CREATE VIEW v_crossover AS
 WITH side AS (
   SELECT
@@ -431,9 +425,9 @@ SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.
   s.cases, s.value, s.limit_value, s.status
 FROM suite_score AS s JOIN run AS r USING (run_id);
 
--- The same rows asked for in other ways: what was promised and what was found. `agreement`:
--- bitwise, rounding, beyond; NULL: nothing was compared. column_index NULL beside a statistic: the
--- LSE.
+-- The same rows computed by different calls: what the kernel promises and what was found.
+-- `agreement`: bitwise, rounding, beyond; NULL: nothing was compared. A statistic with column_index
+-- NULL is of the LSE.
 CREATE VIEW v_invariances AS
 SELECT
   i.run_id, r.run_order, r.started_at, r.code_commit,
@@ -454,20 +448,19 @@ JOIN machine_class AS m USING (machine_key)
 JOIN attention_case AS c USING (case_key)
 JOIN verdict AS v USING (verdict);
 
--- Who accepted which outcomes as baselines, when and why.
+-- Outcomes accepted as baselines, by whom, when and why.
 CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
 FROM accept AS a JOIN accepted_case AS k USING (accept_key)
   JOIN attention_case AS c USING (case_key);
 
--- Which outcomes are pinned, by whom, when and why: later runs are measured against the newest pin
--- of their series.
+-- Pinned outcomes, by whom, when and why. Later runs are compared with the newest pin of their
+-- series.
 CREATE VIEW v_pinned AS
 SELECT p.run_id, p.case_glob, p.pinned_by, p.reason, p.pinned_at, c.case_id
 FROM pin AS p JOIN pinned_case AS k USING (pin_key) JOIN attention_case AS c USING (case_key);
 
--- What was different about the cases of a run beside their verdicts. `accepted`: somebody has
--- accepted it since.
+-- Changes of the cases of a run other than their verdicts. `accepted`: a user accepted it later.
 CREATE VIEW v_changes AS
 SELECT
   x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value,
@@ -477,8 +470,8 @@ SELECT
     AS accepted
 FROM run_change AS x JOIN run AS r USING (run_id);
 
--- What compiled kernels take of each architecture, with what was concluded from the approved
--- figures. Says nothing about a machine.
+-- Resources of compiled kernels per architecture, judged against the approved ones. They do not
+-- depend on a machine.
 CREATE VIEW v_resources AS
 SELECT
   k.run_id, r.run_order, r.started_at, r.code_commit, k.source, k.kernel, k.launch, k.arch,
@@ -491,17 +484,17 @@ SELECT
   k.predicted_registers, k.predicted_shared_bytes, k.verdict, k.why
 FROM kernel_resources AS k JOIN run AS r USING (run_id);
 
--- Who has seen which regressions, and why they stay for now.
+-- Acknowledged regressions, by whom, until when and why.
 CREATE VIEW v_acknowledged AS
 SELECT a.run_id, a.case_glob, a.acknowledged_by, a.reason, a.acknowledged_at, a.until, c.case_id
 FROM acknowledgement AS a JOIN acknowledged_case AS k USING (acknowledgement_key)
   JOIN attention_case AS c USING (case_key);
 
--- What happened to each night.
+-- The events of each night.
 CREATE VIEW v_night_events AS
 SELECT night_id, kind, happened_at, who, detail FROM night_event;
 
--- How the times of each run stood together on each machine class.
+-- The gated times of each run on each machine class.
 CREATE VIEW v_night_times AS
 SELECT
   t.run_id, r.run_order, r.started_at, r.night_id, r.code_commit,
@@ -512,8 +505,8 @@ SELECT
 FROM night_times AS t JOIN run AS r USING (run_id)
 JOIN machine_class AS m ON m.machine_key = t.machine_key;
 
--- Nights: what their runs have in common, newest last by began. A night that was only opened has no
--- run. expected_false_alerts is of times; suspect counts runs whose times were set aside.
+-- Nights with figures over all their runs, newest last by began. A night that was only opened has
+-- no run. expected_false_alerts: of timing findings; suspect: runs whose times were excluded.
 CREATE VIEW v_nights AS
 WITH ids AS (
   SELECT night_id FROM run WHERE night_id <> '' UNION SELECT night_id FROM night_event)

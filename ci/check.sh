@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs checks and tests before a commit.
-#   ci/check.sh               minutes: format, include directions and lint of what differs from
+#   ci/check.sh               minutes: format, include directions and lint of files that differ from
 #                             HEAD; tests that start no program and take less than a second; all
-#                             tests of the touched folders. It says which tests it did not run
-#   ci/check.sh --since REF   the same, of what differs from REF
+#                             tests of the touched folders. Reports which tests it did not run
+#   ci/check.sh --since REF   the same for files that differ from REF
 #   ci/check.sh --list        the tests it would choose; checks, builds and runs nothing
 #   ci/check.sh --tests       format and lint as above; builds everything and runs what CI runs
 #   ci/check.sh --full        adds clang-tidy over everything, the tests that CI leaves out, the
@@ -25,7 +25,7 @@ while (($#)); do
 done
 git rev-parse --quiet --verify "$since^{commit}" >/dev/null ||
   end_with 2 "there is no commit $since; next: git log, or git fetch"
-# Changing one file of a unity build compiles eight.
+# In a unity build, changing one file recompiles eight.
 if [[ "$mode" =~ ^(quick|list)$ && -z "${PLUMBLINE_PRESET:-}" ]]; then preset=host; fi
 
 ci/setup.sh
@@ -39,7 +39,7 @@ changed() {
   git diff --name-only --diff-filter=d "$since" -- "$@"
   git ls-files --others --exclude-standard -- "$@"
 }
-# cmake's output is of use only where it fails.
+# cmake's output is shown only if it fails.
 configure() {
   local said
   said="$(cmake "$@" 2>&1)" || { echo "$said" >&2; return 1; }
@@ -65,7 +65,7 @@ fi
 phase "configuring" configure --preset "$preset"
 [[ "$mode" == quick ]] || phase "building everything" cmake --build --preset "$preset"
 
-# clang-tidy 14 takes seconds a file: the files that differ, or all with --full.
+# clang-tidy 14 takes seconds per file, so it checks the changed files, or all files with --full.
 if [[ "$mode" == full ]]; then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
   wait "$!"
@@ -73,8 +73,8 @@ else
   mapfile -t lint < <(changed 'harness/*.cc' 'kernels/cpu/*.cc')
   wait "$!"
 fi
-# It cannot read g++'s precompiled headers, so it reads the commands of a build without them, which
-# is configured and never built.
+# clang-tidy cannot read g++'s precompiled headers, so it uses the compile commands of a build
+# without them, which is configured but never built.
 lint() {
   configure --preset host -B build/tidy -DPLUMBLINE_PRECOMPILED_HEADERS=OFF &&
     printf '%s\n' "${lint[@]}" |
@@ -88,7 +88,7 @@ case "$mode" in
   tests) exec python3 ci/run_tests.py --preset "$preset" ;;
   full)
     python3 ci/run_tests.py --preset "$preset"
-    # Also what the presets leave out.
+    # Also runs the labels that the presets leave out.
     for label in weekly times wheel; do
       python3 ci/run_tests.py --preset "$preset" --label "$label"
     done

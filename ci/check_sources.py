@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks that need no compiler: include directions, line lengths, file sizes, opening lines.
 
-Also TODO marks, duplicate type names, and words that the checks of tests and pages need. With a
-configured build: sources that no target or two targets compile, and test programs that CTest does
-not run.
+Also TODO marks, duplicate type names, SQL, JSON keys, missing includes, README lengths and prose.
+With a built directory: sources that no target or two targets compile, and test programs that
+CTest does not run.
 
   ci/check_sources.py                     the sources alone
   ci/check_sources.py --build build/dev   also what that build leaves out; everything must be built
@@ -51,9 +51,9 @@ JSON_KEYS = 332
 SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
 LARGEST = 256 * 1024  # bytes, for any file: a larger one was built or downloaded
 
-# Sources that only some builds compile, and a test on CMakeCache.txt that this build does not.
-# Every other .cc, .cu and .c has to be an input of a target: a list of sources that was set twice
-# once lost nine tests.
+# Sources that only some builds compile, and a predicate on CMakeCache.txt that is true if this
+# build does not. Every other .cc, .cu and .c has to be an input of a target: a list of sources that
+# was set twice once lost nine tests.
 NOT_IN_EVERY_BUILD = [
     # a project of its own, which a test builds
     (re.compile(r"tests/sample_provider/"), lambda cache: True),
@@ -214,7 +214,7 @@ def check_prose(path):
 
 
 def check_readme():
-    """Checks the length of README.md, which is the only page with a limit on words."""
+    """Checks the number of words of README.md."""
     words = len((ROOT / "README.md").read_text(encoding="utf-8").split())
     if words > README_WORDS:
         yield (pathlib.Path("README.md"), 1,
@@ -234,7 +234,7 @@ def check_folders(paths):
     for folder in filter(lambda name: (ROOT / name).is_dir(),
                          [*ORDER, *FOLDERS_WITHOUT_HEADERS]):
         readme = pathlib.Path(folder) / "README.md"
-        if folder == "python/src":  # listed in python/README.md
+        if folder == "python/src":  # its row is in python/README.md
             continue
         if not (ROOT / readme).is_file():
             yield readme, 1, "the folder has none: write what enters, what leaves, what is private"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds and runs the tests that answer in minutes whether a change holds; ci/check.sh calls it.
+"""Builds and runs the tests that check a change within minutes; ci/check.sh calls it.
 
-These are the tests of label `quick` (no program started, less than a second each), and all tests of
-the touched folders: what differs from HEAD.
+These are the tests with label `quick` (they start no program and take less than a second each), and
+all tests of the touched folders (those with files that differ from HEAD).
 
-  ci/choose_tests.py --preset host               builds what they need, runs them, counts the others
-  ci/choose_tests.py --preset host --since main  touched: what differs from main
+  ci/choose_tests.py --preset host               builds their programs, runs them, counts the others
+  ci/choose_tests.py --preset host --since main  touched: files that differ from main
   ci/choose_tests.py --preset host --list        prints the choice; builds and runs nothing
 """
 import argparse
@@ -23,10 +23,10 @@ import run_tests  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"harness/(\w+)/', re.MULTILINE)
 SOURCES = {".cc", ".h", ".hpp"}
-# Labels that say what a test is or needs, the rarest first: CTest gives a test's labels by name.
+# Labels for a test's kind or needs, the rarest first: CTest lists a test's labels by name.
 KINDS = ("gpu", "wheel", "weekly", "times", "thirdparty", "slow", "suite", "docs", "python", "cli",
          "unit")
-# Folders whose tests have another name than they: the longest that holds a path counts.
+# Folders whose tests have a different name; the longest matching folder counts.
 TESTS_OF = {"kernels/attention": "kernels", "kernels/cpu": "kernels", "emulator": "emulator",
             "emulator/ptx": "ptx", "emulator/cudart": "cudart", "python": "python_package",
             "python/worker": "python_worker", "page": "page"}
@@ -40,13 +40,13 @@ def lines_of(*command):
 
 
 def changed_files(since):
-    """Paths that differ from a commit, and new ones."""
+    """Returns the paths that differ from a commit, and new ones."""
     return sorted(set(lines_of("git", "diff", "--name-only", since, "--")
                       + lines_of("git", "ls-files", "--others", "--exclude-standard")))
 
 
 def includers(harness):
-    """folder of harness/ -> the folders that include it."""
+    """Returns {folder of harness/: the folders that include it}."""
     graph = collections.defaultdict(set)
     for path in harness.glob("*/**/*"):
         own = path.relative_to(harness).parts[0]
@@ -58,8 +58,8 @@ def includers(harness):
 
 
 def touched_folders(paths, with_tests):
-    """Folders of tests/ whose tests all run, folders of harness/ that were touched, and the paths
-    that belong to no folder with tests of its own."""
+    """Returns the folders of tests/ whose tests all run, the touched folders of harness/, and the
+    paths that belong to no folder with tests of its own."""
     own, harness, elsewhere = set(), set(), []
     for path in paths:
         parts = pathlib.PurePosixPath(path).parts
@@ -77,7 +77,7 @@ def touched_folders(paths, with_tests):
 
 
 def read_programs(build):
-    """Rows of test_programs.csv, which CMake writes."""
+    """Returns the rows of test_programs.csv, which CMake writes."""
     with (build / "test_programs.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -101,7 +101,7 @@ def properties_of(test):
 
 
 def folder_of(test, build):
-    """The folder of tests/ that declares a test."""
+    """Returns the folder of tests/ that declares a test."""
     folder = pathlib.Path(properties_of(test).get("WORKING_DIRECTORY", ""))
     if folder.is_relative_to(build / "tests"):
         parts = folder.relative_to(build / "tests").parts
@@ -110,7 +110,8 @@ def folder_of(test, build):
 
 
 def chosen_tests(tests, build, own, left_out):
-    """(numbers of the tests to run, the others). Labels that the presets leave out stay out."""
+    """Returns (numbers of the tests to run, the others), without the labels that the presets leave
+    out."""
     chosen, others = [], []
     for number, test in enumerate(tests, 1):
         labels = properties_of(test).get("LABELS", [])
@@ -125,7 +126,7 @@ def chosen_tests(tests, build, own, left_out):
 
 
 def describe_others(others):
-    """How many tests did not run, by kind, and the programs that are not built."""
+    """Returns how many tests did not run, by kind, and the programs that are not built."""
     counts = collections.Counter()
     unbuilt = 0
     for test in others:
@@ -180,8 +181,8 @@ def main():
         print("ci/choose_tests.py: no test to run: the label quick has none in this build",
               file=sys.stderr)
         return 1
-    # CTest 3.25 takes names as one regex alone; a file of numbers has no limit. They count the
-    # tests that the options for labels leave: "^$" leaves out none.
+    # CTest 3.25 accepts names only as one regex; a file of numbers has no limit. The numbers count
+    # the tests that the label options leave: "^$" excludes none.
     file = build / "chosen_tests.txt"
     file.write_text("0,0,0," + ",".join(map(str, numbers)) + "\n", encoding="utf-8")
     run_them = ["ctest", "--preset", arguments.preset, "-LE", "^$", "-I", file, "--progress",

@@ -3,12 +3,12 @@
 
     ci/comment.py SUMMARY.md
 
-The comment of an earlier run is replaced: a line of HTML, which pages do not show, tells it from
-others. Anybody can write that line, so that the service is asked whether this token wrote the
-comment. Reads what GitHub and GitLab set (GITHUB_API_URL, GITHUB_GRAPHQL_URL, GITHUB_REPOSITORY,
-GITHUB_EVENT_PATH; CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which
-needs the permission pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the
-reason where the service refuses or cannot be reached."""
+Replaces the comment of an earlier run, which a hidden line of HTML marks. Any user can write that
+line, so the script queries the service for whether this token wrote the comment. Reads variables of
+GitHub and GitLab (GITHUB_API_URL, GITHUB_GRAPHQL_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH;
+CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID) and PLUMBLINE_TOKEN, which needs the permission
+pull-requests: write (GitHub) or the scope api (GitLab). Exit code 1 with the reason if the service
+refuses or cannot be reached."""
 import json
 import os
 import pathlib
@@ -18,15 +18,15 @@ import urllib.parse
 import urllib.request
 
 MARK = "<!-- plumbline -->"
-LONGEST = 65000  # characters; GitHub takes 65,536
+LONGEST = 65000  # characters; GitHub accepts 65,536
 SECONDS = 30
-PAGE = 100  # comments of one answer
+PAGE = 100  # comments per response
 
 
 class Service:
-    """Where the comments of a request lie: `comments` lists and takes them, `one` is the address of
-    one by its number, `change` the method that replaces it. `own(service, comments)` are those of
-    the comments that the token's owner wrote."""
+    """The comments of a pull or merge request. `comments` is the address to list and add them,
+    `one` the address of a single comment without its number, `change` the method that replaces it.
+    `own(service, comments)` returns the comments that the token's owner wrote."""
 
     def __init__(self, comments, one, change, header, own):
         self.comments, self.one, self.change, self.header = comments, one, change, header
@@ -40,7 +40,7 @@ class Service:
             return json.load(answer)
 
     def earlier(self):
-        """The number of the comment that an earlier run left, or None."""
+        """Returns the number of the comment that an earlier run left, or None."""
         page, marked = 1, []
         while True:
             found = self.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
@@ -62,7 +62,8 @@ class Service:
 
 
 def own_on_github(service, comments):
-    """A token of a job has no user to ask for: the comments themselves say it."""
+    """Returns the comments that this token wrote. A job's token has no user, so GitHub's field
+    viewerDidAuthor decides."""
     own = set()
     for first in range(0, len(comments), PAGE):
         answer = service.ask("POST", os.environ["GITHUB_GRAPHQL_URL"], {
@@ -98,7 +99,7 @@ def gitlab():
 
 
 def shortened(summary):
-    """With every block that is still open at its end closed."""
+    """Returns the summary cut to LONGEST, with every open block closed."""
     if len(summary) <= LONGEST:
         return summary
     kept = summary[:LONGEST].rsplit("\n", 1)[0]

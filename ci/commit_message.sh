@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A commit-msg hook: the subject is "scope: verb ...", at most 72 columns, and the body follows an
 # empty line. `pre-commit install --hook-type commit-msg` installs it.
-#   ci/commit_message.sh FILE    exit code 1 if the message in FILE is not so
+#   ci/commit_message.sh FILE    exit code 1 if the message in FILE breaks one of these rules
 # Example: ci/commit_message.sh .git/COMMIT_EDITMSG
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 [[ "${1:-}" != -h && "${1:-}" != --help ]] || { sed -n '2,/^# Example/p' "$0" | cut -c3-; exit 0; }

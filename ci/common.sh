@@ -1,4 +1,5 @@
-# Sourced by the scripts of this folder: the source directory, the preset and where its build lies.
+# Sourced by the scripts of this folder: sets the source directory, the preset and its build
+# directory.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 caller_directory="$PWD"
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -16,7 +17,7 @@ fi
 build_directory="$source_directory/build/$preset"
 plumbline="$build_directory/bin/plumbline"
 
-# A path the caller gave, absolute: these scripts work in the source directory.
+# Prints the absolute path of a caller's path: these scripts run in the source directory.
 absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
 
 build() {
@@ -25,8 +26,8 @@ build() {
   cmake --build --preset "$preset" "$@"
 }
 
-# phase NAME COMMAND…: runs a command of a script that has several phases. Prints the phase before
-# it and its seconds after it.
+# phase NAME COMMAND…: runs a command of a script with several phases. Prints the phase before it
+# and its seconds after it.
 phase() {
   local name="$1" begin=$SECONDS code=0
   shift
@@ -36,7 +37,7 @@ phase() {
   return "$code"
 }
 
-# Installs what the tests of a whole build need, and says what is missing here.
+# Installs what the tests of a whole build need, and reports what is still missing.
 set_up_for_tests() {
   ci/setup.sh
   ci/setup.sh --python ||

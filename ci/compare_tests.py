@@ -5,8 +5,8 @@
   ci/compare_tests.py /tmp/old.txt build/ci.txt weekly.txt --renamed /tmp/renamed.txt
 
 A list is what `ctest -N` or `ctest --show-only=json-v1` prints. A line of the list of renames is
-"OLD NAME -> NEW NAME"; lines that begin with # are comments. Exit 1 where a test is missing, 2
-where a file is none of these.
+"OLD NAME -> NEW NAME"; lines that begin with # are comments. Exit code 1: a test is missing; 2: a
+file is not in one of these formats.
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ def read_renames(path):
 
 
 def compare(old, new, renames):
-    """Sentences that say what is wrong."""
+    """Returns the errors as sentences."""
     errors = [f"missing: {name}" for name in sorted(old - new) if name not in renames]
     for before, after in sorted(renames.items()):
         if before not in old:

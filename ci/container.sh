@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds a container image of plumbline (OCI), from a Debian 12 root by mmdebstrap and both wheels,
-# with buildah. The entry point is `plumbline`, the user has no rights of root.
+# Builds a container image of plumbline (OCI) with buildah, from a Debian 12 root by mmdebstrap and
+# both wheels. The entry point is `plumbline`, and the user is not root.
 #   ci/container.sh [--wheel FILE] [--out FILE] [--root TAR]
 #   --wheel FILE   plumbline_attention-….whl of ci/wheel.sh (default: the newest in dist/);
-#                  plumbline_attention_harness-….whl lies beside it
-#   --prefix DIR   instead of a wheel: what `cmake --install BUILD --strip --prefix DIR` wrote. The
-#                  image then gets the Debian packages that hold its libraries
+#                  plumbline_attention_harness-….whl is next to it
+#   --prefix DIR   instead of a wheel: an installation by `cmake --install BUILD --strip --prefix
+#                  DIR`. The image then gets the Debian packages of its libraries
 #   --out FILE     OCI archive (default: out/plumbline.oci.tar). podman load -i FILE,
 #                  docker load -i FILE (Docker 25 and later), skopeo copy oci-archive:FILE …
-#   --root TAR     keep the Debian root in this file, and use it where it exists
-# Needs root, or a user with subordinate ids (/etc/subuid), and ci/setup.sh --container. As in:
+#   --root TAR     keep the Debian root in this file, and use it if it exists
+# Needs root, or a user with subordinate ids (/etc/subuid), and ci/setup.sh --container. Example:
 #   podman run --rm --userns=keep-id --user "$(id -u)" -v "$PWD:/data" plumbline run mine.toml
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 caller_directory="$PWD"
@@ -50,14 +50,15 @@ version="$(sed -n 's/^project(plumbline VERSION \([0-9.]*\).*/\1/p' CMakeLists.t
 commit="${PLUMBLINE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}"
 
 scratch="$(mktemp -d)"
-# Its own storage, which needs no overlay file system and leaves that of the user alone.
+# Runs buildah with storage of its own, which needs no overlay file system and leaves the user's
+# storage alone.
 b() {
   buildah --root "$scratch/storage" --runroot "$scratch/run" --storage-driver vfs "$@"
 }
 trap 'b rm --all >/dev/null 2>&1 || true; rm -rf "$scratch"' EXIT
 
-# Interpreter and trust in certificates, and of a prefix the packages that own its libraries. What
-# only a reader of manuals or an installer of packages wants stays out.
+# The interpreter, trusted certificates and, for a prefix, the packages that own its libraries.
+# Manuals and package tools stay out.
 packages=(python3 ca-certificates libstdc++6)  # the last for NumPy, whose wheel lacks it
 python_packages=()
 if [[ -n "$wheel" ]]; then
@@ -66,7 +67,7 @@ else
   mapfile -t libraries < <(find "$prefix/bin" "$prefix/lib" -type f \
     \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
     sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u || true)
-  # By their real names: that of BLAS is an alternative, which no package owns.
+  # Real paths, because the name of BLAS is an alternative, which no package owns.
   mapfile -t owners < <(for library in "${libraries[@]}"; do
     file="$(realpath "$library")"
     dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}" 2>/dev/null ||
@@ -93,8 +94,8 @@ fi
 
 container="$(b from scratch)"
 b add --quiet "$container" "$root" / >/dev/null
-# The wheels of plumbline bring their libraries. pip of this machine unpacks them into a folder: the
-# image needs no pip.
+# The wheels of plumbline contain their libraries. This machine's pip unpacks them into a folder, so
+# the image needs no pip.
 if [[ -n "$wheel" ]]; then
   python3 -m venv "$scratch/venv"
   "$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
@@ -105,7 +106,7 @@ if [[ -n "$wheel" ]]; then
   mkdir -p "$scratch/tree/opt/plumbline"
   mv "$scratch/site" "$scratch/tree/opt/plumbline/site"
   mkdir -p "$scratch/tree/usr/local/bin"
-  # The script that pip wrote names this machine's interpreter.
+  # pip writes scripts that name this machine's interpreter.
   for script in "$scratch"/tree/opt/plumbline/site/bin/*; do
     sed -i '1s|^#!.*|#!/usr/bin/python3|' "$script"
     ln -s "/opt/plumbline/site/bin/$(basename "$script")" "$scratch/tree/usr/local/bin/"
@@ -117,7 +118,7 @@ else
   ln -s /opt/plumbline/bin/plumbline "$scratch/tree/usr/local/bin/plumbline"
   environment=()
 fi
-# No program of adduser: one line each.
+# One line per file, because the image lacks adduser.
 b run --isolation chroot "$container" -- /bin/sh -c '
   echo "plumbline:x:1000:1000::/data:/bin/sh" >>/etc/passwd
   echo "plumbline:x:1000:" >>/etc/group

@@ -14,7 +14,7 @@ gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw
 code=0
 for folder in harness kernels/attention; do
   echo "$folder:"
-  # not to /dev/null, which gcovr replaces by a file where it may
+  # not to /dev/null, which gcovr may replace by a file
   gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" \
     --txt build/coverage/folder.txt --fail-under-line 95 --print-summary || code=1
 done

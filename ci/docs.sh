@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the site of README and docs/ into out/site: static pages that open from a disk, too, and
+# Builds the site of README and docs/ into out/site: static pages that also open from a disk and
 # load nothing from the network.
-#   ci/docs.sh             make .venv-docs where it is missing or old, then build
-#   ci/docs.sh --out DIR   into this folder
+#   ci/docs.sh             make .venv-docs if it is missing or old, then build
+#   ci/docs.sh --out DIR   build into this folder
 #   ci/docs.sh --setup     make .venv-docs only
 #   ci/docs.sh --check     say what is missing and exit 1; downloads nothing
-# Links to pages, places and files that are not there fail the build (mkdocs build --strict);
+# Links to missing pages, anchors and files fail the build (mkdocs build --strict);
 # `ctest -R docs.site` checks the HTML. The navigation is in mkdocs.yml. Exit code 3: pip could not
 # install ci/docs_requirements.txt.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Gathers what the site of ci/docs.sh is made from: the pages and every file that they link to.
+"""Collects the sources of the site of ci/docs.sh: the pages and every file that they link to.
 
     ci/docs_pages.py DIRECTORY
 
-Each file keeps its place in the repository, so that links lead where they lead there. The
-README of a folder that a page links to is a page, too; a folder without one becomes a page that
-lists its files. A link to what is not there is an
-error."""
+Each file keeps its path in the repository, so that links stay valid. The README of a folder that a
+page links to is also a page; a folder without one becomes a page that lists its files. A link to a
+missing file is an error."""
 import pathlib
 import posixpath
 import re
@@ -18,13 +17,13 @@ PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          "baselines/README.md", "baselines/grafana/README.md",
          *sorted(str(p.relative_to(ROOT)) for folder in ("docs", "evidence")
                  for p in (ROOT / folder).rglob("*.md"))]
-# [text](target) and [name]: target; not those with a scheme, nor places of the same page
+# [text](target) and [name]: target, but no addresses with a scheme and no anchors of the same page
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)\s]+(?=\))|(?<=^\[)([^\]]+\]: )(?![a-z]+:)\S+",
                   re.MULTILINE)
 
 
 def without_code(text):
-    """The text with code blanked out: what looks like a link in it is none."""
+    """Returns the text with code blanked out, because a "link" in code is not a link."""
     def blank(found):
         return re.sub(r"[^\n]", " ", found.group())
 
@@ -33,7 +32,7 @@ def without_code(text):
 
 
 def links_of(text):
-    """(begin, end, target) of each relative link."""
+    """Returns (begin, end, target) of each relative link."""
     for found in LINK.finditer(without_code(text)):
         begin = found.start() + len(found.group(1) or "")
         yield begin, found.end(), text[begin:found.end()]
@@ -53,7 +52,7 @@ def main():
         shutil.copy(ROOT / file, to / file)
 
     pages = list(PAGES)
-    for page in pages:  # which grows
+    for page in pages:  # the loop body appends to it
         text = (ROOT / page).read_text(encoding="utf-8")
         for begin, end, target in reversed(list(links_of(text))):
             path, _, place = target.partition("#")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats C++ and CUDA sources by clang-format: those given, or else those changed since the commit.
-#   ci/format.sh [--check] [FILE…]   --check changes nothing, exit 1 where a file would change
+# Formats C++ and CUDA sources with clang-format: FILE…, by default files that differ from HEAD.
+#   ci/format.sh [--check] [FILE…]   --check changes nothing, exit 1 if a file would change
 #   ci/format.sh [--check] --all     every source of the repository
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 check=0 all=0 files=()

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Feeds each parser of plumbline with mutated files until the time is over (libFuzzer,
-# AddressSanitizer and UBSan; needs clang).
+# Feeds mutated files to each parser of plumbline until the time is over (libFuzzer,
+# AddressSanitizer and UBSan).
 #   ci/fuzz.sh                          every target, 600 seconds each, one after another
 #   ci/fuzz.sh --seconds 60 suite ids   two of them, a minute each
 #   ci/fuzz.sh --total 3600             an hour, split evenly among the targets
 #   ci/fuzz.sh --record                 adds a row to baselines/hardening.toml
 #   ci/fuzz.sh --list                   the targets
-# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if
-# there was a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more
-# than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input
-# to tests/fuzz/regressions/TARGET, which the tests replay. What reached new code is kept, and where
-# the next call goes on: in $PLUMBLINE_FUZZ_CORPUS/TARGET, by default of the folder
-# ~/.cache/plumbline/fuzz ($XDG_CACHE_HOME), which outlives builds and checkouts.
+# Prints a line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1
+# after a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more than
+# 2 GiB. Such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input to
+# tests/fuzz/regressions/TARGET, which the tests replay. Inputs that reached new code are kept in
+# $PLUMBLINE_FUZZ_CORPUS/TARGET, where the next call continues. Default: ~/.cache/plumbline/fuzz
+# ($XDG_CACHE_HOME), which outlives builds and checkouts.
+# Needs clang.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 self="$(realpath -- "$0")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -55,8 +56,7 @@ ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
 
-# The files of a target by seeds.txt, under names of their own, and the words in them as a
-# dictionary.
+# Copies a target's files of seeds.txt under unique names, and their words into a dictionary.
 gather_seeds() {
   local target="$1" folder="$2" pattern file
   while read -r pattern; do

@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Everything that only a GPU can answer, what tells most first, so that ten minutes on a GPU give
-# evidence. A step that fails does not keep the next from running; results are rewritten after every
-# step. docs/gpu.md says what each step shows and what the figures mean.
+# Runs every check that needs a GPU, the most informative first, so that ten minutes on a GPU give
+# evidence. If a step fails, the next ones still run; results are rewritten after every step.
+# docs/gpu.md describes what each step shows and what the figures mean.
 #   ci/gpu.sh                   builds the dev preset, then runs every step on GPU 0; in an unpacked
-#                               bundle it runs what is there
-#   --deadline SECONDS          everything ends by then, counted from the end of the build (default
-#                               560; 0: none). A step that the rest cannot hold is not started; one
-#                               that is running then is cut off. Limits of steps grow with it
-#   --only STEP...              these steps alone, also where their results are there already;
-#                               --only list prints them
-#   --again                     also the steps whose result for this GPU, commit and --quick is in
-#                               --out already
+#                               bundle it builds nothing
+#   --deadline SECONDS          time for all steps, counted from the end of the build (default 560;
+#                               0: none). A step is not started if too little time is left, and cut
+#                               off at the deadline. The limits of steps grow with it
+#   --only STEP...              runs only these steps, even if they have results; --only list prints
+#                               the steps
+#   --again                     also runs steps with a result for this GPU, commit and --quick in
+#                               --out
 #   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
-#   --history FILE              takes up the runs into this database at the end (plumbline merge)
-#   --quick                     to see that everything runs: no random MMAs, a 64th of the operands
-#                               of ex2, two groups of the cases, three runs of a timing, no stories,
-#                               no sanitizer
-#   --no-build [--build DIR]    uses what was built before (default: build/dev), also where there is
-#                               no compiler
+#   --history FILE              merges the runs into this database at the end (plumbline merge)
+#   --quick                     only checks that steps run: no random MMAs, a 64th of the operands
+#                               of ex2, two groups of cases, three runs per timing; no stories,
+#                               sanitizer or nightly suite
+#   --no-build [--build DIR]    uses an earlier build (default: build/dev), and so needs no compiler
+#                               on this machine
 #   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz
 #                               or .tar.gz); needs no GPU
-# Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 something it runs is
-# missing, 4 there is no GPU, 5 none failed, but some were cut off or not run.
+# Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 a program is missing
+# or --history was not extended, 4 no GPU, 5 none failed, but some were cut off or not run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 source "$source_directory/ci/gpu/results.sh"
 source "$source_directory/ci/gpu/steps.sh"
 
 out="$source_directory/out/gpu" build="$source_directory/build/dev" pack="" history=""
 quick=0 build_first=1 again=0 deadline=560 architectures=() only=()
-# A bundle is a build and a checkout at once.
+# A bundle is both a build and a checkout.
 [[ -e "$source_directory/bundle.txt" ]] && build_first=0 build="$source_directory"
 help() {
   local line
@@ -72,10 +72,10 @@ done
 ((deadline == 0 || deadline > reserve)) ||
   refuse "--deadline $deadline: $reserve s of it are kept for writing the results"
 
-# ---- What it runs ----
+# ---- Programs ----
 
 core=(bin/plumbline bin/plumbline-worker lib/plumbline/plumbline_{cpu,emulated,cuda}.so)
-# Each from the target of its name.
+# Each program is built by the target of its name.
 read_programs() {
   tests=() compiled=()
   [[ ! -e "$build/gpu_tests.txt" ]] || mapfile -t tests <"$build/gpu_tests.txt"
@@ -94,15 +94,15 @@ build_all() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   build --target "${names[@]}"
 }
-# What the dynamic linker loads for a program, or for a library in the worker: what ldd would say,
-# without needing ldd, which also takes the place of a library for that of the linker.
+# Prints the libraries that the dynamic linker loads for a program, or for a library in the worker.
+# Not by ldd, which may be missing and takes the linker's folder for that of a library.
 loads() {
   case "$1" in
     *.so) LD_TRACE_LOADED_OBJECTS=1 LD_PRELOAD="./$1" ./bin/plumbline-worker 2>&1 ;;
     *) LD_TRACE_LOADED_OBJECTS=1 "./$1" 2>&1 ;;
   esac
 }
-# What it does not find for the programs, a line each.
+# Prints the libraries that the linker does not find for the programs, one per line.
 missing_libraries() {
   local program line
   for program in "$@"; do
@@ -130,7 +130,8 @@ no_gpu() {
   end_with 4 "there is no GPU here ($*): this script passes with one only. Without one" \
     "ci/check.sh checks the same kernels on the emulator"
 }
-# Before a build that takes minutes. harness/provider/client/default_providers.cc accepts the same.
+# Called before a build that takes minutes. harness/provider/client/default_providers.cc uses the
+# same test.
 look_for_gpu() {
   case "${CUDA_VISIBLE_DEVICES-0}" in "" | -*) no_gpu "CUDA_VISIBLE_DEVICES hides it" ;; esac
   [[ ! -e /dev/dxg ]] || return 0
@@ -141,8 +142,8 @@ look_for_gpu() {
 smi() {
   nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1
 }
-# gpu, arch, driver, toolkit, bus: from the CUDA runtime, or from nvidia-smi in a build without our
-# program that asks it.
+# Sets gpu, arch, driver, toolkit and bus from the CUDA runtime, or from nvidia-smi if the build
+# lacks our program for it.
 identify_gpu() {
   local facts code=0 version asks_cuda="$build/tests/gpu/hardware_speed"
   if [[ -e "$asks_cuda" ]]; then
@@ -159,8 +160,7 @@ identify_gpu() {
   fi
   version="$(smi driver_version)" && [[ -n "$version" ]] && driver="$version"
   date="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-  # What was built elsewhere says itself what it was built from. PLUMBLINE_COMMIT is stored with the
-  # runs, too.
+  # A bundle names the commit that it was built from. PLUMBLINE_COMMIT is also stored with the runs.
   [[ -e "$build/commit" ]] && PLUMBLINE_COMMIT="$(<"$build/commit")"
   commit="${PLUMBLINE_COMMIT:-unknown}"
   [[ -e "$build/commit" || -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ]] ||
@@ -168,7 +168,7 @@ identify_gpu() {
   identity="$gpu ($arch), driver $driver, toolkit $toolkit, $date, commit $commit"
 }
 
-# ---- In this order ----
+# ---- Main ----
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -191,7 +191,7 @@ trap 'stop_everything; exit 1' TERM INT HUP
 
 warm_up_packages  # in the background: a cold import of torch takes a minute
 step facts
-start pr_emulated  # on the CPU, while the GPU answers what follows
+start pr_emulated  # on the CPU, while the GPU runs the next steps
 step mma
 step record
 step special

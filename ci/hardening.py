@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Keeps the record of what the weekly job attacked plumbline with: baselines/hardening.toml.
+"""Keeps the record of the weekly job's attacks on plumbline: baselines/hardening.toml.
 
     ci/hardening.py append fuzz executions=5 seconds=60 …   adds a row: values are TOML
-    ci/hardening.py commit                                  names what is tested now
+    ci/hardening.py commit                                  prints the commit that is tested now
     ci/hardening.py page                                    writes the tables of docs/hardening.md
-    ci/hardening.py page --check                            fails where they are not the file's
+    ci/hardening.py page --check                            fails if they differ from the file
 
-  --file FILE   in place of baselines/hardening.toml; docs/hardening.md then stays as it is
+  --file FILE   instead of baselines/hardening.toml; docs/hardening.md then stays as it is
 
-ci/fuzz.sh, ci/kills.py and ci/hostile_requests.py add a row each with --record. Rows are only ever
-added, one process at a time, and a file that is damaged is refused. A row names the commit that was
-tested, as it was when the test began; "-with-changes" stands behind it where the tree differed.
+ci/fuzz.sh, ci/kills.py and ci/hostile_requests.py add a row each with --record. Rows are only
+added, by one process at a time, and a damaged file is refused. A row names the commit at the start
+of the test, with "-with-changes" appended if the tree differed from it.
 Exit codes: 0 done, 1 the page is not current, 2 usage or a damaged file.
 """
 import argparse
@@ -27,9 +27,9 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "baselines" / "hardening.toml"
 PAGE = ROOT / "docs" / "hardening.md"
-# Files that the weekly job itself changes; it tests none of them.
+# Files that the weekly job itself changes and does not test.
 RESULTS = ["baselines/weekly.csv", "baselines/hardening.toml", "docs/hardening.md"]
-# Fields and types of each kind of row. `findings` has a line for each.
+# Fields and types of each kind of row. `findings` has one entry per finding.
 KINDS = {
     "fuzz": {"date": datetime.datetime, "commit": str, "seconds": int, "executions": int,
              "new_inputs": int, "crashes": int, "targets": dict, "findings": list},
@@ -45,7 +45,7 @@ BEGIN, END = "<!-- ci/hardening.py page writes what follows -->", "<!-- to here 
 
 
 class Refused(Exception):
-    """The file or the row is wrong: exit code 2."""
+    """Raised if the file or the row is wrong: exit code 2."""
 
 
 def check_row(kind, row, where):
@@ -60,7 +60,7 @@ def check_row(kind, row, where):
 
 
 def read(path):
-    """The rows by kind, the oldest first; {} where there is no file yet."""
+    """Returns the rows by kind, the oldest first; {} if there is no file yet."""
     try:
         text = path.read_text(encoding="utf-8")
         table = tomllib.loads(text)
@@ -92,7 +92,7 @@ def toml_of(value):
 
 
 def append(path, kind, row):
-    """Adds a row, with one write that others wait for."""
+    """Adds a row with one write, under a lock."""
     row = {name: row[name] for name in KINDS[kind] if name in row} | row
     check_row(kind, row, "the new row")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def append(path, kind, row):
 
 
 def tested_commit():
-    """HEAD, and whether the tree differs from it."""
+    """Returns HEAD, with a suffix if the tree differs from it."""
     def git(*words):
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True,
                               check=True).stdout.strip()
@@ -120,7 +120,7 @@ def tested_commit():
 
 
 def record(path, kind, row):
-    """append() with the date, and the commit where the row has none. The page is written anew where
+    """Calls append() with the date, and with the commit if the row has none. Rewrites the page if
     the file is the committed one."""
     now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
     append(path, kind, {"date": now, **({} if "commit" in row else {"commit": tested_commit()}),
@@ -130,8 +130,8 @@ def record(path, kind, row):
 
 
 def parse_attack(parser):
-    """Adds the options that attacks share, parses and checks; draws a seed where none is given. The
-    parser has --count and --seed already."""
+    """Adds the options that attacks share, parses and checks them; draws a seed if none is given.
+    The parser already has --count and --seed."""
     parser.add_argument("--plumbline", type=pathlib.Path, dest="program", metavar="PROGRAM",
                         default=ROOT / "build" / "ci" / "bin" / "plumbline")
     parser.add_argument("--record", action="store_true",
@@ -148,7 +148,7 @@ def parse_attack(parser):
 
 
 class Progress:
-    """One line on a terminal: how far it is, and how long the rest may take."""
+    """Prints progress and the remaining time as one line on a terminal."""
 
     def __init__(self, count):
         self.count, self.begin, self.done = count, time.monotonic(), 0

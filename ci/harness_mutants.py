@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants bugs in harness/, one at a time, and runs the unit tests that have to find them.
 
-The checkout is only read. A copy of its files, with changes that are not committed, lies in the
-build folder and is configured once. There the named test programs have to pass as they are; then
-each mutant of tests/ci/harness_mutants.toml is planted, the programs it names are built and run,
-and every one of them has to fail.
+The checkout is only read. A copy of its files, with uncommitted changes, is kept in the build
+folder and configured once. There the named test programs first have to pass unchanged. Then each
+mutant of tests/ci/harness_mutants.toml is planted, the programs it names are built and run, and
+every one of them has to fail.
 """
 import argparse
 import hashlib
@@ -38,18 +38,18 @@ A run that was interrupted goes on where it ended: BUILD/results.json keeps what
 long as neither the checkout nor the mutant changes.
 """
 FIELDS = {"name": str, "bug": str, "file": str, "pattern": str, "replacement": str, "tests": dict}
-# A result depends on these files, and not on scripts, pages or the table of mutants.
+# A result depends on these files, but not on scripts, pages or the table of mutants.
 BUILT = ("CMakeLists.txt", "CMakePresets.json", "baselines/", "cases/", "ci/cmake/", "harness/",
          "kernels/", "tests/")
 NOT_BUILT = ("tests/ci/", "tests/docs/")
-MARK = ".harness_mutants"  # in a copy, which may be overwritten
-TEST_SECONDS = 600  # of one test program; these take seconds on an idle machine
+MARK = ".harness_mutants"  # marks a copy, which may be overwritten
+TEST_SECONDS = 600  # timeout of a test program; these take seconds on an idle machine
 NINJA_STEP = re.compile(r"\[\d+/\d+\] ")
 SECONDS_BETWEEN_LINES = 30
 
 
 def check(mutant, who):
-    """Refuses what the types of the fields do not say."""
+    """Refuses wrong values that the field types do not rule out."""
     file = pathlib.PurePosixPath(mutant["file"])
     if file.parts[:1] != ("harness",) or ".." in file.parts:
         raise Refused(f"{who}: file {mutant['file']} is not in harness/")
@@ -64,18 +64,18 @@ def check(mutant, who):
 
 
 def read_table(path):
-    """The mutants of a table, each complete and of known fields."""
+    """Returns the mutants of a table, each complete and with known fields only."""
     return mutant_tables.read_table(pathlib.Path(path), FIELDS, {}, check)
 
 
 def mutate(text, mutant):
-    """The text with the mutant's one change. The pattern is the text itself."""
+    """Returns the text with the mutant's one change. The pattern is literal text."""
     return replaced_once(text, mutant, re.compile(re.escape(mutant["pattern"])),
                          lambda _: mutant["replacement"])
 
 
 def text_of(folder, mutant):
-    """The file that the mutant changes."""
+    """Returns the text of the file that the mutant changes."""
     try:
         return (folder / mutant["file"]).read_text(encoding="utf-8")
     except OSError as error:
@@ -83,7 +83,7 @@ def text_of(folder, mutant):
 
 
 def check_places(mutants):
-    """Names all mutants that no longer fit the checkout."""
+    """Raises an error that names all mutants that no longer fit the checkout."""
     lost = []
     for mutant in mutants:
         try:
@@ -104,7 +104,7 @@ def git_lines(root, *arguments):
 
 
 def files_of(root):
-    """The files of a checkout that git tracks or would add."""
+    """Returns the files of a checkout that git tracks or would add."""
     paths = git_lines(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({path for path in paths if os.path.lexists(root / path)})
 
@@ -114,9 +114,8 @@ def content(path):
 
 
 def copy_files(root, to, paths):
-    """Makes `to` hold these files of `root` and no others, except its build/ and its mark. A file
-    that is the same keeps its time, so that nothing is compiled again for it. Returns the paths
-    written."""
+    """Makes `to` hold exactly these files of `root`, plus its own build/ and mark. An unchanged
+    file keeps its time, so that nothing is recompiled for it. Returns the paths written."""
     written = []
     wanted = set(paths)
     for folder, folders, files in os.walk(to):
@@ -144,7 +143,8 @@ def copy_files(root, to, paths):
 
 
 def check_folder(build, copy):
-    """Refuses a build folder whose files git would list, and a copy over somebody's files."""
+    """Refuses a build folder whose files git would list, and a folder that is not a copy of
+    ours."""
     if build.is_relative_to(ROOT) and subprocess.run(
             ["git", "-C", str(ROOT), "check-ignore", "-q", build], check=False).returncode != 0:
         raise Refused(f"--build: {build} is part of the checkout; remedy: name a folder that "
@@ -155,7 +155,7 @@ def check_folder(build, copy):
 
 
 def digest_of(root, paths):
-    """Hash of what is compiled, and of what the tests read."""
+    """Returns a hash of the files that are compiled and of those that the tests read."""
     digest = hashlib.sha256()
     for path in paths:
         if not path.startswith(BUILT) or path.startswith(NOT_BUILT):
@@ -166,13 +166,13 @@ def digest_of(root, paths):
 
 
 def processor_seconds():
-    """Of all commands that have ended."""
+    """Returns the processor time of all commands that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 class Results:
-    """What was found earlier about the same source: a JSON file, by hash of source and row."""
+    """Earlier results for the same source: a JSON file, by hash of source and row."""
 
     def __init__(self, path, source):
         self.path, self.source = path, source
@@ -195,8 +195,8 @@ class Results:
 
 
 def outcome_of(code, report):
-    """("fails", "passes" or "runs nothing", in words) of a test program, from its exit code and
-    GoogleTest's JSON. A program that crashed has left none."""
+    """Returns ("fails", "passes" or "runs nothing", description) for a test program, from its exit
+    code and GoogleTest's JSON, which a crashed program does not write."""
     if report is None:
         return "fails", f"dies of signal {-code}" if code < 0 else f"exits with {code} in a test"
     tests = [(f"{suite['name']}.{test['name']}", test)
@@ -211,7 +211,7 @@ def outcome_of(code, report):
 
 
 class Bench:
-    """The copy, its build folder, and what is built and run there."""
+    """The copy and its build folder; builds and runs programs there."""
 
     def __init__(self, options):
         self.options = options
@@ -228,7 +228,7 @@ class Bench:
         (self.copy / MARK).touch()
         changed = copy_files(ROOT, self.copy, self.paths)
         if (self.binaries / "build.ninja").exists() and "CMakePresets.json" not in changed:
-            return  # the build itself sees what else changed
+            return  # the build itself detects other changes
         command = ["cmake", "--preset", self.options.preset, "-B", str(self.binaries)]
         code, _ = said(command, self.log, folder=self.copy)
         if code != 0:
@@ -236,7 +236,7 @@ class Bench:
                            f"{self.log}")
 
     def build(self, programs):
-        """Builds the programs, with a line on stderr now and then."""
+        """Builds the programs, and prints progress on stderr from time to time."""
         command = ["cmake", "--build", str(self.binaries), "-j", str(self.options.jobs),
                    "--target", *programs]
         told = time.monotonic()
@@ -260,7 +260,7 @@ class Bench:
         return found[0]
 
     def run(self, name, tests):
-        """What outcome_of() says of these tests of a program."""
+        """Returns outcome_of() for these tests of a program."""
         program = self.program(name)
         report = self.options.build / "tests.json"
         report.unlink(missing_ok=True)
@@ -278,7 +278,7 @@ class Bench:
 
 
 def check_unchanged(bench, mutants, results):
-    """Builds what the mutants name and has it pass unchanged."""
+    """Builds the programs of the mutants; raises NotBuilt unless all pass unchanged."""
     pairs = sorted({pair for mutant in mutants for pair in mutant["tests"].items()})
     bench.build(sorted({program for program, _ in pairs}))
     for program, tests in pairs:
@@ -292,7 +292,8 @@ def check_unchanged(bench, mutants, results):
 
 
 def judge(bench, mutant):
-    """(verdict, in words): plants the mutant in the copy, and takes it out again."""
+    """Returns (verdict, description): plants the mutant in the copy, tests it and restores the
+    file."""
     place = bench.copy / mutant["file"]
     text = text_of(bench.copy, mutant)
     place.write_text(mutate(text, mutant), encoding="utf-8")
@@ -310,7 +311,7 @@ def judge(bench, mutant):
 
 
 def judge_all(bench, mutants, results):
-    """Rows of the table of results, and how many mutants were killed."""
+    """Returns the rows of the table of results, and the number of killed mutants."""
     open_mutants = [mutant for mutant in mutants if not results.get(mutant)]
     if open_mutants:
         print(f"{PROGRAM}: configuring and building the unchanged tests in {bench.copy}",
@@ -354,7 +355,7 @@ def arguments(given):
 
 
 def checked(options):
-    """The mutants chosen, which fit the checkout; else Refused."""
+    """Returns the chosen mutants, which fit the checkout; raises Refused otherwise."""
     mutants = chosen_of(read_table(options.table), options.only)
     options.build = pathlib.Path(os.path.abspath(options.build))
     if options.jobs < 1:

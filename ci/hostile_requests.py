@@ -4,14 +4,14 @@
     ci/hostile_requests.py                          200 requests to build/ci/bin/plumbline
     ci/hostile_requests.py --count 2000 --record    as the weekly job does
 
-Paths that lead out, hosts of others, methods, two requests in one, queries, requests of 100 kB,
-noise, versions, TLS, and honest requests with a few bytes changed. An answer is wrong if
+The requests have paths out of the root, foreign hosts, other methods, two requests in one, queries,
+100 kB, noise, other versions, TLS, or a few changed bytes in an honest one. An answer is wrong if
   - a request that no page makes is answered with 2xx or 3xx;
-  - it repeats what the request said, or a file of the machine;
-  - it is no HTTP, or does not come within 20 s;
-  - an answer of 2xx lacks nosniff or the policy that forbids frames.
-Then an honest request is answered, the server holds as many descriptors as before, and it ends with
-0 when it is told to.
+  - it repeats text of the request, or a file of the machine;
+  - it is not HTTP, or does not come within 20 s;
+  - an answer of 2xx or 3xx lacks nosniff or the policy that forbids frames.
+Afterwards the server must answer an honest request, have as many open descriptors as before, and
+end with 0 after SIGTERM.
 Exit codes: 0 nothing found, 1 something found, 2 usage, 3 the server cannot be started.
 """
 import argparse
@@ -39,7 +39,7 @@ reason = "something to serve"
 kernels = ["cpu/flash"]
 set = { heads_q = 1, heads_kv = 1, head_dim = 64, seq = 16, dtype = "fp16" }
 """
-# In every request; in no answer.
+# A mark in every request that no answer may contain.
 MARK = "hostile-mark"
 PATHS = ["/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd",
          "/./../proc/self/environ", "/..\\..\\etc\\passwd", "/api/../../x", "/index.html",
@@ -60,7 +60,7 @@ VERSIONS = ["HTTP/0.9", "HTTP/2.0", "HTTP/1.1 x", "", "HTTP/1.", "XTTP/1.1"]
 
 
 class CannotServe(Exception):
-    """No server: exit code 3."""
+    """The server cannot be started: exit code 3."""
 
 
 class Requests:
@@ -93,7 +93,7 @@ class Requests:
         return self.get("/", method=self.random.choice(METHODS), more="Content-Length: 0\r\n")
 
     def make_framing(self):
-        """A second request behind the first: one answer at most is of a page."""
+        """A second request after the first; at most one answer may be a page."""
         second = f"0\r\n\r\nGET /{MARK} HTTP/1.1\r\nHost: evil.example\r\n\r\n".encode()
         return self.get("/api/case?row=0&report=none", more=self.random.choice(FRAMING)) + \
             self.random.choice([b"", second])
@@ -125,7 +125,7 @@ class Requests:
 
 
 def ask(port, request, parts=1):
-    """The answer, b"" where the server closed the connection; None where it took too long."""
+    """Returns the answer, b"" if the server closed the connection; None if it took too long."""
     end, answer = time.monotonic() + PATIENCE_S, b""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
@@ -135,7 +135,7 @@ def ask(port, request, parts=1):
                     connection.sendall(request[begin:begin + step])
                 connection.shutdown(socket.SHUT_WR)
             except OSError:
-                pass  # refused before it was sent; the answer may be there
+                pass  # refused before all was sent; there may still be an answer
             while True:
                 connection.settimeout(max(0.01, end - time.monotonic()))
                 more = connection.recv(65536)
@@ -148,12 +148,12 @@ def ask(port, request, parts=1):
         return answer
 
 
-# A changed byte in a header that is nobody's business leaves these honest.
+# These stay honest if the changed bytes are in a header that the server ignores.
 CAN_BE_HONEST = ("mutated", "framing", "version")
 
 
 def wrong_with(kind, answer):
-    """What is wrong with an answer, in a line; "" where nothing is."""
+    """Returns what is wrong with an answer, as one line; "" if nothing is."""
     if answer is None:
         return f"no answer and no end within {PATIENCE_S} s"
     if answer == b"":
@@ -174,7 +174,7 @@ def wrong_with(kind, answer):
 
 
 class Server:
-    """`plumbline serve` over a database made here; ended at the end, whatever happens."""
+    """`plumbline serve` with a database made here; it is always ended."""
 
     def __init__(self, program, folder):
         (folder / "s.toml").write_text(SUITE, encoding="utf-8")
@@ -195,7 +195,7 @@ class Server:
         self.port = int(found.group(1))
 
     def descriptors(self):
-        """Once connections that were closed have left."""
+        """Returns the number of open descriptors, after closed connections are gone."""
         counts = []
         for _ in range(10):
             counts.append(len(os.listdir(f"/proc/{self.process.pid}/fd")))
@@ -203,7 +203,7 @@ class Server:
         return min(counts)
 
     def end(self):
-        """What is wrong with how it ends."""
+        """Ends the server and returns what went wrong; "" if nothing did."""
         if self.process.poll() is not None:
             return f"the server ended with {self.process.returncode}"
         self.process.send_signal(signal.SIGTERM)
@@ -217,7 +217,7 @@ class Server:
 
 
 def attack(server, count, seed):
-    """Sends all; (sent by kind, findings)."""
+    """Sends all requests; returns (requests sent by kind, findings)."""
     numbers = random.Random(seed)
     requests = Requests(server.port, numbers)
     names = sorted(requests.kinds)

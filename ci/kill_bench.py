@@ -1,5 +1,5 @@
-"""What ci/kills.py works with: databases to kill commands on, how one is killed, and how two
-databases are compared."""
+"""Shared by ci/kills.py: makes databases to kill commands on, kills a command and compares two
+databases."""
 import os
 import pathlib
 import shutil
@@ -8,8 +8,8 @@ import sqlite3
 import subprocess
 import time
 
-NIGHTS = 150  # in the history that is merged, pruned and exported: one run, copied
-PATIENCE_S = 5  # for processes to end
+NIGHTS = 150  # nights in the history that is merged, pruned and exported: copies of one run
+PATIENCE_S = 5  # wait for processes to end
 SUITE = """schema = 1
 name = "kills"
 [[group]]
@@ -29,7 +29,7 @@ RUN_VIEWS = ["v_runs", "v_history", "v_suite_scores", "v_support"]
 
 
 class CannotRun(Exception):
-    """The bench cannot be made: exit code 3."""
+    """The databases cannot be made: exit code 3."""
 
 
 def query(path, sql, read_only=False):
@@ -51,16 +51,16 @@ def rows(path, table, ignored, where=""):
 
 
 def contents(path):
-    """Every table, whole."""
+    """Returns every table with all its rows."""
     names = query(path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE "
                         "'sqlite_%' AND name <> 'meta' ORDER BY name")
     found = {name: rows(path, name, OF_A_CALL) for (name,) in names}
-    # A night that is closed again has a second event that says the same.
+    # Closing a night again adds a second, equal event.
     return {**found, "night_event": sorted(set(found["night_event"]))}
 
 
 def newest_run(path):
-    """What the views say of the newest run."""
+    """Returns the rows of the views about the newest run."""
     where = "WHERE run_id = (SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1)"
     return {view: rows(path, view, OF_A_RUN,
                        where if "run_id" in columns(path, view, ()) else "")
@@ -68,7 +68,7 @@ def newest_run(path):
 
 
 def difference(got, wanted):
-    """The first table that differs, in a line; "" where none does."""
+    """Returns the first table that differs, as one line; "" if none does."""
     for name in sorted(set(got) | set(wanted)):
         a, b = got.get(name, []), wanted.get(name, [])
         if a != b:
@@ -116,8 +116,8 @@ def send(pids, number):
 
 
 def wait_for_orphans():
-    """Those of our processes' processes that do not end by themselves, ended by us. Whoever loses
-    its parent becomes our child: see main()."""
+    """Kills and returns the descendants that do not end by themselves. A process that loses its
+    parent becomes our child: see main()."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -133,7 +133,7 @@ def wait_for_orphans():
 
 
 class Bench:
-    """A folder with databases, and a folder in it in which commands are killed."""
+    """A folder with databases, and a work folder in it where commands are killed."""
 
     def __init__(self, program, folder, random_numbers):
         self.program, self.folder, self.random = program, folder, random_numbers
@@ -157,7 +157,7 @@ class Bench:
             raise CannotRun(f"plumbline {' '.join(words)} ends with {code}: {text[-500:]}")
 
     def prepare(self, names):
-        """What these commands work on."""
+        """Makes the databases that these commands work on."""
         folder = self.folder
         self.must([*self.run_words, "past.db"])
         if RUNS.intersection(names):
@@ -176,7 +176,7 @@ class Bench:
         self.must(["merge", "closing.db", "shard1.db", "shard2.db", "--judge"])
 
     def prepare_half(self):
-        """half.db: a run that was killed about half way."""
+        """Makes half.db, with a run that was killed about half way."""
         took = 1.0
         for _ in range(60):
             copy_database(self.folder / "past.db", self.folder / "half.db")
@@ -204,7 +204,7 @@ class Bench:
 
     def kill_one(self, words, seconds, look):
         """Starts a command and kills it after up to `seconds`. Returns (whether it was killed,
-        whether it had begun to work, what look() said before, orphans)."""
+        whether it had begun to work, the result of look() before the kill, orphans)."""
         process = subprocess.Popen([self.program, *words], cwd=self.work, env=self.environment,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -213,7 +213,7 @@ class Bench:
             pass
         if process.poll() is not None:
             return False, False, None, wait_for_orphans()
-        process.send_signal(signal.SIGSTOP)  # so that what is seen is what is killed
+        process.send_signal(signal.SIGSTOP)  # so that nothing changes between the look and the kill
         every = [process.pid, *descendants(process.pid)]
         try:
             is_amid = any(name.startswith(str(self.folder)) for pid in every
@@ -221,7 +221,7 @@ class Bench:
             seen = look()
             if self.random.random() < 0.5:
                 every = every[:1]
-        finally:  # also where somebody ends this script
+        finally:  # also if this script is interrupted
             send(every, signal.SIGKILL)
         process.wait()
         return True, is_amid, seen, wait_for_orphans()

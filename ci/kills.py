@@ -5,17 +5,17 @@
     ci/kills.py --count 125 --record    as the weekly job does
     ci/kills.py --only merge export --seed 7
 
-Each command works on a prepared database. Half of the kills hit its process alone, half all of its
-processes. Then
+Each command works on a prepared database. Half of the kills hit only its main process, half all of
+its processes. Afterwards
   - PRAGMA integrity_check and foreign_key_check are clean;
   - every outcome that a reader saw before is there unchanged (run, resume), or the file is as
     before the command or as after it (the others);
-  - the same command again, or `run --resume`, ends as one that nobody disturbed (run ids and times
-    aside);
-  - no file stands beside the database, in TMPDIR or in /dev/shm that does not belong there;
-  - none of its processes lives 5 s later.
-Prints a line per command: kills; those amid the work (it had opened a file of the test); those
-after which something was lost; that left a file; that left a process. Each finding names its seed.
+  - the same command again, or `run --resume`, ends like an undisturbed one (except for run ids and
+    times);
+  - there is no stray file next to the database, in TMPDIR or in /dev/shm;
+  - none of its processes is alive 5 s later.
+Prints a line per command: kills; kills amid the work (it had opened a file of the test); kills
+that lost something, left a file or left a process. Each finding names its seed.
 Exit codes: 0 nothing found, 1 something found, 2 usage, 3 the commands cannot be run here.
 """
 import argparse
@@ -35,7 +35,7 @@ import hardening
 from kill_bench import (PATIENCE_S, Bench, CannotRun, contents, copy_database, difference,
                         newest_run, query)
 
-CHILD_SUBREAPER = 36  # of <linux/prctl.h>
+CHILD_SUBREAPER = 36  # from <linux/prctl.h>
 
 
 class Tally:
@@ -44,8 +44,8 @@ class Tally:
 
 
 def shared_memory():
-    """Names in /dev/shm that may be plumbline's. One that ends in the number of a living process,
-    such as that of a fuzzer beside this, is that process's own."""
+    """Returns the names in /dev/shm that may be plumbline's. A name that ends in the number of a
+    living process, such as a fuzzer's, belongs to that process and is left out."""
     def is_of_the_living(name):
         number = re.search(r"\d+$", name)
         return number is not None and os.path.exists(f"/proc/{number.group()}")
@@ -54,7 +54,7 @@ def shared_memory():
 
 
 class Command:
-    """How one command is prepared, called and checked; `words` name k.db in the work folder."""
+    """Prepares, calls and checks one command; `words` name k.db in the work folder."""
 
     def __init__(self, bench, words, base, inputs=()):
         self.bench, self.words, self.base, self.inputs = bench, words, base, inputs
@@ -69,7 +69,7 @@ class Command:
             copy_database(bench.folder / name, bench.work / name)
 
     def measure(self):
-        """The command, undisturbed."""
+        """Runs the command undisturbed and records its results."""
         self.prepare()
         self.before = self.state()
         begin = time.monotonic()
@@ -87,8 +87,8 @@ class Command:
         return None
 
     def unsound(self):
-        """What SQLite says against the file, which is looked at as a copy: opening it would mend
-        it."""
+        """Returns the errors of SQLite's checks. Reads a copy, because opening the file would
+        repair it."""
         copy = self.bench.folder / "look.db"
         copy_database(self.file, copy)
         for check in ("integrity_check", "foreign_key_check"):
@@ -98,7 +98,7 @@ class Command:
         return ""
 
     def lost(self, _seen):
-        """What is wrong after the kill, in a line."""
+        """Returns what is wrong after the kill, as one line; "" if nothing is."""
         if unsound := self.unsound():
             return unsound
         kept, self.file = self.file, self.bench.folder / "look.db"
@@ -109,16 +109,16 @@ class Command:
         return ""
 
     def finish(self):
-        """What is wrong when it is called again."""
+        """Calls the command again and returns what is wrong; "" if nothing is."""
         code, text = self.bench.call(self.words, self.bench.work)
         if code != self.code:
             return f"again ends with {code} instead of {self.code}: {text[-300:]}"
         return difference(self.state(), self.after)
 
     def left(self, is_finished):
-        """Files that do not belong there."""
+        """Returns stray files."""
         usual = self.names
-        if not is_finished:  # SQLite's own, for whoever opens the file next
+        if not is_finished:  # SQLite's files, for the next process that opens the database
             usual = usual | {f"{name}{end}" for name in usual for end in ("-wal", "-shm")}
         bench = self.bench
         found = [entry.name for entry in bench.work.iterdir() if entry.name not in usual]
@@ -129,7 +129,7 @@ class Command:
 
 
 class Run(Command):
-    """`run`, new or resumed: outcomes that were stored stay, and --resume finishes it."""
+    """`run`, new or resumed: stored outcomes stay, and --resume finishes the run."""
 
     def state(self):
         return newest_run(self.file)
@@ -165,7 +165,7 @@ class Run(Command):
 
 
 class Written(Command):
-    """A command that writes a file `name`: what was there before, or a whole one."""
+    """A command that writes a file `name`, which must be the earlier file or a complete new one."""
 
     def __init__(self, bench, words, name):
         super().__init__(bench, words, "closing.db")
@@ -187,8 +187,9 @@ class Written(Command):
         return "" if now in (b"", b"what was there before") else self.partial(now)
 
     def partial(self, now):
-        """What is wrong with a file; "" where it is whole. A page names the moment at which it was
-        made, in compressed text: its end and about its size are those of another."""
+        """Returns what is wrong with a file; "" if it is complete. A page contains the time at
+        which it was made, in compressed text, so only its end and its approximate size are
+        compared."""
         is_page = self.name.endswith(".html")
         if now == self.after or (is_page and now[-64:] == self.after[-64:] and
                                  abs(len(now) - len(self.after)) < 2000):
@@ -222,7 +223,7 @@ NAMES = ["run", "resume", "merge", "prune", "vacuum", "close", "export", "report
 
 
 def attack(bench, name, command, count, progress):
-    """Kills one command `count` times; (Tally, findings)."""
+    """Kills one command `count` times; returns (Tally, findings)."""
     tally, findings = Tally(), []
     command.measure()
     seconds = command.seconds
@@ -289,7 +290,7 @@ def parse():
 
 def main():
     arguments = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))  # the folder goes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))  # so that the folder is removed
     ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
     begin, commit = time.monotonic(), hardening.tested_commit()
     with tempfile.TemporaryDirectory(prefix="plumbline-kills-") as folder:

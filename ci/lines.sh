@@ -2,7 +2,7 @@
 # Counts lines of code that are neither blank nor comment: C, C++, CUDA, Python, TypeScript and
 # shell in every folder except tests/, docs/ and cases/. A moved line counts once.
 #   ci/lines.sh                 counts the files that git knows in this checkout
-#   ci/lines.sh COMMIT          also those of a commit, and prints the difference
+#   ci/lines.sh COMMIT          also counts those of a commit, and prints the difference
 # Needs cloc (Debian's package).
 # Example: ci/lines.sh 0323f29b~1
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
@@ -16,7 +16,7 @@ folders='^(harness|emulator|kernels|python|page|evidence|ci)/'
 copy="$(mktemp -d)"
 trap 'rm -rf "$copy"' EXIT
 
-# count FOLDER: prints the lines of a folder's files.
+# count FOLDER: prints the lines of code of a folder's files.
 count() {
   (cd "$1" && find . -type f -printf '%P\n' | grep -E "$folders" >"$copy/files" &&
     cloc --quiet --csv --timeout 0 --skip-uniqueness --include-lang="$languages" \
@@ -25,7 +25,7 @@ count() {
 }
 
 mkdir "$copy/now"
-# cp complains of files that git knows and that are deleted.
+# cp prints errors for files that git knows but that are deleted.
 git ls-files -z |
   xargs -0 cp --parents --no-dereference --target-directory="$copy/now" 2>/dev/null || true
 now="$(count "$copy/now")"

@@ -2,8 +2,8 @@
 # Checks Python with ruff, scripts with shellcheck, and the spelling of everything with codespell.
 #   ci/lint.sh                 every file of the repository
 #   ci/lint.sh -- FILE...      these files
-# ci/setup.sh --python installs the three. A missing one is named, and the exit code is then 5:
-# nothing was found wrong, and not everything was looked at. Exit code 1: something was found.
+# ci/setup.sh --python installs the three. Exit code 1: something was found; 5: nothing was found,
+# but one of the three is missing and is named.
 # Example: ci/lint.sh -- ci/lint.sh python/plumbline/kernels.py
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,7 +19,7 @@ if ((${#files[@]} == 0)); then
   mapfile -t files < <(git ls-files)
   wait "$!"
 fi
-# Files with one of these endings.
+# Prints the files with one of these endings.
 chosen() {
   local file ending
   for file in "${files[@]}"; do
@@ -29,7 +29,7 @@ chosen() {
   done
 }
 code=0
-# run NAME PROGRAM WORD... : the program over the files on stdin, if there are any.
+# run NAME PROGRAM WORD... : runs the program over the files on stdin, if there are any.
 run() {
   local name="$1" program="$2" list
   shift 2

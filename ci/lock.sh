@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the requirements that pip installs, with the SHA-256 of every file, from those that a
-# person writes: each FILE.txt below ci/ that has a FILE.in beside it.
+# Writes the requirements that pip installs, with the SHA-256 of every file, from handwritten ones:
+# each FILE.txt below ci/ from the FILE.in next to it.
 #   ci/lock.sh              keep the versions that FILE.txt has, as far as FILE.in allows
 #   ci/lock.sh --upgrade    the newest versions instead
 # Needs uv (pip install uv==0.13.9), and PyPI. The versions are those for Python 3.11 on x86-64
@@ -20,14 +20,14 @@ while (($#)); do
 done
 command -v uv >/dev/null || end_with 3 "no uv on the PATH; remedy: pip install uv==$uv_version"
 
-# The source of torch: the folder in PIP_FIND_LINKS, or PyTorch's index.
+# The index for torch: the folder in PIP_FIND_LINKS, otherwise PyTorch's index.
 torch_index=(--index https://download.pytorch.org/whl/cpu --index-strategy first-index)
 [[ -z "${PIP_FIND_LINKS:-}" ]] || torch_index=(--find-links "$PIP_FIND_LINKS")
 
 lock() {
   local file="$1" torch=() where=()
   if [[ "$file" == ci/requirements ]]; then
-    # pip is in every virtual environment, and does not replace itself while it runs.
+    # Every virtual environment has pip, which cannot replace itself while it runs.
     torch=(--constraints ci/torch_requirements.txt --no-emit-package torch --no-emit-package pip)
     where=("${torch_index[@]}")
   fi

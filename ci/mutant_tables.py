@@ -19,8 +19,8 @@ class NotBuilt(Exception):
 
 
 def read_table(path, fields, optional, check):
-    """The [[mutant]] tables of a TOML file. Each has every field of `fields` (name: type), may have
-    those of `optional`, and has no others; `check(mutant, who)` refuses what else is wrong."""
+    """Returns the [[mutant]] tables of a TOML file. Each has every field of `fields` (name: type),
+    may have those of `optional`, and has no others; `check(mutant, who)` refuses other errors."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -46,7 +46,8 @@ def read_table(path, fields, optional, check):
 
 
 def replaced_once(text, mutant, pattern, replacement, where=""):
-    """`text` with the one match of the compiled `pattern` replaced; `where` ends in " of "."""
+    """Returns `text` with the one match of the compiled `pattern` replaced; `where` ends in " of
+    "."""
     found = len(pattern.findall(text))
     if found != 1:
         raise NoPlace(f"mutant {mutant['name']}: the pattern matches {found} times{where or ' in '}"
@@ -59,7 +60,7 @@ def replaced_once(text, mutant, pattern, replacement, where=""):
 
 
 def chosen_of(mutants, only):
-    """The mutants named by --only; all of them where it names none."""
+    """Returns the mutants named by --only, by default all of them."""
     unknown = sorted(set(only) - {mutant["name"] for mutant in mutants})
     if unknown:
         raise Refused(f"--only: no mutant {', '.join(unknown)} (see --list)")
@@ -67,7 +68,7 @@ def chosen_of(mutants, only):
 
 
 def said(command, log, environment=None, folder=None):
-    """Its exit code and standard output; both streams go to the log."""
+    """Runs a command; returns its exit code and standard output. Both streams go to the log."""
     with open(log, "a", encoding="utf-8") as file:
         print("$", *command, file=file, flush=True)
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, text=True, check=False,
@@ -77,14 +78,14 @@ def said(command, log, environment=None, folder=None):
 
 
 def table(rows):
-    """Rows of text in columns; the last one as long as it is."""
+    """Formats rows as text in columns; the last column is not padded."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     return "\n".join("  ".join([cell.ljust(width) for cell, width in zip(row, widths)] +
                                [row[-1]]).rstrip() for row in rows)
 
 
 class Progress:
-    """A line on stderr before each step, with how long the rest may take."""
+    """Prints a line on stderr before each step, with an estimate of the remaining time."""
 
     def __init__(self, steps):
         self.steps, self.done, self.begin = steps, 0, time.monotonic()

@@ -1,8 +1,8 @@
 """Finds sources that use a name whose header neither they nor their own headers include.
 
-Unity builds and precompiled headers lend a source what another one includes. Such a source does not
-compile in the presets without them (host, dev, asan). The table has the names that differ most
-between sources; a compiler without either is the complete check (`ci/weekly.sh --only asan host`).
+With unity builds and precompiled headers, a source may use what another one includes, but then does
+not compile in the presets without them (host, dev, asan). The table has the names that differ most
+between sources; the complete check is a build without either (`ci/weekly.sh --only asan host`).
 """
 import functools
 import re
@@ -11,7 +11,7 @@ INCLUDE = re.compile(r'^#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 HIDDEN = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"')  # comments, strings and included names
 NAME = re.compile(r"\b(?:std::\w+(?:::\w+)?\(?|fmt::\w+\(|nlohmann::json(?:::\w+| \w+[ ;={])|"
                   r"NLOHMANN_DEFINE)")
-# The headers that declare a name, of which the first is to be included.
+# The headers that declare a name; a source should include the first.
 HEADERS = {
     ("algorithm",): r"std::ranges::(sort|find|find_if|any_of|all_of|none_of|max_element|"
                     r"min_element|transform|copy|count_if|fill|equal|reverse)\b",
@@ -57,7 +57,8 @@ HEADERS = {headers: re.compile(rf"\b{names}") for headers, names in HEADERS.item
 
 
 def missing_headers(root, paths):
-    """Yields (path, line, message) for each name of `paths`, relative to `root`."""
+    """Yields (path, line, message) for each name that a file of `paths`, relative to `root`, uses
+    without its header."""
     ours = {str(path) for path in paths}
 
     @functools.lru_cache(maxsize=None)

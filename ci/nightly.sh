@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# One night: restores the history, runs nightly and the stories, extends the history, hands it back.
+# Runs one night: restores the history, runs nightly and the stories, and extends the history.
 #   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA]
 #       [--night ID] [-- more options of `plumbline run`]
-#   --history FILE   database of the nights before; replaced by each night (never half written)
-#   --first-night    there is no night before: FILE must not exist, and is created. Without it a
-#                    FILE that is missing is an error (exit 3), since a night that lost its history
+#   --history FILE   database of earlier nights; each night replaces it atomically
+#   --first-night    there is no earlier night: FILE must not exist, and is created. Without this
+#                    option a missing FILE is an error (exit 3), because a night without history
 #                    finds no regression
-#   --commit SHA     of the code under test (default: PLUMBLINE_COMMIT, GITHUB_SHA, else that of the
-#                    git repository in which this is called)
+#   --commit SHA     commit of the code under test (default: PLUMBLINE_COMMIT, then GITHUB_SHA, then
+#                    the git repository of the caller's folder)
 #   --out DIR        junit.xml, invariances.xml, summary.md, failures/ (default: out/nightly)
-#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any
-#                    this is said and the night goes on)
+#   --reports DIR    nvcc's reports on the CUDA kernels (default: those of the build; without them,
+#                    the night reports it and goes on)
 #   --suite FILE     instead of cases/nightly.toml, cases/timed.toml and the stories; repeat for
 #                    more
 #   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with
 #                       --suite: none); repeat for more
-#   --night ID       of the night, which this machine's runs are then part of (default: a new one)
-# Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which judges MLX, Keras and
-# OpenVINO, too (ci/thirdparty.sh --night); where their environment is absent it says so.
+#   --night ID       adds this machine's runs to the night ID (default: a new night)
+# Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which also judges MLX, Keras and
+# OpenVINO (ci/thirdparty.sh --night), or reports that their environment is missing.
 # Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 3
 # a run is incomplete or was killed, 5 something is open (unconfirmed, ambiguous, suspect, or a case
-# of the night before is missing); 1 also where a compiled kernel takes more than
-# baselines/resources approves. 4 is a warning where only the invariances of this script measured
-# nothing.
+# of the previous night is missing). Code 1 also means that a compiled kernel takes more than
+# baselines/resources approves. If only the invariances of this script measured nothing, there is a
+# warning instead of code 4.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 
-# The caller's repository holds the kernels under test: this script then changes into plumbline's
-# own.
+# Read before this script changes into plumbline's own repository: the caller's repository has the
+# kernels under test.
 caller_commit="${PLUMBLINE_COMMIT:-${GITHUB_SHA:-$(git rev-parse HEAD 2>/dev/null || true)}}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -75,22 +75,23 @@ else
 fi
 
 mkdir -p "$out" "$(dirname "$history")"
-# A run that is killed writes none of these: those of the night before would stand for it.
+# A killed run writes none of these, and the files of an earlier night would look like its own.
 rm -f "$out"/{summary.md,junit.xml,invariances.xml}
 work="$(mktemp -d "$out/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
-# The pages as they are, those of the write-ahead log included; VACUUM would build the whole file
-# anew, seconds for a year of nights.
+# Copies the pages unchanged, including those of the write-ahead log. VACUUM would rebuild the whole
+# file, which takes seconds for a year of nights.
 [[ -e "$history" ]] && sqlite3 "$history" ".backup '$work/night.db'"
 
-# The runs are stored in a copy, which becomes the history in the end: the log names the history.
+# Runs are stored in a copy that becomes the history in the end, so the log shows the history's
+# name.
 name_history() {
   local line
   while IFS= read -r line; do printf '%s\n' "${line//"$work/night.db"/"$history"}"; done
 }
 
-# worse_of CODE…: the first in the order of precedence (docs/judging.md). Any other code, such as
-# 137 of a killed program, means that something did not run to its end.
+# worse_of CODE…: prints the first in the order of precedence (docs/judging.md). Any other code,
+# such as 137 of a killed program, means that something did not finish, and counts as 3.
 worse_of() {
   local code known ranks=" "
   for code in "$@"; do
@@ -101,12 +102,12 @@ worse_of() {
   done
 }
 
-# The runs of the night so far; an error, or nothing, where it has none.
+# Prints the runs of the night so far; an error, or nothing, if it has none.
 list_runs() {
   "$plumbline" night show "$night" --db "$work/night.db" --format json 2>/dev/null || true
 }
 
-# The worst state of the night's runs, apart from those of the invariances.
+# Prints the worst state of the night's runs, apart from those of the invariances.
 worst_of_others() {
   local codes
   list_runs >"$work/all.json"
@@ -126,7 +127,8 @@ END
   worse_of 0 $codes
 }
 
-# Without it the summary of another run of the night would speak first, and may say "Fine".
+# Writes a summary for an incomplete night. Otherwise the summary of another run of the night would
+# come first, and may say "Fine".
 say_incomplete() {
   {
     echo "## plumbline: Incomplete: night $night has not run to its end: exit code $code"
@@ -145,9 +147,9 @@ say_incomplete() {
 if [[ -z "$night" ]]; then night="$("$plumbline" night open --db "$work/night.db")"; fi
 export PLUMBLINE_NIGHT="$night"
 
-# What must not matter, on few problems: a run of its own in the same history, before the night's,
-# which stays the latest.
-# GitHub shows what failed beside the lines of the suites.
+# The invariances, on few problems, are a run of their own in the same history. It precedes the
+# night's run, which stays the latest. On GitHub, failures become annotations on the lines of the
+# suites.
 annotations=()
 [[ "${GITHUB_ACTIONS:-}" != true ]] || annotations=(--annotations)
 
@@ -176,9 +178,9 @@ else
   code="$(worse_of "$code" "$kept")"
 fi
 
-# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit
-# 4: nothing was compiled; 6: another nvcc. The summary lists the kernels that the suites have; all
-# of them where --reports names what was compiled.
+# The resources of compiled kernels belong to the same run; measuring them needs no GPU. Exit code
+# 4: nothing was compiled; 6: another nvcc. The summary lists the kernels of the suites, or with
+# --reports all kernels.
 if ((code == 0 || code == 1 || code == 5)); then
   resources=0 listed=(--of-run)
   ((${#reports[@]} == 0)) || listed=()
@@ -194,26 +196,26 @@ if ((code == 0 || code == 1 || code == 5)); then
   esac
 fi
 
-# All runs of the night together: its alerts in groups.
+# Closes the night: groups the alerts of all its runs.
 if ((code == 0 || code == 1 || code == 5)); then
   closed=0
   "$plumbline" night close "$night" --db "$work/night.db" --format markdown >"$work/night.md" ||
     closed=$?
   cat "$work/night.md" "$out/summary.md" >"$work/summary.md"
   mv "$work/summary.md" "$out/summary.md"
-  # 4 outranks what other runs came to: where the invariances are the ones that measured nothing,
-  # the others decide.
+  # Code 4 takes precedence over the codes of other runs. If it comes from the invariances, the
+  # other runs decide.
   if ((closed == 4 && kept == 4)); then closed="$(worst_of_others)" || closed=3; fi
   code="$(worse_of "$code" "$closed")"
 fi
 
-# Kernels that need packages of their own have no part in the history: tests judge them.
+# Kernels that need packages of their own are not part of the history: tests judge them.
 if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   ci/thirdparty.sh --night || code=1
 fi
 
-# Compiled kernels of others: the stories on the systems that they happened on, and bugs planted in
-# their source. Half an hour of one processor, most of it compilers'.
+# Third-party compiled kernels: the stories on the original systems, and bugs planted in their
+# source. Takes half an hour of one processor, mostly in compilers.
 if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
   if [[ -e .providers/flashinfer && -e .providers/flash_attn ]]; then
     ci/stories.sh || code=1
@@ -226,9 +228,9 @@ fi
 
 case $code in 0 | 1 | 4 | 5) ;; *) say_incomplete ;; esac
 
-# What was measured is history, whatever the verdict. The copy is complete before it replaces the
-# file; a file that is not plumbline's (application_id "plmb") stays as it was. Leaving the
-# write-ahead log folds it into the file, which is whole then and can be copied.
+# Measurements become history, whatever the verdict. The copy is complete before it replaces the
+# file; a copy that is not a plumbline database (application_id "plmb") replaces nothing. Turning
+# off the write-ahead log merges it into the file, which is then complete.
 if [[ -e "$work/night.db" &&
       "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
   if [[ "$(sqlite3 "$work/night.db" "PRAGMA journal_mode = delete")" != delete ]]; then

@@ -1,21 +1,22 @@
-# Sourced by the scripts of this folder: how they read options and refuse those they cannot use.
-# Changes no directory and prints nothing. ci/common.sh also sources it.
+# Sourced by the scripts of this folder and by ci/common.sh: functions to read and refuse options.
+# Changes no directory and prints nothing.
 set -euo pipefail
 
-# The running script as messages name it, such as ci/fleet/slurm.sh.
+# The name of the running script in messages, such as ci/fleet/slurm.sh.
 script_name="$(realpath -- "${BASH_SOURCE[-1]}")"
 script_name="ci/${script_name#"$(realpath -- "$(dirname "${BASH_SOURCE[0]}")")/"}"
 
-# end_with CODE words…: the words are the last line of the script.
+# end_with CODE words…: prints the words and ends the script.
 end_with() { echo "$script_name: ${*:2}" >&2; exit "$1"; }
 refuse() { end_with 2 "$* (see --help)"; }
 refuse_surplus() { (($# == 0)) || refuse "unexpected argument $1"; }
 
-# require_value WHAT OPTION [VALUE…]: `--out` at the end of a command line, or before "", has none.
+# require_value WHAT OPTION [VALUE…]: `--out` has no value at the end of a command line or before
+# "".
 require_value() { [[ -n "${3:-}" ]] || refuse "$2 needs $1"; }
 
-# A virtual environment `venv` that holds what the file `requirements` names, with a copy of that
-# file: other lines are another environment. Prints what is missing, or makes it.
+# Compares the virtual environment `venv` with the file `requirements`, of which it keeps a copy.
+# venv_lack prints what is missing; make_venv installs it.
 venv_lack() {
   if [[ ! -x "$venv/bin/python" ]]; then
     echo "there is no ${venv##*/}"
@@ -34,7 +35,7 @@ make_venv() {
 }
 
 # split_words NAME TEXT: fills the array `words` with the words of TEXT, quoted as for a shell.
-# Nothing in TEXT is expanded or executed. NAME is the option that a message blames.
+# Nothing in TEXT is expanded or executed. NAME is the option that error messages name.
 split_words() {
   local quoted
   quoted="$(python3 -c '

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Brings the sources of compiled kernels from PyPI, each by the hash that is pinned here.
+"""Downloads the sources of compiled kernels from PyPI and checks the hashes that are pinned here.
 
-  providers.py FOLDER           downloads what is missing and unpacks what is needed into FOLDER
-  providers.py FOLDER --check   lists what is missing and exits with 1
+  providers.py FOLDER           downloads missing archives and unpacks them into FOLDER
+  providers.py FOLDER --check   lists missing archives and exits with 1
 
-Nothing of it is part of plumbline: FOLDER is ignored by git, and may be deleted at any time.
+FOLDER is not part of plumbline: git ignores it, and it may be deleted at any time.
   flash_attn   FlashAttention-2's kernels, and the CUTLASS that it was written for (BSD 3-Clause)
   flashinfer   FlashInfer's kernels and headers (Apache 2.0)
   cuda         headers of CUDA 12.6 and its library of device functions, for clang-19, and its
@@ -22,7 +22,7 @@ import tempfile
 import urllib.request
 import zipfile
 
-# name of the archive, its project on PyPI, SHA-256, and folders of it with their place.
+# Name of the archive, its project on PyPI, SHA-256, and its folders with their destinations.
 ARCHIVES = (
     ("flash_attn-2.8.3.tar.gz", "flash-attn",
      "1e71dd64a9e0280e0447b8a0c2541bad4bf6ac65bdeaa2f90e51a9e57de0370d",
@@ -58,7 +58,7 @@ ARCHIVES = (
 
 
 def address(archive, project):
-    """Where PyPI has it."""
+    """Returns the archive's address on PyPI."""
     request = urllib.request.Request(f"https://pypi.org/simple/{project}/", headers={
         "Accept": "application/vnd.pypi.simple.v1+json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -89,7 +89,7 @@ def download(archive, project, sha256, to):
 
 
 def members(path):
-    """(name, a function that opens it) of each file of the archive."""
+    """Yields (name, a function that opens it) for each file of the archive."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
@@ -103,7 +103,8 @@ def members(path):
 
 
 def unpack(path, folders, root):
-    """The files of these folders, below their places in root. A name that leads out is refused."""
+    """Unpacks the files of these folders to their destinations in root. Refuses a name that leads
+    out of it."""
     for name, opened in members(path):
         for folder, place in folders.items():
             if not name.startswith(folder + "/"):
@@ -117,7 +118,7 @@ def unpack(path, folders, root):
 
 
 def is_there(mark, folders):
-    """Whether all of these folders were unpacked: their list is what the mark says."""
+    """Returns true if all of these folders were unpacked, by the list in the mark file."""
     return mark.exists() and mark.read_text() == json.dumps(folders)
 
 
@@ -141,7 +142,7 @@ def main():
             unpack(path, folders, options.folder)
         mark_of[archive].parent.mkdir(parents=True, exist_ok=True)
         mark_of[archive].write_text(json.dumps(folders))
-    # clang takes a folder with `bin` for an installation of CUDA
+    # clang needs `bin` to recognize the folder as a CUDA installation
     (options.folder / "cuda" / "bin").mkdir(parents=True, exist_ok=True)
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds, then runs smoke and the five stories (reduced) on this machine's CPU. Leaves the
 # command build/bin/plumbline, and out/plumbline.db, out/junit.xml and out/summary.md. Takes three
-# minutes on two cores once the packages are there.
+# minutes on two cores if the packages are installed.
 #   ci/quickstart.sh [more options of `plumbline run`]
 # Example: ci/quickstart.sh --match '*bf16*'
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
@@ -15,8 +15,8 @@ set_up() {
     echo "ci/quickstart.sh: node or npm is missing (see above): \`plumbline report\` may have no" \
       "page" >&2
 }
-# Tests, mutants and compiled kernels of other projects are left to ci/test.sh. nvcc takes minutes
-# for kernels that only a GPU runs.
+# Tests, mutants and third-party compiled kernels are left to ci/test.sh. nvcc takes minutes for
+# kernels that only a GPU runs.
 cuda=OFF targets=(quickstart)
 if [[ -e /dev/nvidiactl ]] && command -v nvcc >/dev/null; then
   cuda=ON

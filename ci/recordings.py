@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Fetches public recordings of real tensor cores, for `ctest -R Recordings`.
 
-They are dot products that V100, A2, A100, RTX-1000 Ada, L40S, H100, H200 and B200 answered: 5,000
+They are dot products that V100, A2, A100, RTX-1000 Ada, L40S, H100, H200 and B200 computed: 5,000
 rows for each format, from github.com/north-numerical-computing/MATLAB-tensor-core (Khattak and
 Mikaitis, BSD-2-Clause). The commit and the SHA-256 of every file are pinned in
 ci/recordings.sha256. Each set becomes GPU-FORMAT.csv.gz: columns a0.., b0.., c, d_fp32 and d_fp16,
-hexadecimal bits of an fp32; d_fp16 or d_fp32 is empty where it was not recorded.
+hexadecimal bits of an fp32; d_fp16 or d_fp32 is empty if it was not recorded.
 
 Nothing in the target folder changes unless every file has its pinned hash, before and after
 conversion.
@@ -54,7 +54,7 @@ SOURCE_FILE = re.compile(r"model_validation/(\w+)/(\w+)/([abcd])_\1_(\w+)\.txt")
 
 
 class Problem(Exception):
-    """What ends the script: a sentence for the reader, and the exit code."""
+    """Ends the script with a sentence for the reader and an exit code."""
 
     def __init__(self, sentence, code=1):
         super().__init__(sentence)
@@ -91,7 +91,7 @@ class Pins:
 
 
 def fetch(url):
-    """The bytes behind the URL."""
+    """Returns the bytes at the URL."""
     request = urllib.request.Request(url, headers={"User-Agent": "plumbline-recordings"})
     remedy = "give the archive of a mirror with --from URL (file:// works, too)"
     try:
@@ -110,10 +110,12 @@ def fetch(url):
 
 
 def unpack(data, url, wanted):
-    """The files of the archive for which wanted(name), by their names within the repository."""
+    """Returns the files of the archive for which wanted(name) is true, by name within the
+    repository."""
     files = {}
     try:
-        # The whole stream first, whose checksum tarfile would not reach in a damaged archive.
+        # Decompress the whole stream first: in a damaged archive, tarfile would not reach its
+        # checksum.
         with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data)), mode="r:") as archive:
             for member in archive:
                 name = member.name.partition("/")[2]
@@ -142,7 +144,8 @@ def verify(files, pins, url):
 
 
 def rows(files, name, digits, base):
-    """The rows of a text: lists of 8 hexadecimal digits from its numbers of so many digits."""
+    """Returns the rows of a text: lists of fp32 bits as 8 hexadecimal digits, from numbers with
+    `digits` digits in `base`."""
     alphabet = "[01]" if base == 2 else "[0-9a-f]"
     pattern = re.compile(f"{alphabet}{{{digits}}}(?: {alphabet}{{{digits}}})*")
     found = []
@@ -155,7 +158,7 @@ def rows(files, name, digits, base):
 
 
 def sets_of(names):
-    """The recordings that source files make up: {"a100-bf16.csv": {"a": name, "d_fp32": name}}."""
+    """Groups source files into recordings: {"a100-bf16.csv": {"a": name, "d_fp32": name}}."""
     sets = {}
     for name in names:
         match = SOURCE_FILE.fullmatch(name)
@@ -167,7 +170,7 @@ def sets_of(names):
 
 
 def convert(files, parts, title):
-    """The text of one recording."""
+    """Returns the text of one recording."""
     missing = {"a", "b", "c"} - parts.keys()
     if missing or not {"d_fp32", "d_fp16"} & parts.keys():
         raise Problem(f"{title}: the archive has no {', '.join(sorted(missing)) or 'd'} of it")
@@ -192,7 +195,7 @@ def convert(files, parts, title):
 
 
 def differences(folder, pins):
-    """What keeps the folder from being the pinned recordings, a sentence each."""
+    """Returns how the folder differs from the pinned recordings, one sentence per difference."""
     wrong = []
     for name, digest in pins.made.items():
         path = folder / f"{name}.gz"
@@ -213,7 +216,8 @@ def differences(folder, pins):
 
 
 def install(made, files, pins, out):
-    """Puts the files into `out`, each whole at every moment; a new folder appears whole."""
+    """Puts the files into `out` atomically, each by a rename; a new folder also appears
+    complete."""
     out.parent.mkdir(parents=True, exist_ok=True)
     part = pathlib.Path(tempfile.mkdtemp(prefix=f"{out.name}.part-", dir=out.parent))
     try:
@@ -234,7 +238,7 @@ def install(made, files, pins, out):
 
 
 def write_hashes(path, commit, url):
-    """Pins what the archive holds: for a reviewer, who compares it with the repository."""
+    """Pins the files of the archive; a reviewer then compares them with the repository."""
     files = unpack(fetch(url), url, lambda name: name == LICENCE or SOURCE_FILE.fullmatch(name))
     if LICENCE not in files:
         raise Problem(f"{url} has no {LICENCE}")
@@ -324,7 +328,7 @@ def main(words):
 
 
 def run(words=None):
-    """The exit code; what went wrong is said on stderr."""
+    """Returns the exit code; prints errors on stderr."""
     try:
         main(words)
     except Problem as problem:

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Brings back the history of the nights from the newest artifact of this repository that holds it.
+# Restores the history of the nights from the newest artifact "history" of this repository.
 # For GitHub Actions; needs gh and unzip.
 #   ci/restore_history.sh FILE
-# Every night uploads its history as the artifact "history", also a night that found something: what
-# was measured is history. Where FILE exists already (out of a cache), the artifact still counts.
-# Exit 0 also where there is none: ci/nightly.sh says so, and stops. Reads GITHUB_REPOSITORY,
+# Every night uploads its history as this artifact, even if it found something. If FILE already
+# exists (from a cache), the artifact replaces it. Without an artifact this script also exits with
+# 0, and ci/nightly.sh reports the missing history and stops. Reads GITHUB_REPOSITORY,
 # GITHUB_REF_NAME and, through gh, GH_TOKEN.
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
 case "${1:-}" in

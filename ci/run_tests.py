@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs CTest by a test preset, and tells the whole result in the last 30 lines.
+"""Runs CTest with a test preset and summarizes the result in the last 30 lines.
 
   ci/run_tests.py --preset ci                      what CI runs
   ci/run_tests.py --preset ci --label weekly       one label, also one that the presets leave out
   ci/run_tests.py --preset host -- -R Limits       more options of ctest
 
-The presets leave out the label `gpu`: this runs it where there is an NVIDIA device, and counts its
-tests elsewhere. With PLUMBLINE_REQUIRE_GPU=1 they run in any case, and fail without a device.
+The presets leave out the label `gpu`. This script runs its tests if there is an NVIDIA device, and
+otherwise counts them. With PLUMBLINE_REQUIRE_GPU=1 they always run, and fail without a device.
 Skipped tests are grouped by reason; all their names are in skipped.txt of the build directory. If
 the build measured processor seconds, those of a whole run are compared with ci/seconds.csv. The
-last lines are CTest's own. Exit code: that of ctest, else 1 where a step or test takes too long, or
-where a test was skipped for want of a GPU and lacks the label.
+last lines are CTest's own. Exit code: that of ctest; otherwise 1 if a step or test takes too long,
+or if a test was skipped because it needs a GPU but lacks the label.
 """
 import argparse
 import glob
@@ -32,7 +32,8 @@ COLUMNS = 100
 
 
 def has_gpu():
-    """As ci/gpu.sh and harness/provider/client/default_providers.cc decide it."""
+    """Returns true if there is a GPU; the same rule as in ci/gpu.sh and
+    harness/provider/client/default_providers.cc."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     if hidden == "" or hidden.startswith("-"):
         return False
@@ -41,7 +42,7 @@ def has_gpu():
 
 
 def read_preset(name):
-    """The build directory of a test preset, and the labels that it leaves out (a regex)."""
+    """Returns the build directory of a test preset, and the labels that it leaves out (a regex)."""
     presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
     by_name = {preset["name"]: preset for preset in presets["testPresets"]}
     if name not in by_name:
@@ -56,8 +57,9 @@ def read_preset(name):
 
 
 def left_out_here(excluded):
-    """What a preset leaves out, a regex ^(one|other)$; without the label gpu where there is a GPU
-    or one is required. CTest leaves out what both its preset and its option -LE match."""
+    """Returns the labels that a preset leaves out, as a regex ^(one|other)$, without `gpu` if there
+    is a GPU or one is required. CTest leaves out labels that match both its preset and its option
+    -LE."""
     if not has_gpu() and os.environ.get("PLUMBLINE_REQUIRE_GPU") != "1":
         return excluded
     labels = excluded.removeprefix("^(").removesuffix(")$").split("|")
@@ -72,7 +74,7 @@ def count_tests(*options):
 
 
 def reason_of(output):
-    """Why a test was skipped, in one line: what it printed."""
+    """Returns why a test was skipped, as one line of its output."""
     for pattern in (r": Skipped\n\s*(\S.*)", r"(?mi)^skipped:? +(\S.*)"):
         if match := re.search(pattern, output):
             return match.group(1).strip()
@@ -81,7 +83,7 @@ def reason_of(output):
 
 
 def skipped_tests(junit):
-    """{reason: [names]} of a file of `ctest --output-junit`."""
+    """Returns {reason: [names]} from a file of `ctest --output-junit`."""
     groups = {}
     for case in xml.etree.ElementTree.parse(junit).getroot().iter("testcase"):
         skipped = case.find("skipped")
@@ -98,7 +100,7 @@ def cut(line):
 
 
 def describe_skipped(groups, file):
-    """The lines about skipped tests: two a reason, most tests first."""
+    """Returns the lines about skipped tests: two per reason, most tests first."""
     count = sum(map(len, groups.values()))
     if not count:
         return ["no test was skipped"]
@@ -114,7 +116,7 @@ def describe_skipped(groups, file):
 
 
 def needing_a_gpu(groups):
-    """Tests that tests/need_gpu.h skipped, by the words it says."""
+    """Returns the tests that tests/need_gpu.h skipped, by its message."""
     return [name for reason, names in groups.items() if reason.startswith("no GPU: ")
             for name in names]
 
@@ -127,7 +129,7 @@ def write_skipped(groups, path):
 
 
 def without_list_of_skipped(lines):
-    """CTest's last lines, without the names of what did not run."""
+    """Returns CTest's last lines without the names of tests that did not run."""
     kept, within = [], False
     for line in lines:
         if line.startswith("The following tests did not run:"):
@@ -144,7 +146,8 @@ def without_list_of_skipped(lines):
 
 
 def run_ctest(command):
-    """Prints CTest's output up to its summary; the exit code, and the lines of the summary."""
+    """Prints CTest's output up to its summary; returns the exit code and the lines of the
+    summary."""
     end = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           errors="replace") as process:
@@ -173,7 +176,7 @@ def main():
     left_out = left_out_here(excluded)
     without_gpu = left_out == excluded
     gpu_tests = 0
-    if arguments.label:  # runs, whatever the preset leaves out; "^$" leaves out none
+    if arguments.label:  # runs even if the preset leaves it out; "^$" excludes none
         preset += ["-L", f"^{re.escape(arguments.label)}$"]
         left_out = "^gpu$" if without_gpu else "^$"
     elif without_gpu and not arguments.options:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares the results in two databases: what a change of the code alone must leave as it was.
+"""Compares the results in two databases, which a refactoring must not change.
 
   ci/same_results.py before.db after.db
 
-Of the newest run of each: which cases there are, their verdicts, the digests of inputs and outputs,
-the specs that they were judged by; diffs, invariances and suite statistics by name and verdict.
-Times are left out. Prints the first differences and exits 1, or prints the counts and exits 0.
+Compares the newest run of each: its cases with their verdicts, digests of inputs and outputs, and
+specs; diffs, invariances and suite statistics by name and verdict. Times are left out. Prints the
+first differences and exits with 1, or prints the counts and exits with 0.
 """
 import argparse
 import pathlib
@@ -36,7 +36,7 @@ QUERIES = {
 
 
 def rows(path, query):
-    """The rows of a query, as text and sorted: a database that is only read."""
+    """Returns the rows of a query as sorted text; opens the database read-only."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         return sorted(map(repr, connection.execute(query)))

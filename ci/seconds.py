@@ -2,17 +2,17 @@
 """Compares the processor seconds of build steps and tests with those in ci/seconds.csv.
 
 A build with PLUMBLINE_SECONDS (preset ci) writes seconds.log while it builds and tests;
-ci/cmake/measure_seconds.c has the format. This writes seconds.csv beside it, with every step and
-test. The committed file has those above 1 s. The label `quick` leaves these tests out.
+ci/cmake/measure_seconds.c defines the format. This script writes seconds.csv next to it, with every
+step and test. The committed file has those above 1 s; tests in it do not get the label `quick`.
 
   ci/seconds.py --build build/ci            exit 1 if one takes more than 5 s, and more than twice
-                                            its committed figure; names what has no figure yet.
-                                            Where the median test takes longer, up to 1.5 times,
-                                            the limit is that much higher
+                                            its committed figure; names slow ones without a figure.
+                                            If the median test takes longer, up to 1.5 times, the
+                                            limit is that much higher
   ci/seconds.py --build build/ci --accept   writes the figures of this build to ci/seconds.csv
 
---accept keeps the figure of a step that the compiler cache answered, and of steps and tests that
-were not run and still exist. New steps are measured with a cold cache: CCACHE_RECACHE=1 ci/test.sh.
+--accept keeps the figures of steps that came from the compiler cache, and of steps and tests that
+did not run but still exist. Measure new steps with a cold cache: CCACHE_RECACHE=1 ci/test.sh.
 """
 import argparse
 import csv
@@ -26,23 +26,23 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMMITTED = ROOT / "ci" / "seconds.csv"
 HEADER = ["kind", "name", "processor_seconds"]
-NOTICED = 5.0  # seconds: what takes less is never too slow
-FACTOR = 2.0  # two cores that others share: figures of equal runs differ by a third
-# The median of so many tests or more, of at least so many seconds, says how slow this machine is.
+NOTICED = 5.0  # seconds; shorter steps and tests are never too slow
+FACTOR = 2.0  # on two shared cores, figures of equal runs differ by a third
+# This machine's slowness is the median over at least this many tests with at least this figure.
 SLOWNESS_TESTS, SLOWNESS_SECONDS, SLOWNESS_LIMIT = 20, 2.0, 1.5
-SMALLEST = 1.0  # seconds: what takes less is not in the committed file
-# Seconds, and a share of the committed figure: less, and the compiler cache answered.
+SMALLEST = 1.0  # seconds; the committed file has no smaller figures
+# Seconds, and a share of the committed figure: a step below both came from the compiler cache.
 FROM_CACHE = 0.5, 0.2
 SHOWN = 6
 
 
 class SecondsError(Exception):
-    """What is wrong with a file, with its line and what to do."""
+    """An error in a file, with its line and a remedy."""
 
 
 def read_log(path, build):
-    """(kind, name) -> seconds, of the last run of each. Names of build steps are their outputs, as
-    seen from the build directory: the same in every clone."""
+    """Returns {(kind, name): seconds} for the last run of each. Build steps are named by their
+    outputs relative to the build directory, which are the same in every clone."""
     runs = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -63,7 +63,7 @@ def read_log(path, build):
 
 
 def read_table(path):
-    """(kind, name) -> seconds of a file in the format of ci/seconds.csv."""
+    """Returns {(kind, name): seconds} from a file in the format of ci/seconds.csv."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     if not rows or rows[0] != HEADER:
@@ -88,7 +88,7 @@ def write_table(path, figures, header=HEADER):
 
 
 def slowness(measured, committed):
-    """How many times longer this machine takes: the median over the tests, from 1 to 1.5."""
+    """Returns this machine's slowness: the median ratio over the tests, from 1 to 1.5."""
     ratios = [seconds / committed[key] for key, seconds in measured.items()
               if key[0] == "test" and committed.get(key, 0.0) >= SLOWNESS_SECONDS]
     if len(ratios) < SLOWNESS_TESTS:
@@ -97,7 +97,8 @@ def slowness(measured, committed):
 
 
 def too_slow(measured, committed):
-    """[(kind, name), seconds, figure]: over 5 s and over twice the figure, worst first."""
+    """Returns [(kind, name), seconds, figure] of those over 5 s and over twice the figure, worst
+    first."""
     factor = FACTOR * slowness(measured, committed)
     found = [(key, seconds, committed[key]) for key, seconds in measured.items()
              if key in committed and seconds > NOTICED and seconds > factor * committed[key]]
@@ -105,14 +106,15 @@ def too_slow(measured, committed):
 
 
 def without_figure(measured, committed):
-    """[(kind, name), seconds]: over 5 s and not in the committed file, worst first."""
+    """Returns [(kind, name), seconds] of those over 5 s and not in the committed file, worst
+    first."""
     found = [(key, seconds) for key, seconds in measured.items()
              if key not in committed and seconds > NOTICED]
     return sorted(found, key=lambda row: -row[1])
 
 
 def existing(build):
-    """A function that says whether a build still has a step or a test."""
+    """Returns a function that returns true if a build still has a step or a test."""
     ninja = build / "build.ninja"
     outputs = set()
     if ninja.is_file():
@@ -131,12 +133,12 @@ def existing(build):
         kind, name = key
         if kind == "build":
             return name in outputs
-        return tests is None or name in tests  # None: not known, so none is dropped
+        return tests is None or name in tests  # None: the tests are unknown, so none is dropped
     return exists
 
 
 def accepted(measured, committed, exists):
-    """The figures to commit."""
+    """Returns the figures to commit."""
     figures = {key: seconds for key, seconds in committed.items()
                if key not in measured and exists(key)}
     for key, seconds in measured.items():
@@ -150,7 +152,7 @@ def accepted(measured, committed, exists):
 
 
 def report(measured, committed, build, name=COMMITTED.name):
-    """Lines that say what was measured, and what is too slow."""
+    """Returns the lines of the report, and whether something is too slow."""
     def total(kind):
         of_kind = [seconds for key, seconds in measured.items() if key[0] == kind]
         return len(of_kind), sum(of_kind)
@@ -179,7 +181,7 @@ def report(measured, committed, build, name=COMMITTED.name):
 
 
 def measure(build):
-    """Reads the log of a build, and writes all its figures to seconds.csv there."""
+    """Reads the log of a build and writes all its figures to seconds.csv there."""
     log = build / "seconds.log"
     if not log.is_file():
         raise SecondsError(f"{log} is missing: nothing was measured; remedy: configure with "

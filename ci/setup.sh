@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when
+# Installs everything needed to build plumbline (Debian 12 packages). Idempotent; quick and quiet if
 # nothing is missing.
 #   ci/setup.sh                     install what is missing (needs root or sudo)
-#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and
+#   ci/setup.sh --numpy             also the minimum for Python kernels: .venv with numpy and
 #                                   ml_dtypes
-#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv,
-#                                   pinned with hashes by ci/requirements.txt
-#   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
-#   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
-#                                   not started
-#   ci/setup.sh --page              also what the page of `plumbline report` is made with: node, npm
-#                                   and the packages of page/package-lock.json
-#   ci/setup.sh --browser           also what tests of the page look at it with: chromium, unless
-#                                   $CHROMIUM names one
-#   ci/setup.sh --promtool          also what checks the text for Prometheus: Debian's package
+#   ci/setup.sh --python            also for Python kernels and the Python package: .venv, pinned
+#                                   with hashes by ci/requirements.txt
+#   ci/setup.sh --fuzz              also for ci/fuzz.sh: clang with libFuzzer
+#   ci/setup.sh --slurm             also for tests/fleet: Slurm and munge, whose services are not
+#                                   started
+#   ci/setup.sh --page              also to build the page of `plumbline report`: node, npm and the
+#                                   packages of page/package-lock.json
+#   ci/setup.sh --browser           also for tests of the page: chromium, unless $CHROMIUM names a
+#                                   browser
+#   ci/setup.sh --promtool          also to check the text for Prometheus: Debian's package
 #                                   prometheus, whose service is not started
-#   ci/setup.sh --wheel             also what ci/wheel.sh needs of Debian: the tools that unpack and
-#                                   prepare source packages
-#   ci/setup.sh --container         also what ci/container.sh makes an image with: buildah
-#   ci/setup.sh --providers         also what the kernels of others are compiled from, for the
-#                                   emulator: clang-19, and sources from PyPI, pinned in
-#                                   ci/providers.py, in .providers (no part of plumbline)
+#   ci/setup.sh --wheel             also for ci/wheel.sh: Debian's tools that unpack and prepare
+#                                   source packages
+#   ci/setup.sh --container         also for ci/container.sh: buildah
+#   ci/setup.sh --providers         also to compile third-party kernels for the emulator: clang-19,
+#                                   and sources from PyPI, pinned in ci/providers.py, in .providers
+#                                   (not part of plumbline)
 #   ci/setup.sh --check [the same options]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
@@ -34,7 +34,7 @@ packages=(
   libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev liblz4-dev libzstd-dev
   libcpp-httplib-dev
   gcovr clang-format clang-tidy shellcheck codespell mmdebstrap
-  groff-base  # what tests of the manual pages ask
+  groff-base  # needed by tests of the manual pages
 )
 numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)
@@ -62,7 +62,7 @@ done
 ((wheel)) && packages+=(dpkg-dev tcl python3-venv)
 ((container)) && packages+=(buildah)
 ((providers)) && packages+=(clang-19 python3)
-# node of whatever source does; Debian's npm needs Debian's node.
+# Any node will do, but Debian's npm needs Debian's node.
 if ((page)); then
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
@@ -71,7 +71,7 @@ if ((browser)) && [[ -z "${CHROMIUM:-}" ]]; then
   command -v chromium >/dev/null || packages+=(chromium)
 fi
 page_folder="$(dirname "$ci")/page"
-# npm writes this file last: the packages that are there.
+# npm writes this file last; it lists the installed packages.
 page_is_there() {
   local installed="$page_folder/node_modules/.package-lock.json"
   [[ -e "$installed" && ! "$page_folder/package-lock.json" -nt "$installed" ]]
@@ -83,8 +83,8 @@ for package in "${packages[@]}"; do
     missing+=("$package")
 done
 
-# Prints what of the pinned requirements is wanted, as pip reads it, with the hashes of each: all of
-# them, or with --numpy alone numpy and ml_dtypes. torch comes first, see below.
+# Prints the required lines of the pinned requirements in pip's format, with hashes: all of them, or
+# with only --numpy those of numpy and ml_dtypes. torch comes first, see below.
 wanted_requirements() {
   if ((python)); then
     cat "$ci/torch_requirements.txt" "$ci/requirements.txt"
@@ -93,7 +93,7 @@ wanted_requirements() {
   fi
 }
 
-# A line for each of those that .venv lacks; for all of them without a .venv.
+# Prints a line for each package that .venv lacks; without a .venv, for all of them.
 missing_requirements() {
   local interpreter="$venv/bin/python"
   [[ -x "$interpreter" ]] || {
@@ -105,7 +105,7 @@ import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-# A line of hashes is indented; "name[extra]==1.0 \\" begins a package.
+# Lines with hashes are indented; "name[extra]==1.0 \\" begins a package.
 package = re.compile(r"(?P<name>[a-z][\w.-]*)(?:\[[^\]]*\])?==(?P<wanted>\S+)")
 for line in open(sys.argv[1], encoding="utf-8"):
     match = package.match(line)
@@ -168,7 +168,8 @@ if ((${#missing[@]})); then
   fi
   echo "installing: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  # A test starts the daemons that it needs and ends them: none runs because it was installed.
+  # Prevents apt from starting the installed daemons: tests start and end the daemons that they
+  # need.
   policy=/usr/sbin/policy-rc.d
   if ((slurm + promtool)) && [[ ! -e $policy ]]; then
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
@@ -196,7 +197,7 @@ if ((${#requirements[@]})); then
     "${install[@]}" --requirement <(wanted_requirements)
     exit 0
   fi
-  # Only torch is looked for in PyTorch's index, and only where no other source has it.
+  # Only torch may come from PyTorch's index, and only if no other source has it.
   torch=(--no-deps --requirement "$ci/torch_requirements.txt")
   "${install[@]}" "${torch[@]}" 2>/dev/null ||
     "${install[@]}" "${torch[@]}" --extra-index-url https://download.pytorch.org/whl/cpu

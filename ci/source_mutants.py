@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Plants bugs in the source of FlashInfer and asks the judge to find them.
+"""Plants bugs in the source of FlashInfer and checks that the judge finds them.
 
-The sources (ci/setup.sh --providers) are only read: a copy with one change, beside links to
-whatever stays as it is, is compiled for the emulator in a build folder of its own. First the
-unchanged source has to pass; then each mutant of tests/compiled/source_mutants.toml has to fail.
+The sources (ci/setup.sh --providers) are only read. A copy with one changed file and links to the
+unchanged ones is compiled for the emulator in a build folder of its own. First the unchanged source
+has to pass; then each mutant of tests/compiled/source_mutants.toml has to fail.
 """
 import argparse
 import json
@@ -31,9 +31,9 @@ the unchanged source fails; 2 wrong command line, table or sources.
 The build folder is used again: what it has of the unchanged source is not compiled twice.
 """
 
-# Of a provider: the CMake variable that says which instances are compiled.
+# The CMake variable with the instances to compile, for each provider.
 INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES"}
-# What an output may be besides wrong.
+# Faults of an output besides wrong values.
 FAULTS = {"nan": "NaN", "inf": "infinite", "unwritten": "unwritten",
           "out_of_range": "outside V's range", "fence_bytes": "bytes of a fence"}
 FIELDS = {"name": str, "bug": str, "provider": str, "instance": str, "file": str, "pattern": str,
@@ -42,7 +42,7 @@ OPTIONAL = {"function": str}
 
 
 def check(mutant, who):
-    """Refuses what the types of the fields do not say."""
+    """Refuses wrong values that the field types do not rule out."""
     if mutant["provider"] not in INSTANCES:
         raise Refused(f"{who}: provider {mutant['provider']}: one of {', '.join(INSTANCES)}")
     if not mutant["cases"]:
@@ -54,12 +54,12 @@ def check(mutant, who):
 
 
 def read_table(path):
-    """The mutants of a table, each complete and of known fields."""
+    """Returns the mutants of a table, each complete and with known fields only."""
     return mutant_tables.read_table(pathlib.Path(path), FIELDS, OPTIONAL, check)
 
 
 def region(text, mutant):
-    """Begin and end of the part of the file in which the pattern is sought."""
+    """Returns the begin and end of the part of the file that is searched for the pattern."""
     function = mutant.get("function")
     if function is None:
         return 0, len(text)
@@ -73,7 +73,7 @@ def region(text, mutant):
 
 
 def mutate(text, mutant):
-    """The text with the mutant's one change."""
+    """Returns the text with the mutant's one change."""
     begin, end = region(text, mutant)
     where = f" in \"{mutant['function']}\" of " if "function" in mutant else ""
     changed = replaced_once(text[begin:end], mutant, re.compile(mutant["pattern"]),
@@ -82,7 +82,8 @@ def mutate(text, mutant):
 
 
 def mirror(source, to, texts):
-    """The folder once more: files of `texts` (path below it: text) written, all else linked."""
+    """Mirrors the folder: writes the files of `texts` (path below it: text) and links all
+    others."""
     to.mkdir(parents=True, exist_ok=True)
     inside = {}
     for path, text in texts.items():
@@ -92,7 +93,7 @@ def mirror(source, to, texts):
         place = to / entry.name
         parts = inside.get(entry.name)
         if parts is None and place.is_dir() and not place.is_symlink():
-            parts = {}  # held a changed file in an earlier run
+            parts = {}  # had a changed file in an earlier run
         if parts is None:
             if not place.is_symlink():
                 place.unlink(missing_ok=True)
@@ -107,7 +108,7 @@ def mirror(source, to, texts):
 
 
 class Bench:
-    """A build folder, and what is compiled and judged in it."""
+    """A build folder; compiles and judges there."""
 
     def __init__(self, options, mutants):
         self.options = options
@@ -124,7 +125,7 @@ class Bench:
         self.log.write_text("", encoding="utf-8")
 
     def build(self, provider, instances, texts):
-        """The provider's library of these instances, of the source with these texts."""
+        """Returns the provider's library with these instances, from the source with these texts."""
         build = self.options.build
         mirror(self.options.sources, build / "foreign", {**self.texts, **texts})
         for command in (
@@ -141,14 +142,14 @@ class Bench:
         return build / "lib" / "plumbline" / f"plumbline_compiled_{provider}.so"
 
     def run(self, provider, library, groups):
-        """Exit code and outcomes of these groups of the provider's suite."""
+        """Returns the exit code and outcomes of these groups of the provider's suite."""
         command = [str(self.options.plumbline), "run",
                    str(TESTS / f"source_mutants_{provider}.toml"), "--no-default-provider",
                    "--provider", str(library), "--no-store", "-q", "--timeout", "600",
                    "--format", "json", "-j", str(self.options.jobs)]
         for group in groups:
             command += ["--match", f"source_mutants/{group}/*"]
-        # Few of a library's kernels are launched: those are compiled where they are.
+        # Few of a library's kernels are launched, so they are compiled when they are first used.
         cache = {"PLUMBLINE_PTX_CACHE": str(self.options.build / "ptx")}
         code, output = said(command, self.log, os.environ | cache)
         try:
@@ -162,13 +163,13 @@ class Bench:
 
 
 def fails(outcomes):
-    """Cases that the judge fails. One that ran out of time shows no bug."""
+    """Returns the cases that the judge fails, without timeouts, which show no bug."""
     return [case for case in outcomes
             if case["verdict"] == "fail" and case.get("status") != "timeout"]
 
 
 def of_worst(failed):
-    """Rule and cause named for the case that is furthest beyond its limit."""
+    """Returns rule and cause for the case that is furthest beyond its limit."""
     worst = max(failed, key=lambda case: case.get("percent_of_limit") or 0)
     if worst.get("status", "ok") != "ok":
         return worst["status"], (worst.get("reason") or "").split("\n")[0]
@@ -182,7 +183,7 @@ def of_worst(failed):
 
 
 def judge(bench, mutant):
-    """(what came of it, rule, cause)."""
+    """Returns (verdict, rule, cause)."""
     text = mutate(bench.texts[mutant["file"]], mutant)
     try:
         library = bench.build(mutant["provider"], [mutant["instance"]], {mutant["file"]: text})
@@ -198,7 +199,8 @@ def judge(bench, mutant):
 
 
 def unchanged(bench, provider, mutants):
-    """The unchanged source in all instances that its mutants need: all of it has to pass."""
+    """Judges the unchanged source in all instances that its mutants need; all cases have to
+    pass."""
     instances = sorted({mutant["instance"] for mutant in mutants})
     groups = sorted({group for mutant in mutants for group in mutant["cases"]})
     library = bench.build(provider, instances, {})
@@ -237,7 +239,8 @@ def arguments(given):
 
 
 def checked(options):
-    """Paths made absolute, and mutants that fit the sources; else Refused."""
+    """Makes paths absolute and returns the mutants, which fit the sources; raises Refused
+    otherwise."""
     mutants = chosen_of(read_table(options.table), options.only)
     for name in ("build", "sources", "plumbline"):
         setattr(options, name, pathlib.Path(os.path.abspath(getattr(options, name))))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The five stories on the systems they happened in, reduced, without a GPU: FlashAttention-2,
+# Runs the five stories (reduced) on their original systems, without a GPU: FlashAttention-2,
 # FlashInfer and CUTLASS's fused attention from their own source, on the emulator, and Transformers.
-# Prints the figures of docs/stories.md. Their instances take the compilers about half an hour the
-# first time; the stories then take two minutes of one processor.
+# Prints the figures of docs/stories.md. The first run compiles their instances for about half an
+# hour; the stories then take two minutes of one processor.
 #   ci/stories.sh [more options of `plumbline run`]
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,6p' "$0" | cut -c3-; exit 0; }

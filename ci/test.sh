@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs the tests of this machine's preset. The last 30 lines tell the whole
-# result, and end with CTest's own.
+# Sets up, builds and runs the tests of this machine's preset. The last 30 lines summarize the
+# result and end with CTest's own lines.
 #   ci/test.sh            PLUMBLINE_PRESET=asan ci/test.sh for another preset
 #   ci/test.sh --all      also ci/weekly.sh: sanitizers, coverage, the build without nvcc, the wheel
-#                         and what else is too slow for CI, hours on two cores
+#                         and other checks too slow for CI; takes hours on two cores
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 all=0
 case "${1:-}" in
@@ -14,7 +14,7 @@ case "${1:-}" in
 esac
 refuse_surplus "${@:2}"
 set_up_for_tests
-# ci/seconds.py judges this run alone.
+# ci/seconds.py judges only this run.
 rm -f "$build_directory/seconds.log"
 cmake --preset "$preset"
 cmake --build --preset "$preset"

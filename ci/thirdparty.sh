@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# MLX, Keras on TensorFlow and OpenVINO, judged in a virtual environment of their own.
-#   ci/thirdparty.sh            make .venv-thirdparty (1.8 GB) where it is missing or old, then test
+# Judges MLX, Keras on TensorFlow and OpenVINO in a virtual environment of their own.
+#   ci/thirdparty.sh            make .venv-thirdparty (1.8 GB) if it is missing or old, then test
 #   ci/thirdparty.sh --setup    make it only
 #   ci/thirdparty.sh --check    say what is missing and exit 1; downloads nothing
-#   ci/thirdparty.sh --night    test where the environment is there, else say why not and exit 0
+#   ci/thirdparty.sh --night    test if the environment exists, otherwise say why not and exit 0
 # The tests are those of CTest's label thirdparty. Without the environment they are skipped.
 # Versions: ci/thirdparty_requirements.txt. Exit codes: those of ctest; 3: pip could not install.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

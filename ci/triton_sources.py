@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Fetches the source of other projects' Triton kernels, for the provider `triton`.
 
-  ci/triton_sources.py [FOLDER]   default: $PLUMBLINE_TRITON_SOURCES, else
+  ci/triton_sources.py [FOLDER]   default: $PLUMBLINE_TRITON_SOURCES, otherwise
                                   ~/.cache/plumbline/triton_sources
 
-pip downloads the wheels of vLLM and SGLang (375 MB), which are pinned by their SHA-256; of each the
-folders with kernels are unpacked (3 MB) and the wheel is deleted. Nothing is installed or imported,
-and none of it belongs into this repository.
+pip downloads the wheels of vLLM and SGLang (375 MB), which are pinned by their SHA-256. Their
+folders with kernels are unpacked (3 MB) and the wheels are deleted. Nothing is installed or
+imported, and none of it belongs in this repository.
 """
 import argparse
 import os
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zipfile
 
-# Name, version, SHA-256 of the wheel for CPython 3.11 on x86-64, platform, and what is unpacked.
+# Name, version, SHA-256 of the wheel for CPython 3.11 on x86-64, platform, and folders to unpack.
 PINNED = [
     ("vllm", "0.33.0", "4b6bdec4ab269990bf70d45a3c1e94c3760a27064513760193b26d6f0da883aa",
      "manylinux_2_28_x86_64", ("vllm/v1/attention/ops/",)),
@@ -26,7 +26,7 @@ PINNED = [
 
 
 def download(name, version, digest, platform, folder):
-    """The path of the wheel in `folder`; pip refuses one with another digest."""
+    """Returns the path of the wheel in `folder`; pip refuses a wheel with another digest."""
     wanted = pathlib.Path(folder, "requirements.txt")
     wanted.write_text(f"{name}=={version} --hash=sha256:{digest}\n", encoding="utf-8")
     subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
@@ -36,7 +36,7 @@ def download(name, version, digest, platform, folder):
 
 
 def unpack(wheel, folders, target):
-    """Whole or not at all: a folder beside `target` becomes it."""
+    """Unpacks atomically: into a folder next to `target` that is then renamed to it."""
     part = target.with_name(target.name + ".part")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

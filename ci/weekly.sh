@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs what is too slow for CI, one item after the other. A failed item does not stop the others.
+# Runs the items that are too slow for CI, one after another. A failed item does not stop the rest.
 #   ci/weekly.sh                  runs the items that have not passed for this commit yet
 #   ci/weekly.sh --only ITEM...   these items alone (--list names them)
-#   ci/weekly.sh --again          also what has passed for this commit
-#   ci/weekly.sh --check          runs nothing: says which items are open, which is also a result
-#                                 older than eight days
-#   ci/weekly.sh --results FILE   in place of baselines/weekly.csv: the last result of each item,
+#   ci/weekly.sh --again          also runs items that have passed for this commit
+#   ci/weekly.sh --check          runs nothing: prints the state of each item; items without a
+#                                 result of the last eight days are open
+#   ci/weekly.sh --results FILE   instead of baselines/weekly.csv: the last result of each item,
 #                                 rewritten after each
 # The output of each item is also in out/weekly/ITEM.log. The items fuzz, kills and requests add a
 # row to baselines/hardening.toml, which docs/hardening.md shows.
@@ -13,7 +13,7 @@
 # Example: ci/weekly.sh --only tsan coverage
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 
-# ITEM COMMAND: a function below, or what bash runs. A test gives a table of its own.
+# ITEM COMMAND: a function below, or a bash command. A test passes a table of its own.
 items_file="${PLUMBLINE_WEEKLY_ITEMS:-}"
 items="asan      run_preset asan
 tsan      run_preset tsan
@@ -33,7 +33,8 @@ valid_days=8
 run_preset() {
   cmake --preset "$1" && cmake --build --preset "$1" && python3 ci/run_tests.py --preset "$1"
 }
-# FlashAttention-2 and the instances of FlashInfer that preset ci leaves out: clang takes minutes.
+# Tests FlashAttention-2 and the FlashInfer instances that preset ci leaves out: clang takes
+# minutes.
 run_compiled() {
   cmake --preset ci -B build/compiled \
     -DPLUMBLINE_FLASH_ATTENTION_FILES="fwd_hdim64_bf16_causal;fwd_hdim64_bf16" \
@@ -46,12 +47,12 @@ run_label() {
   cmake --preset "$preset" && cmake --build --preset "$preset" &&
     python3 ci/run_tests.py --preset "$preset" --label "$1"
 }
-# Calls a script that attacks the program of this preset.
+# Calls a script that attacks this preset's program.
 attack() {
   cmake --preset "$preset" && cmake --build --preset "$preset" --target programs &&
     "$@" --plumbline "$plumbline"
 }
-# Runs a command with a PATH that has no nvcc: beside nvcc lie other programs.
+# Runs a command with a PATH without nvcc. The other programs of nvcc's folder are linked elsewhere.
 without_nvcc() {
   local folder folders kept=()
   IFS=: read -ra folders <<<"$PATH"
@@ -122,7 +123,7 @@ write_results() {
   } >"$results.new"
   mv "$results.new" "$results"
 }
-# state_of ITEM: passed, failed, or open and why.
+# state_of ITEM: prints passed, failed, or open and why.
 state_of() {
   local finished age
   [[ -n "${result_of[$1]:-}" ]] || { echo "open: it never ran"; return; }
@@ -137,7 +138,7 @@ state_of() {
     echo "passed on $(field "$1" 2), commit $(field "$1" 3), $(field "$1" 5) s of processor time"
   fi
 }
-# The state of every item; the exit code of this script.
+# Prints the state of every item and exits with this script's exit code.
 conclude() {
   local code=0 state
   for name in "${names[@]}"; do
@@ -154,9 +155,9 @@ conclude() {
 }
 ((!check)) || conclude
 
-# ---- In this order ----
+# ---- Main ----
 
-# A result belongs to a commit; with changes, or without git, it belongs to none.
+# A result belongs to a commit; it belongs to none if the tree has changes or there is no git.
 commit="$(git rev-parse --short=12 HEAD 2>/dev/null)" || commit=unknown
 changes="$(git status --porcelain --untracked-files=no -- . ":!baselines/weekly.csv" \
   ":!baselines/hardening.toml" ":!docs/hardening.md" 2>&1)" ||

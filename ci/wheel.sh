@@ -10,8 +10,8 @@
 #   ci/wheel.sh [--judge] [-o FOLDER]
 #     --judge             only the first
 #     -o, --output FOLDER into FOLDER (default: dist); the last lines are the paths of the wheels
-# The first time it builds the libraries that the wheels link (ci/wheel/dependencies.sh, four
-# minutes on two cores) and keeps them in ${XDG_CACHE_HOME:-~/.cache}/plumbline/wheel.
+# The first run builds the libraries that the wheels link (ci/wheel/dependencies.sh, four minutes on
+# two cores) and keeps them in ${XDG_CACHE_HOME:-~/.cache}/plumbline/wheel.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 folder="$source_directory/dist" wheels=(judge harness)
 while (($#)); do
@@ -33,12 +33,12 @@ source "$tools/environment.sh"
 "$tools/dependencies.sh"
 use_wheel_tools "$(wheel_cache_folder)"
 export ZIG_LOCAL_CACHE_DIR="$work/zig"
-# ccache takes a script for a compiler of no kind it knows, and its content for its version.
+# ccache does not recognize a script as a compiler, and hashes its content as its version.
 CCACHE_COMPILERCHECK="string:$(cat "$tools/zig.sh" "$tools/requirements.txt" | sha256sum)"
 export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK
 
-# Turns the lines of a build into phases with their times: compiled steps every five seconds, then
-# what follows the last step.
+# Turns the lines of a build into timed phases: the configuration, then the compiled steps, every
+# five seconds.
 show_phases() {
   local line phase="configure" begin=$SECONDS next=0 last=""
   while IFS= read -r line; do
@@ -60,7 +60,7 @@ make_wheel() {
   echo "wheel of the $which"
   rm -rf "$raw" "$repaired"
   mkdir -p "$work/$which"
-  # One build folder for both, which stays: a wheel compiles what is new or has changed.
+  # Both wheels share one build folder, which is kept, so only new or changed files are compiled.
   if ! "$PLUMBLINE_WHEEL_PYTHON" -m pip wheel --verbose --disable-pip-version-check \
     --no-build-isolation --no-deps --wheel-dir "$raw" \
     --config-settings=build-dir="$work/build" \

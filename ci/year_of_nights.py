@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Builds a year of nights and measures what asking it costs.
+"""Builds a year of nights and measures what queries and commands on it cost.
 
   ci/year_of_nights.py [--cases 2700] [--nights 365] [--series 10000] [--dir DIR] [--plumbline FILE]
 
-The cases are those of a small real run (cases/smoke.toml and sixteen timed ones), repeated under
-other seeds; each night holds all of them with noise in the times, a new build with other bits every
-30 nights, failures that come, stay and go, and what people accepted, pinned and acknowledged. A
-second file holds --series timed series over 60 nights, for judging.
+The cases are those of a small real run (cases/smoke.toml and sixteen timed ones), repeated with
+other seeds. Each night has all of them, with noise in the times, a new build with other bits every
+30 nights, failures that come, stay and go, and accepted, pinned and acknowledged cases. A second
+file has --series timed series over 60 nights, for judging.
 
-Measured is the processor time of plumbline's process, its start included: each named query, the
-newest outcome of one case, judging, merging one more night twice (the second time the file must
-stay as it is, byte for byte) and pruning. Prints a table and exits 1 if a limit is missed. A year
-takes about 2 GB under --dir (default: a temporary directory, removed at the end; with --dir the
-files stay and are built only if they are not there) and several minutes.
+Measures the processor time of plumbline's process, including its start: each named query, the
+newest outcome of one case, judging, merging one more night twice (the second merge must leave the
+file unchanged, byte for byte) and pruning. Prints a table and exits with 1 if a limit is missed. A
+year takes about 2 GB under --dir and several minutes. The default of --dir is a temporary
+directory; files in --dir stay and are not built again.
 """
 import argparse
 import ctypes
@@ -66,7 +66,7 @@ class Hash128(ctypes.Structure):
 
 
 def key_function():
-    """Keys are XXH3-128 of a text, as harness/store/keys.cc has them."""
+    """Returns the XXH3-128 of a text, which is a key as in harness/store/keys.cc."""
     name = ctypes.util.find_library("xxhash")
     if name is None:
         sys.exit("ci/year_of_nights.py: libxxhash is missing; remedy: ci/setup.sh")
@@ -85,14 +85,15 @@ def columns(db: sqlite3.Connection, table: str) -> list:
 
 
 def copy_rows(db: sqlite3.Connection, table: str, source: str, replaced: dict) -> None:
-    """INSERT of all rows of `source`, whose columns are those of `table`; some as told."""
+    """Returns an INSERT of all rows of `source`, whose columns are those of `table`, with some
+    replaced."""
     names = columns(db, table)
     values = ", ".join(replaced.get(name, f"s.{name}") for name in names)
     db.execute(f"INSERT INTO main.{table}({', '.join(names)}) SELECT {values} FROM {source} AS s")
 
 
 class Year:
-    """A database that holds some nights of a base run's cases."""
+    """A database with some nights of a base run's cases."""
 
     OF_RUN = ("diff", "suite_score", "invariance", "kernel_resources")
 
@@ -108,7 +109,7 @@ class Year:
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_size = -800000",
                        "foreign_keys = OFF", "temp_store = MEMORY"):
             self.db.execute(f"PRAGMA {pragma}")
-        # Indexes and triggers are made again at the end, which takes a tenth of the time.
+        # Indexes and triggers are created at the end, which takes a tenth of the time.
         self.later = [row for row in self.db.execute(
             "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name = 'outcome'"
             " AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type")]
@@ -152,7 +153,7 @@ class Year:
         return [row[1] for row in self.db.execute(f"PRAGMA temp.table_info({table})")]
 
     def add_night(self, night: int, nights: int) -> None:
-        """Night number `night`; the last of `nights` is LAST_NIGHT."""
+        """Adds night number `night`; the last of `nights` is LAST_NIGHT."""
         db = self.db
         when = LAST_NIGHT - timedelta(days=nights - 1 - night)
         iso, name = when.strftime("%Y-%m-%dT%H:%M:%SZ"), when.strftime("%Y-%m-%d")
@@ -169,7 +170,7 @@ class Year:
             copy_rows(db, "build", "base_build", {
                 "build_key": f"key(hex(s.build_key) || '{build}')",
                 "build_id": f"s.build_id || '+{build}'"})
-        # One case fails all the year, three since 40 nights, others now and then.
+        # One case fails all year, three in the last 40 nights, others now and then.
         fails = (f"s.status = 'ok' AND (s.rowid = 7 OR s.rowid IN (3, 4, 5) AND"
                  f" {night} >= {nights - 40} OR (s.rowid * 48271 + {night} * 40503) % 10007 = 0)")
         verdict = ("first_seen" if night == 0 else "changed" if night % NIGHTS_PER_BUILD == 0
@@ -194,7 +195,7 @@ class Year:
         self.decide(night, nights, run, iso)
 
     def decide(self, night: int, nights: int, run: str, iso: str) -> None:
-        """What people said: two accepted failures, a pin, an acknowledgement."""
+        """Adds the users' decisions: two accepted failures, a pin, an acknowledgement."""
         said = {nights // 3: ("pin", "rowid < 200"), nights // 4: ("accept", "rowid = 7"),
                 nights - 30: ("accept", "rowid = 3"),
                 nights - 2: ("acknowledgement", "rowid = 4")}.get(night)
@@ -245,7 +246,7 @@ class Measuring:
         self.plumbline, self.limits, self.missed = str(plumbline), limits, 0
 
     def seconds(self, *arguments, codes=(0,)) -> tuple:
-        """Processor time of one plumbline, and what it wrote."""
+        """Returns the processor time of one plumbline process, and its output."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([self.plumbline, *map(str, arguments)], capture_output=True,
                               text=True, check=False)

@@ -1,5 +1,6 @@
-# Reads architectures.csv, the one table of GPU architectures: writes it as the header
-# emulator/architectures.h, and sets PLUMBLINE_NVCC_ARCHS, what our CUDA kernels are compiled for.
+# Reads architectures.csv, the only table of GPU architectures. Writes the header
+# emulator/architectures.h and sets PLUMBLINE_NVCC_ARCHS, the architectures that our CUDA kernels
+# are compiled for.
 set(file ${CMAKE_CURRENT_LIST_DIR}/architectures.csv)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 file(STRINGS ${file} lines)

@@ -2,8 +2,8 @@
 //
 //   node build.mjs [OUTPUT]      default: dist/page.html
 //
-// The template names nothing outside of itself. It holds @PLUMBLINE_DATA@ once: plumbline puts
-// base64 of gzip of the report's JSON there.
+// The template needs no other file. plumbline replaces @PLUMBLINE_DATA@, which occurs once, by
+// base64 of gzip of the report's JSON.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -28,8 +28,8 @@ async function bundled() {
     minify: true,
     format: "iife",
     target: "es2022",
-    charset: "ascii", // the hash below then depends on no encoding
-    legalComments: "none", // the licenses stand at the end of the template
+    charset: "ascii", // makes the hash below independent of the encoding
+    legalComments: "none", // the licenses are at the end of the template
     metafile: true,
     write: false,
     outdir: "dist",
@@ -39,15 +39,15 @@ async function bundled() {
   return { script: text(".js"), style: text(".css"), inputs: Object.keys(result.metafile.inputs) };
 }
 
-// No text may end the element early: in strings and regular expressions, where alone these two can
-// stand, a backslash changes nothing.
+// Keeps "</script" and "<!--" from ending the element early. Both occur only in strings and regular
+// expressions, where a backslash changes nothing.
 function embeddable(script) {
   const text = script.replace(/<\/(script)/gi, "<\\/$1").replaceAll("<!--", "<\\!--");
   if (/<\/script|<!--/i.test(text)) fail("the script holds what ends its element");
   return text;
 }
 
-// Licenses of the bundled packages: each text once, behind whom it is from.
+// Returns the licenses of the bundled packages: each text once, after the names of its packages.
 function licenses(inputs) {
   const packages = new Set();
   for (const input of inputs) {
@@ -75,7 +75,7 @@ function page({ script, style, inputs }) {
   const code = embeddable(script);
   if (/<\/style/i.test(style)) fail("the style holds what ends its element");
   const hash = createHash("sha256").update(code, "utf8").digest("base64");
-  // Plot writes style elements and attributes into its pictures, which no hash can name beforehand.
+  // Plot writes style elements and attributes into its charts, whose hashes are not known here.
   const policy = [
     "default-src 'none'",
     `script-src 'sha256-${hash}'`,

@@ -2,7 +2,7 @@
 //
 //   node look.mjs PAGE.html FOLDER [--shots] [--print]
 //
-// Says what is wrong and exits 1. Chromium: $CHROMIUM, or /usr/bin/chromium.
+// Prints problems and exits 1 if there are any. Chromium: $CHROMIUM, or /usr/bin/chromium.
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";

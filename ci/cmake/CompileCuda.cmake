@@ -1,5 +1,5 @@
-# Runs a command of nvcc. What it writes to stderr, ptxas's figures among it, becomes the report; if
-# it fails, that is printed and this fails.
+# Runs an nvcc command. Its stderr, which has ptxas's figures, becomes the report. If nvcc fails,
+# prints its stderr and fails.
 #   cmake -D SOURCE=… -D TOOLKIT=13.0.88 -D REPORT=file -P CompileCuda.cmake --
 #     nvcc --resource-usage …
 set(command "")

@@ -1,30 +1,32 @@
-# CUDA kernels, one .cu a command: one compilation gives the object for a list of architectures and
-# what ptxas says of each kernel there (registers, stack, spills, shared memory). Needs
+# Compiles CUDA kernels, one .cu per command: one compilation gives the object for a list of
+# architectures and ptxas's report on each kernel (registers, stack, spills, shared memory). Needs
 # CMAKE_CUDA_COMPILER and CMAKE_CUDA_COMPILER_VERSION.
 
-# Where the reports go; `plumbline resources` reads them there, beside the provider library.
+# The folder of the reports, next to the provider library; `plumbline resources` reads them there.
 set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 set(PLUMBLINE_CUDA_ARCHS "${PLUMBLINE_NVCC_ARCHS}" CACHE
   STRING "Architectures of the CUDA kernels; those that nvcc does not know are left out")
-# A machine without an NVIDIA device runs no CUDA code: one architecture proves that it compiles.
+# A machine without an NVIDIA device runs no CUDA code, so one architecture is enough as a compile
+# check.
 option(PLUMBLINE_CUDA_ONE_ARCH "Without an NVIDIA device, compile CUDA code for sm_90a alone" OFF)
 set(PLUMBLINE_CUDA_PROOF "" CACHE INTERNAL "The one architecture; empty: all")
 if(PLUMBLINE_CUDA_ONE_ARCH AND NOT EXISTS /dev/nvidiactl)
   set(PLUMBLINE_CUDA_PROOF 90a CACHE INTERNAL "The one architecture; empty: all")
   message(STATUS "CUDA code: for sm_${PLUMBLINE_CUDA_PROOF} alone (no NVIDIA device here)")
-  # `plumbline resources` would miss what is approved for the other architectures.
+  # Kept out of lib/plumbline: `plumbline resources` would report the other architectures as
+  # missing.
   set(PLUMBLINE_RESOURCES_DIR ${PROJECT_BINARY_DIR}/resources_of_one_arch)
   file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/lib/plumbline/resources)
 endif()
-# nvcc compiles that many architectures of a file at once. naive.cu for six of them on two cores:
+# The number of architectures that nvcc compiles in parallel. naive.cu for six of them on two cores:
 # 8.2 s with 1, 4.4 s with 2.
 set(PLUMBLINE_CUDA_THREADS 2 CACHE STRING "Architectures that one nvcc compiles at once")
 
 set(PLUMBLINE_CUDA_FLAGS -std=c++20 -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true
   --expt-relaxed-constexpr
   -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra)
-# For ci/gpu.sh --pack, whose bundle travels: nothing for architectures that were not asked for, and
-# all of it compressed.
+# For ci/gpu.sh --pack: the bundle is copied to other machines, so it has only the requested
+# architectures, compressed.
 option(PLUMBLINE_CUDA_BUNDLE "CUDA code for PLUMBLINE_CUDA_ARCHS alone, compressed" OFF)
 if(PLUMBLINE_CUDA_BUNDLE)
   list(APPEND PLUMBLINE_CUDA_FLAGS -Xfatbin=-compress-all)
@@ -33,16 +35,15 @@ if(PLUMBLINE_WERROR)
   list(APPEND PLUMBLINE_CUDA_FLAGS --Werror=all-warnings)
 endif()
 
-# A GPU that none of the architectures fits compiles PTX of this one when it first loads the library
-# (B300, say: sm_103 takes neither code for sm_100a nor for sm_120). None in a bundle, which is for
-# the architectures it names.
+# A GPU that fits none of the architectures compiles the PTX of this one when it loads the library.
+# For example, B300 (sm_103) runs neither sm_100a nor sm_120 code. A bundle has no PTX.
 set(PLUMBLINE_CUDA_PTX 80)
 if(PLUMBLINE_CUDA_BUNDLE OR PLUMBLINE_CUDA_PROOF)
   set(PLUMBLINE_CUDA_PTX "")
 endif()
 
-# Those of ARGN that this nvcc compiles: "90a" needs sm_90, and a family such as "100f" nvcc 12.9.
-# PLUMBLINE_CUDA_PROOF replaces them.
+# Returns the architectures of ARGN that this nvcc compiles: "90a" needs sm_90, and a family such as
+# "100f" needs nvcc 12.9. PLUMBLINE_CUDA_PROOF replaces them.
 function(plumbline_known_cuda_archs RESULT)
   if(PLUMBLINE_CUDA_PROOF)
     set(ARGN ${PLUMBLINE_CUDA_PROOF})
@@ -67,8 +68,8 @@ function(plumbline_known_cuda_archs RESULT)
   set(${RESULT} ${known} PARENT_SCOPE)
 endfunction()
 
-# plumbline_cuda_archs(TARGET arch …): for a target whose .cu files CMake compiles. A bundle's
-# architectures are PLUMBLINE_CUDA_ARCHS.
+# plumbline_cuda_archs(TARGET arch …): sets the architectures of a target whose .cu files CMake
+# compiles. In a bundle they are PLUMBLINE_CUDA_ARCHS.
 function(plumbline_cuda_archs TARGET)
   set(archs ${ARGN})
   if(PLUMBLINE_CUDA_BUNDLE)
@@ -86,10 +87,10 @@ function(plumbline_cuda_archs TARGET)
 endfunction()
 
 # plumbline_cuda_object(NAME.cu TARGET target [ARCHS 80 90a …] [ALSO_ARCHS 75 …] [FLAGS -DX …]
-# [LAUNCH file]): compiles NAME.cu of this folder into `target`, for PLUMBLINE_CUDA_ARCHS unless
-# ARCHS says otherwise, and for ALSO_ARCHS. Writes NAME.ptxas.txt to PLUMBLINE_RESOURCES_DIR and
-# copies the launch facts there as NAME.launch.toml: `file`, or NAME.launch.toml of this folder if
-# it is there.
+# [LAUNCH file]): compiles NAME.cu of this folder into `target`, for ARCHS (default:
+# PLUMBLINE_CUDA_ARCHS) and ALSO_ARCHS. Writes NAME.ptxas.txt to PLUMBLINE_RESOURCES_DIR and copies
+# the launch facts there as NAME.launch.toml. Their source is `file`, otherwise NAME.launch.toml of
+# this folder, if any.
 function(plumbline_cuda_object SOURCE)
   cmake_parse_arguments(ARG "" "TARGET;LAUNCH" "ARCHS;ALSO_ARCHS;FLAGS" ${ARGN})
   cmake_path(GET SOURCE STEM name)
@@ -112,9 +113,9 @@ function(plumbline_cuda_object SOURCE)
   set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
   set(report ${PLUMBLINE_RESOURCES_DIR}/${name}.ptxas.txt)
   set(flags ${PLUMBLINE_CUDA_FLAGS} ${ARG_FLAGS})
-  # Depend mode: ccache's other mode preprocesses for one architecture and would miss what only
-  # another one compiles. The compiler is known by its version, because nvcc on the PATH may be a
-  # script that does not change with the toolkit.
+  # Depend mode: ccache's other mode preprocesses for one architecture and would miss code that only
+  # another one compiles. The compiler is identified by its version, because nvcc on the PATH may be
+  # a script that does not change with the toolkit.
   set(launcher "")
   if(CCACHE)
     set(launcher ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1

@@ -1,10 +1,10 @@
-# Compile options that every target shares, and the two functions that declare targets.
+# Sets the compile options that all targets share, and defines the functions that declare targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Asserts stay on: RelWithDebInfo would define NDEBUG.
+# Without NDEBUG, so that asserts stay on; RelWithDebInfo would define it.
 set(PLUMBLINE_DEBUG_INFO -g1 CACHE STRING "Debug information of RelWithDebInfo, such as -g1 or -g0")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 ${PLUMBLINE_DEBUG_INFO}" CACHE STRING "" FORCE)
@@ -12,26 +12,26 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 find_program(CCACHE ccache)
-# objects serve every build directory: that of `pip install .` compiles the same files again
+# All build directories share the cache: `pip install .` compiles the same files again.
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
   if(CMAKE_UNITY_BUILD)
-    # Its sources, and headers that CMake writes, lie in the build directory.
+    # Unity sources and the headers that CMake writes are in the build directory.
     list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_BASEDIR=${PROJECT_BINARY_DIR})
   endif()
   list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# Programs and libraries of the build find shared libraries that a bundle carries beside them
-# (ci/gpu.sh --pack). DT_RPATH, not DT_RUNPATH: it also serves what a carried library needs in turn.
+# Lets built programs and libraries find the shared libraries of a bundle (ci/gpu.sh --pack).
+# DT_RPATH, not DT_RUNPATH, because it also applies to the dependencies of those libraries.
 # Installed programs have neither.
 list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared"
   "$ORIGIN/../../lib/shared" "$ORIGIN/../../shared")
 add_link_options(LINKER:--disable-new-dtags)
 
-# gold links a test program in less than half of the time of ld.
+# gold links a test program in less than half the time of ld.
 option(PLUMBLINE_GOLD "Link programs by gold, if it is there" OFF)
 if(PLUMBLINE_GOLD)
   find_program(PLUMBLINE_LD_GOLD ld.gold)
@@ -43,9 +43,9 @@ endif()
 include(Seconds)
 
 add_library(plumbline_options INTERFACE)
-# x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine
-# (docs/judging-comparisons.md, "Against the past").
-# In a unity source a local name may be a global one of the file before it.
+# x86-64-v3 (AVX2, FMA) without contraction: output bits must not depend on the machine
+# (docs/judging-comparisons.md, "Against the past"). Unity builds use -Wshadow=local, because a
+# local name may be a global one of the previous file.
 set(PLUMBLINE_WSHADOW -Wshadow)
 if(CMAKE_UNITY_BUILD)
   set(PLUMBLINE_WSHADOW -Wshadow=local)
@@ -58,8 +58,8 @@ target_include_directories(plumbline_options INTERFACE ${PROJECT_SOURCE_DIR}
 if(PLUMBLINE_SANITIZE)
   target_compile_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer
-    # g++ 12 with AddressSanitizer finds one in <regex> (GCC bug 105562), and with ThreadSanitizer
-    # reads beyond the end in std::string
+    # False warnings of g++ 12: in <regex> with AddressSanitizer (GCC bug 105562), and reads past
+    # the end in std::string with ThreadSanitizer.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
   target_link_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE})
@@ -69,14 +69,15 @@ if(PLUMBLINE_COVERAGE)
   target_link_options(plumbline_options INTERFACE --coverage)
 endif()
 
-# What nearly every source includes is parsed once: a third of the CPU time of a build (g++ 12). The
-# preset asan compiles without it, so that a source that forgets an include does not pass there.
+# Precompiles the headers that nearly every source includes, which saves a third of the CPU time of
+# a build (g++ 12). The preset asan compiles without, so that a source with a missing include fails
+# there.
 option(PLUMBLINE_PRECOMPILED_HEADERS "Parse the standard headers once" ON)
 set(PLUMBLINE_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map>
   <memory> <optional> <set> <span> <string> <string_view> <utility> <vector>)
 
-# plumbline_precompile(NAME FROM HEADERS …): the target NAME takes the precompiled headers of FROM,
-# or makes them where it is FROM. Both have to be compiled with the same options.
+# plumbline_precompile(NAME FROM HEADERS …): the target NAME uses the precompiled headers of FROM,
+# or makes them if it is FROM. Both need the same compile options.
 function(plumbline_precompile NAME FROM)
   if(NOT PLUMBLINE_PRECOMPILED_HEADERS)
     return()
@@ -86,17 +87,18 @@ function(plumbline_precompile NAME FROM)
   else()
     target_precompile_headers(${NAME} REUSE_FROM ${FROM})
   endif()
-  # ccache follows GCC's precompiled headers only with -fpch-preprocess. GCC 12 forgets for them
-  # that the library's headers are the system's, and tells of false array bounds in std::string.
-  # It also collects its garbage from 128 MiB on, most of which the precompiled headers are: a tenth
+  # ccache follows GCC's precompiled headers only with -fpch-preprocess. With it, GCC 12 forgets
+  # that the library's headers are system headers and warns of false array bounds in std::string.
+  # GCC also starts garbage collection at 128 MiB, most of which is the precompiled headers: a tenth
   # of the time of a source with JSON.
   target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
     -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
     --param=ggc-min-heapsize=524288>)
 endfunction()
 
-# Those of the libraries of harness/. Compiled with no definition that only some of them have (Debug
-# defines TBB_USE_DEBUG for whoever links oneTBB): g++ takes them with more, and not with fewer.
+# The precompiled headers of the libraries of harness/. They have no definition that only some
+# libraries have (Debug defines TBB_USE_DEBUG if a target links oneTBB): g++ accepts them with more
+# definitions, but not with fewer.
 set(text_options $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/no_code.cc CONTENT "")
 foreach(name plumbline_headers plumbline_text_headers)
@@ -107,10 +109,10 @@ endforeach()
 target_compile_options(plumbline_text_headers PRIVATE ${text_options})
 
 # plumbline_library(NAME [TEXT] LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a
-# static library of harness/, of every .cc in the folder unless SOURCES names them; EXCEPT leaves
-# some out. With compile options of its own it also has precompiled headers of its own. TEXT: it
-# reads files and options or writes reports, where optimising costs a sixth of the CPU time of a
-# build and saves nobody any.
+# static library of harness/ with SOURCES, by default every .cc of the folder without those of
+# EXCEPT. With compile options of its own it also has its own precompiled headers. TEXT: code that
+# reads files and options or writes reports, where optimizing costs a sixth of a build's CPU time
+# and has no benefit.
 function(plumbline_library NAME)
   cmake_parse_arguments(ARG "TEXT" "" "SOURCES;EXCEPT;LIBRARIES;OPTIONS" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -130,9 +132,9 @@ function(plumbline_library NAME)
   plumbline_precompile(${NAME} ${headers_of} <fmt/format.h> <tl/expected.hpp>)
 endfunction()
 
-# plumbline_build_id(RESULT item …): 16 hex digits of the contents of files, and of items that are
-# none. What a provider calls its build id, so that "same build, other bits" can be told from "new
-# build". CMake runs again when one of the files changes.
+# plumbline_build_id(RESULT item …): returns 16 hex digits of a hash of the contents of files and of
+# items that are not files. A provider uses them as its build id, which distinguishes "same build,
+# other bits" from "new build". CMake runs again if one of the files changes.
 function(plumbline_build_id RESULT)
   set(all_hashes "")
   foreach(item ${ARGN})
@@ -147,8 +149,8 @@ function(plumbline_build_id RESULT)
   set(${RESULT} ${build_id} PARENT_SCOPE)
 endfunction()
 
-# Seconds after which CTest ends a test, and the audit: of a test some thirty times what the slowest
-# takes. Sanitizers and gcovr's counters slow both down.
+# Timeouts of CTest for a test, and for the audit, in seconds. The timeout of a test is about thirty
+# times the slowest test. Sanitizers and gcovr's counters slow both down.
 set(PLUMBLINE_TEST_TIMEOUT 300)
 set(PLUMBLINE_AUDIT_TIMEOUT 1800)
 if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
@@ -156,16 +158,16 @@ if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
-# What test sources are compiled with beyond plumbline_options. Half of the time of a build goes
-# into them, and few of them compute much: those are OPTIMIZED below.
+# Compile options of test sources in addition to plumbline_options. They take half the time of a
+# build, and few of them compute much: those are OPTIMIZED below.
 set(PLUMBLINE_TEST_OPTIONS "" CACHE STRING "Compile options of test programs, such as -O0")
 
-# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test …
-# WEEKLY Suite.Test … STARTS_PROGRAMS Suite.Test …): the tests of a GoogleTest program, with these
-# labels and that of the folder of tests/ where it is made. The presets leave out the tests of
-# TIMES, which hold on a quiet machine only, and those of WEEKLY, which are too slow for CI
-# (ci/weekly.sh runs both). STARTS_PROGRAMS names tests that are not quick for this reason, where
-# plumbline_starts_programs() cannot see it.
+# plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE … TIMES Suite.Test … WEEKLY
+# Suite.Test … STARTS_PROGRAMS Suite.Test …): adds the tests of a GoogleTest program, with these
+# labels and the name of their folder of tests/. The presets leave out the tests of TIMES, which
+# pass only on a quiet machine, and those of WEEKLY, which are too slow for CI (ci/weekly.sh runs
+# both). STARTS_PROGRAMS names tests that start programs and so are not quick, if
+# plumbline_starts_programs() cannot detect it.
 function(plumbline_discover_tests NAME)
   cmake_parse_arguments(ARG "OPTIMIZED" "" "LABELS;PROPERTIES;TIMES;WEEKLY;STARTS_PROGRAMS" ${ARGN})
   if(NOT ARG_OPTIMIZED)
@@ -184,13 +186,13 @@ function(plumbline_discover_tests NAME)
     PLUMBLINE_LABELS "${ARG_LABELS}" PLUMBLINE_TIMES "${ARG_TIMES}"
     PLUMBLINE_WEEKLY "${ARG_WEEKLY}" PLUMBLINE_STARTS_PROGRAMS "${ARG_STARTS_PROGRAMS}"
     PLUMBLINE_LABEL_FILE ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
-  # CTest reads this after the names of the tests.
+  # CTest reads this file after the names of the tests.
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES
     ${CMAKE_CURRENT_BINARY_DIR}/${NAME}_labels.cmake)
 endfunction()
 
-# plumbline_starts_programs(NAME RESULT): a definition of the target NAME names a program, or a
-# folder of the build that has some; or the target links what calls the compiler of PTX.
+# plumbline_starts_programs(NAME RESULT): returns YES if a definition of the target NAME names a
+# program or a folder of the build, or if the target links code that starts the PTX compiler.
 function(plumbline_starts_programs NAME RESULT)
   set(${RESULT} NO PARENT_SCOPE)
   get_target_property(libraries ${NAME} LINK_LIBRARIES)
@@ -211,8 +213,8 @@ function(plumbline_starts_programs NAME RESULT)
 endfunction()
 
 # plumbline_label_tests(): writes the labels of all discovered tests, and test_programs.csv for
-# ci/choose_tests.py. The label `quick` has the tests of label `unit` that start no program and take
-# less than a second: ci/seconds.csv lists those that take longer.
+# ci/choose_tests.py. A test has the label `quick` if it has the label `unit`, starts no program and
+# takes less than a second; ci/seconds.csv lists the slower ones.
 function(plumbline_label_tests)
   set(seconds ${PROJECT_SOURCE_DIR}/ci/seconds.csv)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${seconds})
@@ -235,7 +237,7 @@ function(plumbline_label_tests)
         set(quick YES)
       endif()
     endif()
-    # The label `gpu` says that a test needs a GPU.
+    # The folder gpu needs another label: `gpu` means that a test needs a GPU.
     string(REGEX REPLACE "^gpu$" "gpu_folder" folder_label ${FOLDER})
     list(APPEND LABELS ${folder_label})
     list(JOIN LABELS " " words)
@@ -246,10 +248,10 @@ function(plumbline_label_tests)
 endfunction()
 
 # plumbline_test(NAME [OPTIMIZED] SOURCES a.cc … LIBRARIES lib … LABELS unit TIMES Suite.Test …
-# WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): one GoogleTest program, its tests discovered at build
-# time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A unity
-# build compiles the sources of ALONE by themselves: they name helpers as other sources of the
-# program do.
+# WEEKLY … STARTS_PROGRAMS … ALONE b.cc …): adds a GoogleTest program, whose tests are discovered at
+# build time. OPTIMIZED: without PLUMBLINE_TEST_OPTIONS, because the test itself computes much. A
+# unity build compiles the sources of ALONE separately, because their helpers have the same names as
+# those of other sources.
 function(plumbline_test NAME)
   cmake_parse_arguments(ARG "OPTIMIZED" ""
     "SOURCES;LIBRARIES;LABELS;TIMES;WEEKLY;STARTS_PROGRAMS;ALONE" ${ARGN})
@@ -266,7 +268,7 @@ function(plumbline_test NAME)
     set(headers plumbline_optimized_test_headers)
     set(optimized OPTIMIZED)
   endif()
-  if(NOT TARGET ${headers})  # a program, since those are compiled with -fPIE
+  if(NOT TARGET ${headers})  # a program, because programs are compiled with -fPIE
     set(source ${PROJECT_BINARY_DIR}/generated/test_headers.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
     add_executable(${headers} ${source})
@@ -285,8 +287,8 @@ function(plumbline_test NAME)
     WEEKLY ${ARG_WEEKLY} STARTS_PROGRAMS ${ARG_STARTS_PROGRAMS})
 endfunction()
 
-# Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) have
-# X(name) for each table of the catalogue TOML, in its order.
+# Writes generated/HEADER: PLUMBLINE_LEGAL(X), PLUMBLINE_MUTANT(X) and PLUMBLINE_BREAKER(X) expand
+# to X(name) for each table of the catalogue TOML, in its order.
 function(plumbline_mutant_names toml header)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${toml})
   file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${toml} lines REGEX "^(\\[\\[[a-z]+\\]\\]|name = )")

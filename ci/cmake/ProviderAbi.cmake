@@ -1,5 +1,5 @@
-# plumbline::provider_abi: the include directory of plumbline_provider.h, all that a provider needs.
-# find_package(plumbline) gives it from an installation and from a build directory alike.
+# Defines plumbline::provider_abi, the include directory of plumbline_provider.h, which is all that
+# a provider needs. find_package(plumbline) finds it in an installation and in a build directory.
 set(provider_headers ${CMAKE_CURRENT_LIST_DIR}/../../harness/provider)
 foreach(header plumbline_provider.h plumbline_provider.hpp)
   configure_file(${provider_headers}/${header} ${PROJECT_BINARY_DIR}/include/plumbline/${header}
@@ -13,7 +13,7 @@ target_include_directories(plumbline_provider_abi INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/plumbline>)
 add_library(plumbline::provider_abi ALIAS plumbline_provider_abi)
 
-# Nobody who takes the headers in wants to install them with what is his own.
+# A project that adds plumbline as a subdirectory does not install these headers.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()

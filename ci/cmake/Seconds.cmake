@@ -1,13 +1,13 @@
-# The processor seconds of each build step and test, where PLUMBLINE_SECONDS is on (preset ci): a
-# small program in front of each appends a line to seconds.log of the build directory. ci/seconds.py
-# compares them with ci/seconds.csv.
+# Measures the processor seconds of each build step and test if PLUMBLINE_SECONDS is on (preset ci):
+# a small program in front of each appends a line to seconds.log of the build directory.
+# ci/seconds.py compares them with ci/seconds.csv.
 option(PLUMBLINE_SECONDS "Write the processor seconds of build steps and tests to seconds.log" OFF)
 set(PLUMBLINE_SECONDS_LAUNCHER "")
 if(NOT PLUMBLINE_SECONDS)
   return()
 endif()
 
-# Compiled while CMake configures: the first build step needs it.
+# Compiled while CMake configures, because the first build step needs it.
 set(launcher ${PROJECT_BINARY_DIR}/CMakeFiles/measure_seconds)
 set(source ${PROJECT_SOURCE_DIR}/ci/cmake/measure_seconds.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -17,14 +17,15 @@ if(NOT EXISTS ${launcher} OR ${source} IS_NEWER_THAN ${launcher})
 endif()
 set(PLUMBLINE_SECONDS_LAUNCHER ${launcher} ${PROJECT_BINARY_DIR}/seconds.log)
 
-# Outputs of targets, and not the targets' names: those of one target may be many.
+# Names steps by outputs, not by targets: one target may have many.
 foreach(rule COMPILE:<OBJECT> LINK:<TARGET> CUSTOM:<OUTPUT>)
   string(REGEX MATCH "(.*):(.*)" rule ${rule})
   set_property(GLOBAL PROPERTY RULE_LAUNCH_${CMAKE_MATCH_1}
     "${launcher} ${PROJECT_BINARY_DIR}/seconds.log build \"${CMAKE_MATCH_2}\" --")
 endforeach()
 
-# Tests of add_test. Those of GoogleTest programs get the launcher from plumbline_discover_tests.
+# For tests of add_test. plumbline_discover_tests gives the launcher to those of GoogleTest
+# programs.
 function(add_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;WORKING_DIRECTORY" "COMMAND")
   list(POP_FRONT ARG_COMMAND program)

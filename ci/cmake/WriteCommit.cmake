@@ -1,5 +1,5 @@
-# Writes HEADER with the commit of SOURCE, or COMMIT where that is given; "" where git does not say.
-# At each build, and the file changes only where the commit does:
+# Writes HEADER with COMMIT if given, otherwise with the commit of SOURCE; "" if git has none.
+# Runs at each build; the file changes only if the commit does:
 #   cmake -DSOURCE=… -DHEADER=… -DCOMMIT=… -P WriteCommit.cmake
 cmake_policy(VERSION 3.25)
 if(NOT COMMIT AND EXISTS ${SOURCE}/.git)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs a night on Kubernetes: applies ci/fleet/kubernetes.yaml, or FILE, and starts its Jobs one
 # after the other. Needs kubectl and a cluster.
-#   ci/fleet/kubernetes.sh NIGHT [FILE] [-- options of kubectl, --namespace say]
-#   Exit codes: the night's, as the container of the last Job ended: 0, 1 a confirmed regression,
-#   5 unconfirmed or ambiguous; 3 where a step failed.
+#   ci/fleet/kubernetes.sh NIGHT [FILE] [-- options of kubectl, such as --namespace]
+#   Exit codes: the night's, from the container of the last Job: 0, 1 a confirmed regression,
+#   5 unconfirmed or ambiguous; 3 if a step failed.
 # Example: ci/fleet/kubernetes.sh 2027-01-31 my-cluster.yaml -- --namespace numerics
 source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
 file="$(dirname "${BASH_SOURCE[0]}")/kubernetes.yaml"
@@ -39,7 +39,7 @@ kubectl create configmap plumbline-night --from-literal=NIGHTS=/nights \
   --from-literal="NIGHT=$night" --dry-run=client --output yaml | kubectl apply --filename -
 kubectl apply --filename "$file"
 
-# Until the Job is complete or has failed. A cluster that does not answer is asked six times.
+# Waits until the Job is complete or has failed. Retries six times if the cluster does not respond.
 ends() {
   local job="$1" state unanswered=0
   while true; do

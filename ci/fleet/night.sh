@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# One step of a night that a job queue measures in shards (docs/fleet.md). The steps meet in a
-# directory that all machines of the queue see; databases are worked on in a directory of the
-# machine's own, since SQLite does not write over network file systems.
+# Runs one step of a night that a job queue measures in shards (docs/fleet.md). The steps share a
+# directory that all machines of the queue see. Databases are changed in a local directory, because
+# SQLite does not write safely over network file systems.
 #   ci/fleet/night.sh [options] shard I N SUITE… [-- more options of `plumbline run`]
-#   ci/fleet/night.sh [options] wait N     until all N shards are there, or a shard has failed
-#   ci/fleet/night.sh [options] merge      into the history, judged together
-#   ci/fleet/night.sh [options] confirm    asks fresh processes about what is open
-#   ci/fleet/night.sh [options] settle     judges again with their answers
-#   --directory DIR   where the shards of this night lie: one a night
-#   --history FILE    database of the nights before; replaced by `merge` and `settle`, never half
-#                     written. Without --first-night it must exist
-#   --first-night     there is no night before
+#   ci/fleet/night.sh [options] wait N     waits for all N shards; fails if a shard has failed
+#   ci/fleet/night.sh [options] merge      merges the shards into the history and judges them
+#   ci/fleet/night.sh [options] confirm    measures open findings again in fresh processes
+#   ci/fleet/night.sh [options] settle     judges again with the results of `confirm`
+#   --directory DIR   directory of this night's shards, one per night
+#   --history FILE    database of earlier nights; `merge` and `settle` replace it atomically.
+#                     Without --first-night it must exist
+#   --first-night     there is no earlier night
 #   --night ID        names the night (default: the name of DIR)
 #   --plumbline FILE  the program (default: plumbline on the PATH)
-# Exit codes: `shard`, `merge` and `confirm` end with 0 where the next step can go on, whatever they
+# Exit codes: `shard`, `merge` and `confirm` end with 0 if the next step can run, whatever they
 # found; `settle` ends with the night's: 0, 1 a confirmed regression, 5 unconfirmed or ambiguous.
-# Everything else (2, 3, 4) is that of plumbline, and the night stops.
+# Other codes (2, 3, 4) are plumbline's, and the night stops.
 # Example: ci/fleet/night.sh --directory night-1 --history history.db shard 3 20 cases/nightly.toml
 source "$(dirname "${BASH_SOURCE[0]}")/../options.sh"
 
@@ -56,15 +56,15 @@ fi
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-# What the steps before left, copied here; what this one leaves, moved in one step. No -wal is left
-# beside a database that was closed.
+# Copy the history of earlier steps here, and move this step's result in place atomically. A closed
+# database has no -wal file.
 fetch_history() { [[ ! -s "$history" ]] || cp "$history" "$work/history.db"; }
 hand_over() {  # FILE TO
   cp "$1" "$2.new.$$"
   mv "$2.new.$$" "$2"
 }
 
-# Runs the program; 1 and 5 say what was found, and the night goes on.
+# Runs the program; exit codes 1 and 5 are findings, after which the night goes on.
 found=0
 goes_on() {
   found=0

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Submits a night to Slurm: an array job of shards; when it has ended, a job that merges and judges;
-# then one that asks fresh processes about what is open, on a machine of the shards' kind; then one
-# that concludes. Prints the id of the last, whose exit code is the night's (docs/fleet.md).
+# Submits a night to Slurm: an array job of shards, then a job that merges and judges, then one that
+# measures open findings again in fresh processes on a machine of the shards' kind, then one that
+# concludes. Prints the id of the last job, whose exit code is the night's (docs/fleet.md).
 #   ci/fleet/slurm.sh --shards N --directory DIR --history FILE [--first-night] [--night ID]
 #       [--plumbline FILE] [--shard-options "…"] SUITE… [-- more options of `plumbline run`]
 #   --shards N          tasks of the array
-#   --shard-options S   of sbatch, for what needs the device: "--gres=gpu:h100:1 --cpus-per-task=8",
-#                       quoted as for a shell
+#   --shard-options S   sbatch options of the jobs that need the device, quoted as for a shell:
+#                       "--gres=gpu:h100:1 --cpus-per-task=8"
 #   --wait              waits until the night is over, and ends with its exit code
 # The other options are those of ci/fleet/night.sh.
 # Example: ci/fleet/slurm.sh --shards 100 --directory /shared/night-1 --history /shared/history.db \
@@ -52,9 +52,9 @@ for program in sbatch squeue scancel; do
 done
 mkdir -p "$directory"
 
-# Submits a job of one step as text on sbatch's standard input, and adds its id to `jobs`. What the
-# job prints lies in the night's directory. Where sbatch takes one job of the four and not the next,
-# none of them stays in the queue.
+# Submits one step as a job, as text on sbatch's standard input, and adds its id to `jobs`. The
+# job's output is in the night's directory. If sbatch refuses one of the four jobs, the earlier ones
+# are cancelled.
 jobs=()
 submit() {  # NAME "OPTIONS OF SBATCH…" -- COMMAND…
   local name="$1" options=() id
@@ -73,7 +73,7 @@ submit() {  # NAME "OPTIONS OF SBATCH…" -- COMMAND…
 quoted() { printf '%q ' "$@"; }
 
 step=("$fleet/night.sh" "${night_options[@]}")
-# The dependent jobs start however the one before ended: merge tells which shards are missing.
+# merge starts even if a shard failed: it reports which shards are missing.
 submit shard --array="1-$shards" "${shard_options[@]}" -- "$(quoted "${step[@]}" shard)" \
   "\$SLURM_ARRAY_TASK_ID" "$shards" "$(quoted "$@")"
 submit merge --dependency="afterany:${jobs[0]}" -- "$(quoted "${step[@]}" merge)"

@@ -1,17 +1,17 @@
-# Sourced by ci/gpu.sh --pack: one bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a
-# driver. It holds the programs, the provider libraries (for --arch alone), the shared libraries
-# they need but for those of the system, the Python worker and providers, the suites and the
-# reviewed text, and this script. What it contains finds the rest by paths relative to itself.
+# Sourced by ci/gpu.sh --pack: packs a bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a
+# driver. It has the programs, the provider libraries (for --arch only), their shared libraries
+# except those of the system, the Python worker and providers, the suites, the reviewed text and
+# ci/gpu.sh. All paths in it are relative.
 
 newest_glibc=2.35 newest_glibcxx=3.4.30
 packed_limit=$((48 << 20)) unpacked_limit=$((192 << 20))  # bytes
-# The machine's own: the C and C++ runtimes, which its other programs use, too.
+# The machine's C and C++ runtimes, which are not packed because its other programs also use them.
 system_libraries='^(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv'
 system_libraries+='|libgcc_s|libstdc\+\+)\.so'
 
 python_support=lib/plumbline/python/plumbline_python_support.so  # of the Python worker
 
-# A build of its own, for the architectures that were asked for.
+# Builds into a build directory of its own, for the requested architectures.
 build_pack() {
   local names=(plumbline_python) program
   command -v nvcc >/dev/null || end_with 3 "no nvcc on the PATH to build with"
@@ -27,8 +27,8 @@ build_pack() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"
 }
-# Leaves in `programs` what the build has. Without some of them the bundle does less, and says so
-# where it runs.
+# Removes programs from `programs` that the build lacks. Without them the bundle skips steps, and
+# reports it where it runs.
 keep_present() {
   local program present=() absent=()
   for program in "${programs[@]}"; do
@@ -38,7 +38,7 @@ keep_present() {
   ((${#absent[@]} == 0)) || echo "not in this build, and so not in the bundle: ${absent[*]}"
 }
 
-# The libraries that the programs load, by the linker itself; system libraries left out.
+# Prints the libraries that the programs load, without system libraries, as the linker reports them.
 carried_libraries() {
   local program line name
   for program in "${programs[@]}" "$python_support"; do
@@ -49,7 +49,8 @@ carried_libraries() {
   done | sort -u
 }
 
-# What compiled providers find beside them: run-time libraries, and kernels for the emulator.
+# Copies the files that compiled providers load from their folder: run-time libraries, and kernels
+# for the emulator.
 carry_compiled() {
   ((${#compiled[@]})) || return 0
   cp --parents compiled_providers.txt "$1"
@@ -57,7 +58,7 @@ carry_compiled() {
   find "$1/lib/plumbline/emulated" -type f ! -name '*.so*' -delete
 }
 
-# NOTICES.txt and the SBOM of what the bundle has. They need the Python packages of .venv.
+# Adds NOTICES.txt and the SBOM to the bundle. Needs the Python packages of .venv.
 add_notices() {
   local bundle="$1" targets=() carried python
   python="${PLUMBLINE_PYTHON:-$source_directory/.venv/bin/python}"
@@ -91,8 +92,8 @@ fill_bundle() {
 }
 
 is_newer() { [[ "$1" != "$2" && "$(printf '%s\n%s\n' "$1" "$2" | sort -V | tail -n 1)" == "$1" ]]; }
-# A line each: a file of the bundle, and a symbol with its version that it wants of the machine's C
-# and C++ libraries.
+# Prints a line per symbol that the bundle needs from the machine's C and C++ libraries: the file,
+# and the symbol with its version.
 symbols_of_the_system() {
   local file
   cd "$1" && find . -type f \( -perm -u+x -o -name '*.so*' \) | while read -r file; do
@@ -100,8 +101,8 @@ symbols_of_the_system() {
       '$7 == "UND" && $8 ~ /@GLIBC(XX)?_[0-9]/ {sub("@@", "@", $8); print file, $8}' || true
   done
 }
-# What the bundle asks of the machine's C and C++ libraries, and the symbols that ask for more than
-# it may.
+# Prints the versions that the bundle needs of the machine's C and C++ libraries, and fails if a
+# symbol needs a newer one than allowed.
 check_requirements() {
   local bundle="$1" file symbol family version newest glibc=0 glibcxx=0 bad=0
   while read -r file symbol; do
@@ -124,7 +125,7 @@ check_requirements() {
       "GLIBCXX_$newest_glibcxx: pack on an older system"
   echo "needs GLIBC_$glibc and GLIBCXX_$glibcxx at most"
 }
-# Every library that a program of the bundle loads is in it or the system's.
+# Fails if a program of the bundle loads a library that is neither in the bundle nor of the system.
 check_self_contained() {
   local bundle="$1" outside
   outside="$(cd "$bundle" && for program in "${programs[@]}" "$python_support"; do

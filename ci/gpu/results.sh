@@ -1,12 +1,12 @@
-# Sourced by ci/gpu.sh: the steps' order and limits, how one is started, watched and cut off, and
-# what is written down after each.
+# Sourced by ci/gpu.sh: the order and limits of the steps, how they are started, watched and cut
+# off, and the results written after each.
 
-# Seconds of a step under a deadline of 560, and what must be left for it to be worth starting. With
-# a longer deadline limits grow in proportion.
+# The limit of a step in seconds under a deadline of 560, and the time that must be left to start
+# it. Limits grow in proportion to a longer deadline.
 declare -A heading=() limit=() least=()
 step_keys=()
 declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"; }
-# loads every Python provider, whose packages may be imported for the first time
+# Loads every Python provider, whose packages may be imported for the first time.
 declare_step facts 90 3 "GPU facts, and one worker under the default limits"
 declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
 declare_step record 30 3 "Recordings: 1,000 results of each tensor-core instruction"
@@ -30,12 +30,12 @@ declare_step racecheck 300 30 "compute-sanitizer racecheck"
 declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
 left_out_by_quick=" compiled_stories stories memcheck racecheck nightly "
 
-# Seconds before the deadline at which steps are asked to end; they get half of it, the rest writes
+# Seconds before the deadline at which running steps are ended: half for the steps, half to write
 # results.
 reserve=8
-patience=4                   # seconds between asking a step to end and killing it
-failures_limit=$((8 << 20))  # bytes of failing tensors that the archive keeps
-special_limit=$((8 << 20))   # bytes of special functions' results that it keeps
+patience=4                   # seconds between SIGTERM and SIGKILL of a step
+failures_limit=$((8 << 20))  # bytes of failing tensors in the archive
+special_limit=$((8 << 20))   # bytes of special functions' results in the archive
 
 declare -A job=() begun=() result=() seconds=() note=() when=() from_earlier=()
 busy=""
@@ -55,12 +55,12 @@ limit_of() {
     echo "${limit[$1]}"
   fi
 }
-say() { echo "$*" >>"$work/$current.note"; }  # within a step: goes into the table
+say() { echo "$*" >>"$work/$current.note"; }  # called by a step; the text goes into the table
 
 # ---- Earlier results ----
 
-# Unpacks what an earlier call left in --out. Of another GPU, commit or --quick it is kept under a
-# name of its own.
+# Unpacks the results of an earlier call from --out. Results of another GPU, commit or --quick are
+# kept under a name of their own.
 take_up_earlier_results() {
   local key fields kept
   results="$work/results"
@@ -101,8 +101,8 @@ has_result() {
   [[ -n "${from_earlier[$1]:-}" && ("${result[$1]}" == pass || "${result[$1]}" == FAILED) ]]
 }
 
-# start KEY: begins the step in the background, in a process group of its own, unless it is not
-# wanted or time does not allow it.
+# start KEY: starts the step in the background in a process group of its own, if it is selected and
+# there is enough time.
 start() {
   local key="$1" left
   selected "$key" || return 0
@@ -124,7 +124,7 @@ start() {
   : >"$work/$key.note"
   rm -f "$results/$key".*
   begun[$key]=$SECONDS
-  result[$key]="cut off"  # until it ends: what an archive says that is left by a kill
+  result[$key]="cut off"  # until it ends; a killed script leaves this result
   set -m
   (
     set +m
@@ -138,11 +138,11 @@ start() {
 }
 step() { start "$1"; finish "$1"; }
 
-# finish KEY: waits for the end of the step, of its time, or of everything's; then writes the
+# finish KEY: waits until the step ends or reaches its limit or the deadline, then writes the
 # results.
 finish() {
   local key="$1" code=0 until why cut=""
-  if [[ -z "${job[$key]:-}" ]]; then  # it was not started
+  if [[ -z "${job[$key]:-}" ]]; then  # not started
     [[ -z "${result[$key]:-}" || -n "${from_earlier[$key]:-}" ]] || write_results
     return 0
   fi
@@ -175,7 +175,7 @@ finish() {
   write_results
 }
 
-# Every process below PID, itself first; a worker has left its parent's process group.
+# Prints PID and all its descendants; a worker has left its parent's process group.
 descendants() {
   local parent="$1" file stat pid
   echo "$parent"
@@ -186,8 +186,8 @@ descendants() {
     [[ "$stat" != "$parent" ]] || descendants "$pid"
   done
 }
-# Asks a step to end, so that plumbline stores what it has, and kills what is left of it after some
-# seconds.
+# Sends SIGTERM to a step, so that plumbline stores its outcomes, and SIGKILL to what is left after
+# some seconds.
 stop_job() {
   local all end=$((SECONDS + patience))
   mapfile -t all < <(descendants "$1" || true)
@@ -197,7 +197,7 @@ stop_job() {
   kill -KILL -- "-$1" 2>/dev/null || true
   kill -KILL "${all[@]}" 2>/dev/null || true
 }
-# A signal: what is running is cut off, and that is written down.
+# Signal handler: cuts off the running steps and writes the results.
 stop_everything() {
   local key
   trap - TERM INT HUP
@@ -215,9 +215,9 @@ stop_everything() {
   print_end >&2
 }
 
-# ---- What is written down ----
+# ---- Results ----
 
-# The runs of a step join those of the others; a file that cannot be joined is kept beside them.
+# Merges the runs of a step into gpu.db; a file that cannot be merged is kept separately.
 keep_runs() {
   [[ -e "$results/$1.db" ]] || return 0
   if "$build/bin/plumbline" merge "$results/gpu.db" "$results/$1.db" >>"$out/log.txt" 2>&1; then
@@ -227,7 +227,7 @@ keep_runs() {
   fi
 }
 
-# The mean of the numbers that are a line each, with one decimal; nothing of none.
+# Prints the mean of a file with one number per line, with one decimal; nothing for an empty file.
 mean_of() {
   local line sum=0 n=0
   while read -r line; do
@@ -270,7 +270,7 @@ summary() {
   summarize_lines special '( operands, | error 2\^)'
   summarize_speed
 }
-# The lines of a step's log that the pattern takes.
+# Prints the lines of a step's log that match the pattern.
 summarize_lines() {
   local line taken=""
   [[ -e "$results/$1.log" ]] || return 0
@@ -303,7 +303,7 @@ figures() {
   cat "$results/speed.toml" 2>/dev/null || true
 }
 
-# The archive keeps the small files of failures/, as many as its limit holds, and names the others.
+# Keeps the smallest files of failures/ up to the archive's limit, and lists the others.
 limit_failures() {
   local size file kept=0
   [[ -d "$results/failures" ]] || return 0
@@ -318,7 +318,7 @@ limit_failures() {
   done | sort -n)
 }
 
-# Each file is whole at every moment: it is written beside its place, then moved there.
+# Replaces each file atomically: written under another name, then renamed.
 write_results() {
   local key
   summary >"$out/.summary.md"
@@ -331,8 +331,8 @@ write_results() {
   [[ -z "$busy" ]] || echo "$busy" >"$results/busy"
   figures >"$results/figures.toml"
   limit_failures
-  # A step that runs meanwhile changes its own files, which tar answers by 1. gzip behind a pipe:
-  # tar -z needs /bin/sh.
+  # A running step may change its files meanwhile, for which tar exits with 1. gzip in a pipe,
+  # because tar -z needs /bin/sh.
   if ! { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } |
     gzip >"$out/.results.tar.gz"; then
     echo "   the results could not be written to $out: $(<"$work/tar.said")" >&2

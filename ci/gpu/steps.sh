@@ -1,15 +1,15 @@
-# Sourced by ci/gpu.sh: what each step does. A step is a function step_KEY that runs in a process of
-# its own; its exit code 77 says that it could not be run here. `say` adds to its line in the table;
-# what it prints is its log.
+# Sourced by ci/gpu.sh: the steps. A step is a function step_KEY that runs in a process of its own;
+# exit code 77 means that it cannot run here. `say` adds text to its row of the table; its output is
+# its log.
 
 # ---- Python packages ----
 
-# A provider file, and the package that it needs beside numpy.
+# A provider file, and the package that it needs in addition to numpy.
 python_providers=("torch_kernels torch" "transformers_kernels transformers"
   "xformers_kernels xformers" "flashinfer_kernels flashinfer" "flash_attn_kernels flash_attn"
   "jax_kernels jax" "onnxruntime_kernels onnxruntime")
 
-# Imports each package once, so that workers find it in the disk's cache. Writes a line a package:
+# Imports each package once, so that workers find it in the disk's cache. Writes a file per package:
 # its version, "absent", or why it does not load.
 import_packages() {
   local entry package said packages=(numpy)
@@ -50,12 +50,13 @@ warm_up_packages() {
   set +m
   trap 'kill -KILL -- "-$warming" 2>/dev/null || true; rm -rf "$work"' EXIT
 }
-# package_state NAME: waits until the package was imported.
+# package_state NAME: waits until the package has been imported.
 package_state() {
   while [[ ! -e "$work/packages/$1" ]] && kill -0 "${warming:-0}" 2>/dev/null; do sleep 0.1; done
   cat "$work/packages/$1" 2>/dev/null || echo "absent"
 }
-# Fills `providers` with options for what is there; says that, and by name what is not measured.
+# Fills `providers` with options for the packages that load; reports the measured and the missing
+# ones.
 choose_python_providers() {
   local entry file package state have=() lack=()
   providers=()
@@ -83,9 +84,9 @@ joined() { local IFS=,; echo "$*" | { IFS= read -r line; echo "${line//,/, }"; }
 
 # ---- Plumbline and the test programs ----
 
-# run_suites DEVICE suite… [options]: into KEY.db, judged, also against the history of --history;
-# DEVICE "": those that the suites name. The last line of its report goes into the table. Worker
-# processes of a GPU hold a context and, in Python, a framework each: four at a time.
+# run_suites DEVICE suite… [options]: runs and judges suites into KEY.db, also against the database
+# of --history. DEVICE "": the devices of the suites. The last line of the report goes into the
+# table. Each worker on a GPU holds a context and, in Python, a framework: use four at a time.
 run_suites() {
   local device="$1" code=0 line said="" past=()
   shift
@@ -103,8 +104,8 @@ run_suites() {
 needs() { [[ -e "$build/$1" ]] || { say "$1 is not in this build"; return 77; }; }
 needs_cases() { [[ -e "$source_directory/$1" ]] || { say "$1 is not here"; return 77; }; }
 
-# A GoogleTest program, behind the command `prefix`. Here a test that was skipped has failed, and so
-# have none at all.
+# gtest PROGRAM [options]: runs a GoogleTest program after the command `prefix`. Fails if a test is
+# skipped or none runs.
 prefix=()
 gtest() {
   local name="${1##*/}" code=0 passed=0 skipped="" line
@@ -132,7 +133,7 @@ step_facts() {
   echo "processors: $(nproc); Python: ${PLUMBLINE_PYTHON:-none}"
   "$build/bin/plumbline" doctor --baselines "$source_directory/baselines" 2>&1 ||
     say "plumbline doctor: exit code $?"
-  # One case with no option at all: the limits of memory and time that a user meets.
+  # Runs one case with no options, so with the limits of memory and time that a user gets.
   "$build/bin/plumbline" run --case "cuda/prefill_simt/fp16/b1-h2-s33-d64/device=cuda:0" \
     --baselines "$source_directory/baselines" || code=$?
   ((code == 0)) || say "a first case under the default limits: exit code $code"
@@ -144,7 +145,7 @@ step_mma() {
   ((!quick)) || only_quick=('--gtest_filter=HardwareMma.*')
   gtest tests/gpu/test_gpu_hardware_mma "${only_quick[@]}"
 }
-# Files for baselines/gpu, which `ctest -R Recordings` replays without a GPU.
+# Writes files for baselines/gpu, which `ctest -R Recordings` replays without a GPU.
 step_record() {
   local code=0
   needs tests/gpu/record_mma || return 77
@@ -156,8 +157,7 @@ step_record() {
   say "$count files in recordings/"
   return $code
 }
-# What it writes for later study goes into the archive; results that this cannot hold, the largest,
-# lie beside it.
+# Results for later study go into the archive; the largest, which do not fit, are put next to it.
 step_special() {
   local code=0 only_quick=() file size kept=0
   needs tests/gpu/test_gpu_special_functions || return 77
@@ -188,7 +188,7 @@ pr_options() {
   options=(cases/pr.toml --tier pr)
   ((!quick)) || options+=(--match 'pr/tile_edges/*' --match 'pr/fp32_output/*')
 }
-# The GPU's share of the time, by nvidia-smi; what the reference computes there is part of it.
+# Also samples how busy the GPU is (nvidia-smi), which includes the reference's work on it.
 step_pr_cuda() {
   local code=0 sampler options
   pr_options
@@ -203,10 +203,10 @@ step_pr_cuda() {
 step_pr_emulated() {
   local options
   pr_options
-  # Half of the processors: the other half answers what runs on the GPU meanwhile.
+  # Half the processors: the other half serves the steps on the GPU meanwhile.
   run_suites "emulated:$arch" "${options[@]}" --reference cpu -j "$((($(nproc) + 1) / 2))"
 }
-# The run that a step made, by the first digits of its id.
+# Prints the first digits of the id of the run that a step made.
 run_of() {
   local line
   while IFS= read -r line; do
@@ -214,7 +214,7 @@ run_of() {
   done < <(cat "$results/$1.log" 2>/dev/null)
 }
 step_bits() { compare_bits pr_cuda pr_emulated; }
-# The cases of a step on cuda:0 against those of another on the emulator.
+# Compares the cases of a step on cuda:0 with those of another step on the emulator.
 compare_bits() {
   local code=0 cuda emulated line equal=0 all=0
   cuda="$(run_of "$1")" emulated="$(run_of "$2")"
@@ -226,7 +226,7 @@ compare_bits() {
     --expect-equal "emulated:$arch=cuda:0" --format markdown \
     >"$results/$current.md" 2>"$work/bits.said" || code=$?
   cat "$results/$current.md" "$work/bits.said"
-  # The table's lines: | emulated:sm_90 | cuda:0 | tensor cores | cases | equal |
+  # Rows of the table: | emulated:sm_90 | cuda:0 | tensor cores | cases | equal |
   while IFS= read -r line; do
     [[ ! "$line" =~ cuda:0\ .*\|\ *([0-9]+)\ *\|\ *([0-9]+)\ *\|$ ]] ||
       all=$((all + BASH_REMATCH[1])) equal=$((equal + BASH_REMATCH[2]))
@@ -236,7 +236,7 @@ compare_bits() {
   ((code != 1)) || save_differing_case || true
   return $code
 }
-# The tensors of the first case with other bits, from both sides, for a look at where they differ.
+# Saves the tensors of the first case with different bits, from both sides.
 save_differing_case() {
   local providers=() line pattern="^reproduce: .* --case '?([^' ]+)'? --case '?([^' ]+)'?$"
   while IFS= read -r line; do
@@ -253,8 +253,9 @@ save_differing_case() {
   done <"$work/bits.said"
 }
 
-# Kernels of others, compiled from their source: choose_compiled_providers SUFFIX… fills `providers`
-# with the libraries of this build whose names end so ("_cuda": for GPUs; "": for the emulator).
+# Third-party kernels, compiled from source. choose_compiled_providers SUFFIX… fills `providers`
+# with the libraries of this build whose names end in a suffix ("_cuda": for GPUs; "": for the
+# emulator).
 choose_compiled_providers() {
   local name suffix
   providers=()
@@ -283,7 +284,8 @@ step_compiled_emulated() {
     -j "$((($(nproc) + 1) / 2))"
 }
 step_compiled_bits() { compare_bits compiled compiled_emulated; }
-# What these kernels get wrong on the emulator, on the GPU: a case that passes here is no failure.
+# Runs on the GPU the cases that these kernels get wrong on the emulator. A case that passes here is
+# not a failure.
 step_findings() {
   local code=0 providers
   needs_cases cases/compiled || return 77
@@ -327,7 +329,7 @@ step_speed() {
 step_tests() {
   local code=0 program ran=0
   for program in "${tests[@]}"; do
-    case "${program##*/}" in  # which have steps of their own
+    case "${program##*/}" in  # these have steps of their own
       test_gpu_hardware_mma | test_gpu_special_functions | test_reference_cuda) continue ;;
     esac
     [[ -e "$build/$program" ]] || { say "$program is not in this build"; continue; }
@@ -348,7 +350,7 @@ sanitizer() {
   for name in "${cases[@]}"; do filter+="All/GpuKernels.$name/*:"; done
   prefix=("$tool" --tool "$1" --error-exitcode 9)
   gtest tests/kernels/test_kernels_cuda "--gtest_filter=$filter" || code=$?
-  # The tool says what it saw; where it says nothing it saw nothing.
+  # The tool must have printed a summary with 0 errors.
   while IFS= read -r line; do
     [[ ! "$line" =~ (ERROR|RACECHECK)\ SUMMARY:\ 0\  ]] || clean=1
   done <"$work/$current.gtest"

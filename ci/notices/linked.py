@@ -1,6 +1,6 @@
-"""What a build contains of others: libraries on its link lines, and headers of its objects.
+"""Finds third-party parts of a build: libraries on its link lines, and headers of its objects.
 
-ci/notices/libraries.toml says what each belongs to.
+ci/notices/libraries.toml maps them to projects.
 """
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 
-# The C and C++ runtimes: of the machine, and no part of what is handed on.
+# The machine's C and C++ runtimes, which are not distributed.
 SYSTEM_LINKS = {"c", "dl", "gcc_s", "m", "mvec", "pthread", "resolv", "rt", "stdc++", "util"}
 OUR_LINKS = {"cpu_model"}  # ci/wheel/cpu_model.c
 SYSTEM_PACKAGES = ("libc6-dev", "linux-libc-dev", "libstdc++-*-dev", "libgcc-*-dev",
@@ -43,7 +43,7 @@ class Library:
     only: str = ""
 
     def has(self, kind: str, word: str) -> bool:
-        """Whether it is what this link, header or folder belongs to."""
+        """Returns true if this link, header or folder belongs to the library."""
         if kind == "link":
             return word in self.links
         return any(word.startswith(begin) for begin in
@@ -58,12 +58,12 @@ def libraries() -> Tuple[Library, ...]:
 
 
 class NotBuilt(Exception):
-    """A target is not built, so that nobody knows what is in it."""
+    """A target is not built, so its contents are unknown."""
 
 
 @dataclasses.dataclass
 class Linked:
-    """What was found: for each entry the files that prove it, and what no entry claims."""
+    """The linked files of each entry, and the evidence that no entry claims."""
     found: Dict[str, List[str]]
     unclaimed: List[str]
 
@@ -77,7 +77,7 @@ def _ninja(build: pathlib.Path, *words: str) -> str:
 
 
 def _links_of(words: Sequence[str]) -> Iterable[Tuple[str, str]]:
-    """(name, file or "") of each library on a link line."""
+    """Yields (name, file or "") for each library on a link line."""
     for word in words:
         match = LIBRARY.match(word)
         if match:
@@ -99,7 +99,7 @@ def _headers_of(build: pathlib.Path, objects: Sequence[str]) -> Set[str]:
 
 @functools.lru_cache(maxsize=None)
 def _system_headers() -> frozenset:
-    """The files of Debian's packages of C, C++ and Linux."""
+    """Returns the files of Debian's packages of C, C++ and Linux."""
     lists = pathlib.Path("/var/lib/dpkg/info")
     return frozenset(
         line for path in lists.glob("*.list")
@@ -108,7 +108,7 @@ def _system_headers() -> frozenset:
 
 
 def _as_included(path: str) -> str:
-    """The header as a source names it: fmt/core.h. Those of CUDA are in a folder cuda/."""
+    """Returns the header's name in a source: fmt/core.h. CUDA's headers get the prefix cuda/."""
     if CUDA.match(path):
         return "cuda/" + CUDA.sub("", path)
     return INCLUDES.sub("", path, count=1)
@@ -119,13 +119,13 @@ def _is_ours(path: str, build: pathlib.Path) -> bool:
     return inside and "/.providers/" not in path and "/.venv" not in path
 
 
-Evidence = Tuple[str, str, str]  # kind, what it is called there, file or ""
+Evidence = Tuple[str, str, str]  # kind, name in the build, file or ""
 
 
 def evidence(build: pathlib.Path, targets: Sequence[str],
              carried: Sequence[str] = ()) -> List[Evidence]:
-    """Of `targets`, which are built, and of the shared libraries `carried` beside them. What links
-    comes first: a file there is what is handed on. Raises NotBuilt."""
+    """Returns the evidence of `targets`, which are built, and of the shared libraries `carried`
+    with them. Links come first, because their files are distributed. Raises NotBuilt."""
     build = build.resolve()
     found: List[Evidence] = []
     objects: List[str] = []
@@ -154,7 +154,7 @@ def evidence(build: pathlib.Path, targets: Sequence[str],
 
 
 def claimed(found: Sequence[Evidence]) -> Linked:
-    """What of the evidence belongs to which entry."""
+    """Assigns the evidence to entries."""
     files: Dict[str, List[str]] = collections.defaultdict(list)
     unclaimed: Set[str] = set()
     for kind, word, path in found:
@@ -169,13 +169,13 @@ def claimed(found: Sequence[Evidence]) -> Linked:
 
 
 def linked(build: pathlib.Path, targets: Sequence[str], carried: Sequence[str] = ()) -> Linked:
-    """Both, see above."""
+    """Returns claimed() of evidence()."""
     return claimed(evidence(build, targets, carried))
 
 
 def problems(result: Linked, kind: str, with_cuda: Optional[bool] = None) -> List[str]:
-    """What a person has to mend in libraries.toml. `kind` is "wheel", "bundle", or "" for a part,
-    of which no entry is missed."""
+    """Returns the errors to fix in libraries.toml. `kind` is "wheel", "bundle", or "" for a part,
+    which may lack entries."""
     lines = [f"{word} is in no entry" for word in result.unclaimed]
     required = {"", kind} | ({"cuda"} if with_cuda else set())
     if kind:

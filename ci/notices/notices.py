@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Adds NOTICES.txt and an SBOM to a wheel or to the bundle for GPU machines.
 
-  ci/notices/notices.py check --build DIR TARGET...    says what no entry of libraries.toml claims
+  ci/notices/notices.py check --build DIR TARGET...    lists parts that have no entry
   ci/notices/notices.py wheel FILE --build DIR --prefix CACHE TARGET...
   ci/notices/notices.py bundle FOLDER --build DIR [--carried LIBRARY...] TARGET...
 
 A wheel gets .dist-info/licenses/NOTICES.txt and .dist-info/sboms/plumbline.cdx.json (PEP 639 and
-770), a bundle NOTICES.txt and plumbline.cdx.json. What is linked is read from the build: ninja's
-commands and the headers that its objects were compiled with. Exit codes: 0, 1 if something that
-is linked has no entry or no text, 3 if a tool or a build is missing. Needs Python 3.11.
+770), a bundle NOTICES.txt and plumbline.cdx.json. The linked parts are read from the build: ninja's
+commands and the headers that its objects were compiled with. Exit codes: 0, 1 if a linked part has
+no entry or no text, 3 if a tool or a build is missing. Needs Python 3.11.
 """
 import argparse
 import pathlib
@@ -60,7 +60,7 @@ def _write(name: str, parts: list, notices: pathlib.Path, sbom_file: pathlib.Pat
 
 
 def _add_to_wheel(path: pathlib.Path, parts: list) -> None:
-    """Unpacked and packed again by the package wheel, which writes RECORD."""
+    """Unpacks the wheel and packs it again with the package wheel, which writes RECORD."""
     wheel = [sys.executable, "-m", "wheel"]
     with tempfile.TemporaryDirectory() as temporary:
         subprocess.run([*wheel, "unpack", "--dest", temporary, path], check=True,

@@ -14,7 +14,7 @@ RULE = "=" * 80
 
 
 class NoText(Exception):
-    """The licence text of a library was not found; the message says what to do."""
+    """The licence text of a library was not found; the message has the remedy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,17 +27,17 @@ class Component:
 
 
 def _package_of(path: str) -> Optional[str]:
-    """The Debian package of a file; /lib and /usr/lib are one folder."""
+    """Returns the Debian package of a file; /lib and /usr/lib are one folder."""
     real = os.path.realpath(path)
     candidates = dict.fromkeys([path, real, "/usr" + path, real.replace("/usr/lib", "/lib", 1)])
     said = subprocess.run(["dpkg", "-S", *candidates], text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False).stdout  # 1: not all are known
+                          stderr=subprocess.DEVNULL, check=False).stdout  # 1: some are unknown
     owners = [line for line in said.splitlines() if not line.startswith("diversion by ")]
     return owners[0].split(": ")[0].split(",")[0] if owners else None
 
 
 def _installed(library: Library, files: Sequence[str]) -> Tuple[str, str]:
-    """(version, text) by the Debian package that the linked file is of."""
+    """Returns (version, text) from the Debian package that owns the linked file."""
     for path in files:
         package = _package_of(path)
         if package is None:
@@ -55,7 +55,7 @@ def _installed(library: Library, files: Sequence[str]) -> Tuple[str, str]:
 
 
 def _kept(library: Library, prefix: pathlib.Path) -> Tuple[str, str]:
-    """The same from what ci/wheel/dependencies.sh keeps."""
+    """Returns (version, text) from the files that ci/wheel/dependencies.sh keeps."""
     folder = prefix / "share" / "notices" / library.source
     if not folder.is_dir():
         raise NoText(f"{folder} is not there\n  remedy: name {library.source} in keep_notices of "
@@ -65,13 +65,13 @@ def _kept(library: Library, prefix: pathlib.Path) -> Tuple[str, str]:
 
 
 def _ziglang(prefix: pathlib.Path) -> Tuple[pathlib.Path, str]:
-    """The folder of site-packages that has it, and its version."""
+    """Returns the folder of site-packages with ziglang, and its version."""
     for info in prefix.glob("venv/lib/python*/site-packages/ziglang-*.dist-info"):
         return info.parent, info.name[len("ziglang-"):-len(".dist-info")]
     raise NoText(f"{prefix} has no package ziglang\n  remedy: run ci/wheel/dependencies.sh")
 
 
-# The PyPI archive of ci/providers.py that has the library: the start of the archive's name.
+# The start of the name of the PyPI archive (ci/providers.py) with the library.
 _ARCHIVES = {"FlashAttention": "flash_attn", "CUTLASS": "flash_attn",
              "FlashInfer": "flashinfer_python", "CCCL": "flashinfer_python",
              "CUDA runtime": "nvidia_cuda_runtime_cu12"}
@@ -89,7 +89,8 @@ def _cuda_version(files: Sequence[str]) -> str:
 
 
 def component(library: Library, files: Sequence[str], prefix: Optional[pathlib.Path]) -> Component:
-    """Of a library of which `files` are linked; `prefix` is the wheels' cache, if it is in one."""
+    """Returns the component of a library whose linked files are `files`; `prefix` is the wheels'
+    cache, if the library is in it."""
     if library.source:
         version, text = _kept(library, prefix) if prefix else _installed(library, files)
         plain = re.sub(r"^\d+:", "", version)  # without Debian's epoch
@@ -111,14 +112,14 @@ def component(library: Library, files: Sequence[str], prefix: Optional[pathlib.P
 
 
 def components(result: Linked, prefix: Optional[pathlib.Path] = None) -> List[Component]:
-    """Of everything that was found. Raises NoText."""
+    """Returns the components of all linked libraries. Raises NoText."""
     return [component(library, result.found[library.name], prefix)
             for library in result.libraries()]
 
 
 def _common_texts(parts: Sequence[Component]) -> Dict[str, str]:
-    """Licences that Debian's files name by a path, in full, where a linked part is under them.
-    Apache-2.0 is plumbline's own, and lies in LICENSE."""
+    """Returns the full text of licences that Debian's files only name by path, if a linked part has
+    that licence. Apache-2.0 is plumbline's own, in LICENSE."""
     names = {"GPL-3.0-or-later": "GPL-3", "LGPL-2.1-or-later": "LGPL-2.1", "CC0-1.0": "CC0-1.0"}
     wanted = {names[word] for part in parts for word in re.split(r"[ ()]", part.library.licence)
               if word in names}
@@ -127,7 +128,7 @@ def _common_texts(parts: Sequence[Component]) -> Dict[str, str]:
 
 
 def notices(what: str, parts: Sequence[Component]) -> str:
-    """NOTICES.txt of `what`."""
+    """Returns NOTICES.txt of `what`."""
     lines = [f"{what} is under the Apache License 2.0, which lies beside this file. It contains",
              "parts of the projects below: each with its licence, and the text that it asks to",
              "hand on. Debian's files describe the whole source of a project, of which a part is",

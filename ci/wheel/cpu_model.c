@@ -1,11 +1,10 @@
-/* What __builtin_cpu_supports reads. ziglang's runtime library has a stub that knows no feature
- * (lib/compiler_rt/fmv.zig of 0.17.1, "a conservative stub for now"); libgcc's is GPL with an
- * exception that covers programs compiled with GCC. So that the sources ask in one way everywhere,
- * the wheel's libraries and programs link this. Known are the features that plumbline asks for;
- * where their bits lie is what clang reads:
+/* Defines the variables that __builtin_cpu_supports reads, for the wheel's libraries and programs.
+ * ziglang's runtime library has a stub without features (lib/compiler_rt/fmv.zig of 0.17.1, "a
+ * conservative stub for now"); libgcc's is GPL with an exception that covers programs compiled with
+ * GCC. Only the features that plumbline queries are set. Their bits are those that clang reads:
  *   echo 'int f() { return __builtin_cpu_supports("avx2"); }' | clang -O1 -S -x c -o - -
- * What cpuid says, and that the system keeps the registers: Intel, "Software Developer's Manual",
- * volume 1, 14.3 and 15.2. */
+ * For cpuid, and for the test that the system saves the registers, see Intel, "Software Developer's
+ * Manual", volume 1, 14.3 and 15.2. */
 #include <cpuid.h>
 
 struct cpu_model {
@@ -14,7 +13,7 @@ struct cpu_model {
 __attribute__((visibility("hidden"))) struct cpu_model __cpu_model;
 __attribute__((visibility("hidden"))) unsigned __cpu_features2[4];
 
-/* Whether the system keeps the registers that `mask` names (XCR0). */
+/* Returns true if the system saves the registers that `mask` names (XCR0). */
 static int keeps(unsigned mask) {
   unsigned low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds what both wheels are made with, into a cache outside the checkout:
+# Builds the tools and libraries of both wheels in a cache outside the checkout:
 #   ci/wheel/dependencies.sh           (called by ci/wheel.sh)
 #   ci/wheel/dependencies.sh --path    prints the folder and builds nothing
 # The folder is ${XDG_CACHE_HOME:-~/.cache}/plumbline/wheel/HASH. HASH covers the files that decide
-# its content, so every checkout with the same files shares it. It is built under another name and
-# renamed when it is complete. It holds:
+# its content, so checkouts with the same files share it. It is built under another name and renamed
+# when it is complete. It holds:
 #   venv       clang (PyPI's ziglang), scikit-build-core and auditwheel
 #   zig        clang's C and C++ libraries
 #   include, lib   static libraries of OpenBLAS, oneTBB, fmt, SQLite, SQLiteCpp, zlib, xxHash, LZ4,
@@ -36,13 +36,13 @@ export ZIG_LOCAL_CACHE_DIR="$sources/zig"
 
 fail() { echo "ci/wheel/dependencies.sh: $*" >&2; exit 1; }
 
-# Runs a step quietly and prints its time; its output is shown where it fails.
+# Runs a step quietly and prints its time; shows its output if it fails.
 steps_done=0
 step() {
   local name="$1" begin=$SECONDS; shift
   ((++steps_done))
   printf 'wheel dependencies %2d of %d: %s ... ' "$steps_done" "$steps_wanted" "$name"
-  ("$@") >"$log/$name.txt" 2>&1 &  # `set -e` does not hold on the left of a `||`
+  ("$@") >"$log/$name.txt" 2>&1 &  # `set -e` has no effect on the left of `||`
   if wait $!; then
     echo "$((SECONDS - begin)) s"
     return
@@ -64,8 +64,8 @@ make_tools() {
     --require-hashes --requirement "$here/requirements.txt"
 }
 
-# clang compiles its C++ library when it first links. A program and a shared library need different
-# objects of it.
+# Compiles clang's C++ library, which clang does when it first links. Programs and shared libraries
+# need different objects of it.
 make_cxx_library() {
   cd "$sources"
   echo 'int main() { return 0; }' >empty.cc
@@ -73,7 +73,7 @@ make_cxx_library() {
   "$CXX" -O2 -fPIC -shared empty.cc -o empty.so
 }
 
-# Source packages need no root: apt keeps its lists in a folder of ours.
+# Source packages need no root: apt keeps its lists in our own folder.
 fetch_sources() {
   local apt=(-qq -o "Dir::Etc::SourceList=$sources/list" -o Dir::Etc::SourceParts=/dev/null
     -o "Dir::State=$sources/state" -o "Dir::Cache=$sources/cache" -o APT::Sandbox::User=
@@ -92,7 +92,7 @@ folder_of() {
   echo "${found[0]%/}"
 }
 
-# Of the source packages, and of the binary packages whose files are copied.
+# Keeps the notices of the source packages, and of the binary packages whose files are copied.
 keep_notices() {
   local name folder package
   for name in openblas onetbb fmtlib xxhash sqlitecpp zlib benchmark sqlite3 cpp-httplib lz4 \
@@ -123,14 +123,13 @@ with_cmake() {
 }
 
 pkgconfig() {  # pkgconfig NAME LIBS
-  # The folder is renamed: paths are relative to the file's own.
+  # The folder is renamed, so paths are relative to the .pc file.
   printf 'Name: %s\nDescription: of the wheel\nVersion: 0\nCflags: -I%s\nLibs: %s\n' \
     "$1" '${pcfiledir}/../../include' "$2" >"$prefix/lib/pkgconfig/$1.pc"
 }
 
-# Of OpenBLAS only the products of matrices are called, in one thread. Its kernels are those for
-# AVX2 on every CPU, so that only what is called is linked, and the reference has the same bits
-# everywhere.
+# Builds the part of OpenBLAS that is called: matrix products, in one thread. Every CPU uses the
+# AVX2 kernels, so that only called code is linked and the reference has the same bits everywhere.
 build_openblas() {
   local options=(ONLY_CBLAS=1 NO_LAPACK=1 NO_LAPACKE=1 NOFORTRAN=1 NO_SHARED=1 USE_THREAD=0
     USE_LOCKING=1 DYNAMIC_ARCH=0 TARGET=HASWELL BUILD_SINGLE=1 BUILD_DOUBLE=1 BUILD_COMPLEX=0
@@ -190,7 +189,7 @@ build_zlib() {
   cp zlib.h zconf.h "$prefix/include"
 }
 
-# Headers that need no compiler, with what CMake finds them by, and SLEEF.
+# Copies headers that need no compiler, the files by which CMake finds them, and SLEEF.
 take_from_debian() {
   cp -r /usr/include/{nlohmann,CLI,tl,toml++} "$prefix/include"
   cp -r /usr/share/cmake/{nlohmann_json,CLI11,tl-expected} "$prefix/lib/cmake"
@@ -199,7 +198,7 @@ take_from_debian() {
   ln -sf libsleef.so.3 "$prefix/lib/libsleef.so"
 }
 
-# The steps below, by their lines.
+# The number of steps below.
 steps_wanted="$(grep -c '^step ' "${BASH_SOURCE[0]}")"
 step tools make_tools
 step cxx_library make_cxx_library
@@ -228,6 +227,6 @@ pkgconfig libzstd '-L${pcfiledir}/.. -lzstd'
 pkgconfig cpp-httplib ""
 rm -rf "$sources"
 chmod 755 "$prefix"
-# Somebody else may have finished first: theirs is the same.
+# Another process may have finished first; its result is the same.
 mv -T "$prefix" "$final" 2>/dev/null || [[ -d "$final" ]] || fail "cannot rename $prefix to $final"
 echo "wheel dependencies: built in $SECONDS s, cached in $final"

@@ -1,9 +1,9 @@
-# Sourced by ci/wheel.sh and ci/wheel/dependencies.sh: the cache of what the wheels are made with,
-# and the environment in which its tools are used.
+# Sourced by ci/wheel.sh and ci/wheel/dependencies.sh: the wheels' cache, and the environment to use
+# its tools.
 wheel_scripts="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
-# Prints the folder of the cache. Its name changes with the files that decide its content, with the
-# Debian packages that are copied into it, and with the Python of its virtual environment.
+# Prints the cache's folder. Its name depends on the files that decide its content, the Debian
+# packages that are copied into it, and the Python of its virtual environment.
 wheel_cache_folder() {
   local hash
   hash="$( (
@@ -15,7 +15,7 @@ wheel_cache_folder() {
   echo "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/wheel/${hash:0:16}"
 }
 
-# Sets the compiler and the prefix to those of a folder of the cache.
+# Sets the compiler and the prefix to those of a cache folder.
 use_wheel_tools() {
   export PLUMBLINE_WHEEL_PREFIX="$1" PLUMBLINE_WHEEL_PYTHON="$1/venv/bin/python"
   export CC="$wheel_scripts/zig-cc" CXX="$wheel_scripts/zig-c++"

@@ -1,7 +1,8 @@
 # Sourced by ci/action.sh and ci/container.sh, which install both wheels.
 
-# harness_beside JUDGE: the path of the harness's wheel of the same version in the same folder.
-# Prints a sentence with a remedy and returns 1 where JUDGE is not the judge's wheel or has none.
+# harness_beside JUDGE: prints the path of the harness's wheel of the same version in the same
+# folder. If JUDGE is not the judge's wheel or has none next to it, prints a sentence with a remedy
+# and returns 1.
 harness_beside() {
   local name folder version found
   name="$(basename -- "$1")" folder="$(dirname -- "$1")"

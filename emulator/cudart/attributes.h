@@ -7,7 +7,7 @@
 
 namespace plumbline::cudart {
 
-// By CUDA's number (cudaDeviceAttr); empty: not known here.
+// Returns the attribute with CUDA's number (cudaDeviceAttr); empty if it is unknown here.
 std::optional<int> device_attribute(emulator::Arch, int attribute);
 
 }  // namespace plumbline::cudart

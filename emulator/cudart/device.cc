@@ -1,4 +1,4 @@
-// Modules from fat binaries, kernels compiled when they are first needed, launches.
+// Loads modules from fat binaries, compiles kernels on first use, and launches them.
 #include "emulator/cudart/device.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,8 @@ tl::unexpected<Failure> fail(Error code, std::string text) {
   return tl::unexpected(Failure{code, std::move(text)});
 }
 
-// The text as a file beside the compiled kernels, for whoever reads a message that names a line.
+// Saves the text next to the compiled kernels, for messages that name its lines. Returns the path,
+// or `name` without a cache folder.
 std::string keep_text(const std::string& name, const std::string& text) {
   const auto folder = ptx::cache_folder({});
   if (!folder) return name;
@@ -34,7 +35,7 @@ std::string keep_text(const std::string& name, const std::string& text) {
   return path.string();
 }
 
-// Kernels that were compiled when their provider was built lie beside this library:
+// Returns the folder of kernels that were compiled with their provider, relative to this library:
 // emulated/12/libcudart.so.12, emulated/compiled.
 std::filesystem::path prebuilt_folder() {
   Dl_info info{};
@@ -78,7 +79,7 @@ tl::expected<Module::Loaded*, Failure> Module::read(emulator::Arch arch) {
 }
 
 Device& Device::instance() {
-  // Never destroyed: programs unregister their modules when the process ends.
+  // Never destroyed, because programs unregister their modules when the process ends.
   static auto* const device = new Device;
   return *device;
 }

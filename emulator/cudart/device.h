@@ -1,4 +1,4 @@
-// The emulated device behind the functions of CUDA's run-time: modules, kernels, memory, settings.
+// The emulated device of CUDA's run-time functions: modules, kernels, memory, settings.
 #pragma once
 
 #include <atomic>
@@ -21,44 +21,45 @@ namespace plumbline::cudart {
 struct Settings {
   emulator::LaunchOptions launch = ptx::compiled_options(emulator::Arch::sm_80);
   bool contract = true;
-  unsigned skipped_line = 0;  // of PTX: its barriers and waits are left out
+  unsigned skipped_line = 0;  // line of PTX whose barriers and waits are skipped; 0: none
   bool collects_sites = false;
 };
 
-// What a call could not do: the code it returns, and why in words.
+// The error code and text of a failed call.
 struct Failure {
   Error code;
   std::string text;
 };
 
-// A fat binary that a program registered. Nothing of it is read before a kernel of it is needed.
+// A fat binary that a program registered. It is read when one of its kernels or variables is
+// needed.
 class Module {
  public:
-  // What __cudaRegisterFatBinary is given; it must stay where it is.
+  // `wrapper` is the argument of __cudaRegisterFatBinary and must outlive the module.
   explicit Module(const void* wrapper) : wrapper_(wrapper) {}
 
-  // The PTX for an architecture, parsed, and its variables in memory.
+  // The parsed PTX for an architecture, with its variables in memory.
   struct Loaded {
     std::string name;  // in messages: "0123456789abcdef.ptx"
-    std::string path;  // of the text, in the cache of compiled kernels
+    std::string path;  // path of the text, in the cache of compiled kernels
     ptx::Module text;
     ptx::ModuleMemory variables;
     std::vector<std::byte> memory;
-    // By name and whether products and sums are contracted.
+    // Keyed by name and by contraction of products and sums.
     std::map<std::pair<std::string, bool>, std::shared_ptr<const ptx::Kernel>> kernels;
   };
-  // Reads the fat binary once for each architecture; launches ask each time.
+  // Reads the fat binary once for each architecture, because every launch calls this.
   tl::expected<Loaded*, Failure> load(emulator::Arch);
 
  private:
   tl::expected<Loaded*, Failure> read(emulator::Arch);
 
   const void* wrapper_;
-  std::map<std::string, std::unique_ptr<Loaded>> loaded_;  // by the PTX's architecture: "sm_80"
-  std::map<emulator::Arch, Loaded*> of_arch_;              // by the device's
+  std::map<std::string, std::unique_ptr<Loaded>> loaded_;  // by architecture of the PTX: "sm_80"
+  std::map<emulator::Arch, Loaded*> of_arch_;              // by architecture of the device
 };
 
-// What a program registered under the address of its own stub.
+// A kernel and a variable that a program registered under the addresses of its stubs.
 struct Function {
   Module* module;
   std::string name;
@@ -74,7 +75,7 @@ struct Symbol {
 struct LaunchRequest {
   Dim3 grid, block;
   std::size_t dynamic_shared_bytes;
-  void** arguments;  // one pointer a parameter
+  void** arguments;  // one pointer per parameter
 };
 
 class Device {
@@ -89,7 +90,7 @@ class Device {
   void add_function(const void* host, Module*, std::string_view name);
   void add_symbol(const void* host, Module*, std::string_view name, std::size_t bytes);
 
-  // A kernel ready to run, compiled where it was not yet; with the limits that were set for it.
+  // A compiled kernel with the limit that was set for it.
   struct Ready {
     std::shared_ptr<const ptx::Kernel> kernel;
     Module::Loaded* module;
@@ -98,12 +99,12 @@ class Device {
   tl::expected<Ready, Failure> ready(const void* host);
   tl::expected<void, Failure> allow_dynamic_shared(const void* host, int bytes);
   tl::expected<void, Failure> launch(const void* host, const LaunchRequest&);
-  // Where a variable of a module lies, and how large it is.
+  // Returns the address and size of a module's variable.
   tl::expected<std::pair<std::byte*, std::size_t>, Failure> symbol(const void* host);
 
   ptx::Allocations& allocations() { return allocations_; }
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
-  // The barriers and waits that launches reached, and none from now on.
+  // Returns the barriers and waits that launches reached since the last call.
   std::set<emulator::SyncSite> take_sites();
 
  private:
@@ -119,14 +120,14 @@ class Device {
   std::atomic<std::uint64_t> launches_{0};
 };
 
-// Keeps the failure for cudaGetLastError and plumbline_cudart_last_failure of this thread.
+// Stores this thread's failure for cudaGetLastError and plumbline_cudart_last_failure.
 Error report(const Failure&);
 Error report(Error code, std::string text);
 template <class Value>
 Error finish(const tl::expected<Value, Failure>& result) {
   return result ? success : report(result.error());
 }
-// What this thread reported last; taken: it is then no more.
+// Returns this thread's last error; `taken` resets it.
 Error last_error(bool taken);
 const char* last_text();
 

@@ -1,4 +1,4 @@
-// Launches, and what is asked of kernels before.
+// Launches kernels and answers queries about them.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace plumbline::cudart {
 namespace {
 
-// Between <<<…>>> and the stub that the compiler calls.
+// Pushed by <<<…>>> and popped by the stub that the compiler calls.
 struct Configuration {
   Dim3 grid, block;
   std::size_t dynamic_shared_bytes;
@@ -24,7 +24,7 @@ Error launch(const void* host, Dim3 grid, Dim3 block, void** arguments,
   return finish(Device::instance().launch(host, {grid, block, dynamic_shared_bytes, arguments}));
 }
 
-// The PTX says no count of registers: what its launch bounds leave is an upper bound.
+// PTX does not state a register count; its launch bounds give an upper bound.
 int registers_of(const ptx::Kernel& kernel) {
   return ptx::registers_bound(Device::instance().settings().launch.arch,
                               static_cast<int>(kernel.facts.max_threads),
@@ -45,7 +45,7 @@ Error max_active_blocks(int* blocks, const void* host, int threads, std::size_t 
 }  // namespace
 }  // namespace plumbline::cudart
 
-using namespace plumbline::cudart;  // the functions below are C's
+using namespace plumbline::cudart;  // the functions below are C
 namespace ptx = plumbline::ptx;
 
 extern "C" {
@@ -70,14 +70,14 @@ Error cudaLaunchKernel(const void* host, Dim3 grid, Dim3 block, void** arguments
   return launch(host, grid, block, arguments, shared);
 }
 Error cudaLaunchKernelExC(const LaunchConfiguration* of, const void* host, void** arguments) {
-  // Clusters and programmatic launches change what a kernel may do.
+  // Clusters and programmatic launches would change the meaning of kernel code.
   if (of->attribute_count != 0)
     return report(not_supported, fmt::format("a launch with {} attributes (clusters, programmatic "
                                              "launches) is not emulated",
                                              of->attribute_count));
   return launch(host, of->grid, of->block, arguments, of->dynamic_shared_bytes);
 }
-// CUDA 13's stubs: a kernel is what was registered.
+// For CUDA 13's stubs, a kernel handle is the registered address.
 Error __cudaGetKernel(void** kernel, const void* host) {
   *kernel = const_cast<void*>(host);
   return success;

@@ -1,5 +1,5 @@
-// The device's memory is the host's, and every call is done when it returns. What was allocated is
-// known byte by byte: a kernel that touches anything else is stopped.
+// Device memory is host memory, and every call is complete when it returns. Allocations are known
+// byte by byte: a kernel that accesses anything else is stopped.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace plumbline::cudart {
 namespace {
 
-// What cudaMalloc guarantees.
+// The alignment that cudaMalloc guarantees.
 constexpr std::size_t alignment = 256;
 
 struct Blocks {
@@ -32,7 +32,7 @@ Error allocate(void** pointer, std::size_t bytes) {
   void* const fresh = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
   if (fresh == nullptr)
     return report(memory_allocation, fmt::format("no {} bytes of memory on the host", bytes));
-  // Of a device it holds anything; NaN in every format shows who reads it before it is written.
+  // On a device it is undefined. NaN in every format exposes reads before the first write.
   std::memset(fresh, 0xff, bytes);
   {
     const std::lock_guard lock(blocks().mutex);
@@ -85,7 +85,7 @@ Error copy_symbol(const void* host, std::size_t offset, std::size_t bytes, void*
 }  // namespace
 }  // namespace plumbline::cudart
 
-using namespace plumbline::cudart;  // the functions below are C's
+using namespace plumbline::cudart;  // the functions below are C
 
 extern "C" {
 

@@ -1,4 +1,5 @@
-// Devices, errors, streams and events. There is one device; a stream is done when a call returns.
+// Devices, errors, streams and events. There is one device; all work of a stream is complete when a
+// call returns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace plumbline::cudart {
 namespace {
 
-// Of what the last call that failed said; cudaGetLastError takes the code alone.
+// The last failed call's code and text. cudaGetLastError resets only the code.
 thread_local Error last_code = success;
 thread_local std::string last_words;
 
@@ -46,7 +47,7 @@ const Name& name_of(int code) {
   return std::end(names)[-1];
 }
 
-// What a launch did wrong shows where the host waits, too, as it does on a device.
+// A wait also reports a launch failure, as on a device.
 Error waited() {
   const Error code = last_error(false);
   return code == launch_failure ? code : success;
@@ -74,7 +75,7 @@ const char* last_text() { return last_words.c_str(); }
 
 }  // namespace plumbline::cudart
 
-using namespace plumbline::cudart;  // the functions below are C's
+using namespace plumbline::cudart;  // the functions below are C
 
 extern "C" {
 
@@ -154,7 +155,7 @@ Error cudaGetLastError() { return last_error(true); }
 Error cudaPeekAtLastError() { return last_error(false); }
 const char* cudaGetErrorName(int code) { return name_of(code).name; }
 const char* cudaGetErrorString(int code) {
-  // Of what this thread was told last there are more words than CUDA has.
+  // For this thread's last error there is a longer text than CUDA's.
   return code != success && code == last_error(false) ? last_text() : name_of(code).text;
 }
 
@@ -197,7 +198,7 @@ Error cudaEventRecord(void* event, void*) {
 }
 Error cudaEventSynchronize(void*) { return waited(); }
 Error cudaEventQuery(void*) { return success; }
-// Of the host's clock: what the emulation took.
+// Host time of the emulation.
 Error cudaEventElapsedTime(float* milliseconds, void* begin, void* end) {
   const auto passed = static_cast<Event*>(end)->at - static_cast<Event*>(begin)->at;
   *milliseconds = std::chrono::duration<float, std::milli>(passed).count();

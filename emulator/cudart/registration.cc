@@ -1,5 +1,4 @@
-// What compilers put into a program: its fat binaries, and the stubs and variables that stand for
-// what is in them.
+// Functions that compiler-generated code calls to register fat binaries, kernels and variables.
 #include <cstddef>
 
 #include "emulator/cudart/device.h"
@@ -26,7 +25,7 @@ void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, 
                        int, int) {
   Device::instance().add_symbol(host, reinterpret_cast<Module*>(handle), name, bytes);
 }
-// A managed variable is a pointer of the program to what both sides see.
+// A managed variable is a host pointer to memory that both sides access.
 void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name, int,
                               std::size_t bytes, int, int) {
   Device::instance().add_symbol(host, reinterpret_cast<Module*>(handle), name, bytes);

@@ -1,5 +1,5 @@
 // Types and numbers of the CUDA run-time API, as NVIDIA's cuda_runtime_api.h and driver_types.h
-// document them: what a compiled program passes and expects. CUDA itself is not needed.
+// document them for compiled programs. CUDA itself is not needed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What is not emulated says so by name, where it is called.
+// Functions that are not emulated return an error with their name.
 #include "emulator/cudart/unsupported.h"
 
 #include <cstdio>
@@ -11,7 +11,7 @@ namespace {
 
 Error refuse(const char* name) {
   std::string text = std::string(name) + " is not emulated";
-  // Once more on stderr: few programs look at what cudaGetErrorString says.
+  // Also on stderr, because few programs print cudaGetErrorString.
   std::fprintf(stderr, "plumbline cudart: %s\n", text.c_str());
   return report(not_supported, std::move(text));
 }

@@ -1,4 +1,4 @@
-// cp.async: lands as late as its wait allows.
+// cp.async. A copy lands as late as its wait allows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t s
                   fmt::format("global address {} is not {}-byte aligned", global, bytes));
   }
 #ifdef __SANITIZE_ADDRESS__
-  // Read once now, so that an address out of bounds is reported at its source line.
+  // Read once now, so that AddressSanitizer reports a bad address at the line of the copy.
   std::byte probe[largest];
   if (source_bytes != 0) std::memcpy(probe, global, source_bytes);
   asm volatile("" ::"r"(probe) : "memory");

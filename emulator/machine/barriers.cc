@@ -6,7 +6,7 @@
 namespace plumbline::emulator {
 namespace {
 
-// PTX: barriers 0 (__syncthreads) to 15, a multiple of the warp size of threads.
+// PTX: barriers 0 (__syncthreads) to 15; the thread count is a multiple of the warp size.
 void check_named(Block& block, Call call, int id, int threads, const Where& where) {
   const int first = block.barriers() == BarrierMatch::id ? 0 : 1;
   if (id < first || id > 15)
@@ -37,7 +37,7 @@ Lane* Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   } else if (barriers() == BarrierMatch::place && !same_place(where, barrier_where_)) {
     barrier_diverged_ = true;
   }
-  if (!block_barrier_is_complete()) return next_without(lane);  // for ever, where they diverged
+  if (!block_barrier_is_complete()) return next_without(lane);  // for ever if they diverged
   release_block_barrier();
   return next_with(lane);
 }

@@ -1,4 +1,4 @@
-// Runs a block's threads one at a time, chooses which goes on, and watches its shared memory.
+// Runs a block's threads one at a time, schedules them, and checks its shared memory.
 #include "emulator/machine/block.h"
 
 #include <fmt/format.h>
@@ -16,12 +16,12 @@ namespace plumbline::emulator {
 namespace {
 
 constexpr std::size_t shared_alignment = 128;
-constexpr std::size_t fence_bytes = 128;  // before and after shared memory
+constexpr std::size_t fence_bytes = 128;  // guard bytes, before and after shared memory
 constexpr int fence_value = 0xA5;
-// Spreads what the lanes of a warp have at the same depth of their stacks over a page. Our kernels
-// took 8 % longer without (Xeon with AMX, 2026-11-25).
+// Offsets the stacks of a warp's lanes, so that equal depths fall on different parts of a page.
+// Without it our kernels took 8 % longer (Xeon with AMX, 2026-11-25).
 constexpr std::size_t stagger = 4096 / warp_size;
-// a NaN in every floating-point format, also of two bytes or one
+// a NaN in every floating-point format, including those of one and two bytes
 constexpr int poison_value = 0xFF;
 
 #ifdef __SANITIZE_ADDRESS__
@@ -67,7 +67,7 @@ void Block::start(const Grid& grid, std::uint64_t number) {
   barrier_arrived_ = 0;
   barrier_diverged_ = false;
   for (NamedBarrier& barrier : named_barriers_) barrier = {};
-  // splitmix64 of seed and block
+  // splitmix64 of the seed and the block number
   std::uint64_t z = grid.options.seed + (number + 1) * 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   random_state_ = (z ^ (z >> 31U)) | 1U;
@@ -112,7 +112,8 @@ void Block::start_threads() {
   }
 }
 
-// Each thread's life. Nothing may be thrown across a switch, so a kernel's exception ends here.
+// Entry of each thread's fiber. Exceptions must not cross a switch, so a kernel's exception ends
+// here.
 void Block::fiber_main() {
   Fiber::entered();
   Block& block = of(self());
@@ -159,8 +160,8 @@ Lane* Block::choose_random() {
   return &lanes_[w * warp_size + pick(warps_[w].ready)];
 }
 
-// The stack below is never unwound, so no memory may be left to it: not by an assignment that keeps
-// the old buffer, either.
+// The stack of the failing lane is never unwound. No object on it may own memory, so `what` is
+// swapped: an assignment could leave it the old buffer.
 void Block::fail(std::string what) {
   failure_.swap(what);
   self().fiber.switch_to(outside_, grid_->options.switching, true);

@@ -1,5 +1,5 @@
-// One block while it runs: its threads as fibers, its shared memory, its barriers. The fibers
-// belong to the OS thread that calls run().
+// A running block: its threads as fibers, its shared memory, its barriers. The fibers belong to the
+// OS thread that calls run().
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace plumbline::emulator {
 
 inline constexpr unsigned max_threads = 1024;
 
-// What every block of a launch has in common.
+// The properties that all blocks of a launch share.
 struct Grid {
   const LaunchOptions& options;
   Dim3 blocks;
@@ -31,14 +31,14 @@ struct Grid {
 struct Wait {
   Call call{};
   Where where;
-  unsigned detail = 0;  // a warp collective's mask, a named barrier's id
+  unsigned detail = 0;  // the mask of a warp collective, or the id of a named barrier
 };
 
 struct AsyncCopy {
   std::byte* shared;
   const void* global;
-  std::size_t source_bytes;  // of global; zeros behind them
-  std::size_t bytes;         // of shared memory
+  std::size_t source_bytes;  // read from global memory; the rest is filled with zeros
+  std::size_t bytes;         // written to shared memory
 };
 
 class Block;
@@ -48,13 +48,13 @@ struct Lane : ThreadContext {
   Block* owner = nullptr;
   unsigned warp = 0;
   Wait wait;
-  std::vector<AsyncCopy> copies;        // not landed, oldest first
-  std::vector<std::size_t> group_ends;  // of committed groups, as counts of copies
+  std::vector<AsyncCopy> copies;        // copies that have not landed, oldest first
+  std::vector<std::size_t> group_ends;  // end of each committed group, as an index into `copies`
   Notes notes{};                        // of the launch's fault
 };
 
 // Lanes of one warp that wait for the rest of `mask` in the same collective. Disjoint groups of a
-// diverged warp may wait side by side.
+// diverged warp can wait at the same time.
 struct Gathering {
   Call call;
   Where where;
@@ -63,9 +63,9 @@ struct Gathering {
 };
 
 struct Warp : Exchange {
-  unsigned lanes = 0;  // that exist; masks all
-  unsigned ready = 0;  // can run, or runs
-  // Can run, and wait in converge() until `ready` is empty; then all of them are ready.
+  unsigned lanes = 0;  // mask of the lanes that exist
+  unsigned ready = 0;  // mask of the lanes that can run or are running
+  // Mask of the lanes that wait in converge() until `ready` is empty; then they become ready.
   unsigned converging = 0;
   unsigned finished = 0;
   unsigned gatherings = 0;
@@ -73,9 +73,9 @@ struct Warp : Exchange {
 };
 
 struct NamedBarrier {
-  unsigned expected = 0;  // threads; 0: nobody has arrived
+  unsigned expected = 0;  // threads; 0: no thread has arrived
   unsigned arrived = 0;
-  std::array<unsigned, warp_size> arrived_lanes{}, waiting_lanes{};  // of each warp
+  std::array<unsigned, warp_size> arrived_lanes{}, waiting_lanes{};  // a mask per warp
 };
 
 struct Visit {
@@ -85,15 +85,16 @@ struct Visit {
 
 class Block {
  public:
-  // Runs block `number` of the grid to its end. Empty text: fine. A block object is used again, by
-  // one OS thread at a time.
+  // Runs block `number` of the grid to its end. Returns an error text, or "" on success. A block
+  // object can be reused, by one OS thread at a time.
   std::string run(const Grid& grid, std::uint64_t number);
 
-  // Barriers and waits reached so far, each once. Only where the launch collects them.
+  // Barriers and waits reached so far, each once. Empty unless the launch collects them.
   [[nodiscard]] const std::vector<Visit>& visits() const { return visits_; }
   void clear_visits() { visits_.clear(); }
 
-  // For what threads call (collectives.cc, barriers.cc, async_copy.cc). The running lane is self().
+  // Used by the calls of threads (collectives.cc, barriers.cc, async_copy.cc). self() is the
+  // running lane.
   static Lane& self();
   static Block& of(const Lane& lane);
   static Warp& warp_of(const Lane& lane) { return static_cast<Warp&>(*lane.exchange); }
@@ -101,21 +102,24 @@ class Block {
   [[nodiscard]] BarrierMatch barriers() const { return grid_->options.barriers; }
   [[nodiscard]] Lanes lanes() const { return grid_->options.lanes; }
   void wake(unsigned warp, unsigned lanes);
-  // The lane that goes on where the running one waits until another wakes it; nullptr: this one.
+  // Returns the lane to run while the running lane waits to be woken; nullptr: the running lane
+  // itself.
   Lane* next_without(Lane& lane);
-  // The same where it waits for the lanes of its warp that can run.
+  // Returns the lane to run while the running lane waits for the ready lanes of its warp; nullptr:
+  // the running lane itself.
   Lane* next_to_converge(Lane& lane);
-  // The same where the schedule chooses again among all that can run.
+  // Returns the lane that the schedule chooses among all ready lanes; nullptr: the running lane.
   Lane* next_with(const Lane& lane);
   [[nodiscard]] bool random_order() const { return schedule_ == Schedule::random; }
-  // Ends the block; the running lane never goes on.
+  // Ends the block. The running lane is never resumed.
   [[noreturn]] void fail(std::string what);
-  [[noreturn]] void fail_stuck();  // because no lane can run
-  // Ends it for what the running lane did: "warp 0 lane 3, ldmatrix_x4 at kernel.cuh:12: ..."
+  [[noreturn]] void fail_stuck();  // no lane can run
+  // Ends the block because of the running lane's call: "warp 0 lane 3, ldmatrix_x4 at
+  // kernel.cuh:12: ..."
   [[noreturn]] void fail_at(Call call, const Where& where, std::string what);
-  // Notes the site; true if the launch leaves it out.
+  // Records the site. Returns true if the launch leaves the call out.
   bool skips(Call call, const Where& where) { return watched_ && watch(call, where); }
-  // What changes the running lane's calls; nullptr: nothing does.
+  // The fault that changes the calls of the block's threads; nullptr: none.
   [[nodiscard]] const Fault* fault() const { return grid_->options.fault; }
   // Ends the block unless [begin, begin + bytes) lies in shared memory and is aligned to `bytes`.
   void check_shared(Call call, const Where& where, const void* begin, std::size_t bytes);
@@ -146,19 +150,19 @@ class Block {
   const Grid* grid_ = nullptr;
   Schedule schedule_{};
   BlockContext context_;
-  Fiber outside_;  // the OS thread while fibers run
+  Fiber outside_;  // the OS thread, while fibers run
   std::vector<Lane> lanes_;
   std::vector<Warp> warps_;
   unsigned thread_count_ = 0;
   unsigned finished_ = 0;
   unsigned ready_warps_ = 0;  // bit w: warp w has a lane that can run
   std::uint64_t random_state_ = 0;
-  // __syncthreads: one generation at a time.
+  // The current generation of __syncthreads.
   unsigned barrier_arrived_ = 0;
   Where barrier_where_;
-  bool barrier_diverged_ = false;  // arrived from different places
+  bool barrier_diverged_ = false;  // threads arrived from different source lines
   std::array<NamedBarrier, 16> named_barriers_;
-  std::vector<std::byte> memory_;  // shared memory between its fences
+  std::vector<std::byte> memory_;  // shared memory between its guard bytes
   std::string failure_;
   bool watched_ = false;
   std::vector<Visit> visits_;
@@ -168,7 +172,7 @@ class Block {
 inline Lane& Block::self() { return *static_cast<Lane*>(current); }
 inline Block& Block::of(const Lane& lane) { return *lane.owner; }
 
-// nullptr: nobody can run.
+// Returns nullptr if no lane can run.
 inline Lane* Block::choose() {
   if (ready_warps_ == 0) return nullptr;
   switch (schedule_) {
@@ -186,8 +190,9 @@ inline Lane* Block::choose() {
   return nullptr;
 }
 
-// The neighbour of a lane, which cannot run, where choose() would answer it; otherwise nullptr. A
-// processor that predicts these branches goes on before it knows which lanes are ready.
+// Returns the neighbour of a lane that is not ready, if choose() would return that neighbour;
+// otherwise nullptr. These branches predict well, so the processor continues before `ready` is
+// known.
 inline Lane* Block::choose_beside(Lane& lane) {
   const unsigned bit = 1U << lane.lane, ready = warp_of(lane).ready;
   if (schedule_ == Schedule::in_order) {
@@ -235,10 +240,10 @@ inline void Block::wake(unsigned warp, unsigned lanes) {
 }
 
 bool same_place(const Where& a, const Where& b);
-// "kernel.cuh:12"
+// For example "kernel.cuh:12".
 std::string place(const Where& where);
 std::string file_of(const Where& where);
-// "0-7, 9"
+// For example "0-7, 9".
 std::string lane_list(unsigned lanes);
 
 }  // namespace plumbline::emulator

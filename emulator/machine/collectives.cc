@@ -1,5 +1,5 @@
-// Implements what the lanes of a warp do together: shuffles, votes, ldmatrix, mma. Each lane brings
-// its part and waits; the last to arrive does the work of all.
+// The collectives of a warp: shuffles, votes, ldmatrix, mma. Each lane brings its part and waits;
+// the last one to arrive does the work for all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +14,11 @@
 namespace plumbline::emulator {
 namespace {
 
-// ".aligned" instructions must be the same instruction for all lanes, not just one like it.
+// Returns true if the call is ".aligned": all lanes must be at the same instruction, not at two
+// equal ones.
 bool aligned(Call call) { return call >= Call::ldmatrix_x1; }
 
-// Apart, so that no temporary string stays behind on the failing lane's stack.
+// A separate function, so that no temporary string leaks on the failing lane's stack.
 std::string describe(const Gathering& gathering) {
   return fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived),
                      name(gathering.call), place(gathering.where));
@@ -39,7 +40,7 @@ Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, cons
   return warp.gathering[warp.gatherings++];
 }
 
-// Of ldmatrix and stmatrix: how many 8 x 8 matrices, and whether registers hold columns.
+// The 8 x 8 matrices of an ldmatrix or stmatrix: their number, and whether registers hold columns.
 struct Matrices {
   unsigned count;
   bool transposed;
@@ -54,7 +55,7 @@ static_assert(static_cast<unsigned>(Call::stmatrix_x4_trans) ==
 using Words = std::uint32_t __attribute__((vector_size(16)));
 using Elements = std::uint16_t __attribute__((vector_size(16)));
 
-// Of 8 rows of 8 elements.
+// Transposes 8 rows of 8 elements.
 void transpose(Elements (&m)[8]) {
   Elements pairs[8], quads[8];
   for (int i = 0; i < 4; ++i) {
@@ -149,7 +150,8 @@ void for_lanes(unsigned mask, Exchange& exchange, const Result& result) {
   }
 }
 
-// What all lanes of the mask have come for. Apart, so that arrive() has little to save.
+// Performs the collective after all lanes of the mask have arrived. Not inlined, so that the caller
+// has fewer registers to save.
 __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask,
                                     Exchange& exchange) {
   if (call >= Call::mma_f16) return multiply(block, call, exchange);
@@ -188,7 +190,7 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
   Gathering& gathering = alike ? first : gathering_of(block, warp, call, mask, where);
   gathering.arrived |= bit;
   if (gathering.arrived != mask) {
-    // one by one: a copy of all three would wait until a temporary's fields are in the cache
+    // one by one: copying a temporary Wait would stall until its fields are in the cache
     lane.wait.call = call;
     lane.wait.where = where;
     lane.wait.detail = mask;
@@ -296,7 +298,7 @@ void mma_unchanged(Call call, const std::uint32_t* a, const std::uint32_t* b, st
                       : exchanged::mma<MmaRegisters{2, 1, 2}>(call, a, b, d, where);
 }
 
-// An mma.sync whose operands or arithmetic a fault changes.
+// Performs an mma.sync whose operands or arithmetic a fault changes.
 void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b,
               std::uint32_t* d, Where where) {
   Lane& lane = Block::self();

@@ -1,13 +1,12 @@
-// The collectives as our own kernels call them: inline, down to the switch between threads.
+// The collectives as our own kernels call them, inlined down to the switch between threads.
 //
 // Each lane puts its part into the exchange of its warp and arrives; the last one to arrive does
-// the work of all. No function that is called returns after a switch: a processor expects a return
-// to go where its own last call came from, and after a switch it goes elsewhere. With that, and
-// with operands that stay in registers until they are put into the exchange, prefill_mma takes half
-// the time (DECISIONS.md).
+// the work for all. No called function returns after a switch, because the processor predicts that
+// a return goes back to its own last call. This, and operands that stay in registers until they are
+// put into the exchange, halves the time of prefill_mma (docs/decisions/emulator.md).
 //
-// What a fault may change and what CUDA does not define is left to the functions of thread.h.
-// Translated kernels (emulator/ptx) do the same, with what this header has for them.
+// Calls that a fault may change, and calls that CUDA does not define, go to the functions of
+// thread.h. Translated kernels (emulator/ptx) do the same with the functions of this header.
 #pragma once
 
 #include <array>
@@ -20,21 +19,20 @@
 
 namespace plumbline::emulator {
 
-// The running lane has brought its part. Answers the thread to run until all lanes of the mask have
-// brought theirs; nullptr: they have, or nobody else is chosen.
+// Records that the running lane has brought its part. Returns the thread to run until all lanes of
+// the mask have arrived; nullptr: the running thread continues.
 ThreadContext* arrive(Call call, unsigned mask, Where where);
 
-// The functions of thread.h that wait, but for the switch: what they answer is as of arrive().
+// The waiting functions of thread.h without the switch. They return the same as arrive().
 ThreadContext* arrive_at_syncthreads(Where where);
 ThreadContext* arrive_at_syncwarp(unsigned mask, Where where);
 ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where where);
 ThreadContext* arrive_to_converge();
 
-// Ends the block where the running lane names a row of ldmatrix or stmatrix that is not in shared
-// memory.
+// Ends the block if the running lane names a row of ldmatrix or stmatrix outside of shared memory.
 void check_row(Call call, const void* row, Where where);
 
-// Suspends the running thread for `next`, unless that is nullptr.
+// Suspends the running thread and resumes `next`; does nothing if `next` is nullptr.
 [[gnu::always_inline]] inline void go_on_with(ThreadContext* next) {
   if (next == nullptr) return;
   ThreadContext& self = *current;
@@ -42,13 +40,13 @@ void check_row(Call call, const void* row, Where where);
   self.fiber.switch_to(next->fiber, self.block->switching);
 }
 
-// Suspends the running thread for `next` where a fiber is more than its stack pointer. Answers
-// nullptr. Apart: what contains a switch saves all registers.
+// Suspends the running thread for `next` if a fiber is more than its stack pointer. Returns
+// nullptr. A separate function, because one that contains a switch saves all registers.
 void* switched_to(ThreadContext& next);
 
-// The same for code that contains switch_stacks() and knows no fiber: that code is to resume what
-// this answers, and `next` counts as running. nullptr: it goes on, or has been resumed here where
-// fibers are switched in another way.
+// Like go_on_with(), for code that contains switch_stacks() but knows no fibers. Returns the stack
+// to resume; `next` then counts as running. nullptr: continue (or the switch has already happened
+// and this thread was resumed).
 [[gnu::always_inline]] inline void* stack_to_resume(ThreadContext* next) {
   if (next == nullptr) return nullptr;
   if (!Fiber::is_stack_pointer(next->block->switching)) return switched_to(*next);
@@ -57,13 +55,13 @@ void* switched_to(ThreadContext& next);
 }
 void* arrive_to_stack(Call call, unsigned mask, Where where);
 
-// Returns when all lanes of the mask have brought their parts and the results are there.
+// Returns after all lanes of the mask have brought their parts and the results are there.
 [[gnu::always_inline]] inline void together(Call call, unsigned mask, Where where) {
   go_on_with(arrive(call, mask, where));
 }
 
-// The lane that `lane` reads from, as the PTX ISA has it for shfl.sync; itself where that lies
-// outside of its segment.
+// Returns the lane that `lane` reads from, as the PTX ISA defines it for shfl.sync; `lane` itself
+// if the source is outside of its segment.
 constexpr unsigned source_lane(Call call, unsigned lane, unsigned operand, unsigned width) {
   const unsigned segment = lane & ~(width - 1);
   const unsigned last = segment | (width - 1);
@@ -88,7 +86,7 @@ constexpr unsigned source_lane(Call call, unsigned lane, unsigned operand, unsig
   return within ? from : lane;
 }
 
-// In the order of Call, from mma_f16 on.
+// In the order of Call, starting at mma_f16.
 inline constexpr MmaInstruction mma_instructions[] = {
     {MmaFormat::f16, MmaAccumulator::f32, 16},  {MmaFormat::f16, MmaAccumulator::f16, 16},
     {MmaFormat::bf16, MmaAccumulator::f32, 16}, {MmaFormat::tf32, MmaAccumulator::f32, 8},
@@ -101,7 +99,7 @@ constexpr MmaInstruction instruction(Call call) {
   return mma_instructions[static_cast<std::size_t>(call) - static_cast<std::size_t>(Call::mma_f16)];
 }
 
-// The functions of thread.h after their checks, where no fault changes them.
+// The functions of thread.h after their checks, for launches without a fault.
 namespace exchanged {
 
 [[gnu::always_inline]] inline std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value,
@@ -110,7 +108,7 @@ namespace exchanged {
   lane.exchange->in[lane.lane] = value;
   lane.exchange->from[lane.lane] = static_cast<std::uint8_t>(from);
   together(call, mask, where);
-  const ThreadContext& again = *current;  // the same: cheaper than kept over a switch
+  const ThreadContext& again = *current;  // same as `lane`; cheaper than keeping it
   return again.exchange->out[again.lane];
 }
 
@@ -151,8 +149,8 @@ template <MmaRegisters words>
 
 }  // namespace exchanged
 
-// What simt.h calls. Functions of thread.h get copies of a kernel's registers, which could not stay
-// in registers if their addresses were known elsewhere.
+// The functions that simt.h calls. thread.h gets copies of a kernel's registers: variables whose
+// address escapes could not stay in registers.
 namespace inlined {
 
 [[gnu::always_inline]] inline std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value,

@@ -1,4 +1,4 @@
-// What the processor does with denormal numbers.
+// The processor's treatment of denormal numbers.
 #pragma once
 
 #ifdef __SSE__
@@ -7,7 +7,7 @@
 
 namespace plumbline::emulator {
 
-// While it lives, this OS thread takes denormal operands and results for zeros of their sign
+// During its lifetime, this OS thread treats denormal operands and results as zeros of their sign
 // (DAZ and FTZ of MXCSR), or keeps them.
 class Denormals {
  public:

@@ -1,4 +1,4 @@
-// Why a block cannot go on, in words.
+// Describes why a block cannot continue.
 #include <fmt/format.h>
 
 #include <array>
@@ -91,7 +91,7 @@ void Block::fail_at(Call call, const Where& where, std::string what) {
   const Lane& lane = self();
   std::string text = fmt::format("warp {} lane {}, {} at {}: {}", lane.warp, lane.lane, name(call),
                                  place(where), what);
-  std::string().swap(what);  // see fail
+  std::string().swap(what);  // see Block::fail
   fail(std::move(text));
 }
 
@@ -120,8 +120,8 @@ std::string Block::describe_wait(unsigned warp, const Wait& wait) const {
   return text;
 }
 
-// One line for each group of lanes in the same state, lowest lane first. Lanes that can run are
-// left out.
+// Returns one line for each group of lanes in the same state, lowest lane first. Lanes that can run
+// are omitted.
 std::string Block::describe_lanes(unsigned warp) const {
   const Warp& state = warps_[warp];
   std::vector<std::pair<std::string, unsigned>> groups;

@@ -1,5 +1,5 @@
-// What the lanes of a warp do together, and the memory through which they do it. Translated kernels
-// (emulator/ptx) include it and are compiled at run time, so it needs the standard library alone.
+// The collectives of a warp, and the memory through which its lanes exchange data. Translated
+// kernels (emulator/ptx) include this at run time, so it uses only the standard library.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace plumbline::emulator {
 inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned full_mask = 0xffffffffU;
 
-// All that waits or works with other threads.
+// The machine's calls: barriers, asynchronous copies and collectives.
 enum class Call : std::uint8_t {
   syncthreads,
   syncwarp,
@@ -26,7 +26,7 @@ enum class Call : std::uint8_t {
   all,
   match,
   redux,
-  // From here on ".aligned": one instruction for all lanes of the warp.
+  // From here on ".aligned": all lanes of the warp are at one instruction.
   ldmatrix_x1,
   ldmatrix_x1_trans,
   ldmatrix_x2,
@@ -54,30 +54,31 @@ enum class Call : std::uint8_t {
   mma_e5m2_k16,
 };
 
-// What a lane gets of the values that the lanes of a mask bring: redux and match. By lane; none but
-// those is read.
+// Returns the result of `lane` from the values of the lanes in `mask` (redux, match). `values` is
+// indexed by lane; only lanes in the mask are read.
 using Combine = std::uint64_t (*)(const std::uint64_t* values, unsigned mask, unsigned lane);
 
-// One of several products that the lanes bring at once, a compiled kernel's mma.sync of one kind
-// that follow each other and do not need each other's results: which of the matrices a and of the
-// matrices b it multiplies. The i-th adds to the i-th c, and its result lies there.
+// One of several mma.sync that the lanes submit together: consecutive instructions of one kind in a
+// compiled kernel, none of which reads another's result. `a` and `b` are the indices of its
+// matrices. Product i adds to matrix i of `c`, which receives the result.
 struct Product {
   std::uint8_t a, b;
 };
 inline constexpr unsigned max_products = 8;
 
-// What the lanes of a warp bring to a collective (in, from; a, b, c) and take from it (out; d), by
-// lane. Results are written when all have arrived, hence have taken those before, and only for
-// lanes that take part.
-// Plain arrays: an operator[] of std::array is a call, and g++ spends half of its time on a kernel
-// of 1000 mma.sync with inlining them.
+// The data that the lanes of a warp bring to a collective (in, from; a, b, c) and take from it
+// (out; d), indexed by lane. Results are written after all lanes have arrived, so earlier results
+// have been taken. Only lanes that take part are written.
+//
+// Plain arrays: in a kernel of 1000 mma.sync, g++ spends half of its time on inlining the
+// operator[] of std::array.
 struct Exchange {
   std::uint64_t in[warp_size], out[warp_size];
-  std::uint8_t from[warp_size];  // the lane whose value a shuffle gives this one
-  Combine combined;              // of match and redux
-  const Product* products;       // nullptr: one, of the first matrices, into d
+  std::uint8_t from[warp_size];  // the lane whose value a shuffle returns
+  Combine combined;              // for match and redux
+  const Product* products;       // nullptr: one product, of the first matrices, into d
   unsigned product_count;
-  // Of mma.sync, up to max_products matrices, the lanes' words of each beside each other.
+  // For mma.sync: up to max_products matrices, each with the words of all lanes side by side.
   alignas(64) std::uint32_t a[max_products * warp_size * 4], c[max_products * warp_size * 4];
   alignas(64) std::uint32_t b[max_products * warp_size * 2];
   alignas(64) std::uint32_t d[warp_size * 4];

@@ -1,4 +1,4 @@
-// Maps stacks with a guard page, and switches between fibers as the sanitizers need to know.
+// Maps stacks with a guard page, switches fibers, and tells the sanitizers about it.
 #include "emulator/machine/fiber.h"
 
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ std::size_t Stack::bytes() const { return mapped_bytes_ - page_bytes(); }
 
 void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
 #ifdef __SANITIZE_ADDRESS__
-  // what ran here before never returned
+  // the previous code on this stack never returned
   __asan_unpoison_memory_region(stack_->bottom(), stack_->bytes());
   fake_stack_ = nullptr;
 #endif
@@ -57,8 +57,8 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
   bytes_ = stack_->bytes();
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
   if (switching == Switching::assembly) {
-    // As a switch leaves a suspended fiber: where to go on, and above it what entry finds as its
-    // return address (none), on a stack where rsp + 8 is then a multiple of 16.
+    // The stack as a switch leaves it: the address to resume at, and above it the return address of
+    // `entry` (none), so that rsp + 8 is then a multiple of 16.
     auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes() - stagger_);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);

@@ -1,4 +1,4 @@
-// Fibers: a stack each, and a switch that stays in user space.
+// Fibers: a stack each, and a switch in user space.
 #pragma once
 
 #include <ucontext.h>
@@ -14,8 +14,8 @@
 
 namespace plumbline::emulator {
 
-// How fibers are switched. Elsewhere than on x86-64, and where built with
-// PLUMBLINE_EMULATOR_UCONTEXT, both mean ucontext.
+// How fibers are switched. On machines other than x86-64, or with PLUMBLINE_EMULATOR_UCONTEXT, both
+// values mean ucontext.
 enum class Switching { assembly, ucontext };
 
 #ifdef __SANITIZE_ADDRESS__
@@ -24,8 +24,8 @@ inline constexpr std::size_t default_stack_bytes = 256U << 10U;
 inline constexpr std::size_t default_stack_bytes = 64U << 10U;
 #endif
 
-// Memory for a stack, with an inaccessible page below. Throws std::bad_alloc where the system has
-// no more mappings.
+// Memory for a stack, with an inaccessible page below. Throws std::bad_alloc if the system has no
+// more mappings.
 class Stack {
  public:
   explicit Stack(std::size_t bytes);
@@ -40,21 +40,20 @@ class Stack {
   std::size_t mapped_bytes_;
 };
 
-// What can be switched to: a fiber with its own stack, or (default-constructed, while it is
-// switched away from) the OS thread itself.
+// A target of a switch: a fiber with its own stack, or (default-constructed, while it is suspended)
+// the OS thread itself.
 class Fiber {
  public:
   Fiber() = default;
-  // The first `stagger` bytes, a multiple of 16, stay free: fibers that do the same on stacks of
-  // their own would otherwise use the same few sets of a cache, whose places an address's last 12
-  // bits choose.
+  // The first `stagger` bytes, a multiple of 16, stay unused. Otherwise fibers that run the same
+  // code would use the same few cache sets, which an address's last 12 bits choose.
   explicit Fiber(std::size_t stack_bytes, std::size_t stagger = 0)
       : stack_(std::make_unique<Stack>(stack_bytes + stagger)), stagger_(stagger) {}
 
-  // Makes the next switch to this fiber call `entry`, which must not return. What ran on it before
-  // is dropped without being unwound.
+  // Makes the next switch to this fiber call `entry`, which must not return. Earlier code on this
+  // stack is dropped without being unwound.
   void prepare(Switching switching, void (*entry)());
-  // Whether a fiber is its stack pointer alone, and switch_stacks() all that a switch takes.
+  // Returns true if a fiber is only its stack pointer and switch_stacks() is the whole switch.
   static constexpr bool is_stack_pointer(Switching switching) {
 #if defined(PLUMBLINE_EMULATOR_ASSEMBLY) && !defined(__SANITIZE_ADDRESS__)
     return switching == Switching::assembly;
@@ -63,14 +62,14 @@ class Fiber {
     return false;
 #endif
   }
-  // What a switch away from the fiber fills, and one to it reads.
+  // The stack pointer that a switch away from this fiber stores and a switch to it loads.
   [[nodiscard]] void** stack_pointer() { return &stack_pointer_; }
-  // The first thing that `entry` does.
+  // Must be the first call in `entry`.
   static void entered();
-  // Suspends this fiber, which is running, and resumes `to`. With `last`, this one will never be
-  // resumed. Inline down to the instruction: each return after a switch is one that the processor
-  // has not predicted (2.6 times the switches per second that calls gave). Boost.Context 1.74,
-  // which calls, took 2.2 times as long for a switch and 1.16 to 1.24 times for our kernels.
+  // Suspends this fiber, which is running, and resumes `to`. With `last`, this fiber will never be
+  // resumed. Inlined completely, because the processor mispredicts every return after a switch: 2.6
+  // times the switches per second of the version with calls. Boost.Context 1.74, which calls,
+  // needed 2.2 times as long per switch and 1.16 to 1.24 times for our kernels.
   __attribute__((always_inline)) void switch_to(Fiber& to, Switching switching, bool last = false) {
     before_switch(to, last);
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
@@ -97,7 +96,7 @@ class Fiber {
   std::size_t stagger_ = 0;
   void* stack_pointer_ = nullptr;
   std::unique_ptr<ucontext_t> context_;  // ucontext only
-  // AddressSanitizer wants to know which stack it is on.
+  // For AddressSanitizer, which must know the current stack.
   const void* bottom_ = nullptr;
   std::size_t bytes_ = 0;
   void* fake_stack_ = nullptr;

@@ -1,4 +1,4 @@
-// Holds a launch against CUDA's limits, runs its blocks over threads, and reports the first fault.
+// Checks a launch against CUDA's limits, runs its blocks in parallel, and reports the first fault.
 #include "emulator/machine/launch.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,7 @@
 namespace plumbline::emulator {
 namespace {
 
-// Blocks keep their stacks from one launch to the next: mapping 128 of them costs more than a small
-// launch.
+// Reuses the stacks of blocks: mapping 128 of them costs more than a small launch.
 class BlockPool {
  public:
   std::unique_ptr<Block> take() {
@@ -43,7 +42,7 @@ BlockPool& pool() {
   return blocks;
 }
 
-// CUDA's limits, those that every architecture here shares.
+// Returns an error text if the launch exceeds CUDA's limits.
 std::string refusal(const LaunchOptions& options, const Grid& grid) {
   const Dim3 blocks = grid.blocks, threads = grid.threads;
   const std::uint64_t count = std::uint64_t{threads.x} * threads.y * threads.z;
@@ -64,10 +63,10 @@ std::string refusal(const LaunchOptions& options, const Grid& grid) {
   return {};
 }
 
-// What a launch gathers from its blocks.
+// Collects the first failure and the visited sites of a launch.
 class Findings {
  public:
-  // Blocks after the first failure (in order of blocks) need not run: the answer does not depend on
+  // Blocks after the first failed one (by index) need not run, so the result does not depend on
   // which ran first.
   [[nodiscard]] bool needed(std::uint64_t block) const {
     return block < first_failed_.load(std::memory_order_relaxed);

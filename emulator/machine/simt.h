@@ -24,7 +24,7 @@
 
 namespace plumbline::emulator {
 
-// A shuffle moves bits: those of a type of 4 or 8 bytes.
+// Shuffles the bits of a value of 4 or 8 bytes.
 template <class T>
 __forceinline__ T shuffle_bits(Call call, unsigned mask, T value, int operand, int width,
                                Where where) {
@@ -36,7 +36,7 @@ __forceinline__ T shuffle_bits(Call call, unsigned mask, T value, int operand, i
 
 }  // namespace plumbline::emulator
 
-// CUDA's names, which are global ones there.
+// CUDA's global names.
 namespace plumbline::emulator::cuda {
 
 inline void __syncthreads(Where where = Where::current()) { sync_threads(where); }
@@ -76,7 +76,7 @@ __forceinline__ int __all_sync(unsigned mask, int predicate, Where where = Where
   return exchanged::ballot(Call::all, mask, predicate != 0, where) == mask;
 }
 
-// Blocks run in parallel, so these are real atomics. They answer the value before.
+// Blocks run in parallel, so these are real atomics. They return the previous value.
 template <class T>
 requires std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, float> ||
     std::is_same_v<T, double>

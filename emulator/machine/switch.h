@@ -1,14 +1,14 @@
-// The switch from one stack to another. Translated kernels contain it as well (emulator/ptx), which
-// a compiler meets at run time: the standard library alone.
+// The switch from one stack to another. Translated kernels (emulator/ptx) include this at run time,
+// so it uses only the standard library.
 #pragma once
 
 namespace plumbline::emulator {
 
 #ifdef __x86_64__
-// Suspends what runs: `save` gets its stack pointer, and what `resume` says goes on. Leaves the
-// place to go on and rbp on the stack; the compiler itself keeps what else it needs, since every
-// other register is given up. The floating-point control words are the same for all fibers. 128
-// bytes: the red zone of the function that this becomes part of.
+// Suspends the running code, stores its stack pointer in `save`, and resumes the stack `resume`.
+// The stack keeps the address to resume at and rbp. All other registers are clobbered, so the
+// compiler saves those it needs. All fibers share the floating-point control words. The 128 bytes
+// are the red zone of the function that this is inlined into.
 __attribute__((always_inline)) inline void switch_stacks(void** save, void* resume) {
   asm volatile(
       "leaq -128(%%rsp), %%rsp\n\t"

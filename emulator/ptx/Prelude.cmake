@@ -1,5 +1,5 @@
-# Writes `output`: the headers of translated kernels as one text in C++. In script mode, with
-# -Doutput and -Dheaders (in the order in which they include each other).
+# Writes `output`: the headers of translated kernels as one C++ string. A script, run with -Doutput
+# and -Dheaders (in the order in which they include each other).
 set(text "")
 foreach(header ${headers})
   file(READ ${header} part)

@@ -1,4 +1,4 @@
-// Runs the compiler, and keeps what it made.
+// Runs the compiler and caches the libraries.
 #include "emulator/ptx/compile.h"
 
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// The exit status, or -1 where the program could not be started; what it says goes to `log`.
+// Returns the exit status, or -1 if the program could not be started. Its output goes to `log`.
 int run_program(const std::vector<std::string>& arguments, const fs::path& log) {
   std::vector<char*> words;
   for (const std::string& argument : arguments)
@@ -81,7 +81,7 @@ std::string first_lines(const std::string& text, int count) {
   return text.substr(0, end);
 }
 
-// What the compiler says of its version; empty: it cannot be started.
+// Returns the compiler's version text, or "" if it cannot be started.
 std::string version_of(const std::string& compiler, const fs::path& folder) {
   static std::mutex mutex;
   static std::map<std::string, std::string> known;
@@ -116,7 +116,8 @@ tl::expected<std::string, std::string> compiler_of(const CompileOptions& options
       compiler));
 }
 
-// Makes `library` of a source, apart and moved: no other process or thread meets half of it.
+// Compiles `source` to `library` under a temporary name and renames it, so that no other process or
+// thread sees an unfinished file.
 tl::expected<void, std::string> make_library(const std::string& source, const std::string& compiler,
                                              const fs::path& library) {
   fs::path stem = library;
@@ -143,7 +144,7 @@ tl::expected<void, std::string> make_library(const std::string& source, const st
   return {};
 }
 
-// The library of a source: found, or made.
+// Returns the library of a source and compiles it if needed.
 tl::expected<fs::path, std::string> library_of(const std::string& source,
                                                const CompileOptions& options) {
   if (!options.prebuilt.empty()) {
@@ -200,7 +201,7 @@ tl::expected<fs::path, std::string> cache_folder(const CompileOptions& options) 
   return fs::absolute(folder);
 }
 
-// What kernels call a thousand times: g++ takes as long to inline it as it takes for all the rest.
+// A macro, because kernels use it a thousand times: inlining a function would double g++'s time.
 constexpr std::string_view number_of_bits =
     "#define F(...) __builtin_bit_cast(f32, u32(__VA_ARGS__))";
 

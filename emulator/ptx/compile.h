@@ -1,5 +1,5 @@
-// Translated kernels as libraries: compiled by this machine's C++ compiler when they are first
-// needed, kept by what they were made from.
+// Translated kernels as libraries: compiled by this machine's C++ compiler at first use and cached
+// by the hash of their source.
 #pragma once
 
 #include <filesystem>
@@ -13,35 +13,35 @@
 namespace plumbline::ptx {
 
 struct CompileOptions {
-  // A program that takes g++'s options. Empty: $PLUMBLINE_PTX_CXX, else c++.
+  // A program that takes g++'s options. Empty: $PLUMBLINE_PTX_CXX, otherwise c++.
   std::string compiler;
-  // Empty: $PLUMBLINE_PTX_CACHE, else plumbline/ptx in $XDG_CACHE_HOME or ~/.cache. A library is
-  // named by a hash of its source, the flags and the compiler's version; nothing is ever changed
-  // there, and all of it may be deleted at any time. Beside each lies its source.
+  // The cache folder. Empty: $PLUMBLINE_PTX_CACHE, otherwise plumbline/ptx in $XDG_CACHE_HOME or
+  // ~/.cache. A library's name is a hash of its source, the flags and the compiler's version. Its
+  // source is stored next to it. Files never change and may be deleted at any time.
   std::filesystem::path cache;
-  // Libraries that were compiled beforehand (compile_ahead): looked for first, and no compiler is
-  // needed where one is found. Empty: none.
+  // A folder of libraries from compile_ahead(), searched first; a library found there needs no
+  // compiler. Empty: none.
   std::filesystem::path prebuilt;
 };
 
-// How messages and libraries name a text of PTX: "0123456789abcdef.ptx", by its hash.
+// Returns the name of a PTX text in messages and libraries: its hash, "0123456789abcdef.ptx".
 std::string text_name(std::string_view text);
 
-// Compiles one entry into the folder `into`, which may then be CompileOptions::prebuilt. Nothing is
-// done where its library is there.
+// Compiles one entry into the folder `into`, which can then be CompileOptions::prebuilt. Does
+// nothing if the library exists.
 tl::expected<void, std::string> compile_ahead(const Module&, std::string_view entry,
                                               const std::string& name, const Options&,
                                               const std::filesystem::path& into);
 
-// The folder that `cache` stands for, made where it is missing.
+// Returns the folder that `cache` stands for; created if missing.
 tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptions&);
 
-// A whole source: translated/machine.h, numbers.h and thread.h as one text, and the translation,
-// whose lines are those of the PTX `name`.
+// Returns the complete C++ source: translated/machine.h, numbers.h and thread.h as one text, then
+// the translation, whose line numbers are those of the PTX file `name`.
 std::string whole_source(const Translation&, std::string_view name);
 
-// One entry of a module, translated, compiled and loaded. `name` ("module.ptx") appears in
-// messages. Errors name what failed, in the PTX or of the compiler, with a remedy.
+// Translates, compiles and loads one entry of a module. `name` ("module.ptx") appears in messages.
+// An error names the PTX line or the compiler's failure, and a remedy.
 tl::expected<Kernel, std::string> compile(const Module&, std::string_view entry,
                                           const std::string& name, const Options&,
                                           const CompileOptions&);

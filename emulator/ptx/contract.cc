@@ -1,4 +1,4 @@
-// Looks for products of which every use is a sum, and gives each sum one of them.
+// Finds products that are used only in sums, and fuses at most one into each sum.
 #include "emulator/ptx/contract.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace plumbline::ptx {
 namespace {
 
-// name.f32 or name.ftz.f32, and of sums also with .sat: nothing that asks for a rounding.
+// Returns true for name.f32 and name.ftz.f32, with `may_saturate` also .sat: no explicit rounding.
 bool is_plain(const Statement& s, bool may_saturate) {
   for (std::size_t i = 1; i + 1 < s.parts.size(); ++i)
     if (s.parts[i] != "ftz" && !(may_saturate && s.parts[i] == "sat")) return false;
@@ -24,7 +24,7 @@ bool is_sum(const Statement& s) {
   return (s.parts.front() == "add" || s.parts.front() == "sub") && is_plain(s, true) &&
          s.operands.size() == 3 && s.operands[1] != s.operands[2];
 }
-// The same number by another name, or its negative.
+// Returns true if the result is the operand or its negative.
 bool is_alias(const Statement& s) {
   return ((s.parts.front() == "neg" && is_plain(s, false)) || s.opcode == "mov.f32" ||
           s.opcode == "mov.b32") &&
@@ -36,7 +36,7 @@ bool has_zero(const Statement& s) {
   });
 }
 
-// The first operand is what the instruction writes.
+// Returns true if the instruction writes its first operand.
 bool writes(const Statement& s) {
   const std::string& name = s.parts.front();
   return name != "st" && name != "bra" && name != "red" && name != "bar" && name != "barrier" &&
@@ -56,8 +56,8 @@ void registers_in(const std::string& operand, const Use& use) {
   }
 }
 
-// Follows ptxas 13.0 where its choice shows in small kernels (tests/ptx/test_contract.cc): sums in
-// the order of the text, each with a product of which every use that is left is a sum.
+// Follows ptxas 13.0 as far as small kernels show its choice (tests/ptx/test_contract.cc). Sums are
+// visited in the order of the text; each takes a product whose remaining uses are all sums.
 class Finder {
  public:
   explicit Finder(const Function& function) : body_(function.body) {}
@@ -77,8 +77,8 @@ class Finder {
 
  private:
   struct Product {
-    std::set<std::size_t> sums;        // that use it and are not fused
-    std::vector<std::size_t> aliases;  // statements that only name it
+    std::set<std::size_t> sums;        // sums that use it and are not fused
+    std::vector<std::size_t> aliases;  // statements that only rename it
     bool other_uses = false, fused = false;
   };
   struct Term {
@@ -108,7 +108,7 @@ class Finder {
     products_.emplace(at, std::move(product));
   }
 
-  // Where the number `name`, which is the product or its negative, is used.
+  // Collects the uses of the register `name`, which holds the product or its negative.
   void follow(const std::string& name, bool negative, std::size_t at, Product& product) {
     terms_[name] = {at, negative};
     for (const std::size_t use : uses_[name]) {
@@ -126,8 +126,8 @@ class Finder {
     }
   }
 
-  // Whether a factor has at `use` the value that the product took. What is written once has, as the
-  // product is computed before each of its uses.
+  // Returns true if a factor still has at `use` the value that the product read. This holds for
+  // registers written once, because the product is computed before each of its uses.
   [[nodiscard]] bool has_still(const std::string& name, std::size_t product,
                                std::size_t use) const {
     const auto found = writes_.find(name);
@@ -137,7 +137,7 @@ class Finder {
            (next == found->second.end() || *next >= use);
   }
 
-  // Null: not a product that may become a part of this sum.
+  // Returns nullptr if the operand is not a product that can be fused into this sum.
   Product* candidate(const std::string& operand, std::size_t sum) {
     const auto term = terms_.find(operand);
     if (term == terms_.end()) return nullptr;
@@ -149,8 +149,8 @@ class Finder {
     const Statement& sum = body_[at];
     Product* const left = candidate(sum.operands[1], at);
     Product* const right = candidate(sum.operands[2], at);
-    if (left == right) return;  // neither, or one product twice
-    // That with fewer uses left; the first of equals.
+    if (left == right) return;  // no product, or one product twice
+    // Prefer the product with fewer remaining uses, the left one of equals.
     const bool first =
         left != nullptr && (right == nullptr || left->sums.size() <= right->sums.size());
     Product& chosen = first ? *left : *right;
@@ -171,7 +171,7 @@ class Finder {
   }
 
   const std::vector<Statement>& body_;
-  std::vector<int> blocks_;  // of each statement; -1: no instruction
+  std::vector<int> blocks_;  // block of each statement; -1: not an instruction
   std::map<std::string, std::vector<std::size_t>> writes_, uses_;
   std::vector<std::size_t> sums_;
   std::map<std::size_t, Product> products_;  // by statement

@@ -1,11 +1,11 @@
-// Which products and sums ptxas fuses (Options::contract), as far as its choice is known:
-//   - A mul and an add or sub of fp32, none with a rounding of its own (.rn), all flushing or none.
-//     The sum may be in another block of code than the product, have a guard and saturate.
-//   - Every use of the product is such a sum, its neg and copies read through. With several, each
-//     sum computes it anew, and the mul is gone.
-//   - Sums choose in the order of the text. Of two products the one with fewer sums left is fused,
-//     of equals the first; the other one, needed as it is, is fused in no later sum.
-// tests/ptx/test_contract.cc has the small kernels that this was read from (ptxas 13.0, sm_80), and
+// The products and sums that ptxas fuses (Options::contract), as far as its choice is known:
+//  - A mul and an add or sub of fp32 without explicit rounding (.rn), all or none with .ftz. The
+//    sum may be in another basic block than the product, have a guard and saturate.
+//  - Every use of the product is such a sum, also through neg and copies. If there are several,
+//    each sum computes the product again and the mul is removed.
+//  - Sums choose in the order of the text. Of two products the one with fewer remaining sums is
+//    fused, of equals the left one. The other one is still needed, so no later sum fuses it.
+// The rules come from the small kernels in tests/ptx/test_contract.cc (ptxas 13.0, sm_80).
 // evidence/ptxas_counts.py compares counts with ptxas.
 #pragma once
 
@@ -18,26 +18,26 @@
 
 namespace plumbline::ptx {
 
-// destination = a b + c; with `negate_c` a b - c, with `negate_a` c - a b.
+// destination = a b + c. With `negate_c` it is a b - c, with `negate_a` c - a b.
 struct Contraction {
   std::string destination, a, b, c;
   bool negate_a = false, negate_c = false, flush = false, saturate = false;
 };
 
 struct Contractions {
-  std::map<std::size_t, Contraction> sums;  // by statement: instead of the sum
-  std::set<std::size_t> products;           // statements that are left out, with copies and neg
+  std::map<std::size_t, Contraction> sums;  // by statement: replaces the sum
+  std::set<std::size_t> products;           // statements to omit, including copies and neg
 };
 
 Contractions find_contractions(const Function&);
 
-// Instructions on fp32 numbers, in the text and not as often as they run; mad is an fma and sub an
-// add. What an approximate division or exponential becomes is not taken apart. Functions of the
-// module that are called count, too, each once.
+// Numbers of fp32 instructions in the text, not executions; mad counts as fma and sub as add.
+// Approximate divisions and exponentials are not expanded. Called functions of the module count
+// once each.
 struct FloatCounts {
   int fma = 0, add = 0, mul = 0;
-  int plus_zero = 0;   // sums with a literal zero, which only flush: not counted in `add`
-  int contracted = 0;  // of the fma: a product and a sum of the PTX
+  int plus_zero = 0;   // sums with a literal zero, which only flush; not in `add`
+  int contracted = 0;  // those fma that were a product and a sum in the PTX
 };
 FloatCounts count_floats(const Module&, const Function& entry, bool contract);
 

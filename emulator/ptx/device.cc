@@ -1,4 +1,4 @@
-// The devices of the table, and the formula of occupancy.
+// The devices of the table, and the occupancy formula.
 #include "emulator/ptx/device.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using emulator::Arch;
 
 constexpr std::size_t kib = 1U << 10U, mib = kib << 10U, gib = mib << 10U;
 
-// What the L1 cache leaves to shared memory can be set to these, up to what the device has.
+// The shared memory sizes that the L1 cache can be configured for, up to the device's maximum.
 constexpr std::array<std::size_t, 10> carveouts{0,         8 * kib,   16 * kib,  32 * kib,
                                                 64 * kib,  100 * kib, 132 * kib, 164 * kib,
                                                 196 * kib, 228 * kib};
@@ -21,7 +21,7 @@ constexpr Integer rounded_up(Integer value, Integer unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// The least carveout that holds `bytes`, which the device has.
+// Returns the smallest carveout that holds `bytes`; the device must have one.
 std::size_t carveout_of(std::size_t bytes) {
   return *std::lower_bound(carveouts.begin(), carveouts.end(), bytes);
 }
@@ -29,7 +29,7 @@ std::size_t carveout_of(std::size_t bytes) {
 int blocks_by_registers(const Device& on, int registers_per_thread, int warps) {
   const int of_a_warp = rounded_up(registers_per_thread * on.warp_size, on.register_unit);
   if (of_a_warp == 0) return on.blocks_per_multiprocessor;
-  // The hardware admits a block as if its warps filled all partitions alike.
+  // The hardware admits a block as if its warps filled all partitions equally.
   if (of_a_warp * rounded_up(warps, on.partitions) > on.registers_per_block) return 0;
   const int warps_of_a_partition = on.registers_per_multiprocessor / on.partitions / of_a_warp;
   return warps_of_a_partition * on.partitions / warps;
@@ -42,7 +42,7 @@ int blocks_by_shared_memory(const Device& on, std::size_t bytes, int carveout_pe
   std::size_t all = on.shared_bytes_per_multiprocessor;
   if (carveout_percent >= 0) {
     const auto percent = static_cast<std::size_t>(std::min(carveout_percent, 100));
-    // A preference for less than one block needs gives way to the block.
+    // A carveout preference too small for one block is ignored.
     all = carveout_of(std::max(carveout_of(percent * all / 100), of_a_block));
   }
   return static_cast<int>(all / of_a_block);

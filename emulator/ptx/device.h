@@ -1,6 +1,6 @@
-// The devices that the emulator stands for, one an architecture, and how many blocks of a kernel
-// one of their multiprocessors holds: libraries ask for both, and some choose by them how they
-// split their work, hence their bits.
+// The emulated devices, one per architecture, and their occupancy: how many blocks of a kernel one
+// multiprocessor holds. Some libraries choose their splits by these values, so their bits depend on
+// them.
 #pragma once
 
 #include <cstddef>
@@ -11,38 +11,37 @@
 namespace plumbline::ptx {
 
 struct Device {
-  std::string_view name;  // as CUDA names it
+  std::string_view name;  // CUDA's name
   int multiprocessors;
   std::size_t l2_bytes, memory_bytes;
-  // Of one multiprocessor: resident threads and blocks, and bytes of shared memory of all blocks.
+  // Limits of one multiprocessor: resident threads and blocks, and shared memory of all blocks.
   int threads_per_multiprocessor, blocks_per_multiprocessor;
   std::size_t shared_bytes_per_multiprocessor;
-  // Of one block that asks for it (cudaFuncAttributeMaxDynamicSharedMemorySize).
+  // Limit of one block that opts in (cudaFuncAttributeMaxDynamicSharedMemorySize).
   std::size_t shared_bytes_per_block_optin;
-  // The same on all of them.
+  // Values that all devices share.
   int threads_per_block = 1024;
   int warp_size = 32;
-  std::size_t shared_bytes_per_block = 48U << 10U;          // of a block that does not ask
+  std::size_t shared_bytes_per_block = 48U << 10U;          // for blocks without opt-in
   std::size_t reserved_shared_bytes_per_block = 1U << 10U;  // by the driver
-  std::size_t shared_unit = 128;                            // shared memory comes in such pieces
+  std::size_t shared_unit = 128;                            // allocation unit of shared memory
   int registers_per_multiprocessor = 65536, registers_per_block = 65536;  // of 32 bits
   int registers_per_thread = 255;
-  int register_unit = 256;  // a warp's registers come in such pieces
-  int partitions = 4;       // of a multiprocessor: each has a quarter of the registers and warps
+  int register_unit = 256;  // allocation unit of a warp's registers
+  int partitions = 4;       // per multiprocessor; each has a quarter of the registers and warps
 };
 Device device(emulator::Arch);
 
-// How many such blocks are resident on one multiprocessor at once; 0 where one does not fit.
-// `shared_bytes_per_block` is static and dynamic shared memory together, of a kernel that asked for
-// as much. `carveout_percent` is how much of the shared memory the kernel prefers to have
-// (cudaFuncAttributePreferredSharedMemoryCarveout), -1: no preference, which is all of it.
+// Returns how many such blocks are resident on one multiprocessor; 0 if one does not fit.
+// `shared_bytes_per_block` is the sum of static and dynamic shared memory, of a kernel that opted
+// in. `carveout_percent` is the kernel's preferred share
+// (cudaFuncAttributePreferredSharedMemoryCarveout); -1: no preference, so all of it.
 int occupancy(emulator::Arch, int registers_per_thread, int threads_per_block,
               std::size_t shared_bytes_per_block, int carveout_percent = -1);
 
-// The most registers that a thread can have where blocks have up to `max_threads` threads
-// (.maxntid, all dimensions multiplied) and `min_blocks` of them are to be resident on one
-// multiprocessor (.minnctapersm). 0: not said. What no multiprocessor can hold is ignored, as ptxas
-// does with a warning.
+// Returns the maximum of registers per thread for blocks of up to `max_threads` threads (.maxntid,
+// all dimensions multiplied), `min_blocks` of which must be resident on one multiprocessor
+// (.minnctapersm). 0: not given. Impossible values are ignored, as ptxas does with a warning.
 int registers_bound(emulator::Arch, int max_threads, int min_blocks);
 
 }  // namespace plumbline::ptx

@@ -1,4 +1,4 @@
-// Reads fat binaries (fat_binary.h has the layout), within bounds that are checked first.
+// Reads fat binaries (layout: fat_binary.h) and checks all bounds first.
 #include "emulator/ptx/fat_binary.h"
 
 #include <fmt/format.h>
@@ -21,13 +21,13 @@ constexpr std::uint64_t container_header = 16, entry_header = 64;
 constexpr std::uint16_t kind_ptx = 1, kind_elf = 2;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_exact = 0x100000,
                         flag_family = 0x200000;
-// Of all PTX that one call decompresses: a file may be made to exhaust memory.
+// Limit for all PTX that one call decompresses: a malicious file could exhaust memory.
 constexpr std::uint64_t most_bytes = 1U << 30U;
 
 using Bytes = std::span<const std::byte>;
 using Unexpected = tl::unexpected<std::string>;
 
-// Whoever calls has seen that the bytes are there.
+// The caller has checked that the bytes exist.
 template <class T>
 T value_at(const std::byte* bytes, std::size_t offset) {
   T value;
@@ -71,7 +71,7 @@ class Reader {
     return at;
   }
 
-  // Where it ends.
+  // Returns the offset of the container's end.
   tl::expected<std::size_t, std::string> container(std::size_t at) {
     if (file_.size() - at < container_header)
       return wrong(at, "the header of a fat binary has {} bytes, and {} are left", container_header,
@@ -162,7 +162,7 @@ class Reader {
   }
 
   static tl::expected<std::string, std::string> unlz4(const Entry& entry, const char* from) {
-    // A byte of an LZ4 block stands for 255 at most.
+    // A byte of an LZ4 block expands to at most 255 bytes.
     if (entry.packed_bytes > std::numeric_limits<int>::max() ||
         entry.plain_bytes / 255 > entry.packed_bytes)
       return wrong(entry.payload_offset, "{} bytes of LZ4 cannot be {} bytes", entry.packed_bytes,
@@ -178,7 +178,7 @@ class Reader {
   }
 
   static tl::expected<std::string, std::string> unzstd(const Entry& entry, const char* from) {
-    // What the frame says of its size is seen before memory is taken.
+    // Checked before memory is allocated.
     const unsigned long long size = ZSTD_getFrameContentSize(from, entry.packed_bytes);
     if (size == ZSTD_CONTENTSIZE_ERROR)
       return wrong(entry.payload_offset, "no zstd frame begins here");
@@ -256,7 +256,7 @@ tl::expected<const FatBinaryEntry*, std::string> choose_ptx(std::span<const FatB
   const int wanted = static_cast<int>(arch);
   const FatBinaryEntry* best = nullptr;
   std::string there;
-  // 'a' before 'f' before neither.
+  // 'a' ranks above 'f', 'f' above neither.
   const auto rank = [](const FatBinaryEntry& entry) {
     return std::pair(entry.arch, entry.variant == 'a' ? 2 : entry.variant == 'f' ? 1 : 0);
   };

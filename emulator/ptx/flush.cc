@@ -1,4 +1,4 @@
-// Looks at each instruction's types.
+// Checks each instruction's types.
 #include "emulator/ptx/flush.h"
 
 #include <algorithm>
@@ -16,19 +16,20 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, n>& nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Conversions do their flushing in software, and are exact with what is flushed or do not differ.
+// Returns true if the conversion gives the same bits when the processor flushes. Conversions with
+// .ftz flush in software; the others are exact or not affected.
 bool conversion_is_alike(const Statement& s) {
   const std::string_view from = s.parts.back(), to = s.parts[s.parts.size() - 2];
   if (from == "f64" || to == "f64" || from == "bf16") return false;
-  // bf16 of integers and fp16 goes through fp64 and fp32
+  // from integers and fp16 through fp64 and fp32
   if (to == "bf16" && from != "f32") return false;
-  // the floor of a denormal number
+  // the floor or ceiling of a denormal number
   return has(s.parts, "ftz") || !(has(s.parts, "rmi") || has(s.parts, "rpi"));
 }
 
-// Whether the statement computes the same bits where the processor flushes.
+// Returns true if the statement computes the same bits when the processor flushes.
 bool is_alike(const Statement& s) {
-  // Bits, and what the emulator and its special function unit do with integers.
+  // Instructions that move bits or that the emulator computes with integers.
   static constexpr std::array<std::string_view, 14> moves{
       "mov", "ld",  "ldu", "st",  "selp", "slct",     "neg",
       "abs", "mma", "sin", "cos", "tanh", "copysign", "testp"};
@@ -42,7 +43,7 @@ bool is_alike(const Statement& s) {
   const std::string_view name = s.parts.front();
   if (!computes || is_one_of(name, moves)) return true;
   if (name == "cvt") return conversion_is_alike(s);
-  // fma.rm is made of sums in fp64.
+  // fma.rm consists of sums in fp64
   return is_one_of(name, flushing) && s.parts.back() == "f32" && has(s.parts, "ftz") &&
          !has(s.parts, "rm");
 }

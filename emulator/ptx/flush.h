@@ -1,19 +1,19 @@
-// Whether the processor's own mode for denormal numbers can do what .ftz asks of a kernel.
+// Decides if the processor's own flush mode can implement the .ftz of a kernel.
 //
-// In software each .ftz costs a comparison for every operand and for the result: half of the
-// instructions of FlashAttention-2's softmax. Kernels that are compiled with --use_fast_math have
-// .ftz on all of their arithmetic, and there x86's flush-to-zero and denormals-are-zero do the
-// same, but for products between 2^-126 - 2^-150 and 2^-126 - 2^-151 in size. Those are denormal
-// before they are rounded to a denormal's bits and 2^-126 thereafter: x86 makes them zero, software
-// 2^-126. Nobody has published which of the two a GPU does.
+// In software each .ftz costs a comparison for every operand and result: half of the instructions
+// of FlashAttention-2's softmax. Kernels compiled with --use_fast_math have .ftz on all of their
+// arithmetic. There x86's flush-to-zero and denormals-are-zero give the same bits, except for
+// products between 2^-126 - 2^-150 and 2^-126 - 2^-151 in magnitude. They are denormal before they
+// are rounded and 2^-126 afterwards: x86 gives zero, software 2^-126. Which of the two a GPU gives
+// is not published.
 #pragma once
 
 #include "emulator/ptx/parse.h"
 
 namespace plumbline::ptx {
 
-// Every instruction of the kernel that computes with floating-point numbers has .ftz, or does the
-// same without; and there is one that has.
+// Returns true if every floating-point instruction of the kernel has .ftz or computes the same bits
+// with it, and at least one has it.
 bool host_flushes(const Function& kernel);
 
 }  // namespace plumbline::ptx

@@ -22,12 +22,12 @@ void need(const std::vector<std::string>& operands, std::size_t count) {
     refuse(fmt::format("{} operands, where {} are known", operands.size(), count));
 }
 
-// What an opcode becomes, where the instruction has the modifiers behind it: "mul.hi" stands before
-// "mul". Translator::meaning says what stands for "{x1}".
+// The C++ code of an opcode; the instruction must have all of the modifiers in `opcode`, so
+// "mul.hi" precedes "mul". Translator::meaning defines placeholders such as "{x1}".
 struct Formula {
   std::string_view opcode;
   std::string_view code;
-  std::string_view refusal = {};  // in its place
+  std::string_view refusal = {};  // refuses the instruction with this reason instead
 };
 
 constexpr Formula float_formulas[] = {{"add", "add<{ftz}>({x1}, {x2})"},
@@ -68,7 +68,7 @@ constexpr Formula double_formulas[] = {{"add", "B({x1} + {x2})"},
                                        {"min", "B(__builtin_fmin({x1}, {x2}))"},
                                        {"max", "B(__builtin_fmax({x1}, {x2}))"}};
 
-// {x1} is a number in f64, {h1} its 16 bits.
+// {x1} is an fp64 number, {h1} its 16 bits.
 constexpr Formula half_formulas[] = {
     {"neg", "u16({h1} ^ 0x8000)"},
     {"abs", "u16({h1} & 0x7fff)"},
@@ -79,7 +79,7 @@ constexpr Formula half_formulas[] = {
     {"min", "{to}(F(smaller<false, {NaN}>(f32({x1}), f32({x2}))))"},
     {"max", "{to}(F(larger<false, {NaN}>(f32({x1}), f32({x2}))))"}};
 
-// By zero: what ptxas's sequences give is not defined by the ISA; all bits here.
+// Division by zero gives all ones; the ISA leaves it undefined.
 constexpr Formula integer_formulas[] = {
     {"add.sat", "clamp_integer<{T}>({wide}({x1}) + {wide}({x2}))"},
     {"sub.sat", "clamp_integer<{T}>({wide}({x1}) - {wide}({x2}))"},
@@ -158,7 +158,7 @@ std::string_view code_of(std::span<const Formula> formulas, const std::vector<st
   return found->code;
 }
 
-// The code with what `meaning` gives for each "{name}".
+// Returns the code with each "{name}" replaced by meaning(name).
 template <class Meaning>
 std::string filled(std::string_view code, Meaning meaning) {
   std::string text;
@@ -171,7 +171,7 @@ std::string filled(std::string_view code, Meaning meaning) {
   return text += code;
 }
 
-// Operands of a formula, with the destination.
+// Returns the number of operands of a formula, including the destination.
 std::size_t operands_of(std::string_view code) {
   std::size_t count = 1;
   while (code.find(fmt::format("{}}}", count)) != std::string_view::npos) ++count;
@@ -180,8 +180,9 @@ std::size_t operands_of(std::string_view code) {
 
 }  // namespace
 
-// An operand, as a number of the instruction's type ({x1}), of u32 ({u1}), as its bits ({w1}), bits
-// of twice the size ({d1}) or a predicate ({p1}); a type; or whether there is a modifier.
+// Returns an operand as a number of the instruction's type ({x1}), as u32 ({u1}), as bits ({w1}),
+// as bits of twice the size ({d1}) or as a predicate ({p1}); or a type; or true if the modifier is
+// present.
 std::string Translator::meaning(std::string_view name, const Parts& parts, const Parts& a) {
   const std::string& type = parts.back();
   const int bits = 8 * bytes_of(type);
@@ -236,7 +237,7 @@ std::string Translator::arithmetic(const Parts& parts, const Parts& a) {
 }
 
 std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
-  // What libdevice's expf takes a logarithm apart with.
+  // libdevice's expf uses fma.rm.
   const bool down = parts.front() == "fma" && has(parts, "rm") && !has(parts, "sat");
   if (!down && rounds_otherwise(parts)) refuse("rounding other than to nearest");
   const std::string otherwise =
@@ -250,7 +251,7 @@ std::string Translator::float_arithmetic(const Parts& parts, const Parts& a) {
   return assign(a.at(0), has(parts, "sat") ? fmt::format("saturate({})", result) : result);
 }
 
-// fp16 and bf16, alone or in pairs: each in f64, rounded once.
+// fp16 and bf16, single or in pairs: each computed in fp64 and rounded once.
 std::string Translator::half_arithmetic(const Parts& parts, const Parts& a) {
   const std::string& type = parts.back();
   if (rounds_otherwise(parts) || has(parts, "sat") || has(parts, "relu") || has(parts, "xorsign"))
@@ -258,7 +259,7 @@ std::string Translator::half_arithmetic(const Parts& parts, const Parts& a) {
   if (has(parts, "ftz")) refuse("ftz of 16-bit numbers");
   const bool pair = type.ends_with("x2"), brain = type.starts_with('b');
   const std::string_view code = code_of(half_formulas, parts, fmt::format("of {}", type));
-  // Of element `shift / 16`.
+  // Returns the code for element `shift / 16`.
   const auto one = [&](int shift) {
     return filled(code, [&](std::string_view name) -> std::string {
       if (name == "NaN") return meaning(name, parts, a);
@@ -312,7 +313,7 @@ std::string Translator::special(const Parts& parts, const Parts& a) {
   const std::string& type = parts.back();
   need(a, 2);
   if (rounds_otherwise(parts)) refuse("rounding other than to nearest");
-  // ex2.approx of 16-bit numbers: nobody has published what the hardware's tables are for them.
+  // The hardware's ex2.approx of 16-bit numbers is not published.
   if (type != "f32" && type != "f64") refuse(fmt::format("of {}", type));
   return assign(a.at(0),
                 by_formula(type == "f32" ? code_of(special_formulas, parts, "of this kind")

@@ -13,7 +13,7 @@ std::string Translator::move(const Parts& parts, const Parts& a) {
     const auto count = static_cast<int>(elements(operand).size());
     if (count > 1 && (bits % (8 * count) != 0 || count > 8)) refuse("parts of this size");
   }
-  if (a.at(0).starts_with('{')) {  // a word to its parts, from the low bits
+  if (a.at(0).starts_with('{')) {  // splits a word into its parts, from the low bits
     const Parts to = elements(a.at(0));
     const int width = bits / static_cast<int>(to.size());
     std::string code =
@@ -35,7 +35,7 @@ std::string Translator::move(const Parts& parts, const Parts& a) {
     return assign(a.at(0), word);
   }
   if (type == "pred") return assign(a.at(0), predicate(a.at(1)));
-  // The literal of a mov.f32 may be a number with a point; of others it is bits.
+  // A literal of mov.f32 may have a decimal point; those of other types are bits.
   if (is_float(type)) return assign(a.at(0), fmt::format("B({})", value(a.at(1), type)));
   return assign(a.at(0), value(a.at(1), type));
 }
@@ -79,7 +79,7 @@ std::string Translator::compare(const Parts& parts, const Parts& a) {
   const bool floating = half || is_float(type);
   static const std::map<std::string_view, std::string_view> ordered{
       {"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}};
-  // True where an operand is a NaN: the negation of the opposite.
+  // True if an operand is a NaN: the negation of the opposite.
   static const std::map<std::string_view, std::string_view> unordered{
       {"equ", "{0} < {1} || {0} > {1}"},
       {"neu", "{0} == {1}"},
@@ -114,7 +114,7 @@ std::string Translator::compare(const Parts& parts, const Parts& a) {
                      assign(first, "first_"), assign(second, "second_"));
 }
 
-// Two numbers of 16 or 8 bits in a word; the first operand lies in the high half.
+// Packs two numbers of 16 or 8 bits into a word; the first operand becomes the high half.
 std::string Translator::pack_conversion(const Parts& parts, const Parts& a) {
   const std::string& to = parts[parts.size() - 2];
   const std::string& from = parts.back();
@@ -153,7 +153,7 @@ std::string Translator::convert(const Parts& parts, const Parts& a) {
   if (has(parts, "relu")) refuse("relu");
   const bool flush = has(parts, "ftz"), saturate = has(parts, "sat");
   const std::string x = value(a.at(1), from);
-  // The whole part, as the rounding to an integer has it.
+  // The rounding to an integer.
   const std::string_view whole = has(parts, "rni")   ? "rint"
                                  : has(parts, "rzi") ? "trunc"
                                  : has(parts, "rmi") ? "floor"
@@ -190,7 +190,7 @@ std::string Translator::convert(const Parts& parts, const Parts& a) {
     if (from == "f32")
       return assign(a.at(0), fmt::format("{}{}({})", name, chopped ? "_chopped" : "", number));
     if (chopped || !whole.empty() || from == "f64" || half) refuse("conversion");
-    if (is_integer(from) && bytes_of(from) <= 4)  // through f64, which holds 32 bits
+    if (is_integer(from) && bytes_of(from) <= 4)  // through f64, which holds 32 bits exactly
       return assign(a.at(0),
                     fmt::format("{}(f64({}))", to == "f16" ? "to_half" : "to_brain", number));
   }

@@ -1,4 +1,4 @@
-// ld, st, atom, red, cp.async, cvta. Chapter 9.7.9 of the PTX ISA. Cache hints are read over.
+// ld, st, atom, red, cp.async, cvta. Chapter 9.7.9 of the PTX ISA. Cache hints are ignored.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace plumbline::ptx {
 namespace {
 
-// "shared::cta" counts as shared.
+// Returns the state space; "shared::cta" is "shared".
 std::string space_of(const std::vector<std::string>& parts) {
   for (const std::string& part : parts) {
     const std::string base = part.substr(0, part.find("::"));
@@ -23,7 +23,7 @@ std::string space_of(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-// "[%rd1+8]" as a number: of shared and local memory the offset, of all else the address.
+// Returns "[%rd1+8]" as a number: the offset in shared or local memory, otherwise the address.
 std::string Translator::raw_address(std::string_view operand) {
   if (!operand.starts_with('[') || !operand.ends_with(']'))
     refuse(fmt::format("address {}", operand));
@@ -41,7 +41,7 @@ std::string Translator::raw_address(std::string_view operand) {
   return fmt::format("(u64({}) + u64(s64({})))", start, offset);
 }
 
-// The checked address of `bytes` bytes. `access`: "load" or "store".
+// Returns the checked address of `bytes` bytes. `access`: "load" or "store".
 std::string Translator::address(std::string_view operand, std::string_view space, std::size_t bytes,
                                 std::string_view access) {
   const std::string raw = raw_address(operand);
@@ -82,7 +82,7 @@ std::string Translator::memory(const Parts& parts, const Parts& a) {
           is_float(type) ? fmt::format("B({})", value(values[i], type)) : value(values[i], bits);
       code += fmt::format("store<u{}>({}, {}); ", 8 * bytes, at, stored);
     } else if (values[i] != "_") {
-      // A narrow load extends to its register: with the sign, if the type has one.
+      // A narrow load is extended to its register, with the sign if the type has one.
       code += assign(values[i],
                      fmt::format("load<{}>({})",
                                  is_integer(type) ? cpp_type(type) : fmt::format("u{}", 8 * bytes),
@@ -150,7 +150,7 @@ std::string Translator::async_copy(const Parts& parts, const Parts& a) {
   std::string source = fmt::format("u32({})", a.at(2));
   if (given == 4) {
     const auto in = find_register(a.at(3));
-    // A predicate that holds: nothing is read.
+    // a true predicate reads nothing
     source = in && in->bytes == 0 ? fmt::format("({} ? 0U : u32({}))", in->name, a.at(2))
                                   : value(a.at(3), "u32");
   }
@@ -177,8 +177,8 @@ std::string Translator::address_space(const Parts& parts, const Parts& a) {
   }
   const std::string type = parts.back();
   std::string at = value(a.at(1), type);
-  // Shared and local memory are counted from their first byte, so that 32 bits hold an address, as
-  // LLVM has it; other addresses are the process's own.
+  // As in LLVM, addresses in shared and local memory are offsets, so that they fit in 32 bits;
+  // other addresses are the process's own.
   const char* const sign = has(parts, "to") ? "-" : "+";
   if (space == "shared") at = fmt::format("{} {} t.shared", at, sign);
   if (space == "local") at = fmt::format("{} {} reinterpret_cast<u64>(local)", at, sign);

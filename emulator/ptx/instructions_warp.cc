@@ -1,5 +1,5 @@
-// Branches, barriers, what a warp does together, and matrix instructions. Chapters 9.7.12 to
-// 9.7.14 of the PTX ISA.
+// Branches, barriers, collectives of a warp, and matrix instructions. Chapters 9.7.12 to 9.7.14 of
+// the PTX ISA.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string Translator::control(const Parts& parts, const Parts& a) {
     }
     refuse("a call of a function");
   }
-  return ";";  // prefetches, hints, and griddepcontrol: launches follow each other here
+  return ";";  // prefetches, hints, and griddepcontrol, since launches are sequential here
 }
 
 std::string Translator::barrier(const Parts& parts, const Parts& a) {
@@ -122,7 +122,7 @@ Translator::Multiplication Translator::multiplication(const Parts& parts, const 
   if (left != right || d != c) refuse("mixed formats");
   struct Known {
     std::string_view shape, format, accumulator, call;
-    std::size_t a;  // registers; half as many of B
+    std::size_t a;  // registers of A; B has half as many
   };
   static constexpr Known known[] = {
       {"m16n8k16", "f16", "f32", "f16", 4},       {"m16n8k16", "f16", "f16", "f16_f16", 4},
@@ -174,7 +174,7 @@ bool Translator::joins(const Multiplication& next) const {
   });
 }
 
-// What brings the lane's words of all products, and takes their results.
+// Returns the code that brings the lane's words of all products and takes their results.
 std::string Translator::multiply(const std::vector<Multiplication>& products) {
   const Multiplication& first = products.front();
   std::string code = fmt::format(
@@ -186,7 +186,7 @@ std::string Translator::multiply(const std::vector<Multiplication>& products) {
       code += fmt::format("{}[{}] = {}; ", to, emulator::warp_size * words.size() * matrix + i,
                           words[i]);
   };
-  // Matrices that several products have in common are brought once.
+  // Matrices that several products share are brought once.
   const auto brought = [&](std::string_view to, std::vector<Parts>& matrices, const Parts& words) {
     const auto found = std::find(matrices.begin(), matrices.end(), words);
     const auto at = static_cast<std::size_t>(found - matrices.begin());

@@ -1,4 +1,4 @@
-// A scanner over the text, and a function for each construct of a module.
+// A scanner, and a function for each construct of a module.
 #include "emulator/ptx/parse.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ bool in_name(char c) {
 
 constexpr std::uint64_t largest_alignment = 1024, max_variable_bytes = 64U << 20U;
 
-// Thrown within this file alone; parse() answers it.
+// Thrown only within this file; parse() returns it as an error.
 struct Bad {
   Error error;
 };
@@ -48,11 +48,11 @@ class Parser {
   [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   bool take(char c);
   void expect(char c);
-  std::string word();           // ".align", "%r1", "foo.bar"; empty: something else follows
-  std::string_view see_word();  // the same without taking it
+  std::string word();           // ".align", "%r1", "foo.bar"; empty if something else follows
+  std::string_view see_word();  // the same, without consuming it
   std::uint64_t number();
-  std::string until(std::string_view ends);  // text without blanks and comments, brackets matched
-  std::vector<std::string> list(char end);   // of operands, up to `end`, which is taken
+  std::string until(std::string_view ends);  // text without spaces and comments, brackets matched
+  std::vector<std::string> list(char end);   // operands up to `end`, which is consumed
   void skip_line();
   void skip_statement() {
     until(";");
@@ -75,7 +75,7 @@ class Parser {
   std::size_t at_ = 0;
   int line_ = 1;
   std::uint64_t bytes_ = 0;  // of all variables so far
-  // Within LLVM's inline assembly: how many .loc still hold.
+  // In LLVM's inline assembly: how many .loc are still to be kept.
   std::optional<int> inline_locations_;
 };
 
@@ -205,7 +205,7 @@ void Parser::name_of(Variable& variable) {
   if (variable.numbered) expect('>');
 }
 
-// From behind its space to before its ';' or ','.
+// Parses from after the space to before the ';' or ','.
 Variable Parser::variable(Space space, bool external, bool parameter) {
   Variable made;
   made.space = space;
@@ -377,14 +377,14 @@ void Parser::directive(std::vector<Statement>& to, Statement of) {
     of.file = static_cast<int>(number());
     of.source_line = static_cast<int>(number());
     skip_line();  // column, and where it was inlined
-    // LLVM counts on from line to line of inline assembly, which is one line of the source.
+    // LLVM counts each line of inline assembly as a source line, but it is only one.
     if (inline_locations_ && (*inline_locations_)-- <= 0) return;
     to.push_back(std::move(of));
     return;
   }
   if (name == ".pragma") return skip_statement();
   const auto space = space_named(name);
-  if (!space) {  // .branchtargets, .callprototype: for the instructions that the translator refuses
+  if (!space) {  // .branchtargets, .callprototype: used by instructions that the translator refuses
     of.opcode = name;
     of.parts = {name};
     of.operands = {until(";")};
@@ -416,7 +416,7 @@ void Parser::instruction(std::vector<Statement>& to, Statement of) {
   to.push_back(std::move(of));
 }
 
-// .version and .target, in this order; what else it begins with is left.
+// Reads .version and .target, in this order, and nothing else.
 void Parser::head(Module& module) {
   if (see_word() == ".version") {
     word();
@@ -481,7 +481,7 @@ Module parse_head(std::string_view text) {
   Module module;
   try {
     Parser(text).head(module);
-  } catch (const Bad&) {  // a comment without an end
+  } catch (const Bad&) {  // an unterminated comment
   }
   return module;
 }

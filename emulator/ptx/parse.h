@@ -1,7 +1,7 @@
-// PTX as text taken apart: what each statement says and in which line, nothing interpreted.
+// Parses PTX into statements with their lines, without interpreting them.
 //
-// The grammar is that of the PTX ISA 8.x as ptxas, clang and Triton write it: one module of
-// directives, variables, entries and functions. What does not parse is an error with its line.
+// The grammar is that of the PTX ISA 8.x as written by ptxas, clang and Triton: one module of
+// directives, variables, entries and functions. A syntax error is returned with its line.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,16 @@ enum class Space { reg, param, shared, local, global, constant };
 // `.shared .align 16 .b8 tile[4096];`, `.reg .b32 %r<17>;`, `.param .u64 out`
 struct Variable {
   Space space{};
-  std::string type;  // "b32", without the dot; of a vector its elements' type
+  std::string type;  // "b32", without the dot; for a vector that of its elements
   int vector = 1;    // .v2, .v4
   std::string name;  // without "<17>"
-  // Elements. Of registers: 1, or how many `<17>` names. 0: an array of unknown size (extern).
+  // Number of elements. Registers: 1, or the number in `<17>`. 0: an array of unknown size
+  // (extern).
   std::uint64_t count = 1;
-  std::uint64_t align = 0;           // bytes; 0: not said
+  std::uint64_t align = 0;           // bytes; 0: not given
   bool numbered = false;             // %r<17>: %r0 to %r16
   bool external = false;             // .extern
-  std::vector<std::string> initial;  // initializer, element by element; empty: none
+  std::vector<std::string> initial;  // initializer, by element; empty: none
   int line = 0;
 };
 
@@ -43,7 +44,7 @@ struct Statement {
   bool guard_negated = false;
   std::string opcode;                 // "ld.global.v2.b32"
   std::vector<std::string> parts;     // "ld", "global", "v2", "b32"
-  std::vector<std::string> operands;  // "{%r1,%r2}", "[%rd1+8]": no blanks
+  std::vector<std::string> operands;  // "{%r1,%r2}", "[%rd1+8]": without spaces
   std::string label;
   Variable variable;
   // location: .loc file line
@@ -52,13 +53,13 @@ struct Statement {
 
 struct Function {
   bool entry = false;
-  bool external = false;  // declared alone: no body
+  bool external = false;  // only declared, without a body
   std::string name;
   int line = 0;
   std::vector<Variable> parameters;
   std::vector<Variable> results;  // of .func
-  std::vector<Statement> body;    // without the outermost braces
-  // .maxntid, .reqntid, .minnctapersm, .maxnreg; 0: not said
+  std::vector<Statement> body;    // without the outer braces
+  // .maxntid, .reqntid, .minnctapersm, .maxnreg; 0: not given
   unsigned max_threads = 0, required_threads = 0, min_blocks = 0;
 };
 
@@ -66,14 +67,14 @@ struct Module {
   std::string version, target;  // "8.4", "sm_80"
   std::vector<Variable> variables;
   std::vector<Function> functions;
-  std::vector<std::string> files;  // .file, by number; those not named are empty
+  std::vector<std::string> files;  // .file, by number; unnamed ones are empty
 };
 
 tl::expected<Module, Error> parse(std::string_view text);
-// The version and the target alone, as far as a text begins with them.
+// Returns only the version and the target, as far as the text begins with them.
 Module parse_head(std::string_view text);
 
-// Bytes of a type: "f32" 4, "b128" 16, "pred" 0; -1 where there is no such type.
+// Returns the bytes of a type: "f32" 4, "b128" 16, "pred" 0; -1 if there is no such type.
 int bytes_of(std::string_view type);
 std::uint64_t bytes_of(const Variable&);
 std::uint64_t alignment_of(const Variable&);

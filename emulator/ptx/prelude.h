@@ -1,4 +1,4 @@
-// What each compiled source begins with (Prelude.cmake).
+// The common beginning of each compiled source (Prelude.cmake).
 #pragma once
 
 #include <string_view>

@@ -24,12 +24,12 @@ struct Running {
   const Kernel* kernel;
   const Launch* launch;
   std::uint32_t shared_bytes;
-  std::vector<Range> allocations;  // when the launch began, in ascending order
-  std::uint64_t number;            // of the launch, within the process
+  std::vector<Range> allocations;  // at the start of the launch, in ascending order
+  std::uint64_t number;            // number of the launch in this process
 };
 
-// The allocations that each access met last, of the launch `number`. Blocks that an OS thread runs
-// share them: a kernel has hundreds of such accesses, and a thread meets most of them once.
+// The allocation that each access instruction used last, in launch `number`. The blocks on one OS
+// thread share them, since a thread executes most of a kernel's hundreds of accesses only once.
 struct Sites {
   std::uint64_t number = 0;
   std::vector<Range> met;
@@ -87,7 +87,7 @@ __attribute__((noreturn)) void fail(const char* what, std::uint64_t detail, Wher
 using U = std::uint32_t;
 using S = std::int32_t;
 
-// What a function of the emulator answers, as the stack to go on with.
+// Converts the result of an emulator function to the stack to resume.
 template <auto arrive>
 constexpr auto resumed =
     [](auto... arguments) { return emulator::stack_to_resume(arrive(arguments...)); };
@@ -130,7 +130,7 @@ constexpr Machine machine{
     .fail = fail,
 };
 
-// Each thread's life.
+// Entry of each thread.
 void run_thread(const void* call) {
   const auto& running = *static_cast<const Running*>(call);
   emulator::ThreadContext& of = *emulator::current;
@@ -191,7 +191,7 @@ std::string Allocations::describe(std::uint64_t address) const {
   if (next != ends_.begin()) {
     const auto before = std::prev(next);
     const std::uint64_t bytes = before->second - before->first;
-    // Near its end, or nearer to it than to the next one.
+    // Inside of the allocation, or after its end and nearer to it than to the next one.
     if (next == ends_.end() || address - before->first < next->first - address) {
       return fmt::format("at byte {} of an allocation of {}", address - before->first, bytes);
     }

@@ -14,16 +14,17 @@
 
 namespace plumbline::ptx {
 
-// The memory that launches may touch. An address may have a tag (address_bits): a pointer with a
-// tag reaches what was added under that tag alone.
+// The memory that launches may access. An address may have a tag (address_bits): a pointer with a
+// tag reaches only memory that was added under that tag.
 class Allocations {
  public:
   void add(const void* begin, std::size_t bytes);
-  void remove(const void* begin);  // what was added there; nothing where nothing was
+  void remove(const void* begin);  // does nothing if no memory was added there
   void clear();
-  // Those of now, in ascending order: what a launch holds accesses against, without a lock.
+  // Returns the current ranges in ascending order. A launch checks accesses against this copy,
+  // without a lock.
   [[nodiscard]] std::vector<Range> ranges() const;
-  // "160 bytes behind the 4096 that begin at 0x7f…": where an address lies that none holds.
+  // Describes an address that no allocation contains: "at byte 4256 of an allocation of 4096".
   [[nodiscard]] std::string describe(std::uint64_t address) const;
 
  private:
@@ -31,7 +32,7 @@ class Allocations {
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin
 };
 
-// A kernel that has been compiled (compile.h), and what its text says of it.
+// A compiled kernel (compile.h) and its metadata.
 struct Kernel {
   std::string name;  // for messages: "module.ptx"
   Translation facts;
@@ -41,23 +42,23 @@ struct Kernel {
 };
 
 struct Launch {
-  emulator::LaunchOptions options;  // without a fault: those change our own kernels alone
+  emulator::LaunchOptions options;  // without a fault: faults change only our own kernels
   emulator::Dim3 grid, block;
   std::size_t dynamic_shared_bytes = 0;
-  const std::byte* parameters = nullptr;  // as Translation::parameters lays them out
-  std::byte* module_memory = nullptr;     // as module_memory() lays it out
+  const std::byte* parameters = nullptr;  // laid out as in Translation::parameters
+  std::byte* module_memory = nullptr;     // laid out by module_memory()
   // nullptr: accesses to global memory are not checked.
   const Allocations* allocations = nullptr;
 };
 
-// Options that compiled code may count on: lanes in lockstep, barriers known by their number.
+// Options that compiled code relies on: lanes in lockstep, barriers matched by id.
 emulator::LaunchOptions compiled_options(emulator::Arch);
 
-// Empty text: fine. Else what went wrong in the first block (by index) where something did, with
-// lines of the PTX, and of the source where the PTX names them (-lineinfo).
+// Returns "" on success. Otherwise describes the failure of the first failed block (by index), with
+// lines of the PTX and, if it names them (-lineinfo), of the source.
 std::string launch(const Kernel&, const Launch&);
 
-// The text with "module.ptx:LINE" followed by the place in the source.
+// Appends the source location to each "module.ptx:LINE" in the text.
 std::string with_source_lines(std::string text, const Kernel&);
 
 }  // namespace plumbline::ptx

@@ -1,5 +1,5 @@
-// The interpolation, and what each function does with sign and exponent. Fixed-point positions are
-// those of envytools' nvhw/sfu.c; those of sqrt and tanh were found from results.
+// The interpolation, and each function's treatment of sign and exponent. Fixed-point positions are
+// those of envytools' nvhw/sfu.c; those of sqrt and tanh were derived from results.
 #include "emulator/ptx/special_functions.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ Parts parts(std::uint32_t x) {
           exponent == 255 && fraction != 0, exponent == 255 && fraction == 0};
 }
 
-// significand in [2^23, 2^24], exponent biased; overflow becomes infinity, what is denormal zero.
+// Assembles an fp32 from a biased exponent and a significand in [2^23, 2^24]. Overflow becomes
+// infinity, a denormal result zero.
 std::uint32_t number(bool negative, int exponent, std::uint32_t significand) {
   const std::uint32_t sign = negative ? sign_bit : 0;
   if (significand == 2 * one) {
@@ -41,15 +42,15 @@ std::uint32_t number(bool negative, int exponent, std::uint32_t significand) {
   return sign | static_cast<std::uint32_t>(exponent) << 23U | (significand - one);
 }
 
-// The square of 17 bits over 2^18, without the partial products below 2^18, halved. With x = 512 h
-// + l those are all of l^2 and some of l h; what is left of l h, over 2^9, is a table by l / 4 and
-// h / 2.
-const auto cross_products = []() noexcept {  // more steps than clang takes in a constexpr
+// The unit squares 17 bits without the partial products below 2^18 and halves the result over 2^18.
+// With x = 512 h + l it drops all of l^2 and a part of l h. This table holds the rest of l h / 2^9,
+// by l / 4 and h / 2.
+const auto cross_products = []() noexcept {  // too many steps for clang's constexpr
   std::array<std::uint8_t, 1U << 14U> table{};
   for (unsigned low = 0; low < 128; ++low) {
     for (unsigned high = 0; high < 128; ++high) {
       unsigned sum = 0;
-      // Bits i + 2 of l and j + 1 of h where i + j >= 6, in units of 2^6.
+      // Bit i + 2 of l times bit j + 1 of h if i + j >= 6, in units of 2^6.
       for (unsigned i = 0; i < 7; ++i) {
         if ((low >> i & 1U) != 0) sum += high >> (6 - i);
       }
@@ -64,21 +65,21 @@ std::int64_t square(std::uint32_t x) {
   return (high * high + 2U * cross_products[low >> 2U << 7U | high >> 1U]) >> 1U;
 }
 
-// Shifts of the three terms to a common unit.
+// Value and Curve: shifts to a common unit.
 template <int Value, int Curve>
 std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t low_for_square) {
   return (std::int64_t{slice.value} << Value) + std::int64_t{slice.slope} * low +
          (std::int64_t{slice.curve} * square(low_for_square) << Curve);
 }
 
-// Where a number over a power of 4 lies in [1, 4): the lowest bit of the exponent chooses the half
-// of the table, 64 slices of each.
+// Returns the position in [1, 4) of a number over a power of 4. The lowest bit of the exponent
+// selects one half of the table, 64 slices each.
 std::uint32_t place_to_four(const Parts& p) {
   return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
 }
 
-// x in units of 2^-25 of a turn, without whole turns. ptxas multiplies by 1 / (2 pi) before
-// the unit gets it, in fp32 and rounded toward zero.
+// Returns x in units of 2^-25 of a turn, without whole turns. ptxas multiplies by 1 / (2 pi) in
+// fp32, rounded toward zero, before the unit.
 std::uint32_t turns(const Parts& p) {
   std::uint64_t product = std::uint64_t{p.significand} * 0xa2f983U;  // times 2^(exponent - 49)
   const int dropped = 64 - 24 - std::countl_zero(product);
@@ -149,7 +150,7 @@ std::uint32_t special_ex2(std::uint32_t x) {
   if (p.is_nan) return not_a_number;
   int exponent = p.exponent - bias;
   if (exponent >= 7) return p.negative ? 0 : infinity;
-  // |x| with 23 bits behind the point, the rest dropped.
+  //x| with 23 fraction bits, truncated.
   std::uint32_t fixed = 0;
   if (exponent >= 0) {
     fixed = p.significand << static_cast<unsigned>(exponent);
@@ -178,7 +179,7 @@ std::uint32_t special_lg2(std::uint32_t x) {
   if (p.negative) return not_a_number;
   if (p.is_infinite) return infinity;
   const std::uint32_t fraction = p.significand - one;
-  std::int64_t sum = 0;  // 36 bits behind the point
+  std::int64_t sum = 0;  // 36 fraction bits
   if (fraction != 0 || p.exponent != bias) {
     const std::uint32_t low = fraction & 0x1ffffU;
     sum = (interpolate<12, 1>(lg2_slices[fraction >> 17U], low, low) + 0x3345) >> 2;
@@ -210,10 +211,10 @@ std::uint32_t special_tanh(std::uint32_t x) {
   if (exponent >= 3) return number(p.negative, bias, one);
   const auto [first, bits] = tanh_binades[exponent + 8];
   const std::uint32_t fraction = p.significand - one;
-  const std::uint32_t low = fraction >> (6 - bits) & 0x1ffffU;  // the rest is dropped
+  const std::uint32_t low = fraction >> (6 - bits) & 0x1ffffU;  // lower bits are dropped
   const std::int64_t sum =
       interpolate<17, 2>(tanh_slices[first + (fraction >> (23 - bits))], low, low);
-  // In [2^23, 2^25): from 1 on units of 2^-24, below it of half an ulp of x. Nothing is rounded up.
+  // In [2^23, 2^25). The unit is 2^-24 if |x| >= 1, otherwise half an ulp of x. Truncated.
   const auto result = static_cast<std::uint32_t>(sum >> 17);
   const int lowest = bias + std::min(exponent, 0) - 1;
   return result < 2 * one ? number(p.negative, lowest, result)

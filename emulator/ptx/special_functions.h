@@ -1,22 +1,20 @@
-// The special function unit (MUFU): what ex2, rcp, lg2, rsqrt, sqrt, tanh, sin and cos give with
-// .approx.
+// The special function unit (MUFU): the results of ex2, rcp, lg2, rsqrt, sqrt, tanh, sin and cos
+// with .approx.
 //
-// Each is a quadratic in the low bits of the argument, with coefficients from a table that the high
-// bits choose (special_tables.h); the square of the low bits drops its lowest partial products.
-// Held against an H200 (sm_90, driver 580.159.04, 2026-11-26; ci/gpu.sh --only special):
-// - ex2, rcp, lg2, rsqrt, sqrt and tanh: the same bits for every one of the 2^32 arguments. The
-//   tables of the first four are the G80's of 2006; those of sqrt and tanh were found from the
-//   H200's results.
-// - sin, cos, not swept since they have a table, the G80's: the model of sin has all of 1,966,080
-//   dumped results of [2^-12, 8). Of every 16th argument of [-pi, pi] both have the H200's largest
-//   error, at the same one.
-// Over all arguments the model differs from the exact function by at most
+// Each function is a quadratic in the low bits of the argument, with coefficients from a table
+// indexed by the high bits (special_tables.h). The square of the low bits omits its lowest partial
+// products.
+// An H200 (sm_90, driver 580.159.04) gave the model's bits for each of the 2^32 arguments of every
+// function: 2026-11-26, sin and cos 2026-11-28 (evidence/gpu.md; ci/gpu.sh --only special).
+// The tables of sqrt and tanh were derived from the H200's results, the others are those of the G80
+// (2006).
+// The model differs from the exact function by at most
 //   ex2 2^-22.7 relative, rcp 0.98 ulp, lg2 2^-22.1 absolute on [0.5, 2], rsqrt 2^-22.9 relative,
 //   sqrt 2^-23.2 relative, tanh 2^-16.4 relative,
 //   sin 2^-21.4 and cos 2^-21.2 absolute on [-pi, pi].
 //
-// Arguments and results are the bits of fp32. Denormal arguments are zeros, denormal results too;
-// tanh alone gives a denormal argument back.
+// Arguments and results are fp32 bits. Denormal arguments and results become zeros; only tanh
+// returns a denormal argument unchanged.
 #pragma once
 
 #include <cstdint>

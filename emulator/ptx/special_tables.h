@@ -1,11 +1,12 @@
-// The coefficients of the special function unit's tables: numbers that Marcelina Koscielnicka read
-// from the hardware (G80) and published in envytools, nvhw/sfu_tab.c, under the MIT licence.
-// Plumbline found those of sqrt and tanh: no other whole numbers in their units give what an H200
-// gives for every fourth operand of [1, 4) (sqrt), and for all operands of [0.5, 2) and every 32nd
-// of the others (tanh).
+// The coefficients of the special function unit's tables. Marcelina Koscielnicka read them from the
+// hardware (G80) and published them in envytools, nvhw/sfu_tab.c, under the MIT licence. Plumbline
+// derived those of sqrt and tanh: no other integers in their units give an H200's results for every
+// fourth operand of [1, 4) (sqrt), and for all operands of [0.5, 2) and every 32nd of the others
+// (tanh).
 //
-// A row is a slice of the argument: the function at its start, its first and half its second
-// derivative, in units that special_functions.cc has. Signs that the hardware implies are written.
+// A row is a slice of the argument: the function at its start, its first derivative and half its
+// second derivative, in the units of special_functions.cc. Signs that the hardware implies are
+// explicit.
 #pragma once
 
 #include <cstdint>
@@ -239,8 +240,8 @@ inline constexpr Slice tanh_slices[51] = {
     {16777140, 80, -32},          {16777188, 32, -16},          {16777204, 16, -8},
 };
 
-// The binades of [2^-8, 8) in order: where their slices of tanh begin, and how many bits of the
-// fraction choose one.
+// The binades of [2^-8, 8) in order: the first slice of tanh in each, and how many fraction bits
+// select a slice.
 struct Binade {
   std::uint32_t first, bits;
 };

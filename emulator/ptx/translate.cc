@@ -1,5 +1,4 @@
-// The frame of a translated kernel: parameters, variables, registers, labels, and operands as
-// expressions.
+// The frame of a translated kernel: parameters, variables, registers, labels and operands.
 #include "emulator/ptx/translate.h"
 
 #include <fmt/format.h>
@@ -23,7 +22,8 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// "0.", "-1.5e3": with a point, a number of 64 bits that is rounded to the type of its instruction.
+// Parses "0." or "-1.5e3". A number with a point is a 64-bit number, rounded to the instruction's
+// type.
 std::optional<double> decimal(std::string_view text) {
   if (text.find('.') == std::string_view::npos) return std::nullopt;
   double value = 0;
@@ -203,7 +203,7 @@ void Translator::statement(const Statement& s, std::size_t at) {
   }
 }
 
-// Labels are looked for in the innermost scope that has them; one that a scope lacks is outside.
+// Searches the scopes from the innermost outward.
 std::string Translator::label(std::string_view name) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     const auto found = scope->labels.find(std::string(name));
@@ -233,7 +233,7 @@ void Translator::instruction(const Statement& s, std::size_t at) {
   body_.push_back(fmt::format("#line {}\n  {}", s.line, code));
 }
 
-// What stands in the place of an instruction that is not translated.
+// Returns the code that replaces an instruction that is not translated.
 std::string Translator::refused(const Statement& s, const std::string& reason) {
   made_.refused.push_back({s.line, s.opcode, reason});
   return fmt::format("t.machine->fail(\"not translated: {}: {}\", no_detail, Where::current());",
@@ -437,7 +437,7 @@ Translation Translator::run() {
   open();
   for (const Variable& variable : module_.variables)
     if (variable.space == Space::shared) declare(variable);
-  // Labels may be used before they stand: those of all scopes first, in the order of the scopes.
+  // Labels may be used before they are defined, so all scopes are scanned first, in their order.
   std::vector<std::map<std::string, std::string>> labels(1);
   std::vector<std::size_t> stack{0};
   for (const Statement& s : function_.body) {

@@ -1,7 +1,7 @@
-// PTX to C++: a function for one thread of a kernel, which a compiler of this machine makes into
-// code for the emulator. Each instruction becomes the statement that does the same to raw bits;
-// threads meet through translated/machine.h. An instruction that is not known becomes a failure
-// that names its opcode and line when it is reached, and is listed.
+// Translates PTX to C++: one function per kernel, for one thread, which this machine's compiler
+// makes into code for the emulator. Each instruction becomes a statement on raw bits; threads
+// communicate through translated/machine.h. An unknown instruction is listed in `refused`;
+// executing it fails with its opcode and line.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace plumbline::ptx {
 
 struct Options {
-  // What ptxas does with -fmad=true, its default: a product that only sums use becomes a part of
-  // them (contract.h has the rule).
+  // As ptxas with -fmad=true, its default: fuses a product that only sums use into them (rule:
+  // contract.h).
   bool contract = true;
 };
 
@@ -31,12 +31,12 @@ struct Parameter {
   std::size_t offset = 0, bytes = 0;
 };
 
-// Where the module's variables (.global, .const) lie in one block of memory, and what it holds
+// The layout of the module's variables (.global, .const) in one block of memory, and its content
 // before the first launch.
 struct ModuleMemory {
   std::vector<std::byte> initial;
   std::map<std::string, std::size_t> offsets;
-  // Those whose initial value is not known here (addresses of others), with their line.
+  // Variables whose initial value is not known here (addresses of others), with their line.
   std::map<std::string, int> unknown;
 };
 ModuleMemory module_memory(const Module&);
@@ -47,24 +47,24 @@ struct Translation {
   std::vector<Parameter> parameters;
   std::size_t parameter_bytes = 0;
   std::size_t static_shared_bytes = 0;
-  std::size_t module_bytes = 0;  // of module_memory()
-  // .maxntid or .reqntid, all dimensions multiplied, and .minnctapersm; 0: not said
+  std::size_t module_bytes = 0;  // bytes of module_memory()
+  // .maxntid or .reqntid, all dimensions multiplied, and .minnctapersm; 0: not given
   unsigned max_threads = 0, min_blocks = 0;
   int instructions = 0;
   int sites = 0;       // instructions that touch global memory
-  int contracted = 0;  // sums that became an fma with a product
-  // Made for a host that takes denormal numbers for zeros (flush.h, emulator::LaunchOptions).
+  int contracted = 0;  // sums that were fused with a product
+  // Translated for a host that flushes denormal numbers (flush.h, emulator::LaunchOptions).
   bool host_flushes = false;
   std::vector<Refusal> refused;
-  // The .loc of each line that has one: file (of Module::files) and line of the source.
+  // The .loc of each line that has one: index into Module::files, and line of the source.
   std::map<int, std::pair<int, int>> source_lines;
 };
 
-// Where dynamic shared memory begins: behind the static, 16-byte aligned.
+// Returns where dynamic shared memory begins: after the static memory, 16-byte aligned.
 std::size_t dynamic_shared_offset(const Translation&);
 
-// `entry` is one of the module's functions, with a body. An error is what makes the whole kernel
-// unusable, such as a parameter of unknown type.
+// Translates `entry`, a function of the module with a body. Returns an error if the whole kernel is
+// unusable, for example because of a parameter of unknown type.
 tl::expected<Translation, Error> translate(const Module&, const Function& entry, const Options&);
 
 }  // namespace plumbline::ptx

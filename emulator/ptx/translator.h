@@ -1,4 +1,4 @@
-// The translator of one kernel: names and operands here, instructions in instructions_*.cc.
+// The translator of one kernel: names and operands are here, instructions in instructions_*.cc.
 #pragma once
 
 #include <map>
@@ -12,7 +12,8 @@
 
 namespace plumbline::ptx {
 
-// Why an instruction is not translated. Thrown while one is, caught by Translator::instruction.
+// The reason for refusing an instruction. Thrown during its translation, caught by
+// Translator::instruction.
 struct Refused {
   std::string reason;
 };
@@ -27,11 +28,11 @@ class Translator {
   using Parts = std::vector<std::string>;
   struct Scope {
     std::map<std::string, Variable> registers;
-    std::map<std::string, std::string> symbols;  // to the C++ expression of the address
+    std::map<std::string, std::string> symbols;  // the C++ expression of each symbol's address
     std::map<std::string, std::string> labels;
     std::string suffix;
   };
-  // A register as C++ has it.
+  // A register by its C++ name.
   struct Register {
     std::string name;
     int bytes;  // 0: a predicate
@@ -49,16 +50,17 @@ class Translator {
   std::string label(std::string_view name) const;
   std::optional<std::string> symbol(std::string_view name) const;
 
-  // Operands. `type` is PTX's, "u32"; a value of it is an expression of C++'s type for it.
+  // Operands. `type` is a PTX type, "u32"; the result is an expression of the corresponding C++
+  // type.
   std::string value(std::string_view operand, std::string_view type);
   std::string register_value(const Register&, std::string_view type) const;
   std::optional<std::string> literal(std::string_view operand, std::string_view type) const;
   std::optional<std::string> special_register(std::string_view operand) const;
   std::string predicate(std::string_view operand);  // "%p1", "!%p1"
   std::string assign(std::string_view destination, std::string_view bits);
-  // Elements of "{%r1,%r2}", or the operand itself.
+  // Returns the elements of "{%r1,%r2}", or the operand itself.
   static std::vector<std::string> elements(std::string_view operand);
-  // "%r1|%p1": the second is empty where there is none.
+  // Splits "%r1|%p1"; the second is empty if missing.
   static std::pair<std::string, std::string> two_results(std::string_view operand);
 
   // instructions_arithmetic.cc
@@ -91,19 +93,20 @@ class Translator {
   std::string warp(const Parts&, const Parts&);
   std::string matrix(const Parts&, const Parts&);
   // An mma.sync: its call, the words that a lane brings, and the registers that it reads and
-  // writes, by their C++ names.
+  // writes, by C++ name.
   struct Multiplication {
     std::string call;
     Parts a, b, c, d, reads;
   };
   Multiplication multiplication(const Parts&, const Parts&);
-  // Whether it can be brought with products_: the same instruction, and of no result of theirs.
+  // Returns true if it can be executed together with products_: the same instruction, and no
+  // operand is a result of theirs.
   [[nodiscard]] bool joins(const Multiplication&) const;
   static std::string multiply(const std::vector<Multiplication>&);
   std::string multiply_alone(const Parts& parts, const Parts& operands) {
     return multiply({multiplication(parts, operands)});
   }
-  // An mma.sync without a guard waits in products_ for those that follow.
+  // Collects consecutive mma.sync without a guard in products_.
   void multiply_with_others(const Statement&);
   void finish_products();
 
@@ -113,10 +116,10 @@ class Translator {
   const Contractions contractions_;
   Translation made_;
   std::vector<Scope> scopes_;
-  std::map<std::string, int> declared_;  // registers by their C++ name, bytes
+  std::map<std::string, int> declared_;  // C++ name and bytes of each register
   std::vector<std::string> body_;
   std::vector<Multiplication> products_;
-  int products_line_ = 0;  // of the first
+  int products_line_ = 0;  // of the first product
   std::size_t local_bytes_ = 0;
   int scope_count_ = 0;
   std::pair<int, int> location_{0, 0};
@@ -126,7 +129,7 @@ bool has(const std::vector<std::string>& parts, std::string_view part);
 bool is_float(std::string_view type);
 bool is_integer(std::string_view type);  // u, s, b
 bool is_signed(std::string_view type);
-// C++'s type: "u32" for b32 and u32, "bool" for pred.
+// Returns the C++ type: "u32" for b32 and u32, "bool" for pred.
 std::string cpp_type(std::string_view type);
 std::string unsigned_type(std::string_view type);  // of the same size
 std::string identifier(std::string_view name);

@@ -1,4 +1,4 @@
-// Fat binaries of PTX texts, as nvcc writes them without compression (fat_binary.h has the layout).
+// Writes fat binaries of PTX texts as nvcc does without compression (layout: fat_binary.h).
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -55,7 +55,7 @@ void put_entry(Writer& to, const FatBinaryEntry& entry, Version version) {
   const u64 flags = linux_64_bits | (entry.variant == 'a'   ? exact
                                      : entry.variant == 'f' ? family
                                                             : 0);
-  // With at least one zero at its end.
+  // at least one zero at the end
   const u64 padded = entry.text.size() / 8 * 8 + 8;
   to.put(u16{1}).put(u16{0x101}).put(own).put(padded);
   to.put(u32{0}).put(options).put(version.minor).put(version.major);

@@ -1,4 +1,4 @@
-// Decodes operands, adds the chopped products as integers, and rounds the sum, format by format.
+// Decodes operands, adds the chopped products as integers, and rounds the sum, for each format.
 #include "emulator/tensor_core/fused_sum.h"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ Term product(const Term& a, const Term& b) {
   return term;
 }
 
-// magnitude * 2^exponent as bits of the format with only the first kept_bits fraction bits:
+// Returns magnitude * 2^exponent as bits of the format with only the first kept_bits fraction bits:
 // chopped, or rounded to nearest even.
 std::uint32_t round_to(const FloatFormat& format, int kept_bits, bool to_nearest, bool negative,
                        std::uint64_t magnitude, int exponent) {
@@ -152,11 +152,11 @@ std::uint32_t step(const FusedSum& sum, MmaFormat format, int products, const st
     return round_to(c_format, c_format.fraction_bits, false, negative_infinity, 1,
                     c_format.max_field());
   }
-  if (largest == no_exponent_floor) return 0;  // nothing but zeros
+  if (largest == no_exponent_floor) return 0;  // all terms are zero
   largest = std::max(largest, sum.min_exponent);
 
   const auto chopped = [&](const Term& term) -> std::int64_t {
-    if (term.significand == 0) return 0;  // its exponent may be above the largest
+    if (term.significand == 0) return 0;  // a zero's exponent may exceed the largest
     const int shift = sum.fraction_bits - (largest - term.exponent) - term.fraction_bits;
     const std::int64_t magnitude = shift <= -63 ? 0
                                    : shift < 0  ? term.significand >> -shift
@@ -196,7 +196,7 @@ std::uint32_t add_to_nearest(Conversion format, std::uint32_t c, std::uint32_t h
   if (x.kind == Kind::nan || y.kind == Kind::nan) return 0x7fff;
   if (infinite && x.kind == y.kind && x.negative != y.negative) return 0x7fff;
   if (infinite) return x.kind == Kind::infinite ? c & 0xffff : h & 0xffff;
-  // fp16 values are multiples of 2^-24 below 2^16: their sum is an exact integer.
+  // fp16 values are multiples of 2^-24 below 2^16, so their sum is an exact integer.
   const auto units = [](const Term& t) {
     return (t.negative ? -t.significand : t.significand) << (t.exponent - f16.min_exponent());
   };

@@ -1,4 +1,4 @@
-// Instructions and parameters of the architectures, each with what it rests on.
+// The instructions and parameters of the architectures, with the source of each.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -23,11 +23,11 @@ struct Row {
   std::string_view evidence;
 };
 
-// Recordings: Khattak and Mikaitis, 5,000 rows per GPU and format
-// (tests/emulator/test_recordings.cc replays those at hand); MMA-Sim: arXiv 2511.10909. No
-// recording has products below the smallest normal, zeros beside huge operands, or non-finite
-// values: there all models are what an H200 gave for a million random instructions of each kind
-// (ci/gpu.sh --only mma).
+// Sources. Recordings: Khattak and Mikaitis, 5,000 rows per GPU and format
+// (tests/emulator/test_recordings.cc replays the available ones). MMA-Sim: arXiv 2511.10909. No
+// recording has products below the smallest normal, zeros next to huge operands, or non-finite
+// values. For those, all models follow an H200's results for a million random instructions of each
+// kind (ci/gpu.sh --only mma).
 constexpr std::array table{
     Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit, 8, 24, false,
         "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; that k = 16 is two steps, "
@@ -70,8 +70,8 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   });
   assert(row != table.end());
   FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
-  // The floor under E: the newest parameters of Khattak and Mikaitis. An H200 has that of bf16; no
-  // input of fp8 can reach one (tests/emulator, NoInputOfFp8ReachesTheFloor).
+  // The lower bound of E comes from the newest parameters of Khattak and Mikaitis. An H200 has the
+  // bound of bf16; fp8 inputs cannot reach one (tests/emulator, NoInputOfFp8ReachesTheFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
     sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;
@@ -82,8 +82,7 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   return {sum, row->through_f16, row->evidence};
 }
 
-// Recordings of V100; its floor for fp16 results is Khattak and Mikaitis's, for fp32 results there
-// is none.
+// Recordings of V100. Its floor for fp16 results is Khattak and Mikaitis's; fp32 results have none.
 FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
   if (accumulator == MmaAccumulator::f16) return {4, 23, Conversion::f16_to_nearest_even, -19};
   return {4, 23, Conversion::f32_toward_zero};
@@ -92,9 +91,9 @@ FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
 // Recordings of H100 and H200, with c = 0.
 FusedSum wgmma_fp8_sm_90() { return {32, 13, Conversion::f32_e8m13_toward_zero, -133}; }
 
-// PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds row lane / 4 and row lane / 4 + 8 of A,
-// and column lane / 4 of B; a register holds consecutive k, the four lanes of a group of four
-// consecutive registers, and the upper half of K lies in the upper registers.
+// PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds rows lane / 4 and lane / 4 + 8 of A,
+// and column lane / 4 of B. A register holds consecutive k, the four lanes of a group hold four
+// consecutive registers, and the upper registers hold the upper half of K.
 FragmentPlace place_a(const MmaInstruction& instruction, int row, int k) {
   const int elements = elements_per_register(instruction.format);
   return {row % 8 * 4 + k / elements % 4, row / 8 + k / (4 * elements) * 2, k % elements};

@@ -1,8 +1,8 @@
-// Tensor cores bit for bit: what mma.sync answers on each architecture.
+// Bit-exact tensor cores: the results of mma.sync on each architecture.
 //
-// mma_sync takes the registers of a warp and is fast; mma_sync_exact is the same function, to be
-// read (fused_sum.h says what one output element is). Parameters and what each of them rests on:
-// models.cc. "emulated sm_90" is mma.sync of sm_90, never wgmma.
+// mma_sync takes the registers of a warp and is fast. mma_sync_exact is the same function, written
+// to be read (fused_sum.h defines one output element). models.cc has the parameters and their
+// sources. "emulated sm_90" is mma.sync of sm_90, never wgmma.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ struct MmaInstruction {
   int k;  // 8 or 16 (f16, bf16), 4 or 8 (tf32), 16 or 32 (e4m3, e5m2)
 };
 
-// Whether the PTX ISA has the instruction on this architecture: fp8 needs sm_89, bf16 and tf32
-// accumulate in f32 only.
+// Returns true if the PTX ISA has the instruction on this architecture: fp8 needs sm_89, bf16 and
+// tf32 accumulate only in f32.
 bool supports(Arch, const MmaInstruction&);
 
-// How an architecture computes one output element.
+// The architecture's computation of one output element.
 struct MmaModel {
   FusedSum sum;
-  // fp8 on sm_90 and sm_100, as ptxas 13.0 compiles it: operands widened to fp16, h = the sum over
-  // k mod 4 in {0, 1} from 0, then over the others from that, each an instruction of its own; D = C
-  // + h, rounded to nearest.
+  // fp8 on sm_90 and sm_100, as ptxas 13.0 compiles it: operands are widened to fp16. h is the sum
+  // over k mod 4 in {0, 1}, starting from 0, then over the other k, one instruction each. D = C +
+  // h, rounded to nearest.
   bool through_f16 = false;
   std::string_view evidence;
 };
-MmaModel model(Arch, const MmaInstruction&);  // asserts that it is supported
+MmaModel model(Arch, const MmaInstruction&);  // the instruction must be supported (asserted)
 
-// Instructions that nothing here runs, for recordings of them: mma.m8n8k4 of sm_70 with fp16
-// operands, wgmma of sm_90 with fp8 operands and fp32 results.
+// Models of instructions that the emulator does not execute, used to replay recordings: mma.m8n8k4
+// of sm_70 with fp16 operands, wgmma of sm_90 with fp8 operands and fp32 results.
 FusedSum mma_m8n8k4_sm_70(MmaAccumulator);
 FusedSum wgmma_fp8_sm_90();
 
@@ -61,8 +61,8 @@ constexpr MmaRegisters registers(const MmaInstruction& instruction) {
   return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};
 }
 
-// Where a matrix element lies: the lane, its register, and the element of that register from its
-// low bits.
+// The position of a matrix element in a fragment: the lane, its register, and the element of that
+// register counted from the low bits.
 struct FragmentPlace {
   int lane, register_index, element;
 };
@@ -70,19 +70,19 @@ FragmentPlace place_a(const MmaInstruction&, int row, int k);
 FragmentPlace place_b(const MmaInstruction&, int k, int column);
 FragmentPlace place_c(const MmaInstruction&, int row, int column);
 
-// One mma.sync of a warp. Registers as the PTX ISA lays them out, lane-major: a[lane *
+// Performs one mma.sync of a warp. Registers are laid out as in the PTX ISA, lane-major: a[lane *
 // registers(i).a + r]. d may be c. The instruction must be supported (asserted).
 void mma_sync(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
               const std::uint32_t* c, std::uint32_t* d);
 void mma_sync_exact(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
                     const std::uint32_t* c, std::uint32_t* d);
-// One element of D as mma_sync_exact computes it: raw bits in the low bits of a word.
+// Returns one element of D as mma_sync_exact computes it: raw bits in the low bits of a word.
 std::uint32_t mma_element_exact(Arch, const MmaInstruction&, const std::uint32_t* a,
                                 const std::uint32_t* b, const std::uint32_t* c, int row,
                                 int column);
 
-// One output element of a model: k products. Operands and c, and what is returned, are raw bits in
-// the low bits of a word.
+// Returns one output element of a model: k products. Operands, c and the result are raw bits in the
+// low bits of a word.
 std::uint32_t dot(const MmaModel&, MmaFormat, int k, const std::uint32_t* a, const std::uint32_t* b,
                   std::uint32_t c);
 

@@ -1,4 +1,4 @@
-// mma.sync element by element: fragments unpacked, each output one dot product.
+// Computes mma.sync element by element: unpacks the fragments; each output is one dot product.
 #include <algorithm>
 #include <array>
 
@@ -21,8 +21,8 @@ int bits_of(MmaFormat format) {
                                                                   : 16;
 }
 
-// fp8 as ptxas compiles it where there is no such instruction: two chained instructions with half
-// the products each.
+// fp8 as ptxas compiles it for architectures without the instruction: two chained instructions with
+// half of the products each.
 std::uint32_t dot_through_f16(const MmaModel& model, MmaFormat format, int k,
                               const std::uint32_t* a, const std::uint32_t* b, std::uint32_t c) {
   std::uint32_t h = 0;

@@ -1,11 +1,11 @@
 // Emulates mma.sync fast: in vectors of the 8 columns of D, two rows at a time. Lane group g holds
 // rows g and g + 8.
 //
-// An instruction and the number L of its products in a step are a Form, which everything here is
-// compiled for. Per step: E = max(exponent of a + exponent of b, exponent of c); then t = int(a * b
-// * 2^(F - E)), where the conversion to integer *is* the chop: product and scaling are exact, or
-// too small to reach 1. Elements with Inf or NaN, or an E that would take a power of two out of the
-// range of fp32, take the exact path; so do those whose sum does not fit 32 bits.
+// All code is compiled for a Form: an instruction and the number L of products in a step. A step
+// computes E = max(exponent of a + exponent of b, exponent of c), then t = int(a * b * 2^(F - E)).
+// The conversion to integer *is* the chop, because product and scaling are exact or too small to
+// reach 1. Elements take the exact path if they have Inf or NaN, if E would take a power of two out
+// of the range of fp32, or if the sum does not fit 32 bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,15 +22,15 @@ namespace {
 
 using namespace vectors;
 
-// Slot i of both rows, for all columns.
+// Returns slot i of both rows, for all columns.
 template <int i>
 Shorts spread(Shorts rows) {
   return __builtin_shufflevector(rows, rows, i, i, i, i, i, i, i, i, 8 + i, 8 + i, 8 + i, 8 + i,
                                  8 + i, 8 + i, 8 + i, 8 + i);
 }
 
-// The largest exponents of the products of slots begin to begin + form.products, of rows g and
-// g + 8.
+// Raises `largest` to the largest product exponents of slots begin to begin + form.products - 1,
+// for rows g and g + 8.
 template <Form form>
 [[gnu::always_inline]] inline void largest_of_products(const Tile<form>& tile, int g, int begin,
                                                        Ints (&largest)[2]) {
@@ -57,7 +57,7 @@ requires(form.is_sixteen_bit())
   largest[1] = larger(largest[1], from_high(both));
 }
 
-// The exponent E of a step, of rows g and g + 8.
+// Computes the exponent E of a step, for rows g and g + 8.
 template <Form form>
 [[gnu::always_inline]] inline void largest_of_step(const FusedSum& how, const Tile<form>& tile,
                                                    int g, int begin, const Floats (&c)[2],
@@ -75,14 +75,14 @@ template <Form form>
   }
 }
 
-// Rows g and g + 8 through one step: c becomes its result. Lanes that need the exact path are
-// marked (and their result means nothing).
+// Takes rows g and g + 8 through one step and replaces c by the result. Marks the lanes that need
+// the exact path; their result is undefined.
 template <Form form>
 [[gnu::always_inline]] inline void step(const FusedSum& how, const Tile<form>& tile, int g,
                                         int begin, Floats (&c)[2], Ints (&inexact)[2]) {
   Ints largest[2];
   largest_of_step<form>(how, tile, g, begin, c, largest);
-  // Of more than 8 products one sum might overflow. Unsigned, as lanes without meaning may.
+  // A sum of more than 8 products might overflow. Unsigned, because undefined lanes may overflow.
   constexpr int sums = form.products > 8 ? 2 : 1;
   const float* const a = tile.a_value + g * form.row_words();
 #pragma GCC unroll 2
@@ -102,13 +102,13 @@ template <Form form>
       c[row] = convert(form.result(), sum0, sum1, unit);
     } else {
       const Ints total = std::bit_cast<Ints>(sum[0] + sum[1]);
-      if (sums == 2) inexact[row] |= ((sum0 ^ total) & (sum1 ^ total)) < 0;  // it has overflowed
+      if (sums == 2) inexact[row] |= ((sum0 ^ total) & (sum1 ^ total)) < 0;  // overflow
       c[row] = chopped_to_f32(total, unit);
     }
   }
 }
 
-// Rows g and g + 8 of C, 8 columns each, from the registers of lane group g.
+// Reads rows g and g + 8 of C, 8 columns each, from the registers of lane group g.
 void unpack(MmaAccumulator accumulator, const std::uint32_t* c, int g, Floats (&rows)[2]) {
   if (accumulator == MmaAccumulator::f32) {
     const Ints x = load(c + 16 * g), y = load(c + 16 * g + 8);
@@ -138,7 +138,7 @@ void pack(MmaAccumulator accumulator, const Floats (&rows)[2], int g, std::uint3
         d + 8 * g);
 }
 
-// C + h where the tensor core adds from zero (MmaModel::through_f16).
+// C + h if the tensor core adds from zero (MmaModel::through_f16).
 Floats add_outside(MmaAccumulator accumulator, Floats c, Floats h, Ints& inexact) {
   if (accumulator == MmaAccumulator::f32) {
     const Floats sum = c + h;
@@ -148,8 +148,8 @@ Floats add_outside(MmaAccumulator accumulator, Floats c, Floats h, Ints& inexact
   return join(round_to_f16(low(c) + low(h)), round_to_f16(high(c) + high(h)));
 }
 
-// Rows g and g + 8 of D into the registers of lane group g; marks the elements that need the exact
-// path.
+// Writes rows g and g + 8 of D to the registers of lane group g and marks the elements that need
+// the exact path.
 template <Form form>
 void multiply_rows(const FusedSum& how, const Tile<form>& tile, const std::uint32_t* c, int g,
                    std::uint32_t* d, Ints (&inexact)[2]) {
@@ -166,14 +166,14 @@ void multiply_rows(const FusedSum& how, const Tile<form>& tile, const std::uint3
   pack(form.accumulator, rows, g, d);
 }
 
-// The operands of an instruction, and what is known of it.
+// An instruction and its operands.
 struct Operands {
   Arch arch;
   MmaInstruction instruction;
   const std::uint32_t *a, *b, *c;
 };
 
-// True if an element of the register is NaN.
+// Returns true if an element of the register is NaN.
 bool holds_nan(MmaFormat format, std::uint32_t word) {
   const auto any = [&](int bits, std::uint32_t magnitude, std::uint32_t infinity) {
     for (int shift = 0; shift < 32; shift += bits)
@@ -195,14 +195,14 @@ bool holds_nan(MmaFormat format, std::uint32_t word) {
   return false;
 }
 
-// Rows of A and columns of B that hold a NaN, as bits: all of their elements of D are NaN.
+// Rows of A and columns of B that contain a NaN, as bits: all of their elements of D are NaN.
 struct NanLines {
   std::uint32_t rows = 0, columns = 0;
 };
 NanLines find_nan(const Operands& from) {
   const MmaRegisters count = registers(from.instruction);
   NanLines found;
-  for (int lane = 0; lane < 32; ++lane) {  // place_a and place_b say where a lane's words belong
+  for (int lane = 0; lane < 32; ++lane) {  // positions: place_a and place_b
     for (int i = 0; i < count.a; ++i)
       if (holds_nan(from.instruction.format, from.a[lane * count.a + i]))
         found.rows |= 1u << (lane / 4 + i % 2 * 8);
@@ -213,8 +213,8 @@ NanLines find_nan(const Operands& from) {
   return found;
 }
 
-// Computes again, exactly, the elements of D that are marked. Kernels multiply tiles of unwritten
-// shared memory, so most of these are NaN.
+// Recomputes the marked elements of D exactly. Kernels multiply tiles of unwritten shared memory,
+// so most of these are NaN.
 void repair(const Operands& from, const Ints (&inexact)[8][2], std::uint32_t* d) {
   const int registers_c = registers(from.instruction).c;
   const bool is_f32 = from.instruction.accumulator == MmaAccumulator::f32;
@@ -257,7 +257,7 @@ void multiply(const FusedSum& how, const Operands& from, std::uint32_t* d) {
 
 using Multiply = void (*)(const FusedSum&, const Operands&, std::uint32_t*);
 
-// The model of an instruction and what computes it; nullptr where it is not supported.
+// The model of an instruction and the function that computes it; nullptr if not supported.
 struct Compiled {
   FusedSum how{};
   Multiply multiply = nullptr;
@@ -269,7 +269,7 @@ Multiply multiply_of(const MmaModel& how) {
     return how.through_f16 ? multiply<Form{format, accumulator, k, k / 2, true}>
                            : multiply<Form{format, accumulator, k, 16, false}>;
   } else {
-    constexpr int half = 4 * elements_per_register(format);  // of the longer of both instructions
+    constexpr int half = 4 * elements_per_register(format);  // for the longer of both instructions
     return how.sum.products_per_step < k ? multiply<Form{format, accumulator, k, half, false}>
                                          : multiply<Form{format, accumulator, k, k, false}>;
   }
@@ -283,7 +283,7 @@ Compiled compiled(Arch arch) {
   return {how.sum, multiply_of<format, accumulator, k>(how)};
 }
 
-// By format, accumulator and whether K is whole.
+// By format, accumulator, and whole or half K.
 using OfArch = std::array<Compiled, 5 * 2 * 2>;
 OfArch all_of(Arch arch) {
   OfArch all;

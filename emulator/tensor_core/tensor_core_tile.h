@@ -1,4 +1,4 @@
-// The operands of one mma.sync, decoded and in the order of the steps, for its fast emulation
+// The operands of one mma.sync, decoded and ordered by steps, for the fast emulation
 // (tensor_core_fast.cc).
 #pragma once
 
@@ -10,21 +10,22 @@
 
 namespace plumbline::emulator::vectors {
 
-// What one element of D is computed by. A slot is one k, in the order of the steps.
+// The parameters that determine the computation of an element of D. A slot is one k, in the order
+// of the steps.
 struct Form {
   MmaFormat format;
   MmaAccumulator accumulator;
   int slots;
-  int products;  // of a step
+  int products;  // products of a step
   bool through_f16;
 
   constexpr bool is_sixteen_bit() const {
     return format == MmaFormat::f16 || format == MmaFormat::bf16;
   }
   constexpr int elements() const { return elements_per_register(format); }
-  constexpr int halves() const { return slots / (4 * elements()); }  // of K, in registers
+  constexpr int halves() const { return slots / (4 * elements()); }  // halves of K, in registers
   constexpr int row_words() const { return 8 * halves(); }  // from one row of A to the next
-  constexpr int words() const { return 64 * halves(); }     // of A
+  constexpr int words() const { return 64 * halves(); }     // words of A
   constexpr int min_exponent() const {
     if (format == MmaFormat::bf16 || format == MmaFormat::tf32) return -126;
     return format == MmaFormat::e4m3 && !through_f16 ? -6 : -14;
@@ -34,14 +35,15 @@ struct Form {
     return is_fp8(format) && !through_f16 ? Conversion::f32_e8m13_toward_zero
                                           : Conversion::f32_toward_zero;
   }
-  // Of element `element` of register `half` of lane t of a group of four.
+  // Returns the slot of element `element` in register `half` of lane t of a group of four.
   constexpr int slot(int half, int t, int element) const {
     return through_f16 ? element / 2 * (8 * halves()) + (half * 4 + t) * 2 + element % 2
                        : (half * 4 + t) * elements() + element;
   }
 };
 
-// Where the words of A put a slot's element in Tile, from the first of its row; row + 8 follows it.
+// Offsets of a slot's element in Tile after decode_a(), from the first word of its row; row + 8
+// follows it.
 template <Form form>
 constexpr auto a_offsets = [] {
   std::array<int, static_cast<std::size_t>(form.slots)> offsets{};
@@ -64,8 +66,8 @@ struct Tile {
   Ints b_exponent[form.slots];
 };
 
-// Those of 16-bit elements: of rows g and g + 8, and their slots 8 i to 8 i + 7; of a slot's 8
-// columns, twice.
+// The operands for 16-bit elements. a_exponent[g][i] holds slots 8 i to 8 i + 7 of rows g and g +
+// 8, b_exponent a slot's 8 columns twice.
 template <Form form>
 requires(form.is_sixteen_bit()) struct Tile<form> {
   alignas(32) float a_value[form.elements() * form.words()];
@@ -87,7 +89,8 @@ inline void decode_a(const std::uint32_t* a, Tile<form>& tile) {
   }
 }
 
-// The exponents of A. Words of a lane: rows g and g + 8, then the same of the upper half of K.
+// Decodes the exponents of A. A lane's words are rows g and g + 8, then both rows of the upper half
+// of K.
 template <Form form>
 inline void decode_a_exponents(const std::uint32_t* a, Tile<form>& tile) {
   for (int g = 0; g < 8; ++g) {
@@ -106,7 +109,7 @@ inline void decode_a_exponents(const std::uint32_t* a, Tile<form>& tile) {
   }
 }
 
-// What the 8 columns have in register `half` of lane t of their group.
+// Decodes register `half` of lane t of each column's group, for the 8 columns.
 template <Form form>
 inline void decode_columns(Ints words, int half, int t, Tile<form>& tile) {
   for (int element = 0; element < form.elements(); ++element) {

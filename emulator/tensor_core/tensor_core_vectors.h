@@ -1,5 +1,5 @@
-// Vectors of 8 columns of a matrix product, and the number formats of tensor cores in them. The
-// fast emulation of mma.sync (tensor_core_fast.cc) is written in them.
+// Vectors of the 8 columns of a matrix product, and the number formats of tensor cores in them, for
+// the fast emulation of mma.sync (tensor_core_fast.cc).
 #pragma once
 
 #include <bit>
@@ -19,14 +19,14 @@ using Longs = std::int64_t __attribute__((vector_size(32)));
 using Shorts = std::int16_t __attribute__((vector_size(32)));
 using UnsignedShorts = std::uint16_t __attribute__((vector_size(32)));
 
-// Exponents outside these take the exact path. Zeros and non-finite values stand far outside, also
-// added to any other exponent.
+// Exponents outside of these limits take the exact path. Zeros and non-finite values have exponents
+// so far outside that adding any other exponent keeps them there.
 constexpr int smallest_exponent = -90, largest_exponent = 110;
 constexpr int zero_exponent = -1000, nonfinite_exponent = 3000, no_terms = -700;
 
 inline Ints larger(Ints x, Ints y) { return x > y ? x : y; }
 inline Shorts larger(Shorts x, Shorts y) { return x > y ? x : y; }
-// To the integer between x and 0. Unsigned, since sums of meaningless ones may overflow.
+// Truncates to an integer. Unsigned, because sums of undefined lanes may overflow.
 inline Words chopped(Floats x) { return std::bit_cast<Words>(__builtin_convertvector(x, Ints)); }
 inline Ints load(const std::uint32_t* words) {
   Ints loaded;
@@ -43,7 +43,7 @@ inline Ints from_high(Shorts x) {
   return __builtin_convertvector(__builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15), Ints);
 }
 inline Shorts shorts(int x) { return Shorts{} + static_cast<std::int16_t>(x); }
-// Rows become columns.
+// Swaps rows and columns.
 inline void transpose(Ints (&m)[8]) {
   Ints x[8];
   for (int i = 0; i < 4; ++i) {
@@ -63,13 +63,13 @@ inline void transpose(Ints (&m)[8]) {
 }
 inline Floats power_of_two(Ints exponent) { return std::bit_cast<Floats>((exponent + 127) << 23); }
 
-// fp16 in the low half of each lane; Inf and NaN become some value of 2^16 or more.
+// Decodes fp16 in the low half of each lane; Inf and NaN become a value of at least 2^16.
 inline Floats from_f16(Ints bits) {
   const Floats magnitude = std::bit_cast<Floats>((bits & 0x7fff) << 13) * 0x1p112f;
   return std::bit_cast<Floats>(std::bit_cast<Ints>(magnitude) | (bits & 0x8000) << 16);
 }
 
-// An fp16 value, or Inf.
+// Encodes an fp16 value, or Inf.
 inline Ints to_f16(Floats x) {
   const Ints bits = std::bit_cast<Ints>(x), magnitude = bits & 0x7fffffff;
   const Ints normal = (magnitude - (112 << 23)) >> 13;
@@ -109,7 +109,8 @@ inline Decoded decode(Ints words, int element, int min_exponent) {
   return {value, exponent};
 }
 
-// The exponents of 16-bit elements as decode() has them, but for a zero's, which is still smaller.
+// Returns the exponents of 16-bit elements, as decode() does; only a zero's differs and is still
+// smaller.
 template <MmaFormat format>
 Shorts exponents(Shorts elements) {
   constexpr int exponent_bits = format == MmaFormat::bf16 ? 8 : 5;
@@ -144,8 +145,8 @@ inline Doubles chop(Doubles x, int fraction_bits) {
                                 ~((std::int64_t{1} << (52 - fraction_bits)) - 1));
 }
 
-// To the nearest fp16: adding and subtracting a number whose last bit is fp16's. The sign of a zero
-// is that of x.
+// Rounds to the nearest fp16 by adding and subtracting a number whose last bit is that of fp16. A
+// zero keeps the sign of x.
 inline Doubles round_to_f16(Doubles x) {
   const Longs bits = std::bit_cast<Longs>(x),
               sign = bits & std::numeric_limits<std::int64_t>::min();
@@ -158,8 +159,8 @@ inline Doubles round_to_f16(Doubles x) {
   return std::bit_cast<Doubles>(std::bit_cast<Longs>(rounded) | sign);
 }
 
-// (sum0 + sum1) * unit, exact and then rounded once, as the conversion says; what underflows is a
-// positive zero. The unit is a power of two.
+// Returns (sum0 + sum1) * unit, exact and then rounded once as the conversion requires; an
+// underflow is a positive zero. The unit is a power of two.
 inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
   const Doubles x = low(sum0) + low(sum1), y = high(sum0) + high(sum1);
   if (result == Conversion::f16_to_nearest_even)
@@ -168,12 +169,12 @@ inline Floats convert(Conversion result, Ints sum0, Ints sum1, Floats unit) {
   return join(chop(x, fraction_bits), chop(y, fraction_bits)) * unit;
 }
 
-// The same of one sum for f32_toward_zero. Of the bits below the last that fp32 keeps, the first is
-// taken away, and then rounding to nearest is chopping: the others are less than half a unit.
+// convert() for one sum and f32_toward_zero. Clears the first of the bits that fp32 drops; the
+// others are less than half a unit, so rounding to nearest then truncates.
 inline Floats chopped_to_f32(Ints sum, Floats unit) {
   const auto bits = std::bit_cast<Words>(sum);
   const Words magnitude = sum < 0 ? -bits : bits;
-  const auto kept = std::bit_cast<Ints>(magnitude & ~(magnitude >> 24));  // of -2^31 itself
+  const auto kept = std::bit_cast<Ints>(magnitude & ~(magnitude >> 24));  // for -2^31 itself
   const Ints sign = sum & std::numeric_limits<std::int32_t>::min();
   const Floats chopped = __builtin_convertvector(kept, Floats);
   return std::bit_cast<Floats>(std::bit_cast<Ints>(chopped) | sign) * unit;

@@ -1,4 +1,4 @@
-// Sums up an audit's trials: known bugs caught, legal kernels flagged, diagnoses, exit code.
+// Summarizes an audit's trials: known bugs caught, legal kernels flagged, diagnoses, exit code.
 #include "harness/audit/audit.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t allclose_1e2_index = 1;  // in rules_elsewhere()
 
-// The text that was counted most, the first of equals.
+// Returns the most frequent text; of several, the first.
 std::string most_frequent(const std::vector<std::string>& texts) {
   std::map<std::string, int> counts;
   for (const auto& text : texts) ++counts[text];
@@ -24,7 +24,7 @@ std::string most_frequent(const std::vector<std::string>& texts) {
   return best;
 }
 
-// A person is shown both.
+// The judge shows location and fault; either one may be the expected diagnosis.
 DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& location,
                                   const std::string& fault) {
   if (mutant.diagnosis.empty()) return DiagnosisResult::not_stated;
@@ -84,7 +84,7 @@ class Summary {
       result.failures += trial->fails;
       result.caught_without_lse |= trial->fails_without_lse;
       for (std::size_t rule = 0; rule < rule_count; ++rule) {
-        // Whoever runs a test sees that there is no output.
+        // Any test notices a missing output.
         const bool fails =
             trial->outcome.status != Status::ok || trial->rules[rule] == RuleResult::fails;
         result.caught_by_rule[rule] |= fails;
@@ -120,8 +120,7 @@ class Summary {
     return result;
   }
 
-  // A statistic over a suite names its kernel, on another device than the CPU with "/device=…", and
-  // the dtype of Q.
+  // A suite score names its kernel (with "/device=…" if that is not the CPU) and the dtype of Q.
   void merge_suite_scores() {
     for (const SuiteScore& score : scores_) {
       if (score.status != "fail") continue;
@@ -139,7 +138,8 @@ class Summary {
     }
   }
 
-  // Whether the group (kernel, dtype) is that of the score: the report's dtype may be one of P.
+  // Returns true if the group (kernel, dtype) belongs to the score. The report's dtype may be that
+  // of P.
   bool is_of(const std::string& kernel, const std::string& score_dtype,
              const std::string& dtype) const {
     const auto at = groups_.find({kernel, dtype});
@@ -230,7 +230,7 @@ class Summary {
     }
   }
 
-  // A mutant is diagnosed as in most of the dtypes that catch it.
+  // A mutant's diagnosis is the most frequent one over the dtypes that catch it.
   void count_diagnoses() {
     for (const Mutant& mutant : catalogue_.mutants) {
       std::array<int, 4> found{};

@@ -1,6 +1,5 @@
-// What an audit finds: which known bugs the judge catches and which legal kernels it flags. The
-// same is counted for the rules in use elsewhere, on the same outputs. docs/audit.md says how to
-// read it.
+// An audit's result: which known bugs the judge catches and which legal kernels it flags. The rules
+// of other projects are counted on the same outputs. docs/audit.md explains the figures.
 #pragma once
 
 #include <array>
@@ -26,19 +25,20 @@ inline constexpr std::array<std::string_view, 4> names_of<DiagnosisResult>{"righ
 struct MutantResult {
   const Mutant* mutant = nullptr;
   std::string dtype;
-  int trials = 0;    // problems that it took
-  int changed = 0;   // … with other bits than the correct kernel's; 0: the mutant does not count
-  int failures = 0;  // … that the judge fails
-  int slipped = 0;   // … of these, that allclose 1e-2 lets through
+  int trials = 0;   // problems that the mutant ran
+  int changed = 0;  // … whose bits differ from the correct kernel's; 0: the mutant does not count
+  int failures = 0;     // … that the judge fails
+  int slipped = 0;      // … failed by the judge, but passed by allclose 1e-2
   bool caught = false;  // by a case, or by a statistic of the suite
   bool caught_without_lse = false;
   std::array<bool, rule_count> caught_by_rule{};
-  std::string by;          // the finding of most failures ("peak", "shrink over the suite")
+  std::string by;          // the most frequent finding ("peak", "shrink over the suite")
   std::string first_case;  // case id of the first failure, "" if none
-  std::string location;    // of most failures that have one
-  std::string fault;       // likewise: "nan", "unwritten", …
+  std::string location;    // the most frequent one among failures
+  // The most frequent one among failures: "nan", "unwritten", …
+  std::string fault;
   DiagnosisResult diagnosed = DiagnosisResult::not_stated;
-  std::string reviewed;  // of a survivor: the reason in baselines/audit.toml, "" if there is none
+  std::string reviewed;  // for a survivor: the reason in baselines/audit.toml, or ""
   bool counts() const { return changed > 0; }
   bool survives() const { return counts() && !caught; }
 };
@@ -48,7 +48,7 @@ struct LegalResult {
   std::string kernel, dtype;
   int trials = 0;
   int false_alarms = 0;    // trials that the judge fails, and statistics of the suite
-  std::string first_case;  // of them
+  std::string first_case;  // the first false alarm
   std::string why;
   std::array<int, rule_count> rule_alarms{};  // trials that the rule fails
 };
@@ -56,15 +56,15 @@ struct LegalResult {
 // One row of the table: a dtype.
 struct AuditRow {
   std::string dtype;
-  int mutants = 0, caught = 0, caught_without_lse = 0;  // that count
-  int pass_allclose_1e2 = 0;  // … and that allclose 1e-2 lets through in all cases
-  int slip_allclose_1e2 = 0;  // … or in some case that the judge fails
+  int mutants = 0, caught = 0, caught_without_lse = 0;  // only mutants that count
+  int pass_allclose_1e2 = 0;  // … that allclose 1e-2 passes in all cases
+  int slip_allclose_1e2 = 0;  // … that allclose 1e-2 passes in some case that the judge fails
   int legal = 0, legal_flagged = 0, legal_trials = 0, false_alarms = 0;
   struct OfRule {
     bool applies = false;
     int caught = 0;         // mutants that count
     int legal_flagged = 0;  // legal kernels with at least one alarm
-    int alarms = 0;         // legal trials
+    int alarms = 0;         // trials of legal kernels
   };
   std::array<OfRule, rule_count> rules{};
 };
@@ -74,28 +74,29 @@ struct AuditReport {
   std::size_t problems = 0, trials = 0;
   double seconds = 0;
   std::vector<AuditRow> rows;
-  std::vector<MutantResult> mutants;  // catalogue order, then dtype
+  std::vector<MutantResult> mutants;  // in catalogue order, then by dtype
   std::vector<LegalResult> legal;
-  // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
+  // "name (dtype)": changed no bit although its modes list the dtype. The suite does not exercise
+  // it.
   std::vector<std::string> inert;
-  std::vector<std::string> mistrusted;  // claimed classes of which nothing was caught
-  // Claimed classes whose mutants state no dtype of an audit of chosen cases.
+  std::vector<std::string> mistrusted;  // claimed classes of which no mutant was caught
+  // Claimed classes that the chosen cases cannot test: no mutant of the class runs in their dtypes.
   std::vector<std::string> not_asked;
-  std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
-  // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
+  std::vector<std::string> reviews_to_drop;  // reviewed survivors that are now caught
+  // Kernels that only invariances can judge: "varies_solo (solo)".
   std::vector<std::string> breakers;
-  // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
+  // Caught mutants, once over all dtypes, indexed by DiagnosisResult.
   std::array<int, 4> diagnoses{};
 
   int unreviewed_survivors() const;
   int false_alarms() const;
-  // 4: nothing was measured; 1: an unreviewed survivor, a false alarm or a mistrusted class; else
-  // 0.
+  // Returns 4 if nothing was measured, 1 for an unreviewed survivor, a false alarm or a mistrusted
+  // class, otherwise 0.
   int exit_code() const;
 };
 
 // `scores` are suite_scores of the trials. `whole`: the trials cover all cases of the suites;
-// otherwise a class may be not_asked.
+// otherwise a class may be in not_asked.
 AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
                       const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed,
                       bool whole = true);

@@ -1,4 +1,4 @@
-// Computes how near legal kernels of each rounding tier came to each limit, and false alarms.
+// Computes how close legal kernels come to each limit, by rounding tier, and the false alarms.
 #include "harness/audit/calibrate.h"
 
 #include <fmt/format.h>
@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t alarms_named = 20;
 constexpr std::string_view seed_word = " seed ";
 
-// Nearer to its limit, or a NaN.
+// Keeps the value that is closer to its limit, or NaN.
 void take(Headroom& headroom, double value, double limit, const std::string& where) {
   const double ratio = headroom.limit > 0 ? headroom.value / headroom.limit : -1;
   if (exceeds(value / limit, ratio)) headroom = {value, limit, where};
 }
 
-// What a spec rounds beyond the strict default, in words; "fma": sums in fp32 to nearest, which is
-// less than tensor cores are allowed.
+// Names what a spec rounds beyond the strict default. "fma": sums in fp32 to nearest, which is less
+// than tensor cores are allowed.
 std::string tier_of(RoundingSpec spec, const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;
@@ -69,8 +69,8 @@ class Calibration {
     }
   }
 
-  // A suite sum mixes cases of one kernel and dtype, which share their tier and write the dtype of
-  // Q.
+  // A suite score covers cases of one kernel and dtype whose output has the dtype of Q. They share
+  // their tier.
   void add(const SuiteScore& score, const Trial& sample) {
     if (score.status != "pass" && score.status != "fail") return;
     ++report_.suite_sums;

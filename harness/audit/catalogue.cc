@@ -1,4 +1,5 @@
-// Reads the TOML files of mutants and reviewed survivors, checked against the kernels on offer.
+// Reads the TOML files of mutants and reviewed survivors, and checks them against the kernels
+// offered.
 #include "harness/audit/catalogue.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ std::string_view name_within(std::string_view kernel) {
   return kernel.substr(kernel.find('/') + 1);
 }
 
-// Whether some provider of the family has a kernel of this name.
+// Returns true if a provider of the family has a kernel of this name.
 bool offers(const std::vector<OfferedKernel>& offered, const Family& family,
             std::string_view name) {
   return std::ranges::any_of(offered, [&](const OfferedKernel& k) {
@@ -101,7 +102,7 @@ void read_claims(const ConfigNode& file, TableReader& reader, const std::vector<
   catalogue.claims.assign(claims.begin(), claims.end());
 }
 
-// Names of the [[legal]] tables; each must be offered.
+// Returns the names of the [[legal]] tables; each must be offered.
 std::set<std::string, std::less<>> read_legal(const Family& family,
                                               const std::vector<OfferedKernel>& offered,
                                               TableReader& reader, Errors& errors) {
@@ -121,7 +122,7 @@ std::set<std::string, std::less<>> read_legal(const Family& family,
   return names;
 }
 
-// The family's kernels that are no mutants: each has to say, here or by its name, that it is legal.
+// Every other kernel of the family must be declared legal, in a [[legal]] table or by its name.
 void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered,
                  TableReader& reader, const std::vector<Mutant>& mutants,
                  const std::vector<Breaker>& breakers, Family& family, Errors& errors) {

@@ -28,7 +28,7 @@ Values scaled(Values values, float factor, DType dtype) {
   return values;
 }
 
-// Eight partial sums: compilers may then use vectors, and the order is fixed.
+// Eight partial sums let compilers use vectors, and fix the order.
 float dot(const float* a, const float* b, std::size_t count) {
   float lanes[8] = {};
   std::size_t i = 0;
@@ -41,18 +41,19 @@ float dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
-// K and V of one (sample, key head), K also in the forms that the orders scale it to.
+// K and V of one (sample, key head), and K scaled as two of the orders do.
 struct Head {
   std::size_t dim_qk, dim_vo;
   Values k, k_flash, k_sdpa, v;
 };
 
-// What frameworks compute in, and widen fp8 to: the dtype of Q, or where that is fp8 of the output.
+// Returns the dtype that frameworks compute in and widen fp8 to: that of Q, or of the output if Q
+// is fp8.
 DType framework_dtype(const Problem& problem) {
   return problem.has_fp8_q() ? problem.out() : problem.dtype;
 }
 
-// A vector as frameworks see it: of fp8, scale * stored.
+// Copies a vector as frameworks see it: fp8 becomes scale * stored.
 void gather(const Problem& problem, DType dtype, const void* storage, std::int64_t offset,
             const std::vector<float>& scales, std::size_t scale, std::span<float> to) {
   decode(dtype,
@@ -110,7 +111,7 @@ class RowMath {
         sink_(side.sinks.empty() ? minus_infinity
                                  : side.sinks[static_cast<std::size_t>(row.head)]) {}
 
-  // The output row in `order`, rounded to the dtypes of Q and of the output.
+  // Writes the output row in `order`, rounded to the dtypes of Q and of the output.
   void attend(Order order, double* out) {
     probabilities(order);
     round_all(p_, dtype_);
@@ -162,8 +163,8 @@ class RowMath {
 
   std::int64_t key(std::size_t i) const { return keys_.begin + static_cast<std::int64_t>(i); }
 
-  // Divided, tanh, multiplied: a tensor of Q's dtype after each; FlexAttention's functions of a
-  // score are fp32.
+  // After each of the three steps the tensor is rounded to Q's dtype. FlexAttention computes its
+  // score functions in fp32.
   void cap(Order order) {
     const auto softcap = static_cast<float>(problem_.softcap);
     const auto step = [&](auto&& function) {
@@ -175,7 +176,7 @@ class RowMath {
     step([&](float s) { return s * softcap; });
   }
 
-  // FlashAttention's bias is fp32, and so is the sum; PyTorch's is a mask in Q's dtype.
+  // FlashAttention's bias and its sum are fp32. PyTorch's bias is a mask in Q's dtype.
   void add_bias(Order order) {
     Values bias(p_.size());
     const std::int64_t diagonal =

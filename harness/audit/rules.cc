@@ -1,5 +1,5 @@
-// Implements the acceptance rules of other projects, each with NaN as its source treats it. Where
-// the golden value is finite, all of them fail a NaN.
+// Implements the acceptance rules of other projects, each with its source's treatment of NaN. All
+// of them fail a NaN if the golden value is finite.
 #include "harness/audit/rules.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 RuleResult passes_if(bool passes) { return passes ? RuleResult::passes : RuleResult::fails; }
 
-// max |a - b|; NaN if any difference is, as torch's max.
+// Returns max |a - b|, or NaN if any difference is NaN, like torch's max.
 double max_difference(std::span<const double> a, std::span<const double> b) {
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -29,8 +29,8 @@ double mean_difference(std::span<const double> a, std::span<const double> b) {
   return a.empty() ? 0 : sum / static_cast<double>(a.size());
 }
 
-// numpy.allclose and torch.allclose: |actual - expected| <= atol + rtol |expected| for every
-// element, NaN never close.
+// As numpy.allclose and torch.allclose: |actual - expected| <= atol + rtol |expected| for every
+// element; NaN is never close.
 RuleResult allclose(const RuleInputs& in, double rtol, double atol, bool expected_in_out_dtype) {
   for (std::size_t i = 0; i < in.golden.size(); ++i) {
     const double expected = expected_in_out_dtype ? round_to(in.golden[i], in.out) : in.golden[i];
@@ -40,8 +40,7 @@ RuleResult allclose(const RuleInputs& in, double rtol, double atol, bool expecte
   return RuleResult::passes;
 }
 
-// A baseline that overflowed says nothing about the output. Upstream such a test fails or passes
-// whatever the kernel does.
+// An overflowed baseline makes the upstream test fail or pass regardless of the kernel.
 bool is_usable(std::span<const double> baseline) {
   return std::ranges::all_of(baseline, [](double x) { return std::isfinite(x); });
 }
@@ -56,8 +55,8 @@ RuleResult allclose_1e3(const RuleInputs& in) { return allclose(in, 1e-3, 1e-3, 
 // vLLM's backends, FlashInfer in bf16, Triton's tutorial: 1e-2.
 RuleResult allclose_1e2(const RuleInputs& in) { return allclose(in, 1e-2, 1e-2, false); }
 
-// torch.testing.assert_close without tolerances: fp16 1e-3, bf16 1.6e-2, fp32 1.3e-6 relative, 1e-5
-// absolute; the expected tensor has the dtype of the actual one.
+// torch.testing.assert_close without tolerances: relative 1e-3 for fp16, 1.6e-2 for bf16, 1.3e-6
+// for fp32; absolute 1e-5. The expected tensor has the dtype of the actual one.
 RuleResult assert_close_defaults(const RuleInputs& in) {
   const double rtol = in.out == DType::f16 ? 1e-3 : in.out == DType::bf16 ? 1.6e-2 : 1.3e-6;
   return allclose(in, rtol, 1e-5, true);
@@ -73,9 +72,9 @@ RuleResult flash_attention_2x(const RuleInputs& in) {
                    2 * max_difference(in.flash_math, reference) + 1e-5);
 }
 
-// test/test_transformers.py _check_equal: max |golden - out| > max(1e-5, 4 max |golden - math in
-// the dtype|) fails, and so does a NaN that the golden output has not. 4 is the fudge factor of the
-// output.
+// test/test_transformers.py _check_equal: fails if max |golden - out| > max(1e-5, 4 max |golden -
+// math in the dtype|), or if there is a NaN that the golden output does not have. 4 is the fudge
+// factor of the output.
 RuleResult sdpa_fudge_factor(const RuleInputs& in) {
   if (!is_usable(in.sdpa_math)) return RuleResult::not_applicable;
   const double error = max_difference(in.output, in.golden),
@@ -85,7 +84,7 @@ RuleResult sdpa_fudge_factor(const RuleInputs& in) {
 }
 
 // test/inductor/test_flex_attention.py: mean |golden - out| <= 1.1 mean |golden - eager in the
-// dtype| (fp32: 10); a NaN fails.
+// dtype|, with 10 for fp32; a NaN fails.
 RuleResult flex_mean_error(const RuleInputs& in) {
   if (!is_usable(in.flex_math)) return RuleResult::not_applicable;
   const double factor = in.dtype == DType::f32 ? 10 : 1.1;
@@ -94,7 +93,7 @@ RuleResult flex_mean_error(const RuleInputs& in) {
 }
 
 // tests/benchdnn/sdpa/sdpa.cpp setup_cmp: relative difference <= 8 (1 + keys) eps, or |difference|
-// <= eps sum_k p_k |v_k|; eps of the output's dtype (fp16 2^-10, bf16 2^-7, fp32 2^-23).
+// <= eps sum_k p_k |v_k|. eps is that of the output's dtype (fp16 2^-10, bf16 2^-7, fp32 2^-23).
 RuleResult benchdnn_sdpa(const RuleInputs& in) {
   const double eps = 2 * unit_roundoff(in.out);
   const double limit = 8 * (1 + static_cast<double>(in.keys)) * eps;

@@ -1,5 +1,5 @@
-// Rules by which other projects accept an attention kernel's output, applied to the same outputs.
-// docs/audit.md has their sources.
+// Acceptance rules of other projects for attention kernels, applied to the same outputs.
+// docs/audit.md lists their sources.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace plumbline {
 
-// One output and what the rules compare it with; all [R, D], element by element. Only valid query
-// rows; a row without visible keys is 0.
+// One output and what the rules compare it with, element by element; all are [R, D]. Only valid
+// query rows are included; a row without visible keys is 0.
 struct RuleInputs {
   DType dtype = DType::bf16;  // of Q
   DType out = DType::bf16;
   std::int64_t keys = 0;               // seq_kv of the problem
-  std::span<const double> golden;      // fp64 from the inputs as given
-  std::span<const double> output;      // of the kernel
+  std::span<const double> golden;      // fp64, from the inputs as given
+  std::span<const double> output;      // the kernel's
   std::span<const double> flash_math;  // see FrameworkMath
   std::span<const double> sdpa_math;
   std::span<const double> flex_math;

@@ -1,4 +1,4 @@
-// Runs the planned kernels, judges each output, and records what every other rule says of it.
+// Runs the planned kernels, judges each output, and applies every other project's rule to it.
 #include "harness/audit/trials.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-// What the outputs of one problem are compared with by rules elsewhere; made with the first output.
+// Applies the rules of other projects to the outputs of one problem. Their baselines are computed
+// with the first output.
 class ProblemRules {
  public:
   std::array<RuleResult, rule_count> apply(const Measurement& measurement) {
@@ -23,7 +24,7 @@ class ProblemRules {
     results.fill(RuleResult::not_applicable);
     if (measurement.reference == nullptr || measurement.rows.empty()) return results;
     const Problem& problem = measurement.geometry->problem();
-    if (problem.is_merge()) return results;         // others' rules are those of attention
+    if (problem.is_merge()) return results;         // the rules are for attention
     if (problem.view == View::far) return results;  // copies of its inputs would take gigabytes
     if (!math_) prepare(measurement);
     const DType dtype = problem.has_fp8_q() ? problem.out() : problem.dtype;
@@ -47,7 +48,8 @@ class ProblemRules {
     const RowSelection& rows = measurement.reference->selection;
     const InputCopy copy(geometry);
     math_ = framework_math(geometry, copy.view(), rows);
-    // Others know no declared roundings: their golden output is that of the inputs as given.
+    // Other projects know no declared roundings: their golden output follows from the inputs as
+    // given.
     golden_ = compute_reference(geometry, copy.view(), strict_spec(geometry.problem()), rows).o;
   }
 
@@ -68,7 +70,7 @@ constexpr std::array fault_names{
     FaultName{&Faults::empty_rows, "empty_rows"},
 };
 
-// out_of_range and inexact say only that there is an error.
+// out_of_range and inexact are left out: they only report that there is an error.
 std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
   if (outcome.status != Status::ok) return std::string(name(outcome.status));
   for (const auto& [count, fault] : fault_names) {
@@ -124,7 +126,7 @@ Trial trial_of(Measurement measurement, const Contracts& contracts, ProblemRules
 
 void mark_changed(std::vector<Trial>& trials, const std::vector<std::size_t>& of_problem,
                   const Catalogue& catalogue) {
-  std::map<std::string, std::string> digests;  // of correct kernels, by kernel and device
+  std::map<std::string, std::string> digests;  // of each kernel and device
   for (const std::size_t i : of_problem) {
     const Trial& trial = trials[i];
     if (trial.outcome.status == Status::ok)

@@ -1,4 +1,5 @@
-// The trials of an audit: kernels run over problems, each output judged by us and by other rules.
+// The trials of an audit: kernels run over problems, each output judged by plumbline and by the
+// rules of other projects.
 #pragma once
 
 #include <array>
@@ -20,19 +21,20 @@ class Contracts;
 // One kernel on one problem.
 struct Trial {
   std::string kernel, device, case_id;
-  // As the report groups: fp16, bf16, fp32; tf32 where the pinned spec rounds fp32 inputs to it,
-  // fp8 where it rounds P to it.
+  // The dtype in the report: fp16, bf16 or fp32; tf32 if the pinned spec rounds fp32 inputs to it,
+  // fp8 if it rounds P to it.
   std::string dtype;
-  Outcome outcome;  // without what only a report of a run needs
+  Outcome outcome;  // without what only a run's report needs
   Judgement judgement;
-  bool fails = false;              // a verdict that counts as a failure
-  bool fails_without_lse = false;  // … of the same outcome with its LSE statistic left out
-  bool ran = false;                // the kernel took the problem, however it ended
-  // other bits than the correct kernel's, or none, or not the same bits in each call
+  bool fails = false;              // the verdict is a failure
+  bool fails_without_lse = false;  // … also if the LSE statistic is left out
+  bool ran = false;                // the kernel did not refuse the problem
+  // The bits differ from the correct kernel's or between calls, or there is no output.
   bool changed = false;
-  std::array<RuleResult, rule_count> rules{};  // all not applicable unless there is an output
-  std::string location;  // of a failure: where the error sits ("edge"), "" if it has no such shape
-  // of a failure: a fault that names itself ("nan", "unwritten", "run_to_run", "crashed"), else ""
+  std::array<RuleResult, rule_count> rules{};  // not_applicable without an output
+  std::string location;  // for a failure: where the error is ("edge"); "" without a clear shape
+  // For a failure: a fault that names itself ("nan", "unwritten", "run_to_run", "crashed"),
+  // otherwise "".
   std::string fault;
 };
 
@@ -40,20 +42,20 @@ struct TrialOptions {
   int jobs = 2;
   bool with_rules = true;
   const std::atomic<bool>* stop = nullptr;
-  std::function<void()> progress;  // after each case; from one thread at a time
+  std::function<void()> progress;  // called after each case, from one thread at a time
 };
 
-// All cases of the plan, those of one problem together so that inputs and references are made once.
-// A problem always goes to the same of `jobs` lanes, each with its own worker processes: what a
-// kernel keeps between calls then meets the same calls in every run. Trials come in the order of
-// the plan. Without the correct kernel of a provider, `changed` stays false there.
+// Runs all cases of the plan. Cases of one problem run together, so inputs and references are made
+// once. A problem always goes to the same of `jobs` lanes, each with its own worker processes, so a
+// kernel's state between calls is the same in every run. The trials are in the plan's order.
+// `changed` stays false for providers whose correct kernel did not run.
 std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue,
                               const MeasureOptions& options,
                               const std::vector<ProviderInfo>& providers,
                               const Contracts& contracts, const TrialOptions& trial_options);
 
-// shrink and temperature of each kernel and dtype, summed over the trials of one suite name. Not
-// `complete`: a filter left cases out, and nothing is judged.
+// Returns shrink and temperature for each kernel and dtype, summed over the trials of one suite
+// name. If a filter removed cases (not `complete`), nothing is judged.
 std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts,
                                      bool complete);
 

@@ -1,4 +1,4 @@
-// Errors on their way out of several functions, within one that answers a Result.
+// Passes errors out of several functions at once, inside one that returns a Result.
 #pragma once
 
 #include <type_traits>
@@ -8,19 +8,19 @@
 
 namespace plumbline {
 
-// Thrown by unwrap(), within attempt() alone.
+// Thrown by unwrap(). Allowed only within attempt().
 struct UnwrapFailed {
   Errors errors;
 };
 
-// Returns what the result holds. Its errors become those of the attempt() around the call.
+// Returns the value of the result. Its errors become those of the enclosing attempt().
 template <class T>
 T unwrap(Result<T> result) {
   if (!result) throw UnwrapFailed{std::move(result.error())};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Returns what `body` returns, or the errors of what it needed.
+// Returns the value of `body`, or the errors of an unwrap() in it.
 template <class Body>
 auto attempt(Body body) -> Result<decltype(body())> {
   try {

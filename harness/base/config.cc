@@ -1,4 +1,4 @@
-// Reads TOML by toml++ into a tree with line numbers, and keeps hostile files from crashing it.
+// Reads TOML with toml++ into a tree with line numbers, and keeps hostile files from crashing it.
 #include "harness/base/config.h"
 
 #include <fmt/format.h>
@@ -9,12 +9,12 @@
 
 #include "harness/base/text.h"
 #define TOML_EXCEPTIONS 0
-#define TOML_MAX_NESTED_VALUES 8  // arrays and inline tables in one another
-// The asserts of toml++ fail on some files that are not TOML ("[$"), where without them it says
-// what is wrong.
+#define TOML_MAX_NESTED_VALUES 8  // nested arrays and inline tables
+// The asserts of toml++ fail on some files that are not TOML ("[$"). Without them it reports the
+// error.
 #define TOML_ASSERT(condition) static_cast<void>(0)
-// toml++ 3.3 asks of a character that is not ASCII whether it is a blank. For most the code of the
-// answer has no way out (toml++ issue 190); the answer is no.
+// toml++ 3.3 checks if a character that is not ASCII is a blank. For most characters that code
+// reaches an unreachable statement (toml++ issue 190), which must return false.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
@@ -29,9 +29,9 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::ptrdiff_t most_dots = 100;
 
-// The first line with more than `most_dots` dots, 0 without one. toml++ makes a table of each part
-// of a dotted key, and tables nested without bound overflow the stack when they are destroyed. A
-// key stands on one line, so this bound and that on nested values bound the depth of the tree.
+// Returns the first line with more than `most_dots` dots, or 0. toml++ makes a table of each part
+// of a dotted key, and deeply nested tables overflow the stack when they are destroyed. A key is on
+// one line, so this limit and that on nested values bound the depth of the tree.
 int line_of_many_dots(std::string_view text) {
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
@@ -63,7 +63,7 @@ class Converter {
   Errors errors;
 
  private:
-  // toml++ hands members over alphabetically; their places restore the order of the file.
+  // toml++ sorts members by name. Their positions restore the order of the file.
   void convert_table(const toml::table& table, ConfigNode& result) {
     struct Member {
       toml::source_position place;
@@ -150,7 +150,7 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
   }
   std::string text;
   std::array<char, 1 << 16> chunk;
-  while (stream && text.size() <= most_bytes) {  // a device or a pipe has no size to ask for
+  while (stream && text.size() <= most_bytes) {  // a device or a pipe has no size
     stream.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
   }

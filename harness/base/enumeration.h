@@ -1,11 +1,12 @@
-// Enumerations that list themselves: their values and names follow from the definition alone.
+// Enumerations with values and names that follow from the definition.
 //
 // For an enum class whose values count from 0 without a gap:
-//   name(Law::peaky)      "peaky"; "unknown" for a value outside of it, which a foreign provider
-//                         may hand over. Ends with a NUL.
+//   name(Law::peaky)      "peaky"; "unknown" for a value outside of it, which a third-party
+//   provider
+//                         may pass. Ends with a NUL.
 //   parse<Law>("peaky")   Law::peaky; nullopt for any other text
 //   all<Law>()            every value, in order
-// An enumeration with other words than its enumerators states them beside its definition:
+// An enumeration whose words differ from its enumerators states them next to its definition:
 //   template <>
 //   inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", …};
 #pragma once
@@ -31,7 +32,7 @@ constexpr std::string_view last_word(std::string_view text) {
   return text.substr(begin);
 }
 
-// Compilers tell an enumerator only in the text of a function that is instantiated with it: "…
+// Compilers show an enumerator's name only in the signature of a function instantiated with it: "…
 // [with auto value = plumbline::Law::peaky]", and "… plumbline::Law(12)]" or "(plumbline::Law)12]"
 // for a value without one.
 template <auto value>

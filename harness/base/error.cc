@@ -1,4 +1,4 @@
-// Writes errors as text: file and line, what is wrong, what to do.
+// Writes errors as text: file and line, message, remedy.
 #include "harness/base/error.h"
 
 #include <fmt/format.h>

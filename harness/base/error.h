@@ -1,5 +1,5 @@
-// Errors that a user or a disk can cause: values with a place, a message and a remedy. They are
-// returned as tl::expected, and come all at once.
+// Errors caused by a user or a disk: values with a place, a message and a remedy. Functions return
+// all of them at once, as tl::expected.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace plumbline {
 
 struct Error {
-  std::string file;     // "" where no file is involved
-  int line = 0;         // 1-based; 0 where no line is known
-  std::string message;  // what is wrong, naming the offending value
-  std::string remedy;   // what to do about it; may be ""
+  std::string file;     // "" if no file is involved
+  int line = 0;         // 1-based; 0 if no line is known
+  std::string message;  // what is wrong, with the offending value
+  std::string remedy;   // what the user can do; may be ""
 
   // "file:line: message\n  remedy: ..."
   std::string to_string() const;

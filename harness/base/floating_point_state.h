@@ -1,6 +1,6 @@
-// The floating-point state that the judge computes in: round to nearest, subnormals as they are, no
-// traps. Who calls the judge may have another one (torch.set_flush_denormal, a library linked with
-// -ffast-math, fesetround), in which a right output is a BUG and zeros are ROUNDING.
+// The floating-point state that the judge computes in: round to nearest, subnormals kept, no traps.
+// A caller may have changed it (torch.set_flush_denormal, a library linked with -ffast-math,
+// fesetround). A correct output would then be a BUG, and zeros ROUNDING.
 #pragma once
 
 #include <xmmintrin.h>
@@ -9,9 +9,9 @@
 
 namespace plumbline {
 
-// The control words of a thread; what computing sets by itself (exception flags) is left out.
+// The control words of a thread, without the exception flags that computations set.
 struct FloatingPointWords {
-  std::uint32_t mxcsr = 0;  // of SSE and AVX
+  std::uint32_t mxcsr = 0;  // for SSE and AVX
   std::uint16_t x87 = 0;
   bool operator==(const FloatingPointWords&) const = default;
 
@@ -28,10 +28,10 @@ struct FloatingPointWords {
 
   static constexpr std::uint32_t flags = 0x3F;
 };
-// As the System V ABI has it when a process starts.
+// The state at the start of a process by the System V ABI.
 inline constexpr FloatingPointWords usual_floating_point{0x1F80, 0x037F};
 
-// Sets the usual state while it lives, in this thread; then the one that was there.
+// Sets the usual state in this thread for its lifetime, then restores the previous one.
 class UsualFloatingPoint {
  public:
   UsualFloatingPoint() : before_(FloatingPointWords::now()) {

@@ -1,4 +1,4 @@
-// Matches patterns of * and ? in linear time, and finds whether two of them have a text in common.
+// Matches patterns of * and ? in linear time, and checks if some text matches two of them.
 #include "harness/base/glob.h"
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace plumbline {
 
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  // the last '*' and where its match ends so far
+  // the last '*', and the end of its match so far
   std::size_t star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -28,8 +28,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 }
 
 bool globs_overlap(std::string_view a, std::string_view b) {
-  // reach[j]: what of `a` has been taken so far and the first j characters of `b` can match a
-  // common text.
+  // reach[j]: the part of `a` processed so far and the first j characters of `b` can match a common
+  // text.
   std::vector<bool> reach(b.size() + 1, false);
   reach[0] = true;
   for (std::size_t j = 0; j < b.size() && b[j] == '*'; ++j) reach[j + 1] = true;

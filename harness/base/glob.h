@@ -1,4 +1,4 @@
-// Patterns over case ids and kernel names: * and ? match any characters, '/' included.
+// Patterns for case ids and kernel names: * and ? match any characters, including '/'.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace plumbline {
 
 bool glob_match(std::string_view pattern, std::string_view text);
-// Whether some text matches both patterns.
+// Returns true if some text matches both patterns.
 bool globs_overlap(std::string_view a, std::string_view b);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Tells a shortage of the harness from other errors, and names its remedy.
+// Distinguishes a shortage of the harness from other errors, and names its remedy.
 #include "harness/base/harness_failure.h"
 
 #include <cerrno>

@@ -1,6 +1,6 @@
-// What ends a run because plumbline itself cannot go on: it lacks descriptors, processes or memory,
-// or it has a bug. Thrown from deep within the measuring of a case, where an error value would
-// become that case's outcome and blame its kernel.
+// A failure that ends a run because plumbline itself cannot continue: it lacks descriptors,
+// processes or memory, or has a bug. It is thrown from deep within the measurement of a case,
+// because an error value would become the case's outcome and blame its kernel.
 #pragma once
 
 #include <stdexcept>
@@ -20,12 +20,12 @@ class HarnessFailure : public std::runtime_error {
   Error error_;
 };
 
-// True for what a process gets when it may have no more: EMFILE, ENFILE, ENOMEM, EAGAIN.
+// Returns true for the errors of a process at its limits: EMFILE, ENFILE, ENOMEM, EAGAIN.
 bool is_shortage(int error);
-// "what: Too many open files", with what to do about it unless `remedy` says so. Throws
-// HarnessFailure where `error`, an errno, is a shortage; else returns.
+// Throws HarnessFailure if `error`, an errno, is a shortage. The message is "what: Too many open
+// files", with `remedy` or a default remedy.
 void end_if_short_of(int error, const std::string& what, const std::string& remedy = "");
-// A thread could not be started, or memory ran out. Always throws.
+// Always throws HarnessFailure: a thread could not be started, or memory ran out.
 [[noreturn]] void end_for_memory(const std::string& what);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Instantiates nlohmann's parser and writer.
+// Instantiates the parser and the writer of nlohmann.
 #include "harness/base/json.h"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// JSON text, compiled once: a parser and a writer in every source take a tenth of a build.
+// JSON text, compiled once, because a parser and a writer in every source take a tenth of a build.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,9 +9,9 @@ namespace plumbline {
 
 // Throws nlohmann::json::parse_error.
 nlohmann::json parse_json(std::string_view text);
-// is_discarded() where the text is no JSON.
+// Returns a value that is_discarded() if the text is not JSON.
 nlohmann::json parse_json_if_valid(std::string_view text);
-// In one line. Bytes that are not UTF-8 become U+FFFD.
+// Writes one line. Bytes that are not UTF-8 become U+FFFD.
 std::string write_json(const nlohmann::json& json);
 
 }  // namespace plumbline

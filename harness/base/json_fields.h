@@ -1,8 +1,8 @@
-// Entries of a JSON object by the names of the members that they hold, so that no key is typed:
+// Entries of a JSON object with the names of the members in them as keys:
 //   Json object = {JSON_FIELDS(score, suite, value), {"share", share_of(score)}};
-// is {{"suite", score.suite}, {"value", score.value}, {"share", share_of(score)}}. Of a path and of
-// a call the last name is the key: JSON_FIELDS(report, run.host, exit_code()) has "host" and
-// "exit_code". Not a number and infinite are null in text.
+// is {{"suite", score.suite}, {"value", score.value}, {"share", share_of(score)}}. The key of a
+// path or a call is its last name: JSON_FIELDS(report, run.host, exit_code()) has the keys "host"
+// and "exit_code". NaN and infinities become null in the text.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ constexpr std::string_view json_key(std::string_view path) {
   return path.substr(path.find_last_of(".>") + 1);
 }
 
-// An enumerator is its name. Other headers overload it for types of theirs.
+// An enumerator becomes its name. Other headers overload this for their types.
 template <class T>
 decltype(auto) json_value(const T& value) {
   if constexpr (std::is_enum_v<T>)
@@ -28,12 +28,12 @@ decltype(auto) json_value(const T& value) {
 
 }  // namespace plumbline
 
-// `write` takes a member and returns what becomes JSON.
+// `write` converts a member to JSON.
 #define JSON_FIELDS_BY(write, value, ...) \
   PLUMBLINE_RESCAN(PLUMBLINE_JSON_FIELD(write, value, __VA_ARGS__))
 #define JSON_FIELDS(value, ...) JSON_FIELDS_BY(json_value, value, __VA_ARGS__)
 
-// A macro cannot name itself: each rescan makes one more field of what NEXT_FIELD left, up to 84.
+// A macro cannot expand itself. Each rescan adds one field that NEXT_FIELD left, up to 84.
 #define PLUMBLINE_JSON_FIELD(write, value, member, ...)               \
   {::plumbline::json_key(#member), write((value).member)} __VA_OPT__( \
       , PLUMBLINE_NEXT_FIELD PLUMBLINE_PARENTHESES(write, value, __VA_ARGS__))

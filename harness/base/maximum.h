@@ -1,11 +1,11 @@
-// Maxima that keep a NaN.
+// Maxima that keep NaN.
 #pragma once
 
 #include <cmath>
 
 namespace plumbline {
 
-// Whether `value` takes the place of the maximum `best`. A NaN does, and stays: std::max would drop
+// Returns true if `value` replaces the maximum `best`. A NaN does, and stays; std::max would drop
 // it.
 inline bool exceeds(double value, double best) {
   return std::isnan(value) ? !std::isnan(best) : value > best;

@@ -1,4 +1,5 @@
-// Median and mean of measured values. Times have outliers on one side only: theirs is the median.
+// Median and mean of measured values. Times use the median, because they have outliers on one side
+// only.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace plumbline {
 
-// Of at least one value; of an even number the mean of the middle two.
+// `values` must not be empty. For an even number, the mean of the middle two.
 inline double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;

@@ -1,7 +1,6 @@
-// Implements the parallel loop on oneTBB, where ThreadSanitizer cannot see into it. It is compiled
-// without ThreadSanitizer, which is told of fork and join instead: oneTBB's library is not
-// instrumented, and what its headers do with its memory, and every result of a task, would look
-// like a race.
+// Implements the parallel loop on oneTBB, hidden from ThreadSanitizer. oneTBB's library is not
+// instrumented, so its headers' use of memory and every result of a task would look like a race.
+// This source is compiled without ThreadSanitizer, and reports fork and join to it.
 #include "harness/base/parallel.h"
 
 #include <oneapi/tbb/parallel_for.h>
@@ -30,7 +29,7 @@ void run_parallel(std::int64_t count, void (*body)(const void* context, std::int
   release(fork);
   tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
     acquire(fork);
-    // a thread of oneTBB has the state of whoever first needed it
+    // a oneTBB thread has the state of the thread that first needed it
     const UsualFloatingPoint state;
     body(context, i);
     release(join);

@@ -1,4 +1,4 @@
-// One parallel loop for the whole harness, over oneTBB.
+// The only parallel loop of the harness, over oneTBB.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ void run_parallel(std::int64_t count, void (*body)(const void* context, std::int
                   const void* context);
 }
 
-// body(i) for every i in [0, count), in the calling oneTBB arena; returns when all are done, or
-// throws what one of them threw. One after the other where `share` is false: waking a thread takes
-// as long as a small piece of work. Threads of oneTBB are put into the usual floating-point state
-// (floating_point_state.h).
+// Calls body(i) for every i in [0, count), in the calling oneTBB arena. Returns when all are done,
+// or throws what one of them threw. If `share` is false, the calls are sequential, because waking a
+// thread takes as long as a small piece of work. Threads of oneTBB get the usual floating-point
+// state (floating_point_state.h).
 template <class Body>
 void parallel_for(std::int64_t count, const Body& body, bool share = true) {
   if (!share || count == 1) {

@@ -1,4 +1,4 @@
-// A file without a name, which linkat names when it is whole.
+// A file without a name, which linkat names when it is complete.
 #include "harness/base/pending_file.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ PendingFile::PendingFile(fs::path path) : path_(std::move(path)) {
   const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
   file_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   place_ = fmt::format("/proc/self/fd/{}", file_);
-  // A link to the file needs /proc as well.
+  // Linking the file also needs /proc.
   if (file_ >= 0 && ::access(place_.c_str(), W_OK) == 0) return;
   if (file_ >= 0) ::close(file_);
   file_ = -1;
@@ -35,8 +35,8 @@ PendingFile::~PendingFile() {
 
 bool PendingFile::commit() {
   if (!is_named_) {
-    // linkat replaces nothing, and rename() does: only a file that is there already needs a second
-    // name for a moment.
+    // linkat does not replace a file, but rename() does. So only if the path exists, the new file
+    // needs a second name for a moment.
     if (::linkat(AT_FDCWD, place_.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0)
       return true;
     if (errno != EEXIST) return false;

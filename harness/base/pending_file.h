@@ -1,15 +1,14 @@
-// A file that appears under its name when it is whole. Whoever reads the name sees what was there
-// before or all of the new file, and a process that is killed while it writes leaves nothing beside
-// it.
+// A file that appears under its name when it is complete. Readers see either the previous file or
+// all of the new one. A process that is killed while it writes leaves no other file.
 #pragma once
 
 #include <filesystem>
 
 namespace plumbline {
 
-// In the folder of `path`, which must exist. Where the file system has files without a name
-// (O_TMPFILE) it has none until commit(), so that the kernel removes it with the process. Elsewhere
-// (NFS, FUSE) it is beside the path as NAME.PID.NUMBER.part.
+// A file in the folder of `path`, which must exist. If the file system has files without a name
+// (O_TMPFILE), it has none until commit(), so the operating system removes it with the process.
+// Otherwise (NFS, FUSE) it is next to the path as NAME.PID.NUMBER.part.
 class PendingFile {
  public:
   explicit PendingFile(std::filesystem::path path);
@@ -17,18 +16,19 @@ class PendingFile {
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
 
-  // Open and write this in place of the path, and close it before commit(). Opening it fails if
-  // the folder cannot be written to.
+  // Open and write this path instead of the final one, and close it before commit(). Opening fails
+  // if the folder is not writable.
   const std::filesystem::path& place() const { return place_; }
 
-  // Gives the file its name; a file of that name is replaced. False where that fails: what was
-  // there is as it was, with errno of the reason. Without it the destructor removes the file.
+  // Gives the file its name, replacing any file of that name. Returns false on failure, with the
+  // reason in errno and the previous file unchanged. Without commit() the destructor removes the
+  // file.
   bool commit();
 
  private:
   std::filesystem::path path_, place_, part_;
   int file_ = -1;          // without a name
-  bool is_named_ = false;  // as part_
+  bool is_named_ = false;  // file is named part_
 };
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Writes percentages, and factors where a percentage has too many digits.
+// Writes percentages, or factors if a percentage has too many digits.
 #include "harness/base/percent.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string percent_of_limit_text(double percent, int decimals) {
     const double unit = std::pow(10.0, std::floor(std::log10(times)) - 2);
     return fmt::format("{:.0f}x", std::round(times / unit) * unit);
   }
-  // "1.2e6" of 1.2e+06
+  // "1.2e6" instead of 1.2e+06
   const auto exponent = static_cast<int>(std::floor(std::log10(times)));
   const std::string digits = fmt::format("{:.1f}", times / std::pow(10.0, exponent));
   return digits == "10.0" ? fmt::format("1.0e{}x", exponent + 1)

@@ -1,12 +1,12 @@
-// Percent of a limit, in the same form wherever a person reads it.
+// Writes a percentage of a limit, in the same form wherever people read it.
 #pragma once
 
 #include <string>
 
 namespace plumbline {
 
-// "62 %"; from 100 times the limit on a factor of three digits, "1800x" or "1.2e6x", so that a
-// column stays narrow; "infx" and "nan %". `decimals` of a percentage.
+// Returns "62 %". From 100 times the limit on, a factor of three digits, "1800x" or "1.2e6x", keeps
+// columns narrow. Also "infx" and "nan %". `decimals` applies to percentages.
 std::string percent_of_limit_text(double percent, int decimals = 0);
 
 }  // namespace plumbline

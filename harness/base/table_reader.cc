@@ -1,4 +1,4 @@
-// Reads one typed member of a TOML table at a time, with an error and a remedy where it is wrong.
+// Reads one typed member of a TOML table at a time, and adds an error with a remedy if it is wrong.
 #include "harness/base/table_reader.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reads typed members of a TOML table; what is wrong becomes an error with line and remedy.
+// Reads typed members of a TOML table. Wrong members become errors with line and remedy.
 #pragma once
 
 #include <span>
@@ -14,18 +14,18 @@ class TableReader {
  public:
   TableReader(const ConfigNode& table, Errors& errors) : table_(table), errors_(errors) {}
 
-  // "" where the text is absent or wrong; a required one must not be blank.
+  // Returns "" if the text is absent or wrong. A required text must not be blank.
   std::string text(std::string_view key, bool required = false);
-  // The required text `key`, of letters, digits, _ and -.
+  // Returns the required text `key`, made of letters, digits, _ and -.
   std::string plain_name(std::string_view key);
-  // Index of the text among `words`, `otherwise` where it is absent or wrong.
+  // Returns the text's index among `words`, or `otherwise` if it is absent or wrong.
   std::size_t word(std::string_view key, std::span<const std::string_view> words,
                    std::size_t otherwise);
-  // false where it is absent or wrong.
+  // Returns false if it is absent or wrong.
   bool boolean(std::string_view key);
-  // The entries of a list of texts.
+  // Returns the entries of a list of texts.
   std::vector<const ConfigNode*> texts(std::string_view key, bool required = false);
-  // The tables of [[key]].
+  // Returns the tables of [[key]].
   std::vector<const ConfigNode*> tables(std::string_view key);
 
  private:

@@ -60,7 +60,7 @@ bool is_plain_name(std::string_view text) {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Optimal string alignment; `before`, `above` and `row` are the distances of a's prefixes of
+  // Optimal string alignment. `before`, `above` and `row` are the distances of a's prefixes of
   // length i - 2, i - 1 and i.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,4 +1,4 @@
-// Computes each row's amplification by direct sums, and rank correlations with the differences.
+// Computes each row's amplification by direct sums, and its rank correlation with the differences.
 #include "harness/check/amplification.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t fewest_rows_of_a_correlation = 8;
 
-// Rank of each value, from 0; ties share the mean of their ranks.
+// Returns the rank of each value, from 0. Ties share the mean of their ranks.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -36,7 +36,7 @@ double cost_of(const Geometry& geometry, const RowId& row) {
          static_cast<double>(problem.head_dim_qk + 2 * problem.head_dim_vo);
 }
 
-// Every n-th difference, so that all together cost no more than the limit.
+// Returns every n-th difference, so that all together cost at most the limit.
 std::vector<RowDifference> affordable(const Geometry& geometry,
                                       const std::vector<RowDifference>& differences,
                                       double cost_limit) {

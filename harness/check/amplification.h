@@ -5,8 +5,9 @@
 // and
 //   kappa_i = sqrt(mean_j sum_k p_ik^2 (v_kj - o_ij)^2) / rms_j(o_ij)
 // is the relative rms change of output row i per unit of independent rms logit error. Small where
-// one key has all the weight (p_k is 0 or v_k is o), small where many keys share it evenly (p_k^2
-// sums to 1/n), large where few keys of different v compete or where o cancels.
+// is the relative rms change of output row i per unit of independent rms logit error. It is small
+// if one key has all the weight (p_k is 0 or v_k is o) or many keys share it evenly (p_k^2 sums to
+// 1/n), and large if few keys of different v compete or o cancels.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +17,36 @@
 
 namespace plumbline {
 
-// A row and by how much two outputs differ in it: rms_j(a - b) / rms_j(o).
+// A row, and how much two outputs differ in it: rms_j(a - b) / rms_j(o).
 struct RowDifference {
   RowId row;
   double relative = 0;
 };
 
 struct Amplification {
-  std::int64_t rows = 0;  // looked at; median and correlation are theirs
+  std::int64_t rows = 0;  // examined, for median and correlation
   double median = 0, largest = 0;
   RowId largest_row;
-  // Spearman's rank correlation of kappa with RowDifference::relative: > 0 where rows that differ
-  // more have the larger kappa. NaN where there are fewer than 8 rows or one of the two does not
-  // vary.
+  // Spearman's rank correlation of kappa with RowDifference::relative; > 0 if rows that differ more
+  // have the larger kappa. NaN if there are fewer than 8 rows or one of the two does not vary.
   double correlation = 0;
-  // |correlation| > 3 / sqrt(rows - 1): three standard deviations of that of unrelated numbers
+  // |correlation| > 3 / sqrt(rows - 1): three standard deviations for unrelated numbers.
   bool significant = false;
 };
 
-// kappa of one row; 0 where no key is visible, infinity where the output is 0 and the change is
+// Returns kappa of one row; 0 if no key is visible, infinity if the output is 0 and the change is
 // not.
 double softmax_amplification(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, RowId row);
 
-// Looks at all rows if they cost no more than about `cost_limit` multiply-adds, else at evenly
-// spaced ones; always at the row that differs most, too, which then counts for `largest` only.
+// Examines all rows if they cost at most about `cost_limit` multiply-adds, otherwise evenly spaced
+// ones. The row that differs most is always examined, but counts for `largest` only.
 Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs,
                                     const RoundingSpec& spec,
                                     const std::vector<RowDifference>& differences,
                                     double cost_limit = 2e8);
 
-// Spearman's rank correlation, ties at their mean rank; NaN where it is undefined.
+// Returns Spearman's rank correlation, with ties at their mean rank; NaN if it is undefined.
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Parses a dump's attributes one by one, with an error for each that is wrong or unknown.
+// Parses a dump's attributes one by one and adds an error for each wrong or misspelt one.
 #include "harness/check/attributes.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ constexpr const char* corners =
 template <class T>
 using Words = std::vector<std::pair<std::string_view, T>>;
 
-// One attribute at a time: every `take_…` adds at most one error.
+// Reads one attribute at a time. Each value adds at most one error.
 class Reader {
  public:
   Reader(const std::string& dump, const Attributes& attributes, Errors& errors)
@@ -84,7 +84,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // `which`: what is_allowed asks, in words.
+  // `which`: the condition of is_allowed in words.
   template <class Number, class IsAllowed>
   std::optional<Number> number(std::string_view name,
                                std::optional<Number> (*parse)(std::string_view),
@@ -140,7 +140,7 @@ class Reader {
         .value_or(false);
   }
 
-  // PyTorch's, which means the top-left corner.
+  // PyTorch's is_causal means the top-left corner.
   void read_is_causal(StatedAttributes& stated) {
     if (!is_true("is_causal")) return;
     if (stated.mask.value_or(Mask::causal_top_left) != Mask::causal_top_left)

@@ -1,4 +1,4 @@
-// What a dump states in words: read from metadata or options, checked one by one.
+// The attributes of a dump, read from metadata or options and checked one by one.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace plumbline {
 struct StatedAttributes {
   std::optional<Layout> layout;
   std::optional<Mask> mask;
-  bool causal = false;                               // says causal without saying which corner
+  bool causal = false;                               // causal, without a corner
   double softcap = 0;                                // 0 = none
   std::int64_t window_left = -1, window_right = -1;  // -1 = unlimited
   double scale = 0;                                  // 0 = 1/sqrt(head_dim_qk)
@@ -19,12 +19,12 @@ struct StatedAttributes {
   std::optional<bool> lse_heads_first;               // [batch, heads, seq] or [heads, total]
   std::optional<Padding> padding;
   std::optional<std::int64_t> page_size, scale_block;
-  std::optional<DType> dtype;  // what q, k, v were before they were saved in a wider dtype
+  std::optional<DType> dtype;  // dtype of q, k and v before they were saved in a wider one
   std::string spec, padded_rows;
 };
 
-// Adds an error for each value that is not allowed, and for names that are nearly those of an
-// attribute. Other names are somebody's own.
+// Adds an error for each value that is not allowed and for names that nearly match an attribute.
+// Other names are ignored.
 StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes,
                                  Errors& errors);
 

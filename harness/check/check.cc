@@ -1,4 +1,4 @@
-// Tries known rounding specs on a dump, tightest first, and answers rounding, bug or undecided.
+// Tries rounding models on a dump, strict ones first, and returns rounding, bug or undecided.
 #include "harness/check/check.h"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t worst_shown = 5;
-// Where nobody says which spec holds: what a looser rung explains only just may as well be a bug.
+// If no spec is stated, an output that a looser model only just explains may as well be a bug.
 constexpr double convincing_percent = 90;
-// Of elements compared: rungs of more keep neither reference nor errors but where they are needed.
+// Compared elements above which a trial drops its reference and errors; restore() recomputes them.
 constexpr std::int64_t most_kept_elements = 4'000'000;
 
-// Whether `rung` permits every error that `other` does.
+// Returns true if `rung` permits every error that `other` permits.
 bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
   return looser_fields(other, rung).empty();
 }
@@ -46,7 +46,7 @@ CheckReport report_before_any_trial(const Dump& dump) {
   return report;
 }
 
-// Of a call with dropout: no row of it can be compared, as the reference drops nothing.
+// Reports a call with dropout. No row of it can be compared, because the reference drops nothing.
 CheckReport report_of_dropout(const Dump& dump) {
   CheckReport report = report_before_any_trial(dump);
   report.answer = Answer::undecided;
@@ -91,8 +91,7 @@ class Checker {
       if (examination->trial.outcome.errors.elements > most_kept_elements)
         examination->reference = {}, examination->comparison = {};
       examinations_.push_back(std::move(*examination));
-      // A stated spec that explains leaves nothing open. Of the others only the one that is
-      // answered by is looked at again.
+      // A stated spec that explains the output decides, so no other model needs a trial.
       if (report_.stated && !options_.whole_ladder && examinations_.front().trial.explains) break;
     }
     return {};
@@ -102,14 +101,15 @@ class Checker {
     return trial.explains && within(trial.percent_of_limit(), convincing_percent);
   }
 
-  // A rung that permits all that an explaining one does cannot be the tightest.
+  // A model that permits all that a convincing one permits cannot be the tightest.
   bool is_settled(const Rung& rung) const {
     return std::ranges::any_of(examinations_, [&](const Examination& e) {
       return is_convincing(e.trial) && permits(rung.spec, e.trial.rung.spec);
     });
   }
 
-  // The rung that fits best; of those that are convincing, if there are any.
+  // Returns the model that fits best: of the convincing ones, or if there are none, of all that
+  // explain.
   std::optional<std::size_t> best_that_explains() const {
     std::optional<std::size_t> best;
     const auto rank = [&](std::size_t i) {
@@ -122,7 +122,7 @@ class Checker {
     return best;
   }
 
-  // The rung that the output exceeds least.
+  // Returns the model whose limits the output exceeds least.
   std::size_t nearest() const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < examinations_.size(); ++i) {
@@ -133,7 +133,7 @@ class Checker {
     return best;
   }
 
-  // A large trial's reference was not kept.
+  // Recomputes the reference of a trial that was too large to keep it.
   Result<void> restore(Examination& judged) const {
     if (!judged.reference.selection.rows.empty() || judged.trial.outcome.reference_rows == 0)
       return {};
@@ -176,7 +176,7 @@ class Checker {
     return {};
   }
 
-  // Whatever the forward pass is, gradients beside it are not judged.
+  // Gradients in a dump are not judged, whatever the result of the forward pass.
   void leave_gradients_open() {
     if (dump_.open.gradients.empty()) return;
     const bool explained = report_.answer == Answer::rounding;
@@ -190,7 +190,8 @@ class Checker {
           "leave the gradients out of the dump to have the output alone judged: it is explained");
   }
 
-  // By the rung that nobody stated. Rounding S hides much, and above 90 % most of what a bug adds.
+  // Classifies an output if no spec is stated. Rounding S hides many bugs, and so does a model that
+  // explains the output only above 90 % of a limit.
   Answer answer_of_unstated(const RungTrial& trial) {
     const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
       return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
@@ -225,7 +226,8 @@ class Checker {
                        percent_text(trial));
   }
 
-  // Of an output whose elements are all explained but for one direction that they share.
+  // Returns a sentence if all elements are within their limits and only a direction that they share
+  // is not.
   static std::string scale_sentence(const RungTrial& trial) {
     if (is_failure(trial.judgement.verdict)) return "";
     const auto text = [&](const ScaleTest& test, std::string_view what) {
@@ -277,8 +279,8 @@ class Checker {
   void find_causes(const Examination& judged) {
     const RungTrial& trial = judged.trial;
     report_.suggestions = causes_by(judged);
-    // A rung that rounds the inputs has other answers, and explains no other question of a kernel
-    // that does not.
+    // A model that rounds the inputs has another reference, so it explains no alternative problem
+    // of a kernel that does not round them.
     Examination& tightest = examinations_.front();
     const bool same_inputs =
         inputs_rounded_to(tightest.trial.rung.spec) == inputs_rounded_to(trial.rung.spec);
@@ -300,8 +302,8 @@ class Checker {
                    &outcome.faults, &outcome.location, dump_.mask_tensor});
   }
 
-  // What the dump does not state may be read in two ways; if the other one explains the output,
-  // that has to be stated.
+  // Attributes that are not stated may be read in two ways. If the other one explains the output,
+  // the user has to state it.
   bool explained_by_another_reading(const RungTrial& trial) {
     if (dump_.problem().is_merge()) return false;
     const auto unstated = [&](const char* name) {
@@ -312,7 +314,8 @@ class Checker {
       report_.sentence = std::move(sentence);
       return true;
     };
-    // Of the LSE, and of the rows without a reference, whose statistic is of both.
+    // Counts findings about the LSE and all others. Rows without a reference count as neither,
+    // because their statistic covers output and LSE.
     std::size_t of_lse = 0, others = 0;
     for (const auto& finding : trial.judgement.findings) {
       const Statistic* statistic = find_statistic(name(finding.kind));
@@ -357,8 +360,8 @@ class Checker {
     return false;
   }
 
-  // Of an output that is right but in rows that see no key: how many there are, if all of them may
-  // be padding of which nothing tells.
+  // Returns how many rows see no key, if only these are wrong and all of them may be padding that
+  // nothing states; otherwise 0.
   std::int64_t only_possible_padding_is_wrong(const RungTrial& trial) const {
     const Faults& faults = trial.outcome.faults;
     const bool others_are_right = faults.total() == faults.empty_rows &&
@@ -375,7 +378,7 @@ class Checker {
     });
   }
 
-  // The same numbers in a narrower dtype; nullopt where some are none of it.
+  // Returns the same numbers in a narrower dtype; nullopt if it cannot hold some of them.
   std::optional<Dump> narrowed(DType dtype) const {
     Dump other = dump_;
     Problem problem = dump_.problem();

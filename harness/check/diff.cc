@@ -1,4 +1,4 @@
-// Compares two measured outputs of one problem and words the answer: rounding, bug or undecided.
+// Compares two measured outputs of one problem and explains the answer: rounding, bug or undecided.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace plumbline {
 namespace {
 
-// A pass over all elements of the rows that both sides' references have: what compare_measurements
+// Visits all elements of the rows that both references have, for details that compare_measurements
 // does not keep.
 class Elements {
  public:
@@ -101,11 +101,11 @@ class Elements {
   const InputView& inputs_;
   std::map<std::pair<std::int32_t, std::int32_t>, DiffCell> cells_;
   std::vector<RowDifference> differences_;
-  // below every difference: the first element counts
+  // Below every difference, so that the first element counts.
   double largest_abs_ = -1, largest_rel_ = -1, largest_sigma_ = -1;
 };
 
-// "0.125 is 1 bf16 ulp of 16.3"
+// Returns "0.125 is 1 bf16 ulp of 16.3".
 std::string in_ulps(const DiffElement& e, DType dtype) {
   const double difference = std::abs(e.a - e.b);
   return fmt::format("{:.4g} is {:.3g} {} ulp of {:.4g}", difference, difference / e.ulp,
@@ -142,7 +142,7 @@ std::string rounding_sentence(const DiffReport& report) {
   return text;
 }
 
-// What is wrong with a side, in one clause.
+// Returns what is wrong with a side, in one clause.
 std::string fault_of(const DiffSide& side) {
   std::string text;
   if (side.outcome.status != Status::ok) {

@@ -1,4 +1,4 @@
-// plumbline diff: do the roundings that two sides declare explain how their outputs differ?
+// plumbline diff: decides if the roundings that two sides declare explain their difference.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// Of one output, what a report keeps.
+// The part of one side that a report keeps.
 struct DiffSide {
   std::string label, spec_name;
   DType out_dtype = DType::none;
@@ -18,24 +18,24 @@ struct DiffSide {
   Judgement judgement;
   Answer answer = Answer::undecided;
   std::string why;
-  std::vector<std::string> tensors_without_a_part = {};  // of a dump
+  std::vector<std::string> tensors_without_a_part = {};  // Dump::tensors_without_a_part
 };
 
 // One element of both outputs. `element.row` is the row of side a.
 struct DiffElement {
   ElementId element;
   double a = 0, b = 0, expected = 0;  // expected: fp64, by side a's spec
-  // sigma: hypot of the two, the standard deviation of a - b
+  // sigma: hypot of the two, the standard deviation of a - b.
   double sigma_a = 0, sigma_b = 0, sigma = 0;
-  double ulp = 0;  // of side a's output dtype at expected
-  // of sigma_a^2, by Rounding; filled for the largest absolute difference only
+  double ulp = 0;  // ulp of side a's output dtype at `expected`
+  // Shares of sigma_a^2, by Rounding; filled for the largest absolute difference only.
   std::array<double, rounding_count> share{};
 };
 
-// A cell of the map.
+// A (sample, head) of the map.
 struct DiffCell {
   std::int64_t sample = 0, head = 0;
-  // largest |a - b| in units of its standard deviation; NaN if there is a NaN
+  // Largest |a - b|, less declared differences, in its standard deviations; NaN if there is a NaN.
   double max_sigma = 0;
   bool bit_equal = true;
 };
@@ -45,26 +45,27 @@ struct DiffReport {
   Answer answer = Answer::undecided;
   std::string sentence;
   DiffSide a, b;
-  // status ok only if both sides have an output; all below is undefined otherwise
+  // The status is ok only if both sides have an output; otherwise everything below is undefined.
   DiffOutcome outcome;
   double limit = 0;  // of outcome.max_sigma
   DiffElement largest_abs, largest_rel, largest_sigma;
   std::vector<DiffCell> map;  // ordered by (sample, head)
   Amplification softmax;
-  // rows that correspond; outcome.rows of them were compared with fp64
+  // Rows that correspond; outcome.rows of them were compared with fp64.
   std::int64_t rows_total = 0;
-  // Of both dumps: rows without a counterpart, rows that see no key, and what check leaves out.
-  // None of it counts as equal bits.
+  // Rows without a counterpart, rows that see no key, and what check does not judge, of both dumps.
+  // They do not count as equal bits.
   std::vector<NotJudged> not_judged;
-  std::string command;  // that shows all of it; "": the two dumps by their names
+  std::string command;  // prints the full report; "": diff with both labels
 };
 
-// Two dumps with the same q, k and v, bit by bit, that ask the same (scale, softcap, visible keys,
-// biases, sinks); layouts may differ. Rows correspond by (sample, head, position from the end of
-// the sample's queries), so that a prefill meets a decode. Each side's sigma is by its stated spec,
-// or by the tightest rung of the ladder that explains it. Where the reference samples rows, the row
-// of each head in which the outputs differ most is always among them, and bits are compared in all
-// rows. UNDECIDED where a dump asks what nothing judges yet (Dump::open).
+// Compares two dumps with the same q, k and v, bit by bit, and the same scale, softcap, visible
+// keys, biases and sinks; layouts may differ. Returns an error if something else differs. Rows
+// correspond by (sample, head, position from the end of the sample's queries), so a prefill can be
+// compared with a decode. Each side's sigma is by its stated spec, or by the likeliest rounding
+// model that explains it. Bits are compared in all rows. If the reference samples rows, it always
+// includes the row of each head in which the outputs differ most. UNDECIDED if a dump has gradients
+// or dropout (Dump::open).
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options = {});
 
 }  // namespace plumbline

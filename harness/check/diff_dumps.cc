@@ -1,5 +1,5 @@
-// Compares two dumps: whether they ask the same, and which of their rows correspond. It also
-// chooses the rows that are compared with fp64.
+// Compares two dumps: checks that they state the same problem, finds the rows that correspond, and
+// chooses those that are compared with fp64.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace plumbline {
 namespace {
 
-// Valid row `row_a` of a sample in a is `row_b` in b.
+// A valid row of a sample in a, `row_a`, and the corresponding one in b, `row_b`.
 struct RowPair {
   std::int32_t sample = 0, head = 0, row_a = 0, row_b = 0;
 };
@@ -31,7 +31,7 @@ tl::unexpected<Errors> other_question(std::string message) {
               "scale; write both dumps from one call's inputs");
 }
 
-// The index of the first element of a vector of `n` in which the bits differ, or -1.
+// Returns the index of the first of `n` elements whose bits differ, or -1.
 std::int64_t first_difference(const std::byte* a, const std::byte* b, std::int64_t n, DType dtype) {
   const std::size_t size = size_in_bytes(dtype);
   if (std::memcmp(a, b, static_cast<std::size_t>(n) * size) == 0) return -1;
@@ -83,7 +83,7 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
 }
 
 using Scales = std::vector<float> SideInputs::*;
-// Of an fp8 tensor; 1 of any other.
+// Returns the scale of an fp8 tensor at `at`; 1 for other dtypes.
 float scale_of(const Dump& dump, Scales scales, std::size_t at) {
   const std::vector<float>& values = dump.geometry->side.*scales;
   return values.empty() ? 1.0F : values[at];
@@ -94,7 +94,7 @@ tl::unexpected<Errors> other_scale(std::string_view name, const std::string& pla
                                     name, place, a, b));
 }
 
-// k or v, whose offset in a dump's geometry is `offset`.
+// The offset of k or v in a dump's geometry.
 using Offset = std::int64_t (Geometry::*)(std::int64_t, std::int64_t, std::int64_t) const;
 Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
                        std::vector<std::byte> Dump::*tensor, Offset offset, std::int64_t columns,
@@ -104,7 +104,7 @@ Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
   const DType dtype = name == "k" ? ga.k.dtype : ga.v.dtype;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     for (std::int64_t key = 0; key < ga.length_kv(sample); ++key) {
-      if (problem.is_merge() && !ga.sees(sample, 0, key)) continue;  // its O may be anything
+      if (problem.is_merge() && !ga.sees(sample, 0, key)) continue;  // empty part
       for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
         const auto scale = [&](const Dump& dump) {
           return scale_of(dump, scales, kv_scale_at(dump.problem(), sample, key, head));
@@ -127,7 +127,8 @@ Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
   return {};
 }
 
-// Whether row `ra` of a head in a and `rb` in b have the same keys, bias, slope and sink.
+// Returns an error unless row `ra` of a head in a and `rb` in b have equal keys, bias, slope and
+// sink.
 Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t sample,
                          std::int64_t head, std::int64_t ra, std::int64_t rb) {
   const KeyRange keys = a.visible_keys(sample, ra, head), of_b = b.visible_keys(sample, rb, head);
@@ -164,10 +165,10 @@ Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t samp
 // Rows that both dumps have.
 struct CommonRows {
   std::vector<RowPair> pairs;     // with a visible key, ordered by (sample, head, row)
-  std::int64_t without_keys = 0;  // the others
+  std::int64_t without_keys = 0;  // rows that see no key
 };
 
-// An error where q or the visible keys differ.
+// Returns an error if q or the visible keys differ.
 Result<CommonRows> corresponding_rows(const Dump& a, const Dump& b) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
@@ -235,11 +236,11 @@ std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32
   return values;
 }
 
-// What all rows say, also those that the reference leaves out.
+// The bits of all rows, also of those without a reference.
 struct AllRows {
   std::int64_t elements = 0, equal = 0;
   std::vector<DiffCell> heads;     // bit_equal only
-  std::vector<std::size_t> worst;  // index of the pair with the largest difference, one a head
+  std::vector<std::size_t> worst;  // the pair with the largest difference, for each head
 };
 
 AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair>& pairs) {
@@ -269,7 +270,7 @@ AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair
   return all;
 }
 
-// The pairs whose rows of `a` the reference would choose, and those that differ most.
+// Returns the pairs whose rows of `a` the reference would choose, and those that differ most.
 std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pairs,
                                   const AllRows& all, double cost_limit) {
   const auto before = [](const RowPair& pair, const RowId& id) {
@@ -298,8 +299,8 @@ RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::
   return rows;
 }
 
-// A dump judged by itself and measured at the rows compared. Among them may be rows that check did
-// not look at: an element beyond its limit there is a bug, too.
+// Judges a dump by itself and measures it at the compared rows. Check may have skipped some of
+// these, so an element beyond its limit there is also a bug.
 Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
                               const CheckOptions& options) {
   auto report = check(dump, options);
@@ -307,7 +308,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   if (report->trials.empty())
     return fail(fmt::format("{}: nothing could be judged: {}", dump.name, report->sentence));
   const RungTrial& trial = report->trials[report->judged];
-  // stated field by field
+  // A spec that is stated field by field has no name of its own.
   const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;
   MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
                     trial.judgement, report->answer, report->sentence};
@@ -336,7 +337,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   return side;
 }
 
-// Two dumps of which one was made with dropout: nothing can be compared.
+// Reports two dumps of which at least one was made with dropout: nothing can be compared.
 DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
   DiffReport report;
   report.name = fmt::format("{} and {}", a.name, b.name);
@@ -360,7 +361,8 @@ DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
   return report;
 }
 
-// Adds the rows that the other side lacks and those without keys, and says of which side all is.
+// Adds the rows that the other side lacks and those without keys, and names the side in each
+// reason.
 void say_what_is_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows& rows) {
   const auto common = static_cast<std::int64_t>(rows.pairs.size()) + rows.without_keys;
   for (const auto& [letter, side, other] : {std::tuple{"a", &a, "b"}, std::tuple{"b", &b, "a"}}) {

@@ -21,8 +21,8 @@
 namespace plumbline {
 namespace {
 
-// Statistics and ranges of values are kept per (sample, head, column): beyond this a machine runs
-// out of memory before it answers.
+// Statistics and value ranges are kept per (sample, head, column). Beyond this number, memory may
+// run out.
 constexpr std::int64_t most_head_columns = std::int64_t{1} << 28;
 
 class DumpMaker : public DumpParts {
@@ -30,7 +30,7 @@ class DumpMaker : public DumpParts {
   using DumpParts::DumpParts;
 
   Result<Dump> make() {
-    // Each step needs what those before it found.
+    // Each step needs the results of the steps before it.
     const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() &&
                     find_lengths() && find_side_inputs() && set_mask() && copy_data();
     if (!ok) return tl::unexpected(printable_errors());
@@ -87,7 +87,7 @@ class DumpMaker : public DumpParts {
   using NamedInputs = std::array<std::pair<const char*, const TensorData*>, 3>;
   NamedInputs inputs() const { return {{{"q", q_}, {"k", k_}, {"v", v_}}}; }
 
-  // Whether q, k and v that are not fp8 have several dtypes.
+  // Returns true if those of q, k and v that are not fp8 have several dtypes.
   bool are_mixed() const {
     std::set<std::string> dtypes;
     for (const auto& [name, tensor] : inputs()) {
@@ -96,8 +96,8 @@ class DumpMaker : public DumpParts {
     return dtypes.size() > 1;
   }
 
-  // Autocast rounds what is wider to its dtype, and its output has that: an output of 16 bits
-  // beside inputs of another dtype tells of it. Without one, inputs of several dtypes are promoted.
+  // Autocast rounds wider inputs to its dtype, and its output has that dtype. So an output of 16
+  // bits gives the computed dtype. Without one, inputs of several dtypes are promoted.
   DType computed_dtype() const {
     if (stated_.dtype) return *stated_.dtype;
     const DType of_q = *float_dtype(q_->dtype),
@@ -106,8 +106,8 @@ class DumpMaker : public DumpParts {
     return are_mixed() ? DType::f32 : of_q;
   }
 
-  // The kernel rounds its inputs, which were saved before: they have several dtypes, or the output
-  // has the one computed in and they have not.
+  // Returns true if the kernel rounds its inputs, which were saved before that: they have several
+  // dtypes, or the output has the computed dtype and they do not.
   bool rounds_inputs() const {
     if (size_in_bytes(problem_.dtype) != 2) return false;
     return are_mixed() || (out_ != nullptr && *float_dtype(out_->dtype) == problem_.dtype);
@@ -123,8 +123,8 @@ class DumpMaker : public DumpParts {
                "leave it out");
   }
 
-  // The output may stay in fp32, or be narrowed. Saved in a wider dtype along with q, it may hold
-  // what the kernel wrote in the narrow one.
+  // The output may stay in fp32 or be narrowed. If it was saved in a wider dtype along with q, it
+  // may hold numbers that the kernel wrote in the narrow one.
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
     const DType out = *float_dtype(out_->dtype);
@@ -148,8 +148,8 @@ class DumpMaker : public DumpParts {
     return tensors_.floats(name, tensor, dtype, rounds ? Narrowing::rounds : Narrowing::exact);
   }
 
-  // Says what was rounded. Where the dtype was found from several: what the call would be in the
-  // other one.
+  // Notes what was rounded. If the dtype is not stated but has an alternative, also makes the dump
+  // of that one.
   void read_in_other_dtype() {
     const bool rounded = !rounded_.empty();
     if (rounded) {
@@ -170,8 +170,8 @@ class DumpMaker : public DumpParts {
     if (dump) dump_.in_other_dtype = std::make_shared<const Dump>(*std::move(dump));
   }
 
-  // Rows that only a mask of valid keys makes padding are given, and not judged unless padded_rows
-  // says what they hold.
+  // Lists rows that only a mask of valid keys makes padding. They are not judged unless padded_rows
+  // states what they hold.
   void note_padding_by_mask() {
     const Geometry& geometry = *dump_.geometry;
     const bool is_looked_at = stated_.padded_rows == "zeros" || stated_.padded_rows == "attended";
@@ -215,8 +215,8 @@ class DumpMaker : public DumpParts {
     return true;
   }
 
-  // Shapes, and what else tells layouts apart: the last extent of a mask is seq_kv, a page holds
-  // page_size tokens.
+  // Returns why a layout does not fit: by the shapes, by the last extent of a mask (seq_kv), or by
+  // the tokens of a page (page_size).
   std::vector<std::string> misfits_of(Layout layout) const {
     std::vector<std::string> misfits;
     const DumpSizes sizes = read_sizes(layout, shapes_, misfits);
@@ -264,7 +264,7 @@ class DumpMaker : public DumpParts {
 
   bool check_problem() {
     Problem known = problem_;
-    // No kernel here narrows more than it computes in, but one of somebody's may.
+    // plumbline's kernels never narrow more than they compute in, but a user's kernel may.
     if (!known.has_fp8_q() && known.out() != known.dtype) known.out_dtype = DType::f32;
     for (const std::string& wrong : validate(known))
       add(wrong, "docs/dump-format.md says what can be judged");
@@ -322,7 +322,7 @@ class DumpMaker : public DumpParts {
             "write their sum as attn_bias, or leave out the one that the kernel did not add");
       }
       if (mask->bias != nullptr) layout_bias_ = mask->bias;
-      // A bias that hides nothing states no mask.
+      // A bias that hides no key is not a mask.
       if (mask->hides || mask->bias == nullptr) masks_.push_back(*std::move(mask));
     }
     const bool lengths_stated = tensors_.find("seqlens_kv") != nullptr ||
@@ -375,13 +375,13 @@ class DumpMaker : public DumpParts {
     return true;
   }
 
-  // Query rows of a sample (padded) or of all samples.
+  // Returns the number of query rows of a sample (padded) or of all samples.
   std::int64_t total_rows() const {
     if (problem_.is_padded()) return problem_.seq_q;
     return std::accumulate(layout_.seqlens_q.begin(), layout_.seqlens_q.end(), std::int64_t{0});
   }
 
-  // Nothing reads behind a tensor's end, whatever was overlooked above.
+  // A last check, so that nothing reads beyond a tensor's end even if a step above missed an error.
   bool sizes_agree() {
     const Geometry& geometry = *dump_.geometry;
     const bool agree =
@@ -397,7 +397,7 @@ class DumpMaker : public DumpParts {
 
   const TensorData *q_ = nullptr, *k_ = nullptr, *v_ = nullptr, *out_ = nullptr;
   DumpShapes shapes_;
-  std::vector<std::string> rounded_;  // inputs that lost bits
+  std::vector<std::string> rounded_;  // inputs that lost bits by rounding
   DumpSizes sizes_;
   std::vector<MaskTensor> masks_;
   std::shared_ptr<const LogitBias> layout_bias_;

@@ -10,8 +10,8 @@
 
 namespace plumbline {
 
-// The tensors and attributes of a dump, and what is made of them so far. What it is made from has
-// to outlive it.
+// The tensors and attributes of a dump, and what was made of them so far. The arguments of the
+// constructor must outlive it.
 class DumpParts {
  public:
   DumpParts(const std::string& name, const std::map<std::string, TensorData>& tensors,
@@ -31,7 +31,7 @@ class DumpParts {
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     return std::move(errors_);
   }
-  // Once every tensor with a part was asked for.
+  // Call it after every known tensor was looked up.
   void note_open_questions() {
     dump_.tensors_without_a_part = tensors_.unasked();
     dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);

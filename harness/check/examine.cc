@@ -1,4 +1,4 @@
-// Judges a dump by one rounding spec and, where it fails, looks for what would explain it.
+// Judges a dump by one rounding spec and, if it fails, looks for an explanation.
 #include "harness/check/examine.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr double second_look_cost = 5e7;  // see select_rows
 
-// Contracts that pin one spec for every kernel, so that a dump is judged as a kernel with that
-// contract would be.
+// Returns contracts that pin one spec for every kernel, so that a dump is judged like a kernel with
+// that contract.
 Contracts pinning(const RoundingSpec& spec) {
   Contract contract;
   contract.kernels = {"*"};
@@ -43,7 +43,7 @@ std::optional<PaddingPolicy> policy_of(const Dump& dump) {
   return std::nullopt;
 }
 
-// The first number of a tensor that is none, for an error message.
+// Describes the first number of an input that is not finite, for an error message.
 std::string first_non_finite(const Dump& dump) {
   const auto& geometry = *dump.geometry;
   struct Named {

@@ -1,4 +1,4 @@
-// One rounding spec tried on one dump: reference, statistics, faults and judgement.
+// Tries one rounding spec on one dump: reference, statistics, faults and judgement.
 #pragma once
 
 #include <map>
@@ -12,24 +12,24 @@ namespace plumbline {
 
 struct Outcome;
 
-// A trial with what it was made from.
+// A trial with its reference and comparison.
 struct Examination {
   RungTrial trial;
   Reference reference;
   Comparison comparison;
 };
 
-// The dump is not owned and outlives the examiner.
+// The dump is not owned and must outlive the examiner.
 class Examiner {
  public:
   Examiner(const Dump& dump, const CheckOptions& options);
 
-  // An error where the reference is not finite.
+  // Returns an error if the reference is not finite.
   Result<Examination> examine(const Rung& rung) const;
-  // Fills in where a failing output's error sits, and by how much its spec widens sigma compared
-  // with `strict_rms`, and judges again.
+  // Adds the location of a failing output's error and how much its spec widens sigma compared with
+  // `strict_rms`. Then judges the output again.
   void explain_failure(Examination& examination, double strict_rms) const;
-  // The worst elements, from different (sample, head, row); NaN first.
+  // Returns the worst elements, from different (sample, head, row); NaN first.
   std::vector<WorstElement> worst_elements(const Examination& examination, std::size_t count) const;
 
  private:
@@ -38,17 +38,18 @@ class Examiner {
 
   const Dump& dump_;
   RowSelection rows_;
-  std::map<DType, ValueRange> ranges_;  // by what V is rounded to
+  std::map<DType, ValueRange> ranges_;  // by the dtype to which V is rounded
 };
 
-// The trial as an outcome that can be judged.
+// Returns the trial as an outcome that can be judged.
 Outcome outcome_of(const Dump& dump, const RungTrial& trial);
 
-// Everything of a dump's geometry but the problem, to state it again for another problem.
+// Returns everything of a dump's geometry except the problem, to build it again for another
+// problem.
 StatedLayout layout_of(const Dump& dump);
 
-// Whether an output that kept `problem` and `layout` would be explained by rounding: fewer rows, no
-// faults. For a second look only.
+// Returns true if rounding would explain the output for `problem` and `layout`. Uses fewer rows and
+// ignores faults, so it is for a second look only.
 bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout,
                    const RoundingSpec& spec);
 

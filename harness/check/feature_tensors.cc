@@ -1,4 +1,4 @@
-// Reads small tensors of one number for each query head.
+// Reads small tensors with one number for each query head.
 #include "harness/check/feature_tensors.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,8 @@
 namespace plumbline {
 namespace {
 
-// Its numbers; empty and an error added where it is not of one of these shapes or not finite.
+// Returns the tensor's numbers. If its shape or dtype does not fit or a number is not finite, adds
+// an error and returns none.
 std::vector<float> read_numbers(const std::string& name, const TensorData& tensor,
                                 const std::vector<Shape>& shapes, TensorSet& tensors) {
   const auto dtype = float_dtype(tensor.dtype);
@@ -40,7 +41,7 @@ std::vector<float> read_numbers(const std::string& name, const TensorData& tenso
   return numbers;
 }
 
-// The law by which they would be drawn; others have no name of their own.
+// Returns the input distribution that draws these slopes; `random` for all others.
 Alibi law_of(const std::vector<float>& slopes, std::int64_t heads) {
   Problem standard;
   standard.heads_q = heads;

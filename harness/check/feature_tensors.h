@@ -1,4 +1,4 @@
-// ALiBi slopes and attention sinks that a dump states.
+// The ALiBi slopes and attention sinks that a dump states.
 #pragma once
 
 #include "harness/check/tensor_set.h"
@@ -6,9 +6,9 @@
 
 namespace plumbline {
 
-// alibi_slopes [heads] or [batch, heads], sinks [heads] in natural units: finite, F32 or 16-bit
-// floats, which are widened. What is there is added to `side`, and to the problem that it is there.
-// False with an error added where a tensor cannot be read so.
+// Reads alibi_slopes [heads] or [batch, heads] and sinks [heads] in natural units: finite, F32 or
+// 16-bit floats, which are widened. Adds them to `side` and sets the problem's fields for them. If
+// a tensor does not fit, adds an error and returns false.
 bool read_features(Problem& problem, SideInputs& side, TensorSet& tensors);
 
 }  // namespace plumbline

@@ -65,7 +65,7 @@ class LengthsReader {
     return Lengths32(static_cast<std::size_t>(problem_.batch), static_cast<std::int32_t>(length));
   }
 
-  // Lengths of one side, by offsets or as they are. Both may be there if they agree.
+  // Returns the lengths of one side, from offsets or lengths. Both may be there if they agree.
   std::optional<Lengths32> from_tensors(const std::string& side) {
     std::optional<Lengths32> by_offsets, by_lengths;
     const std::string own = "cu_seqlens_" + side;
@@ -144,7 +144,8 @@ class LengthsReader {
     return false;
   }
 
-  // Paged q without lengths: [batch, seq, heads, dim], or one row a sample.
+  // Returns the lengths of paged q that states none: q is [batch, seq, heads, dim] or has one row a
+  // sample.
   std::optional<Lengths32> queries_of_pages() const {
     const TensorData* table = tensors_.find("page_table");
     const std::int64_t batch = table != nullptr && table->shape.size() == 2 ? table->shape[0] : 1;

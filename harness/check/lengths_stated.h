@@ -1,4 +1,4 @@
-// The lengths of a dump's samples and where their pages lie, from its index tensors.
+// The lengths and pages of a dump's samples, from its index tensors.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace plumbline {
 
-// Reads cu_seqlens, cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv and page_table; what is not
-// stated is the full length (padded), or one query a sample (paged). `implied` are the key lengths
-// that a mask of key padding implies; where queries and keys are equally many they are those of the
-// queries, too. nullopt with errors added where they do not fit each other or the sizes.
+// Reads cu_seqlens, cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv and page_table. The default
+// is the full length (padded), or one query a sample (paged). `implied`: key lengths of a mask of
+// key padding; if seq_q equals seq_kv, also the query lengths. If the lengths do not fit each other
+// or the sizes, adds errors and returns nullopt.
 std::optional<StatedLayout> stated_lengths(const Problem& problem, const DumpSizes& sizes,
                                            TensorSet& tensors,
                                            const std::optional<ImpliedLengths>& implied);

@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-// additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9
+// Additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9.
 constexpr double hidden_from = -1e4;
 constexpr double most_mask_bits = 0x1p33;  // 1 GiB
 constexpr auto remedy =
@@ -81,7 +81,7 @@ class MaskReader {
     return false;
   }
 
-  // As [batch, heads, seq_q, seq_kv], each of them or 1.
+  // Finds the extents [batch, heads, seq_q, seq_kv], each of them full or 1.
   bool find_extents() {
     const Shape& shape = tensor_.shape;
     auto& extent = mask_.extent_;
@@ -122,7 +122,7 @@ class MaskReader {
                           remedy);
   }
 
-  // Whether the parts of the first extent, of so many, hold other bits.
+  // Returns true if the `parts` equal parts of the first extent hold different bits.
   bool parts_differ(std::int64_t parts) const {
     const std::size_t size = tensor_.bytes / static_cast<std::size_t>(parts);
     for (std::size_t at = size; at + size <= tensor_.bytes; at += size) {
@@ -131,7 +131,7 @@ class MaskReader {
     return false;
   }
 
-  // Whether every value says something; and whether any is a bias.
+  // Refuses values without a meaning, and sets is_bias_ if any value is a bias.
   bool check_values() {
     for (std::size_t at = 0, count = element_count(tensor_); at < count; ++at) {
       if (!float_) {
@@ -201,7 +201,7 @@ class MaskReader {
 
 namespace {
 
-// The end at which a range leaves keys out; nullopt where it leaves none or both.
+// The end at which a range omits keys.
 enum class Side { none, begin, end, both };
 Side hidden_side(const KeyRange& range, std::int64_t keys) {
   if (range.size() == 0) return Side::end;  // no valid key
@@ -210,7 +210,8 @@ Side hidden_side(const KeyRange& range, std::int64_t keys) {
   return range.end < keys ? Side::end : Side::none;
 }
 
-// What masks leave of mask and window, by valid row, and relative to a sample's first valid key.
+// The keys that the masks, the mask type and the window leave, by valid row and relative to a
+// sample's first valid key.
 class VisibleKeys {
  public:
   VisibleKeys(const std::vector<MaskTensor>& masks, const Geometry& geometry)
@@ -233,7 +234,7 @@ class VisibleKeys {
     return all.size() > 0 ? all : KeyRange{};
   }
 
-  // [heads, batch, seq_q, words] as Geometry::mask_bits.
+  // Returns [heads, batch, seq_q, words] as in Geometry::mask_bits.
   std::vector<std::uint32_t> bits(std::int64_t heads) const {
     const std::int64_t words = (problem_.seq_kv + 31) / 32;
     std::vector<std::uint32_t> result(

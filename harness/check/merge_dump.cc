@@ -73,7 +73,8 @@ class MergeDumpMaker : public DumpParts {
     return errors_.empty();
   }
 
-  // [tokens, parts, heads, dim], bhsd [tokens, heads, parts, dim], ragged [parts, heads, dim]
+  // partial_out is [tokens, parts, heads, dim], bhsd [tokens, heads, parts, dim] or ragged [parts,
+  // heads, dim].
   bool find_parts() {
     const Shape& shape = partial_out_->shape;
     const bool ragged = tensors_.find("cu_seqlens_kv") != nullptr;
@@ -158,7 +159,7 @@ class MergeDumpMaker : public DumpParts {
     return errors_.empty();
   }
 
-  // Parts with an LSE of -infinity have no keys. +infinity and NaN have no answer.
+  // Hides parts with an LSE of -infinity: they have no keys. +infinity and NaN are errors.
   bool find_empty_parts(const Geometry& geometry) {
     const std::int64_t words = (problem_.seq_kv + 31) / 32;
     std::vector<std::uint32_t> bits(static_cast<std::size_t>(problem_.batch * words), 0);
@@ -201,7 +202,7 @@ class MergeDumpMaker : public DumpParts {
     auto k = tensors_.floats("partial_lse", *partial_lse_, DType::f32);
     auto v = tensors_.floats("partial_out", *partial_out_, problem_.dtype);
     auto out = tensors_.floats("out", *out_, problem_.out());
-    Problem rows;  // whose LSE is [tokens, heads] or [heads, tokens]
+    Problem rows;  // with an LSE [tokens, heads] or [heads, tokens]
     rows.layout = Layout::ragged, rows.heads_q = problem_.heads_q, rows.merge = problem_.merge;
     const bool rows_fine =
         read_row_outputs(rows, problem_.batch, stated_.lse_heads_first, tensors_, dump_);

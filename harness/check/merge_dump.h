@@ -1,5 +1,5 @@
-// Dumps of merges: partial_out and partial_lse of a token's parts, and the state that was made of
-// them (docs/dump-format.md).
+// Dumps of merges: partial_out and partial_lse of a token's parts, and the state made of them
+// (docs/dump-format.md).
 #pragma once
 
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace plumbline {
 
-// Whether the tensors are those of a merge.
+// Returns true if the tensors are those of a merge.
 bool is_merge_dump(const std::map<std::string, TensorData>& tensors);
 
-// As make_dump, of such tensors.
+// Makes a dump of such tensors, like make_dump.
 Result<Dump> make_merge_dump(const std::string& name,
                              const std::map<std::string, TensorData>& tensors,
                              const Attributes& stated);

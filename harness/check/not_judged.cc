@@ -1,4 +1,4 @@
-// Knows tensors of gradients and of dropout by their names.
+// Recognises tensors of gradients and of dropout by their names.
 #include "harness/check/not_judged.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ bool is_zero(std::string_view text) {
   return (number && *number == 0) || is_one_of(std::array{"none"sv, "false"sv, ""sv}, lower(text));
 }
 
-// A tensor such as dropout_p whose one number says that nothing is dropped.
+// Returns true if the tensor's only number is 0, such as a dropout_p that drops nothing.
 bool holds_zero(const TensorData& tensor) {
   if (element_count(tensor) != 1) return false;
   if (const auto dtype = float_dtype(tensor.dtype)) return decode_at(*dtype, tensor.data, 0) == 0;
@@ -78,7 +78,7 @@ std::vector<NotJudged> tensors_not_judged(const OpenQuestions& open, std::size_t
   const auto add = [&](const std::vector<std::string>& names, const char* why) {
     if (names.empty()) return;
     const auto count = std::ranges::count_if(names, [](const std::string& name) {
-      return name.find(" = ") == std::string::npos;  // an attribute
+      return name.find(" = ") == std::string::npos;  // not an attribute
     });
     result.push_back({"tensors", count, static_cast<std::int64_t>(tensors), why, names});
   };

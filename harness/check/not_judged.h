@@ -1,4 +1,4 @@
-// What a dump holds and no answer covers: how many rows or tensors, and why.
+// The parts of a dump that no result covers: how many rows or tensors, and why.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,32 @@
 
 namespace plumbline {
 
-// Rows or tensors that were given and not judged. Rows are those of all heads.
+// Rows or tensors that were given but not judged. Rows count once for each head.
 struct NotJudged {
   std::string what;                     // "rows" or "tensors"
-  std::int64_t count = 0, of = 0;       // of all that were given
+  std::int64_t count = 0, of = 0;       // `of`: all that were given
   std::string why;                      // "padding by the mask of valid keys"
   std::vector<std::string> names = {};  // of tensors
 };
 
-// What tensors and attributes ask that is not judged yet.
+// Gradients and dropout in a dump, which are not judged yet.
 struct OpenQuestions {
-  std::vector<std::string> gradients;  // names of tensors: "dk", "dq"
-  // names of tensors, and attributes that say how much is dropped: "dropout_p = 0.1"
+  std::vector<std::string> gradients;  // tensor names: "dk", "dq"
+  // Tensor names, and attributes with a dropout probability: "dropout_p = 0.1".
   std::vector<std::string> dropout;
 };
 
-// Sorts the tensors that nothing asked for: those of questions that are not judged yet go to
-// `open`, and out of `unasked`. Attributes that state dropout, other than 0, go to `open`, too.
+// Moves tensors of gradients and dropout from `unasked` to the result, and adds attributes that
+// state dropout. Dropout of 0 is left out.
 OpenQuestions open_questions(const std::map<std::string, TensorData>& tensors,
                              const std::map<std::string, std::string>& attributes,
                              std::vector<std::string>& unasked);
 
-// One entry for gradients and one for dropout, where they are asked for among `tensors` tensors.
+// Returns one entry for gradients and one for dropout, if there are any. `tensors`: the dump's
+// number of tensors.
 std::vector<NotJudged> tensors_not_judged(const OpenQuestions& open, std::size_t tensors);
 
-// "dk, dout, dq and dv"
+// Returns "dk, dout, dq and dv".
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace plumbline

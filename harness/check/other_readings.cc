@@ -15,14 +15,14 @@ namespace {
 
 constexpr double reading_cost = 5e7;            // see select_rows
 constexpr std::int64_t most_permuted = 256;     // samples or heads
-constexpr std::int64_t probes = 3;              // rows of each sample and head that are looked at
-constexpr double same_answer_rms = 3;           // of (output - reference) / sigma over a row
-constexpr std::size_t fewest_correlated = 256;  // elements that tell of a correlation
-// Outputs of other questions correlate by chance where their rows have much in common: means of
-// many values of V. Of wrong answers to this one most correlate by more than 0.9.
+constexpr std::int64_t probes = 3;              // rows examined in each sample and head
+constexpr double same_answer_rms = 3;           // rms of (output - reference) / sigma over a row
+constexpr std::size_t fewest_correlated = 256;  // elements needed for a correlation
+// Outputs of other problems correlate by chance if their rows have much in common, as means of many
+// values of V. Most wrong outputs of this problem correlate by more than 0.9.
 constexpr double least_correlation = 0.2;
-constexpr double most_near =
-    0.1;  // share of elements within the limit of the peak, of such outputs
+// Share of elements within the peak limit that unrelated outputs may have.
+constexpr double most_near = 0.1;
 
 class Readings {
  public:
@@ -39,7 +39,8 @@ class Readings {
   }
 
  private:
-  // By the spec that the dump was judged by or a rung of the ladder.
+  // Returns true if the spec that judged the dump, or a rounding model of the ladder, explains the
+  // output.
   bool explains(const Geometry& geometry, const InputView& inputs, bool with_lse) const {
     const RowSelection rows = select_rows(geometry, reading_cost);
     const auto elements =
@@ -73,8 +74,8 @@ class Readings {
     return layout;
   }
 
-  // The same bytes with heads and rows (tokens of a page) exchanged. Nothing where the file holds
-  // something else by head or row, whose place would be guessed.
+  // Returns the same bytes with heads and rows (tokens of a page) exchanged. Returns nullopt if the
+  // file has other tensors by head or row, whose order would be a guess.
   std::optional<Geometry> in_other_layout() const {
     const bool is_plain = !dump_.mask_tensor && geometry_.bias == nullptr &&
                           !problem_.has_fp8_kv() && problem_.alibi == Alibi::none &&
@@ -100,7 +101,7 @@ class Readings {
     return Geometry(other, std::move(layout));
   }
 
-  // Whether the lengths lie in the tensors of another problem, and the pages in the page table.
+  // Returns true if the lengths fit the tensors of another problem, and the pages its page table.
   static bool fits(const Problem& other, const StatedLayout& layout) {
     for (std::size_t b = 0; b < layout.seqlens_kv.size(); ++b) {
       const std::int64_t keys = layout.seqlens_kv[b];
@@ -152,7 +153,7 @@ class Readings {
             "look at the order of the arguments, of the kernel and of what wrote the dump"};
   }
 
-  // Some rows that all samples have, spread over them.
+  // Returns a few rows that all samples have, spread over them.
   std::vector<std::int32_t> probe_rows() const {
     const std::int64_t rows = *std::ranges::min_element(geometry_.seqlens_q);
     std::vector<std::int32_t> chosen;
@@ -186,8 +187,8 @@ class Readings {
     return {};
   }
 
-  // Which sample's (or head's) answer each sample (head) of the output holds, in words; "" where
-  // one holds that of none, or each its own.
+  // Returns in words which sample's (or head's) result each sample (head) of the output holds; ""
+  // if one holds none of them, or each holds its own.
   std::string exchange(const std::vector<std::int32_t>& samples,
                        const std::vector<std::int32_t>& heads,
                        const std::vector<std::int32_t>& rows, bool of_samples) const {
@@ -203,7 +204,7 @@ class Readings {
     if (!is_finite(reference)) return "";
     const std::vector<double> got = rows_of(geometry_, dump_.outputs(), reference);
     const std::size_t of_head = rows.size(), of_sample = of_head * heads.size();
-    // The rows of the n-th sample or head, in the order of the selection.
+    // Returns the rows of the n-th sample or head, in the order of the selection.
     const auto rows_at = [&](std::size_t n) {
       std::vector<std::size_t> at;
       for (std::size_t r = 0; r < selection.rows.size(); ++r) {
@@ -226,7 +227,7 @@ class Readings {
     return exchange_text(holds, of_samples ? "sample" : "head");
   }
 
-  // Whether the output at rows `mine` is the answer at rows `theirs`.
+  // Returns true if the output at rows `mine` is the result of rows `theirs`, up to rounding.
   static bool holds_answer(const Reference& reference, const std::vector<double>& got,
                            const std::vector<std::size_t>& mine,
                            const std::vector<std::size_t>& theirs) {
@@ -266,7 +267,7 @@ class Readings {
   const RoundingSpec& spec_;
 };
 
-// Sums of products about the means, of elements of the output and of the reference.
+// Centred sums of products of the elements of output and reference.
 struct Correlation {
   std::size_t count = 0, near = 0;
   double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;

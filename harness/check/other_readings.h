@@ -1,5 +1,5 @@
-// Slips of whoever writes a dump or calls a kernel: the other layout, two tensors exchanged,
-// samples or heads permuted. Words for people; nothing here decides.
+// Slips in writing a dump or calling a kernel: the other layout, two tensors exchanged, samples or
+// heads permuted. Text for reports; no verdict depends on it.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace plumbline {
 
-// Sentences about a wrong output that answers the question, had its tensors been meant otherwise:
-// "would be explained if the layout were padded_bhsd, not padded_bshd", and what to state or do
-// then. Empty where no reading explains the output. Costs a few references of few rows each.
+// Returns sentences about a wrong output that solves the problem under another reading of its
+// tensors: "would be explained if the layout were padded_bhsd, not padded_bshd", and what to state
+// or do. Empty if no reading explains the output. Costs a few references of few rows each.
 std::vector<std::string> other_readings(const Dump& dump, const RoundingSpec& spec);
 
-// "the output has nothing to do with this question …" where output and reference do not correlate;
-// else "". The examination has its reference.
+// Returns "the output has nothing to do with this question …" if output and reference do not
+// correlate; otherwise "". The examination must have its reference.
 std::string unrelated(const Dump& dump, const Examination& judged);
 
 }  // namespace plumbline

@@ -13,8 +13,8 @@ std::int64_t rows_of_possible_padding(const Geometry& geometry) {
   std::int64_t rows = 0;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     if (geometry.length_q(b) != problem.seq_q || geometry.length_kv(b) != problem.seq_kv) return 0;
-    KeyRange seen = no_keys;                 // by any row and head
-    std::vector<std::int64_t> without_keys;  // a row for each of its heads
+    KeyRange seen = no_keys;                 // seen by any row and head
+    std::vector<std::int64_t> without_keys;  // one entry per row and head
     for (std::int64_t i = 0; i < problem.seq_q; ++i) {
       for (std::int64_t h = 0; h < problem.heads_q; ++h) {
         const KeyRange keys = geometry.visible_keys(b, i, h);

@@ -1,4 +1,4 @@
-// Rows that a mask of queries and keys leaves no key.
+// Rows to which a mask of queries and keys leaves no key.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace plumbline {
 
-// Of a problem whose lengths are full: how many rows, of all heads, see no key, where all of them
-// may be padding that no lengths state: the key of the same index is seen by no row of the sample,
-// and lies before or behind all that are. 0 where some may not, or lengths are stated.
+// Returns how many rows of all heads see no key, if all of them may be padding that no lengths
+// state: no row of the sample sees the key of the same index, which is before or after all visible
+// ones. Returns 0 if some cannot be padding, or if lengths are stated.
 std::int64_t rows_of_possible_padding(const Geometry& geometry);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Tells from their shapes whether heads or rows come first in a dump's row outputs, and reorders
+// Finds from the shapes whether heads or rows come first in a dump's row outputs, and reorders
 // their values.
 #include "harness/check/row_tensors.h"
 
@@ -11,19 +11,19 @@ struct Sizes {
   std::int64_t batch, rows, heads;
 };
 
-// As rank 3, by what may be left out or appended.
+// Returns the shape as rank 3: adds extents that were left out, removes an appended 1.
 Shape full_shape(Shape shape, const Problem& problem, const Sizes& sizes) {
   if (shape.size() == 4 && shape[3] == 1) shape.pop_back();
   if (shape.size() == 2 && sizes.batch == 1) shape.insert(shape.begin(), 1);
   if (shape.size() == 1 && sizes.batch == 1 && sizes.heads == 1) shape = {1, shape[0], 1};
-  // Paged queries of [batch, seq_q, heads, dim] have rows of [batch, seq_q, heads].
+  // Paged queries of [batch, seq_q, heads, dim] have row outputs of [batch, seq_q, heads].
   if (problem.is_paged() && shape.size() == 3 && shape[0] != 1 && shape[2] == sizes.heads)
     shape = {1, shape[0] * shape[1], sizes.heads};
   return shape;
 }
 
-// Returns whether the heads come first; nullopt with an error where that is open or the shape fits
-// neither way.
+// Returns true if the heads come first. If both orders fit, or neither, adds an error and returns
+// nullopt.
 std::optional<bool> find_order(std::string_view name, const Shape& given, std::string_view words,
                                const Problem& problem, const Sizes& sizes,
                                std::optional<bool> stated, TensorSet& tensors) {
@@ -46,7 +46,7 @@ std::optional<bool> find_order(std::string_view name, const Shape& given, std::s
   return std::nullopt;
 }
 
-// nullopt with an error where the tensor cannot be read.
+// Adds an error and returns nullopt if the tensor cannot be read.
 std::optional<std::vector<std::byte>> read(RowOutput output, const TensorData& tensor,
                                            const Problem& problem, std::int64_t rows,
                                            std::optional<bool> heads_first, TensorSet& tensors) {

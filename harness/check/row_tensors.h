@@ -1,4 +1,4 @@
-// The row outputs of a dump, such as its LSE, whichever of their dimensions comes first.
+// The row outputs of a dump, such as its LSE, in either order of heads and rows.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace plumbline {
 
-// Fills the dump's row outputs from the tensors of their names that are there: fp32 [batch, seq_q,
-// heads] (padded; rows = seq_q) or [rows, heads] (rows = total_q). What is stored with the heads
-// first is turned; where both orders fit, `heads_first` has to say which. False with an error added
-// where a tensor fits neither.
+// Fills the dump's row outputs from the tensors with their names: fp32 [batch, seq_q, heads]
+// (padded; rows = seq_q) or [rows, heads] (rows = total_q). Tensors with the heads first are
+// transposed. If both orders fit, `heads_first` must be stated. If a tensor fits neither, adds an
+// error and returns false.
 bool read_row_outputs(const Problem& problem, std::int64_t rows, std::optional<bool> heads_first,
                       TensorSet& tensors, Dump& dump);
 

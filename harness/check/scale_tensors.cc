@@ -1,4 +1,4 @@
-// Reads scales of one element up to one for each sample, head and block of tokens.
+// Reads fp8 scales: from one element up to one for each sample, head and block of tokens.
 #include "harness/check/scale_tensors.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct Scale {
   std::vector<float> SideInputs::*values;
 };
 
-// Of a tensor by sample, head and block; extents of 1 are repeated.
+// The extents of a scale tensor by sample, head and block; extents of 1 are repeated.
 struct ScaleExtents {
   std::int64_t batch = 1, heads = 1, blocks = 1;
 };
@@ -46,7 +46,7 @@ class ScaleReader {
     return false;
   }
 
-  // Whether the tensor is there exactly where it has to be, with a shape that fits.
+  // Returns true if the tensor is present with a shape that fits, or absent because it must be.
   bool find(const Scale& scale) {
     const TensorData* const tensor = tensors_.find(scale.name);
     if (!scale.is_fp8) {
@@ -92,7 +92,7 @@ class ScaleReader {
       }
       problem_.kv_scales = KvScales::block;
       problem_.scale_block = scale_block_.value_or(1);
-      // A saved failure's have room for the longer of queries and keys.
+      // Scales of saved failures have room for the longer of queries and keys.
       const std::int64_t longest = std::max(problem_.seq_q, problem_.seq_kv);
       if (blocks != scale_blocks(problem_, scale.seq) &&
           blocks != scale_blocks(problem_, longest)) {
@@ -103,7 +103,7 @@ class ScaleReader {
       }
     }
     if (!scale_block_ || problem_.kv_scales == KvScales::block) return true;
-    // A block may hold all tokens; a kernel that multiplies block by block rounds no less then.
+    // A block may hold all tokens. A kernel that multiplies block by block then rounds no less.
     const std::int64_t longest = std::max(problem_.seq_q, problem_.seq_kv);
     if (!problem_.has_fp8_kv() || *scale_block_ < longest) {
       tensors_.add("attribute scale_block: no scale has blocks", "leave it out");

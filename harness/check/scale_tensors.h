@@ -1,4 +1,4 @@
-// The scales of fp8 tensors that a dump states, and what they say of its problem.
+// The scales of fp8 tensors that a dump states, and what they imply for its problem.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace plumbline {
 
-// q_scale where Q is fp8, k_scale and v_scale where K and V are: F32 of one element, [heads],
-// [batch, heads] or [batch, heads, blocks], where extents of 1 are repeated and q_scale may have a
-// head for each of K's. `scale_block`: tokens of a block, as stated; needed where there are several
-// blocks, but not one for each token. Sets the problem's kv_scales and scale_block; nullopt with an
-// error added where a scale is missing or cannot be read so.
+// Reads q_scale if Q is fp8, k_scale and v_scale if K and V are: F32 of one element, [heads],
+// [batch, heads] or [batch, heads, blocks]. Extents of 1 are repeated, and q_scale may have one
+// head for each of K's. `scale_block`: the stated tokens of a block, needed for several blocks
+// unless each is one token. Sets the problem's kv_scales and scale_block. If a scale is missing or
+// does not fit, adds an error and returns nullopt.
 std::optional<SideInputs> read_scales(Problem& problem, std::optional<std::int64_t> scale_block,
                                       TensorSet& tensors);
 

@@ -1,4 +1,4 @@
-// Reads batch, heads, lengths and head dims off a dump's tensor shapes, with every mismatch named.
+// Reads batch, heads, lengths and head dims from a dump's tensor shapes and names every mismatch.
 #include "harness/check/shapes.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace plumbline {
 namespace {
 
-// A tensor's extents by meaning. `rows` are positions of a padded tensor, rows of a ragged one,
+// A tensor's extents by meaning. `rows`: positions of a padded tensor, rows of a ragged one, or
 // tokens of a page.
 struct Extents {
   std::int64_t outer = 0, rows = 0, heads = 0, dim = 0;

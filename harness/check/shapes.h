@@ -1,4 +1,4 @@
-// From the shapes of q, k, v and out to the sizes of a problem, layout by layout.
+// Derives the sizes of a problem from the shapes of q, k, v and out, layout by layout.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct DumpShapes {
   std::optional<Shape> out;
 };
 
-// Sizes as the shapes have them; 0 where a layout's shapes do not say (batch and lengths of ragged
-// and paged layouts).
+// The sizes in the shapes; 0 if a layout's shapes do not show them (batch and lengths of ragged and
+// paged layouts).
 struct DumpSizes {
   std::int64_t batch = 0, seq_q = 0, seq_kv = 0, heads_q = 0, heads_kv = 0, head_dim_qk = 0,
                head_dim_vo = 0;
@@ -24,9 +24,9 @@ struct DumpSizes {
   std::int64_t page_size = 0, page_count = 0;  // paged
 };
 
-// Accepted: padded rank 4, rank 3 without batch, rank 2 without batch and heads; ragged rank 3,
-// rank 2 without heads; paged q of rank 3 ([rows, heads, dim]) or 4 ([batch, seq, heads, dim]), k
-// and v of rank 4. `misfits` receives a sentence for everything that does not fit.
+// Accepts padded shapes of rank 4, rank 3 without batch, or rank 2 without batch and heads; ragged
+// rank 3, or rank 2 without heads; paged q of rank 3 ([rows, heads, dim]) or 4 ([batch, seq, heads,
+// dim]), with k and v of rank 4. Adds a sentence to `misfits` for everything that does not fit.
 DumpSizes read_sizes(Layout layout, const DumpShapes& shapes, std::vector<std::string>& misfits);
 
 }  // namespace plumbline

@@ -53,8 +53,8 @@ T load(const TensorData& tensor, std::size_t index) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// Returns the index of the first element that `to` cannot hold or, where rounding is allowed, that
-// is finite and becomes infinite; the number of elements if there is none.
+// Returns the index of the first element that `to` cannot hold or, if rounding is allowed, that is
+// finite and becomes infinite; the number of elements if there is none.
 std::size_t first_unfit(const TensorData& tensor, DType from, DType to,
                         TensorSet::Narrowing narrowing) {
   const std::size_t count = element_count(tensor);
@@ -97,7 +97,7 @@ void TensorSet::add(std::string message, std::string remedy) {
   errors_.push_back({dump_, 0, std::move(message), std::move(remedy)});
 }
 
-// Whoever made the map may be wrong: nothing is read before its bytes are known to be there.
+// The caller's map may be wrong, so sizes are checked before any byte is read.
 void TensorSet::check_sizes() {
   for (const auto& [name, tensor] : tensors_) {
     std::uint64_t bytes = element_bytes(tensor.dtype);

@@ -1,4 +1,4 @@
-// The tensors of a dump by the names they may have, and their contents as dtypes of ours.
+// The tensors of a dump, by the names that they may have, converted to plumbline's dtypes.
 #pragma once
 
 #include <map>
@@ -20,22 +20,22 @@ class TensorSet {
   TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors,
             Errors& errors);
 
-  // By its name or an alias of it; nullptr if absent.
+  // Returns the tensor with this name or an alias of it; nullptr if absent.
   const TensorData* find(const std::string& name) const;
-  // Names of the tensors that `find` and its callers have not asked for.
+  // Returns the names of the tensors that `find` has not returned yet.
   std::vector<std::string> unasked() const;
-  // As find, with an error where it is absent.
+  // Like find, but adds an error if the tensor is absent.
   const TensorData* need(const std::string& name);
-  // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank
-  // `rank` (0 = any).
+  // Returns a list of integers (I32 or I64) as int64; nullopt if it is absent. If it has another
+  // dtype or is not of rank `rank` (0 = any), adds an error and returns nullopt.
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);
-  // The tensor's elements in `dtype`: copied where they have it, else converted: exactly, or
-  // rounded once to nearest even. Error naming the first that is no such number, or that rounds to
-  // infinity.
+  // Returns the tensor's elements in `dtype`, converted exactly or rounded once to nearest even. If
+  // an element is not such a number, or rounds to infinity, adds an error that names the first one
+  // and returns nullopt.
   enum class Narrowing { exact, rounds };
   std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
                                                DType dtype, Narrowing narrowing = Narrowing::exact);
-  // Whether all elements of a tensor of floats are numbers of `dtype`.
+  // Returns true if all elements of a tensor of floats are numbers of `dtype`.
   static bool fits(const TensorData& tensor, DType dtype);
 
   void add(std::string message, std::string remedy);
@@ -49,7 +49,7 @@ class TensorSet {
   mutable std::set<std::string> asked_;  // as the dump spells them
 };
 
-// Element `index` of an integer tensor (BOOL, U8, I8, …, I64); nullopt for other dtypes.
+// Returns element `index` of an integer tensor (BOOL, U8, I8, …, I64); nullopt for other dtypes.
 std::optional<std::int64_t> integer_at(const TensorData& tensor, std::size_t index);
 std::size_t element_count(const TensorData& tensor);
 

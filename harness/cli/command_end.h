@@ -1,5 +1,5 @@
-// How a command ends before its work is done: by an exception that run_program() reports. Thrown in
-// the thread of the command alone.
+// Ends a command before its work is done, by an exception that run_program() reports. Only the
+// command's own thread may throw it.
 #pragma once
 
 #include <string>
@@ -23,18 +23,18 @@ struct CommandEnd {
 [[noreturn]] inline void end_command(int exit_code, std::string message, std::string remedy) {
   end_command(exit_code, Error{"", 0, std::move(message), std::move(remedy)});
 }
-// Ends the command where there are errors.
+// Ends the command if there are errors.
 inline void need_none(Errors errors, int exit_code) {
   if (!errors.empty()) throw CommandEnd{std::move(errors), exit_code};
 }
-// Returns what the result holds; its errors end the command.
+// Returns the value of `result`; its errors end the command.
 template <class T, class ErrorsOfIt>
 T need(tl::expected<T, ErrorsOfIt> result, int exit_code = exit_infrastructure) {
   if (!result) throw CommandEnd{std::move(result.error()), exit_code};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Returns what `body` returns; what would end the command there is an error.
+// Returns what `body` returns. If `body` ends the command, returns its errors.
 template <class Body>
 auto as_result(Body body) -> Result<decltype(body())> {
   try {

@@ -1,4 +1,4 @@
-// Hands commands and options on to CLI11, and words the mistakes of a command line.
+// Adapts commands and options to CLI11, and words the errors of a command line.
 #include "harness/cli/command_line.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The command that was named, its own command too, and the app itself where none was.
+// Returns the innermost command that the command line names, or `app` if it names none.
 const CLI::App& chosen_command(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return chosen.empty() ? app : chosen_command(*chosen.front());
@@ -45,7 +45,7 @@ std::string full_name(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
 }
 
-// The app of a CommandLine, with what CLI11 does not keep.
+// The app of a CommandLine, and the state that CLI11 does not keep.
 struct Program : CLI::App {
   using CLI::App::App;
   std::set<const CLI::Option*> global, set_by_setting;
@@ -78,8 +78,8 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
   return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
 }
 
-// The first example of a command in its --help or in that of the commands above it; "" without an
-// example.
+// Returns the first example of a command, from its --help or the help of a command above it; "" if
+// there is none.
 std::string first_example(const CLI::App& command) {
   const std::string start = full_name(command) + " ";
   for (const CLI::App* of = &command; of != nullptr; of = of->get_parent()) {
@@ -92,7 +92,7 @@ std::string first_example(const CLI::App& command) {
   return "";
 }
 
-// A required argument that was not given, in the words of its help.
+// Returns an error about the first required argument that is missing, with its help text.
 std::optional<Error> missing_argument(const CLI::App& command) {
   const auto required = command.get_options([](const CLI::Option* option) {
     return option->get_required() &&
@@ -134,7 +134,7 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
 
 std::string set_of(const Words& words) { return fmt::format("{{{}}}", fmt::join(words, ",")); }
 
-// "TEXT:{text,json}", as CLI11 puts a type and what its validators say together.
+// Parses "TEXT:{text,json}": CLI11's type name, then the words that its validators accept.
 void read_type(const std::string& type, OptionFacts& facts) {
   const std::size_t begin = type.find(":{"), end = type.find('}');
   facts.value = type.substr(0, begin);
@@ -149,7 +149,7 @@ OptionFacts facts_of(const CLI::Option& option, const Program& known) {
   for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
   facts.is_positional = facts.names.empty();
   if (facts.is_positional) facts.names = {option.get_name()};
-  facts.takes_value = option.get_items_expected_max() != 0;  // a flag expects none
+  facts.takes_value = option.get_items_expected_max() != 0;  // 0 for a flag
   facts.is_repeated = option.get_items_expected_max() > 1;
   facts.is_required = option.get_required();
   if (facts.takes_value) read_type(option.get_type_name(), facts);
@@ -293,7 +293,7 @@ void CommandLine::add_global(const std::function<void(Command)>& add) const {
   for (const CLI::Option* option : app_->get_options()) {
     if (std::ranges::find(had, option) == had.end()) program_of(*app_).global.insert(option);
   }
-  app_->fallthrough();  // commands that are added from here on inherit it
+  app_->fallthrough();  // inherited by commands that are added after this call
 }
 void CommandLine::before_callbacks(const std::function<Result<void>(Command)>& function) const {
   program_of(*app_).before_callbacks = function;
@@ -309,7 +309,7 @@ Result<std::string> CommandLine::parse(int argc, const char* const* argv) const 
   } catch (const CLI::Success& success) {
     std::ostringstream text;
     app_->exit(success, text);
-    // paths and the version stay whole
+    // --version and the flags that print paths must not be wrapped
     const bool is_help = dynamic_cast<const CLI::CallForVersion*>(&success) == nullptr;
     return is_help ? wrapped_help(text.str(), 80) : text.str();
   } catch (const CLI::ParseError& error) {

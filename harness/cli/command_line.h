@@ -1,5 +1,5 @@
-// Commands and their options, on CLI11. Its headers cost ten seconds a unit: command_line.cc alone
-// includes them.
+// Commands and their options, on top of CLI11. Only command_line.cc includes its headers, because
+// they add ten seconds to the compilation of a source.
 #pragma once
 
 #include <functional>
@@ -17,39 +17,39 @@ class Option;
 
 namespace plumbline::cli {
 
-// What is wrong with a text that was given, or "".
+// Returns the error message for a value, or "" if the value is valid.
 using Check = std::function<std::string(const std::string& text)>;
 
-// An option or a flag. It belongs to the CommandLine, as a Command does: both are copied freely.
+// A reference to an option or flag, which the CommandLine owns. Copies refer to the same option.
 class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
-  Option type_name(const std::string& name) const;  // --help says it behind the option's name
-  Option group(const std::string& heading) const;   // --help lists the option under it
-  Option capture_default_str() const;               // --help says the value of now
+  Option type_name(const std::string& name) const;  // shown after the option's name in --help
+  Option group(const std::string& heading) const;   // the option's heading in --help
+  Option capture_default_str() const;               // shows the current value in --help
   Option required() const;
-  Option allow_extra_args(bool allowed) const;  // more than one value behind one name
-  // Options that were added before this one.
+  Option allow_extra_args(bool allowed) const;  // several values after one name
+  // `option` must have been added before this one.
   Option excludes(const std::string& option) const;
   Option needs(const std::string& option) const;
   Option check(const Check& error_of) const;
   Option one_of(const std::vector<std::string>& words) const;
-  // --help and completions offer these words, and the command looks at what it is given.
+  // Suggests these words in --help and completions. The command validates the value itself.
   Option offers(const std::vector<std::string>& words) const;
 
  private:
   CLI::Option* option_;
 };
 
-// What a command line says of itself: completions and manual pages are made from it.
+// A description of an option, from which completions and manual pages are made.
 struct OptionFacts {
-  std::vector<std::string> names;  // "--jobs", "-j"; of a positional one its word: "suites"
+  std::vector<std::string> names;  // "--jobs", "-j"; a positional argument has its word: "suites"
   bool is_positional = false, takes_value = false, is_repeated = false, is_required = false;
-  std::string value;               // what stands for the value: "FILE"; "" for a flag
-  std::vector<std::string> words;  // values that are offered; empty where any text may be meant
-  std::string help, standard;      // what it does; its value where it is not given
-  // Belongs to the program, and may stand behind every command (CommandLine::add_global).
+  std::string value;               // placeholder of the value: "FILE"; "" for a flag
+  std::vector<std::string> words;  // accepted or suggested values; empty if any text may be given
+  std::string help, standard;      // its effect; its default value
+  // True if the option belongs to the program and may follow any command (CommandLine::add_global).
   bool is_global = false;
 };
 struct CommandFacts {
@@ -59,15 +59,15 @@ struct CommandFacts {
   std::vector<CommandFacts> commands;
 };
 
-// Values for options that nobody gave, from the environment and from plumbline.toml.
+// Values from the environment or plumbline.toml, for an option that the command line leaves out.
 struct GivenBySetting {
-  std::string option;               // "--db", or the word of a positional one
+  std::string option;               // "--db", or the word of a positional argument
   std::vector<std::string> values;  // a flag has one, "true"
-  std::vector<std::string> unless;  // options, one of which makes it meaningless
-  Error at;                         // file and line, or the variable, for what is said of the value
+  std::vector<std::string> unless;  // options that override the setting if any is given
+  Error at;                         // file and line, or the variable, for error messages
 };
 
-// What is passed as `value` must live until the command line is parsed.
+// A reference to a command. A variable that is passed as `value` must outlive the parsing.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(&app) {}
@@ -75,10 +75,10 @@ class Command {
   Command add_subcommand(const std::string& name, const std::string& help) const;
   void require_subcommand(int count) const;
 
-  // For the types of which command_line.cc has an instance.
+  // `Value` must be a type that command_line.cc instantiates.
   template <class Value>
   Option add_option(const std::string& names, Value& value, const std::string& help = "") const;
-  // `type` stands for the value in --help: "FILE".
+  // `type` is the placeholder of the value in --help: "FILE".
   template <class Value>
   Option add_option(const std::string& names, Value& value, const std::string& type,
                     const std::string& help) const {
@@ -89,22 +89,22 @@ class Command {
   Option add_option_function(const std::string& names, const std::function<void(double)>& function,
                              const std::string& help) const;
   void set_version_flag(const std::string& names, const std::string& version) const;
-  // A flag in whose place a text is printed, and nothing is run.
+  // Adds a flag that prints a text instead of running a command.
   void add_text_flag(const std::string& names, const std::function<Result<std::string>()>& text,
                      const std::string& help) const;
 
-  void footer(const std::string& text) const;  // behind the options in --help
-  // Called where the command was named and its options are read.
+  void footer(const std::string& text) const;  // shown after the options in --help
+  // Sets the function that runs after parsing if the command line names this command.
   void callback(const std::function<void()>& function) const;
 
   bool has(const std::string& option) const;
-  // The text that was given for an option of one value, by the command line or by a setting.
+  // Returns the text given for an option of one value, by the command line or by a setting.
   std::optional<std::string> given(const std::string& option) const;
-  // Whether the command line itself gave it.
+  // Returns true if the command line itself gave the option.
   bool is_typed(const std::string& option) const;
-  // Gives the option its values where the command line gave it none, and none that it excludes.
-  // Answers whether it did; false too where the command has no such option. Errors: values that the
-  // option does not take.
+  // Gives the option its values, unless the command line gave it or an option that overrides it.
+  // Returns true if it did, and false also if the command has no such option. Errors: values that
+  // the option does not accept.
   Result<bool> give(const GivenBySetting& setting) const;
 
   std::string name() const;  // "plumbline baseline accept"
@@ -114,25 +114,26 @@ class Command {
   CLI::App* app_;
 };
 
-// The command that is the program itself.
+// The program itself as a command.
 class CommandLine : public Command {
  public:
-  // `name`: "" for that of the executable file.
+  // `name`: "" stands for the name of the executable file.
   explicit CommandLine(const std::string& description, const std::string& name = "");
   ~CommandLine();
 
-  // Options behind `add` may also stand behind every command. Before any command is added.
+  // The options that `add` adds may also follow any command. Must be called before commands are
+  // added.
   void add_global(const std::function<void(Command)>& add) const;
 
-  // Called for the command that is named, before it is called back. An error ends the parsing.
+  // Sets a function that runs before the callback of the named command. Its error ends the parsing.
   void before_callbacks(const std::function<Result<void>(Command)>& function) const;
 
   // Sets the remedy of errors about an unknown command or option.
   void remedy_of_unknown_words(const std::string& remedy) const;
 
-  // Reads the words and calls back the command that they name. Answers what is to be printed
-  // instead where they ask for help or the version, else "". Errors: words that are wrong, and what
-  // they were probably meant to be.
+  // Parses the arguments and runs the callback of the command that they name. Returns the text to
+  // print if they request help or the version, otherwise "". Errors: wrong words, with the nearest
+  // known ones.
   Result<std::string> parse(int argc, const char* const* argv) const;
 
  private:

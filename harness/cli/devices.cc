@@ -1,4 +1,4 @@
-// Lists the devices that providers have, and makes an error of any other that was named.
+// Lists the devices of the providers, and reports an error for any other device.
 #include "harness/cli/devices.h"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ Errors unknown_devices(const std::vector<std::string>& devices,
       std::ranges::any_of(known, [](const std::string& name) { return name.starts_with("cuda:"); });
   Errors errors;
   for (const std::string& device : devices) {
-    if (device == "cpu" || contains(known, device)) continue;  // use_devices says why cpu is none
+    if (device == "cpu" || contains(known, device)) continue;  // use_devices() rejects cpu
     const auto parsed = parse_device(device);
     if (parsed && parsed->memory_space == PLUMBLINE_CUDA && !cuda_is_listed && has_cuda_device())
       continue;

@@ -42,7 +42,7 @@ std::string Envelope::text(int exit_code) const {
                {"errors", Json::array()}};
   for (const Error& error : errors_) head["errors"].push_back(error_json(error));
   std::string text = json_text(head);
-  // The data may be large: their text goes in as it is, last.
+  // The data may be large, so their text is appended instead of parsed.
   text.erase(text.find_last_of('}'));
   while (text.ends_with('\n')) text.pop_back();
   return text + ",\n \"data\": " + data_ + "\n}\n";

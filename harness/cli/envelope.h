@@ -1,5 +1,4 @@
-// The one JSON document that every command with --format json prints. docs/json.md describes it for
-// who reads it.
+// The JSON document that every command with --format json prints; docs/json.md describes it.
 #pragma once
 
 #include <string>
@@ -9,16 +8,16 @@
 
 namespace plumbline::cli {
 
-// Of the envelope, and of the data of every command: raised when a name goes or changes its
-// meaning, not when one is added.
+// The version of the envelope and of each command's data. It is raised when a name is removed or
+// changes its meaning, not when one is added.
 inline constexpr int json_version = 1;
 
-// What this process answers. Commands give it their data and report_errors() their errors; main
-// prints it when all is known.
+// The JSON output of this process. Commands set their data, report_errors() adds errors, and
+// run_program() prints it at the end.
 class Envelope {
  public:
-  // Whether these arguments ask for JSON, and of which command. Looked at before they are parsed,
-  // so that a usage error is answered in JSON, too.
+  // Finds out from the arguments if the output is JSON, and the name of the command. It runs before
+  // they are parsed, so that a usage error is JSON as well.
   void read_arguments(int argc, const char* const* argv);
   bool is_asked_for() const { return asked_; }
   void withdraw() { asked_ = false; }
@@ -26,10 +25,10 @@ class Envelope {
   void set_data(std::string json) { data_ = std::move(json); }
   void add(const Errors& errors);
 
-  // {"schema": {"name": "plumbline.run", "version": 1}, "plumbline": "1.2.3", "command": "run",
-  // "exit_code": 0, "data": {…}, "errors": [{"error": …, "file": …, "line": …, "remedy": …}]}.
-  // `data` is null where there is nothing but errors; `file` and `line` are null where no file is
-  // to blame.
+  // Returns {"schema": {"name": "plumbline.run", "version": 1}, "plumbline": "1.2.3", "command":
+  // "run", "exit_code": 0, "data": {…}, "errors": [{"error": …, "file": …, "line": …, "remedy":
+  // …}]}. `data` is null if there are only errors; `file` and `line` are null if the error has no
+  // file.
   std::string text(int exit_code) const;
 
  private:
@@ -39,11 +38,10 @@ class Envelope {
   Errors errors_;
 };
 
-// That of this process.
+// The envelope of this process.
 Envelope& envelope();
 
-// What a command has to say on stdout under --format json: the data of its envelope, which main
-// prints.
+// Sets the envelope's data, the only output of a command on stdout with --format json.
 void print_json(std::string data);
 
 }  // namespace plumbline::cli

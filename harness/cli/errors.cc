@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t most_lines = 20, columns = 80;
 constexpr std::size_t longest_sentence = 420;  // characters of a message or a remedy: six lines
-constexpr std::size_t most_message_lines = 8;  // of one that has line breaks, such as a traceback
+constexpr std::size_t most_message_lines = 8;  // for text with line breaks, such as a traceback
 
-// One error, how often it occurs, and in which other files.
+// An error, how often it occurs, and the other files in which it occurs.
 struct Counted {
   const Error* error;
   std::size_t places = 1;
-  std::vector<std::string> other_files = {};  // each once
+  std::vector<std::string> other_files = {};  // without duplicates
 };
 
 std::vector<Counted> counted(const Errors& errors) {
@@ -42,7 +42,7 @@ std::vector<Counted> counted(const Errors& errors) {
   return list;
 }
 
-// The start and the end of a text that is too long.
+// Returns the text, without its middle if it is too long.
 std::string shortened(const std::string& text) {
   std::vector<std::string_view> lines = split(text, '\n');
   std::string kept;
@@ -64,13 +64,14 @@ std::string shortened(const std::string& text) {
   return kept.substr(0, head) + " … " + kept.substr(tail);
 }
 
-// Columns of a text: bytes that begin a character.
+// Returns the columns of a text: the bytes that begin a UTF-8 character.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-// Broken at blanks, behind '/' and ',', else anywhere.
+// Wraps a line at blanks; a word that is too long breaks anywhere. If there is a `mark`, it ends
+// each broken line, and long words stay whole.
 std::string wrapped(std::string_view line, std::size_t width, const std::string& indent,
                     std::string_view mark = "") {
   std::string text;
@@ -84,7 +85,7 @@ std::string wrapped(std::string_view line, std::size_t width, const std::string&
       if (line[end - 1] == ' ') good = end;
     }
     if (good == 0 || line.substr(0, good).find_first_not_of(' ') == std::string_view::npos) {
-      if (!mark.empty()) break;  // a command is broken between words only
+      if (!mark.empty()) break;  // a command breaks only between words
       good = end;
     }
     std::string_view part = line.substr(0, good);
@@ -107,7 +108,7 @@ std::string wrapped_lines(const std::string& text, int width) {
   return result;
 }
 
-// Lines that a terminal of 80 columns shows.
+// Returns the lines that a text takes on a terminal of 80 columns.
 std::size_t height(const std::string& text) {
   std::size_t lines = 0;
   for (const std::string_view line : split(text, '\n'))
@@ -136,7 +137,7 @@ std::string error_text(const Errors& errors, int width) {
   std::string text;
   std::size_t lines = 0, said = 0;
   for (; said < list.size(); ++said) {
-    // A remedy that the next error shares is said once, behind the last of them.
+    // A remedy that the next error shares is printed once, after the last of them.
     const bool shared =
         said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
     const std::string next = wrapped_lines(text_of(list[said], !shared), width);
@@ -156,7 +157,7 @@ std::string wrapped_help(const std::string& help, int width) {
     if (!result.empty()) result += "\n";
     const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
     const bool is_example = line.substr(blanks).starts_with("plumbline ") && blanks > 0;
-    // "  --option TEXT     what it is": the description begins behind the last run of two blanks.
+    // "  --option TEXT     what it is": the description begins after the first gap of two blanks.
     std::size_t indent = blanks + (is_example ? 4 : 0);
     if (!is_example && line.substr(blanks).find("  ") != std::string_view::npos) {
       const std::size_t gap = line.find("  ", blanks);

@@ -1,4 +1,4 @@
-// --format: the names that a command takes, and what writes each.
+// --format: the names of a command's formats, and the functions that write them.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,13 +14,12 @@
 
 namespace plumbline::cli {
 
-// Adds --format to a command.
 inline void add_format(Command command, std::string& format, const std::vector<std::string>& names,
                        const std::string& help = "") {
   command.add_option("--format", format, help).one_of(names).capture_default_str();
 }
 
-// The names of a table of Format (harness/report/report.h).
+// Takes the names from a table of Format (harness/report/report.h).
 template <class Formats>
 void add_format(Command command, std::string& format, const Formats& formats,
                 const std::string& help = "") {
@@ -28,11 +27,11 @@ void add_format(Command command, std::string& format, const Formats& formats,
   add_format(command, format, {names.begin(), names.end()}, help);
 }
 
-// Writes a text that no style changes.
+// Adapts a renderer that ignores the style.
 template <auto render>
 constexpr auto unstyled = [](const auto& content, const Style&) { return render(content); };
 
-// Writes to stdout what the table has under the chosen name.
+// Writes the content in the chosen format of the table: text to stdout, JSON into the envelope.
 template <class Formats, class Content>
 void write_as(const Formats& formats, const std::string& chosen, const Content& content,
               bool verbose = false) {

@@ -1,4 +1,4 @@
-// The package that has the commands which the judge lacks.
+// The package that has the commands that the judge program lacks.
 #pragma once
 
 namespace plumbline::cli {

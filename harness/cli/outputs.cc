@@ -1,4 +1,4 @@
-// Says of each path that a run will write to whether it can be made there, and writes texts.
+// Checks that the outputs of a run can be written, and writes texts.
 #include "harness/cli/outputs.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The path itself, or the nearest folder above it that exists.
+// Returns the path itself, or the nearest folder above it that exists.
 fs::path nearest_existing(const fs::path& path) {
   std::error_code ignored;
   fs::path at = fs::absolute(path, ignored);
@@ -27,9 +27,9 @@ fs::path nearest_existing(const fs::path& path) {
   return at;
 }
 
-// What a link, or the last of a chain of them, points to, whether it is there or not.
+// Returns the end of a chain of links, which need not exist.
 fs::path followed(fs::path path) {
-  constexpr int most = 40;  // as the kernel follows
+  constexpr int most = 40;  // the kernel's limit
   std::error_code error;
   for (int i = 0; i < most && fs::is_symlink(path, error); ++i) {
     const fs::path target = fs::read_symlink(path, error);
@@ -89,7 +89,7 @@ int finish_stdout(int code) {
   const bool lost_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !lost_before) return code;
-  // A write that failed before left no reason: another one has it.
+  // An earlier write failed without a reason that is still known: another write shows it.
   if (errno == 0) std::fputc('\n', stdout), std::fflush(stdout);
   fmt::print(stderr,
              "stdout: {}: the output is incomplete\n"

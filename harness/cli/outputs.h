@@ -1,4 +1,4 @@
-// Places that a run will write to, looked at before anything is measured, and stdout.
+// Output files of a run, which are checked before anything is measured, and stdout.
 #pragma once
 
 #include <filesystem>
@@ -11,17 +11,17 @@ namespace plumbline::cli {
 
 struct Output {
   std::string option;          // "--junit"
-  std::filesystem::path path;  // empty: not asked for
+  std::filesystem::path path;  // empty if not requested
   bool is_folder = false;
 };
 
-// An error for each place that cannot be written: a folder where a file is meant, a file where a
-// folder is, a place without permission. Nothing is created or changed.
+// Returns an error for each path that cannot be written: a folder instead of a file, a file instead
+// of a folder, or no permission. Nothing is created or changed.
 Errors unusable_outputs(const std::vector<Output>& outputs);
 
-// Makes the file's folder where it is missing, and puts the text into a file beside the place
-// first, so that what is there stays whole until it is replaced. A link stays, and what it points
-// to is written; what is no regular file (/dev/stdout, a pipe) is written to as it is.
+// Creates the file's folder if it is missing, and writes through a temporary file, so that an old
+// file stays whole until it is replaced. A link stays, and its target is written. Anything but a
+// regular file (/dev/stdout, a pipe) is written directly.
 Result<void> write_text(const std::filesystem::path& path, const std::string& text);
 
 // Flushes stdout as the last step of a program. Returns `code`. If output was lost to a full disk

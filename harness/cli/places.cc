@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 fs::path prefix() { return fs::canonical("/proc/self/exe").parent_path().parent_path(); }
 
-// The folder of `file` among those of an installation and of a build tree.
+// Returns the first of these folders of an installation or build tree that has `file`.
 Result<std::string> folder_with(
     const char* file, const std::vector<const char*>& folders,
     const char* remedy =

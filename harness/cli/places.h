@@ -1,4 +1,5 @@
-// Where this program's files are: all beside one another, so that an installation can be moved.
+// The folders of this program's files. They are relative to the executable, so that an installation
+// can be moved.
 #pragma once
 
 #include <filesystem>
@@ -9,22 +10,23 @@
 
 namespace plumbline::cli {
 
-// Directory of this program's suites and reviewed text: <exe>/../share/plumbline where installed,
-// the source tree where built in one. PLUMBLINE_HOME overrides.
+// Returns the directory of this program's suites and reviewed text: <exe>/../share/plumbline if it
+// is installed, otherwise the source tree. PLUMBLINE_HOME overrides both.
 std::filesystem::path home_directory();
 
-// <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their
-// kernels take.
+// Returns <exe>/../lib/plumbline: the providers that come with plumbline, and the resource reports
+// of their kernels.
 std::filesystem::path library_directory();
 
-// <exe>/../share/plumbline/templates, installed and in a build tree: what `plumbline init` writes.
+// Returns <exe>/../share/plumbline/templates, in an installation and in a build tree: the files
+// that `plumbline init` writes.
 std::filesystem::path template_directory();
 
-// --cmake-dir, --include-dir and --cudart-dir.
+// Adds --cmake-dir, --include-dir and --cudart-dir.
 void add_folder_flags(Command program);
 
-// "plumbline 0.1.0 (judge 4, reference 5, schema 13)", with the commit it was built from where that
-// is known.
+// Returns "plumbline 0.1.0 (judge 4, reference 5, schema 13)", and the commit of the build if it is
+// known.
 std::string version_line();
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// Adds the global options, parses the command line, and answers with text or the JSON envelope.
+// Adds the global options, parses the command line, and prints text or the JSON envelope.
 #include "harness/cli/program.h"
 
 #include <sys/resource.h>
@@ -44,7 +44,7 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
     const auto printed = app.parse(argc, argv);
     if (!printed) return report_errors(printed.error(), exit_usage);
     if (!printed->empty()) {
-      envelope().withdraw();  // help and version are texts
+      envelope().withdraw();  // help and version are texts, not JSON
       std::fputs(printed->c_str(), stdout);
       return exit_fine;
     }
@@ -61,7 +61,7 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
   } catch (const HarnessFailure& failure) {
     return report_errors(failure.errors(), exit_infrastructure);
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() says what was lost
+    if (std::ferror(stdout) != 0) return exit_infrastructure;  // finish_stdout() reports the loss
     envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
     std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
     return exit_infrastructure;
@@ -75,7 +75,7 @@ int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
   end_with_words_on_sigbus();
   end_blas_threads();
-  // of whatever set another one before main(); threads inherit it
+  // A library may have set another state before main(); threads inherit this one.
   const UsualFloatingPoint state;
   Envelope& answer = envelope();
   answer.read_arguments(argc, argv);

@@ -1,4 +1,4 @@
-// The frame of every program in this folder: global options, parsing, errors, the envelope.
+// The frame of each program in this folder: global options, parsing, errors, the envelope.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ struct ProgramText {
   std::string version;              // of --version
 };
 
-// Adds the global options and what `add` adds, calls back the command that the words name, and
-// prints errors and, with --format json, the envelope. Answers the exit code, which `add` hands to
-// each command. No exception leaves it.
+// Adds the global options and the commands of `add`, runs the command that the arguments name, and
+// prints its errors and, with --format json, the envelope. Returns the exit code, which commands
+// store in the variable that `add` receives. Never throws.
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add);
 
-// For the end of main(): answers the code. Under a limit on address space the process ends here: a
-// thread of OpenBLAS that finds no memory asks for it for ever, and an exit would wait for it.
+// Returns `code` for the end of main(). If address space is limited, ends the process instead: an
+// OpenBLAS thread without memory retries forever, and a normal exit would wait for it.
 int end_program(int code);
 
 }  // namespace plumbline::cli

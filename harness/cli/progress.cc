@@ -1,4 +1,4 @@
-// Estimates the time left from the cases done so far, and prints it on a terminal or into a log.
+// Estimates the time left from the steps done so far, and prints it on a terminal or into a log.
 #include "harness/cli/progress.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Seconds that a round of a timed case takes on a machine like those of docs/performance.md: 100 ms
-// of kernel and of sentinel, or four calls of each where they are longer, the reference, and calls
-// at 5e9 multiply-adds a second (5e7 emulated). Only their ratios bear on an estimate once one is
-// done.
+// Returns the seconds that a round of a timed case takes on a machine like those of
+// docs/performance.md. The kernel and the sentinel take 100 ms each, or four calls if those are
+// longer. The reference and further calls run at 5e9 multiply-adds a second (5e7 emulated). After
+// the first timed step only the ratios matter.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = multiply_adds(planned.c.problem) /
@@ -56,9 +56,9 @@ double RemainingTime::seconds_left() const {
 
 RemainingTime remaining_time(const Plan& plan, int repetitions) {
   std::size_t alike = 0;
-  // Every step once, then every step again.
+  // The rounds alternate: every step once, then every step again.
   struct Step {
-    double seconds = 0;  // of a round
+    double seconds = 0;  // of one round
     int rounds = 0;
   };
   std::vector<Step> steps;

@@ -1,4 +1,4 @@
-// Progress on stderr: one line that is rewritten on a terminal, a line every ten seconds elsewhere.
+// Progress on stderr: on a terminal one line that is rewritten, otherwise a line every ten seconds.
 #pragma once
 
 #include <chrono>
@@ -9,17 +9,17 @@
 
 namespace plumbline::cli {
 
-// Steps that follow each other at one pace, then steps whose costs are known as ratios of each
-// other: untimed cases in any order, then timed ones in that of the plan.
+// An estimate for untimed steps of equal duration, in any order, and then timed steps of known
+// relative costs, in the order of the plan.
 class RemainingTime {
  public:
   explicit RemainingTime(std::size_t alike, std::vector<double> timed_costs = {});
-  // The next step was done `seconds` after the start.
+  // Records that the next step was done `seconds` after the start.
   void step(double seconds);
   std::size_t done() const { return done_; }
   std::size_t total() const { return alike_ + timed_.size(); }
-  // Seconds left, from the pace so far. Of timed steps before the first of them: a cost is taken
-  // for a second.
+  // Returns the seconds left at the pace so far. Until the first timed step is done, a cost counts
+  // as a second.
   double seconds_left() const;
 
  private:
@@ -28,8 +28,8 @@ class RemainingTime {
   double alike_seconds_ = 0, seconds_ = 0;
 };
 
-// How many steps a plan has that is not timed, and the expected seconds of those that are, a step
-// for each of their rounds: repetitions, and the calls' multiply-adds.
+// Returns the estimate for a plan: its untimed steps, and a timed step for each round. The cost of
+// a timed step follows from the repetitions and the multiply-adds of a call.
 RemainingTime remaining_time(const Plan& plan, int repetitions);
 
 class Progress {
@@ -41,7 +41,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step();
-  // Says what is measured beyond the plan.
+  // Prints what is measured in addition to the plan.
   void tell(const std::string& what);
 
  private:

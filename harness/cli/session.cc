@@ -1,4 +1,4 @@
-// Finds the program's files, registers the shared options, and describes a run and its machine.
+// Finds suites, registers the shared options, and describes a run and its machine.
 #include "harness/cli/session.h"
 
 #include <fmt/chrono.h>
@@ -50,7 +50,7 @@ std::string uuid() {
                      words[1] & 0xFFFF, words[2] >> 16, words[2] & 0xFFFF, words[3]);
 }
 
-// Files that a pattern names as a shell would expand it: `*` and `?`.
+// Returns the files that match a pattern with `*` and `?`, as a shell expands it.
 std::vector<std::string> files_of(const std::filesystem::path& pattern) {
   std::vector<std::string> files;
   glob_t found{};
@@ -78,11 +78,11 @@ std::atomic<bool>& stop_on_signals() {
     if (signal != SIGPIPE) std::signal(signal, SIG_DFL);
   };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-    // nohup and a shell's background jobs ignore SIGHUP and SIGINT: these stay ignored. Services
-    // also ignore SIGPIPE, but a closed pipe ends a run.
+    // nohup and a shell's background jobs ignore SIGHUP and SIGINT, which stay ignored. Services
+    // also ignore SIGPIPE, but a closed pipe must end a run.
     if (std::signal(signal, request) == SIG_IGN && signal != SIGPIPE) std::signal(signal, SIG_IGN);
   }
-  // A write beyond `ulimit -f` then fails, and SQLite says that the disk is full.
+  // A write beyond `ulimit -f` then fails, and SQLite reports that the disk is full.
   std::signal(SIGXFSZ, SIG_IGN);
   return requested;
 }
@@ -319,7 +319,7 @@ Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const {
 Result<std::unique_ptr<Store>> DatabaseOption::open_existing() const {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return open(false);
-  return open(true);  // says what is missing, and makes no file
+  return open(true);  // reports the missing file, and creates none
 }
 
 std::string program_name() {

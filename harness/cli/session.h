@@ -1,4 +1,4 @@
-// What the subcommands share: where files are found, common options, how errors are printed.
+// Code that the subcommands share: suites, common options, and facts about a run.
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,20 @@ struct ReviewedText;
 
 namespace plumbline::cli {
 
-// Set by SIGINT, SIGTERM and SIGHUP from the call on, and by SIGPIPE: nobody reads the output any
-// more. A second signal ends the program at once, but for SIGPIPE.
+// Returns a flag that SIGINT, SIGTERM, SIGHUP and SIGPIPE (stdout has no reader) set from now on. A
+// second signal ends the program at once, unless it is SIGPIPE.
 std::atomic<bool>& stop_on_signals();
 
-// Returns what discover() found; errors end the command. Wrong options count as wrong usage.
+// Returns the result of discover(); its errors end the command. Wrong provider options count as
+// wrong usage.
 std::vector<ProviderInfo> need(tl::expected<std::vector<ProviderInfo>, ProviderErrors> found);
 
-// The suite files that a word names: the file itself or the files of a glob, from here or else from
-// home_directory() ("cases/smoke.toml" is found from any folder).
+// Returns the suite files that a word names: a file or a glob, relative to the current folder or,
+// if nothing matches, to home_directory() ("cases/smoke.toml" works in any folder).
 Result<std::vector<std::string>> suite_files(const std::string& word);
 
-// The suites that come with plumbline, as they are named from any folder: "cases/smoke.toml".
+// Returns the suites that come with plumbline, by names that work in any folder:
+// "cases/smoke.toml".
 std::vector<std::string> bundled_suites();
 
 // Options of commands that load providers and reviewed text.
@@ -47,50 +49,50 @@ struct ProviderOptions {
   bool no_default_provider = false;
   std::vector<std::string> pass_env;
   void add_to(Command command);
-  // --pass-env: variables that look like secrets and are to reach the kernels.
+  // Adds --pass-env: variables that look like secrets, but that kernels may see.
   void add_pass_env(Command command);
-  // The providers and what they get of the environment.
+  // Sets the providers and the variables that they may see.
   void use_in(MeasureOptions& measure) const;
-  // The providers that come with plumbline and can be used here (unless switched off), then those
-  // named.
+  // Returns the usable providers that come with plumbline (unless switched off), then the named
+  // ones.
   std::vector<std::string> libraries() const;
-  // `plumbline run` with these options: the start of a line that repeats a case.
+  // Returns `plumbline run` with these options, the start of a command that repeats a case.
   std::string command_line() const;
-  std::filesystem::path reviewed_directory() const;  // where contracts.toml and support.toml are
+  std::filesystem::path reviewed_directory() const;  // of contracts.toml and support.toml
   Result<ReviewedText> reviewed_text() const;
 };
 
 // Options that choose cases.
 struct CaseOptions {
   std::vector<std::string> suites;
-  std::vector<std::string> kernels;  // globs that replace the suites' own
-  std::vector<std::string> devices;  // that replace the suites' own for kernels that take them
+  std::vector<std::string> kernels;  // globs that replace the suites' kernels
+  std::vector<std::string> devices;  // replace the suites' devices, for kernels that accept them
   CaseFilter filter;
   std::string tier, shard;
-  std::string seed;  // of cases whose id names none; "" = as the suites say
+  std::string seed;  // for cases whose id has none; "" = as the suites state
   void add_to(Command command);
   void add_seed_to(Command command);
-  // Reads the suites and parses tier, shard and seed. --device must name what these providers can
-  // run on; their kernels that take the devices move there.
+  // Reads the suites and parses tier, shard and seed. --device must name devices that these
+  // providers can run on; kernels that accept the devices move there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
-  // The same before providers are known: `unknown_devices` remains to be asked.
+  // Reads the suites before the providers are known. `unknown_devices` is left to the caller.
   Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});
 };
 
-// --timeout: seconds that bound every case, in place of what its work asks
+// Adds --timeout: the seconds for every case, instead of a limit from its work
 // (harness/timing/time_limit.h).
 void add_timeout(Command command, MeasureOptions& measure);
-// --row-seed: of the rows that change from night to night, where a sample is compared.
+// Adds --row-seed: the seed of the sampled rows that change from night to night.
 void add_row_seed(Command command, std::int64_t& seed);
-// The date of today in UTC, as 20260131: the row seed of a night.
+// Returns today's date in UTC as 20260131, the row seed of a night.
 std::int64_t row_seed_of_today();
 
-// --reference: where the fp64 reference is computed.
+// --reference: the CPU, or the GPU library that computes the fp64 reference.
 struct ReferenceOption {
   std::string where = "auto";
   void add_to(Command command);
-  // Null: on the CPU. "auto" answers the GPU's library if it came with plumbline and finds a
-  // device; a library that is named must open.
+  // Returns null for the CPU. "auto" returns the GPU's library if it came with plumbline and finds
+  // a device. Errors: a named library cannot be opened.
   Result<std::shared_ptr<const ReferenceLibrary>> open() const;
 };
 
@@ -98,30 +100,30 @@ struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";
   void add_to(Command command);
   Result<std::unique_ptr<Store>> open(bool read_only) const;
-  // For writing to runs that are there: a name that was mistyped does not become a database.
+  // Opens a database that must exist for writing. A mistyped name does not create one.
   Result<std::unique_ptr<Store>> open_existing() const;
 };
 
-// The case of an id, planned for a kernel that is offered. Errors, all at once: an id that is none,
-// an invalid problem, an unknown kernel.
+// Plans the case of an id for an offered kernel. Errors: a malformed id, an invalid problem, an
+// unknown kernel, or one for another operation.
 Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels,
                                bool timed);
 
-// This machine as a machine class and the facts that accompany a run. `reproduce` starts the lines
-// that repeat a case; it is stored, so that a later `show` prints lines that work.
+// Describes a new run on this machine. `reproduce` starts the commands that repeat a case; it is
+// stored, so that a later `show` prints commands that work.
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
-// What of a command line another process needs to measure a case as this one does.
+// Returns the options that another process needs to measure a case in the same way.
 MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOptions& measure);
-// This day in UTC, "2027-01-31".
+// Returns the day in UTC, "2027-01-31".
 std::string today();
-// What this_run stored of it.
+// Returns the `reproduce` that this_run() stored.
 std::string reproduce_command(const RunInfo& run);
-// What was judged, as a report; it points into `judged`.
+// Returns a report of the judged runs, which points into `judged`.
 RunReport report_of(const JudgedRuns& judged);
-// "plumbline", or the path it was called by where that is needed to find it.
+// Returns "plumbline", or the path if the program was called by one.
 std::string program_name();
-// This process's arguments as a shell would take them again, without --resume.
+// Returns this process's arguments, quoted for a shell, without --resume.
 std::string command_line();
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// Finds and reads plumbline.toml, and hands its values on to the options that nobody typed.
+// Finds and reads plumbline.toml, and gives its values to options that the command line leaves out.
 #include "harness/cli/settings.h"
 
 #include <fmt/format.h>
@@ -16,17 +16,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// suite and provider: a path where that file is there, else a name of what comes with plumbline.
+// suite, provider: a path if the file exists, otherwise a name that comes with plumbline.
 enum class Kind { text, number, flag, path, suite, provider };
 
-// Every setting there is. docs/configuration.md has the same table for people, and a test compares.
+// Every setting. docs/configuration.md has the same table for users, and a test compares them.
 struct Setting {
-  std::string_view table;  // "": the top of the file, for every command that has the option
+  std::string_view table;  // "": the top level of the file, for every command that has the option
   std::string_view key, option;
   Kind kind = Kind::text;
   bool is_list = false;
-  const char* variable = nullptr;          // of the environment; entries of a list behind ';'
-  std::array<const char*, 3> unless = {};  // options that make it meaningless
+  const char* variable = nullptr;          // environment variable; ';' separates entries
+  std::array<const char*, 3> unless = {};  // options that override the setting
 };
 constexpr std::array settings{
     Setting{"", "providers", "--provider", Kind::provider, true, "PLUMBLINE_PROVIDERS"},
@@ -48,10 +48,10 @@ constexpr std::array settings{
     Setting{"report", "junit", "--junit", Kind::path},
     Setting{"report", "markdown", "--markdown", Kind::path},
 };
-// The tables of the file, and the one command that each but the first belongs to.
+// The tables of the file. Both belong to one command; the top level belongs to every command.
 constexpr std::array<std::string_view, 2> tables{"run", "report"};
 constexpr std::string_view command_of_tables = "plumbline run";
-// Their --provider, --db or suites mean something else than those of a project, or nothing.
+// Commands whose --provider, --db or suites are not those of a project, or mean nothing.
 constexpr std::array<std::string_view, 4> without_settings{
     "plumbline init", "plumbline audit", "plumbline confirm", "plumbline resources"};
 
@@ -91,7 +91,7 @@ bool names_files(const fs::path& pattern) {
   return any;
 }
 
-// A value of the file as it would have been typed.
+// Returns a value of the file as it would be typed on the command line.
 std::string typed(const Setting& setting, const std::string& value, const fs::path& folder) {
   const fs::path here = (folder / value).lexically_normal();
   switch (setting.kind) {
@@ -102,7 +102,7 @@ std::string typed(const Setting& setting, const std::string& value, const fs::pa
     case Kind::provider: {
       const std::size_t options = std::min(value.find(':'), value.size());
       const fs::path file = (folder / value.substr(0, options)).lexically_normal();
-      // what is not built yet is a path, too
+      // a path may also name a library that is not built yet
       const bool is_path = fs::exists(file) || value.find('/') < options;
       return is_path ? file.string() + value.substr(options) : value;
     }
@@ -158,7 +158,7 @@ std::optional<GivenBySetting> value_of_environment(const Setting& setting) {
   return given;
 }
 
-// The file's values, those of `settings` in order; an absent table is an empty one.
+// The file's values, in the order of `settings`. An absent table counts as empty.
 using Values = std::array<std::optional<GivenBySetting>, settings.size()>;
 
 Result<Values> read_file(const fs::path& path) {

@@ -1,5 +1,5 @@
-// plumbline.toml: what the commands of a project would otherwise be told each time
-// (docs/configuration.md). The command line wins over the environment, which wins over the file.
+// plumbline.toml: settings that a project would otherwise repeat on each command line
+// (docs/configuration.md). The command line overrides the environment, which overrides the file.
 #pragma once
 
 #include <filesystem>
@@ -13,29 +13,29 @@ namespace plumbline::cli {
 
 inline constexpr const char* settings_file_name = "plumbline.toml";
 
-// --config and --no-config, which every command takes.
+// --config and --no-config, which every command accepts.
 struct SettingsOptions {
-  std::filesystem::path file;  // "": of PLUMBLINE_CONFIG, else the nearest one from here upwards
-  bool none = false;           // no file; the environment still counts
+  std::filesystem::path file;  // "": PLUMBLINE_CONFIG, otherwise the nearest one from here upwards
+  bool none = false;           // reads no file; the environment still counts
   void add_to(Command program);
 };
 
-// Where settings came from, and what they changed.
+// The source of the settings, and the options that they changed.
 struct SettingsInUse {
-  std::filesystem::path file;        // "" where there is none
-  std::vector<std::string> changed;  // "--db runs.db (PLUMBLINE_DB)", of this command
-  // "settings of plumbline.toml: --provider mine.py, --db runs.db"; "" where nothing was changed.
+  std::filesystem::path file;        // "" if there is none
+  std::vector<std::string> changed;  // options of this command: "--db runs.db (PLUMBLINE_DB)"
+  // Returns "settings of plumbline.toml: --provider mine.py, --db runs.db"; "" if nothing changed.
   std::string sentence() const;
 };
-// Of this process, as apply_settings left them.
+// The settings of this process, as apply_settings() left them.
 SettingsInUse& settings_in_use();
 
-// Says the sentence on stderr, where there is one: what a run does that nobody typed.
+// Prints the sentence, if any, to stderr, because the user did not type these options.
 void tell_settings();
 
-// Gives the options of a command what the environment and the file say of them. Paths of the file
-// are relative to its folder. Errors: a file that is not there or not TOML, a key that is none, a
-// value of the wrong kind or one that the option does not take, with file, line and remedy.
+// Gives the options of a command the values of the environment and the file. Paths in the file are
+// relative to its folder. Errors have file, line and remedy: a missing file, invalid TOML, an
+// unknown key, a value of the wrong kind, or one that the option does not accept.
 Result<void> apply_settings(Command command, const SettingsOptions& options);
 
 }  // namespace plumbline::cli

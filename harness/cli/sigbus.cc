@@ -1,4 +1,4 @@
-// Finds the file in /proc/self/maps, with nothing but calls that are safe in a handler.
+// Finds the file in /proc/self/maps, using only calls that are safe in a signal handler.
 #include "harness/cli/sigbus.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace plumbline::cli {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
-std::array<char, most_bytes> maps;  // not on the stack of a handler
+std::array<char, most_bytes> maps;  // too large for a handler's stack
 
 std::uintptr_t hexadecimal(std::string_view text) {
   std::uintptr_t value = 0;
@@ -25,7 +25,7 @@ std::uintptr_t hexadecimal(std::string_view text) {
   return value;
 }
 
-// Lines are "7f00-7f10 r--s 0 00:01 42    /path/of/the file".
+// Parses lines such as "7f00-7f10 r--s 0 00:01 42    /path/of/the file".
 std::string_view file_at(std::uintptr_t address) {
   const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   std::size_t size = 0;

@@ -1,10 +1,10 @@
-// The end of a program whose mapped file was cut short.
+// SIGBUS: the end of a program whose mapped file was cut short.
 #pragma once
 
 namespace plumbline::cli {
 
-// From now on SIGBUS, which another process causes that shortens a mapped file (a database, memory
-// shared with a worker), ends this program with exit code 3 and a message that names the file.
+// Makes SIGBUS end this program with exit code 3 and a message that names the file. SIGBUS occurs
+// if another process shortens a mapped file: a database, or memory shared with a worker.
 void end_with_words_on_sigbus();
 
 }  // namespace plumbline::cli

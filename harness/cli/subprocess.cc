@@ -1,4 +1,4 @@
-// Runs a command and keeps what it says.
+// Runs a command and returns its output.
 #include "harness/cli/subprocess.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Programs that a command asks, such as a Python interpreter.
+// Runs other programs, such as a Python interpreter.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 namespace plumbline::cli {
 
 struct Said {
-  std::string text;      // what it wrote to stdout, without line breaks at the end
-  bool is_well = false;  // it ended with 0
+  std::string text;      // its stdout, without line breaks at the end
+  bool is_well = false;  // its exit status was 0
 };
 
-// Runs a command of the shell to its end; what it writes to stderr goes where ours goes. nullopt:
-// no process can be started.
+// Runs a shell command to its end; its stderr is the stderr of this process. nullopt: no process
+// could be started.
 std::optional<Said> output_of(const std::string& command);
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// Prints errors, and decides how to colour and how wide to print.
+// Prints errors, and chooses colours and widths.
 #include "harness/cli/terminal.h"
 
 #include <fmt/format.h>
@@ -15,25 +15,25 @@
 namespace plumbline::cli {
 namespace {
 
-// --color, as it was given.
+// The value of --color.
 std::string& colour_wanted() {
   static std::string of_this_process = "auto";
   return of_this_process;
 }
 
-// Columns of the terminal at `descriptor`; 0 if it is not a terminal.
+// Returns the columns of the terminal at `descriptor`; 0 if it is not a terminal.
 int terminal_width(int descriptor) {
   winsize size{};
   return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// The exported COLUMNS; 0 if it is not set to a width.
+// Returns the exported COLUMNS; 0 if it is not a width.
 int stated_width() {
   const auto columns = parse_integer(environment_text("COLUMNS"));
   return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
 }
 
-// True if the reader can be expected to see block elements.
+// Returns true if the reader probably sees block elements.
 bool is_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string locale = environment_text(name);
@@ -48,7 +48,7 @@ bool is_unicode() {
 
 bool is_coloured(bool terminal) {
   if (colour_wanted() != "auto") return colour_wanted() == "always";
-  if (!environment_text("NO_COLOR").empty()) return false;  // no-color.org: whatever its value
+  if (!environment_text("NO_COLOR").empty()) return false;  // no-color.org: any value counts
   for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
     const std::string value = environment_text(force);
     if (!value.empty() && value != "0") return true;

@@ -13,18 +13,18 @@ namespace plumbline::cli {
 // code.
 int report_errors(const Errors& errors, int code);
 
-// --color, which every command takes. Without it: NO_COLOR, CLICOLOR_FORCE or FORCE_COLOR, and
-// then whether stdout is a terminal that is not dumb.
+// --color, which every command accepts. Its default follows NO_COLOR, CLICOLOR_FORCE or
+// FORCE_COLOR, and otherwise colours a terminal that is not dumb.
 struct ColourOption {
   std::string when = "auto";
   void add_to(Command program);
-  void use() const;  // from here on
+  void use() const;  // affects all later output
 };
 
-// Colour and width of stdout. The width is COLUMNS, the terminal's, or 120.
+// Returns the colour and width of stdout. The width is COLUMNS, the terminal's, or 120.
 Style output_style();
 
-// --reference-cost: the multiply-adds beyond which the reference samples rows.
+// Adds --reference-cost: the multiply-adds beyond which the reference samples rows.
 void add_reference_cost(Command command, double& limit);
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// Reads a kernel's outputs row by row for the rough pass, and names what it finds.
+// Reads a kernel's outputs row by row for the rough pass and describes the worst element.
 #include "harness/compare/elsewhere.h"
 
 #include <cmath>

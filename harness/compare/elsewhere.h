@@ -1,4 +1,4 @@
-// The rows of an output that have no reference, looked at by a rough scale (rough_pass.h).
+// Checks output rows that have no reference, by a coarser error scale (rough_pass.h).
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace plumbline {
 
-// Sets `elsewhere` of the statistics where the reference takes a sample of the rows. Answers the
-// element that is furthest off, of which sigma is a bound.
+// Sets `elsewhere` of the statistics if the reference samples rows. Returns the element with the
+// largest error, whose sigma is an upper bound; nullopt if no row was checked.
 std::optional<WorstElement> look_elsewhere(const Geometry& geometry, const InputView& inputs,
                                            const OutputView& outputs, const RoundingSpec& spec,
                                            const Reference& reference, ErrorStatistics& statistics);

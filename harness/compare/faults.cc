@@ -15,7 +15,7 @@
 namespace plumbline {
 namespace {
 
-// Poison has every bit set (Arena::poison); in every float format that is a NaN no kernel computes.
+// Arena::poison sets every bit. In every float format this is a NaN that no kernel computes.
 bool is_poison(DType dtype, const void* base, std::int64_t index) {
   const auto size = size_in_bytes(dtype);
   const auto* bytes =
@@ -32,7 +32,7 @@ class JudgementBuilder {
         dtype_(problem_.out()) {
     got_.resize(static_cast<std::size_t>(problem_.head_dim_vo));
     if (!problem_.is_merge() || in_.reference == nullptr) return;
-    // Weights exp(LSE_i - LSE) with a rounded LSE.
+    // The weights are exp(LSE_i - LSE) with a rounded LSE, so their sum may exceed 1.
     for (const double lse : in_.reference->lse) {
       if (std::isfinite(lse)) of_merge_ = std::max(of_merge_, 0x1p-23 * std::abs(lse));
     }
@@ -121,7 +121,7 @@ class JudgementBuilder {
     return output == RowOutput::lse ? is_lse_of_no_key(head, value) : value == -HUGE_VAL;
   }
 
-  // -infinity, or the sink up to the rounding of a logarithm in fp32.
+  // Accepts -infinity, or the sink up to the rounding of a logarithm in fp32.
   bool is_lse_of_no_key(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);
@@ -133,8 +133,8 @@ class JudgementBuilder {
     return natural == expected || std::abs(natural - expected) <= slack;
   }
 
-  // By which the weights and the accumulation of a sample may leave the range, relative to its
-  // largest value.
+  // Returns how far rounded weights and sums may leave a sample's range of values, relative to its
+  // largest magnitude.
   double relative_slack(std::int64_t b) const {
     constexpr double u32 = 0x1p-24;
     const auto& spec = *in_.spec;
@@ -148,9 +148,9 @@ class JudgementBuilder {
     return p + partial + accumulation + tiles + spec.reciprocal_rel_error + of_merge_;
   }
 
-  // What an output may be: a convex combination of the key head's v, up to the rounding of P
-  // (weights need not sum to 1), of the accumulation and of the output. Of the sample's key heads,
-  // [H, D].
+  // Sets the range of possible outputs of a sample for each key head and column, [H, D]. An output
+  // is a convex combination of v, up to the rounding of P (weights need not sum to 1), of the sums
+  // and of the output.
   void widen_ranges(std::int64_t b) {
     const auto size = static_cast<std::size_t>(problem_.heads_kv * problem_.head_dim_vo),
                first = static_cast<std::size_t>(b) * size;
@@ -216,14 +216,15 @@ class JudgementBuilder {
       case PaddingPolicy::attended:
         break;
     }
-    // the padded query is NaN: so is its answer
+    // A padded query of NaN gives NaN, so only unwritten elements are illegal.
     if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);
     if (value == 0) return true;  // a padded row may see no key under a causal mask
     return in_range(h, j, value);
   }
 
-  // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that
-  // value. That takes a largest P of 1, or 1 / n of it, and nothing rounded after the products.
+  // Returns true if inputs with an exact result must give it: an output equals its fp64 value if
+  // the output dtype can hold that. This needs a largest P of 1 or 1 / n, and no rounding after the
+  // products.
   bool exact_is_exact() const {
     const RoundingSpec& spec = *in_.spec;
     return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
@@ -256,8 +257,8 @@ class JudgementBuilder {
   DType dtype_;
   Faults faults_;
   std::vector<double> got_;
-  std::vector<double> least_, most_;  // of the sample looked at
-  double of_merge_ = 0;               // by which its weights may sum to more than 1
+  std::vector<double> least_, most_;  // range of the current sample, [H, D]
+  double of_merge_ = 0;               // how far a merge's weights may sum beyond 1
 };
 
 }  // namespace
@@ -274,7 +275,7 @@ ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequant
     for (std::int64_t h = 0; h < problem.heads_kv; ++h) {
       const auto base = static_cast<std::size_t>(b * problem.heads_kv + h) * columns;
       for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
-        if (problem.is_merge() && !geometry.sees(b, 0, key)) continue;  // it has no value
+        if (problem.is_merge() && !geometry.sees(b, 0, key)) continue;  // no value there
         values.value(b, key, h, row);
         for (std::size_t j = 0; j < columns; ++j) {
           const auto value = static_cast<float>(row[j]);

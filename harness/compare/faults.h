@@ -1,4 +1,4 @@
-// Faults that need no limit, looked for on all elements, also where the reference samples rows.
+// Faults that need no limit. All elements are checked, even if the reference samples rows.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace plumbline {
 
-// Smallest and largest v of each column over all keys of one (sample, key head), and over the 0 of
-// a sink; else empty samples have lowest > highest. V is what the products of a spec with this
-// kv_dequantized_to see.
+// The smallest and largest v of each column over all keys of one (sample, key head), and over the 0
+// of a sink. Empty samples without a sink have lowest > highest. V is as the products of a spec
+// with this kv_dequantized_to read it.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
@@ -24,10 +24,10 @@ struct FaultInputs {
   const Geometry* geometry = nullptr;
   OutputView outputs;
   const ValueRange* range = nullptr;
-  const RoundingSpec* spec = nullptr;  // the one judged by: gives the range its rounding
-  // nullopt: padded rows are not looked at
+  const RoundingSpec* spec = nullptr;  // the spec judged by; its roundings widen the range
+  // nullopt: padded rows are not checked
   std::optional<PaddingPolicy> policy = PaddingPolicy::zeros;
-  const Reference* reference = nullptr;  // for rows on which the law demands equality
+  const Reference* reference = nullptr;  // for rows whose inputs have an exact result
 };
 Faults find_faults(const FaultInputs& inputs);
 

@@ -1,4 +1,4 @@
-// Bins of the histogram, classes of the shares and parts of the map.
+// Counts errors in histogram bins, classes of spre / sigma and cells of the heat map.
 #include "harness/compare/picture_errors.h"
 
 #include <algorithm>

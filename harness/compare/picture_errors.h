@@ -1,4 +1,4 @@
-// Collects the picture of an output's errors, element by element.
+// Collects the error histogram and heat map of an output, element by element.
 #pragma once
 
 #include <vector>
@@ -10,18 +10,18 @@ namespace plumbline {
 
 class PictureOfErrors {
  public:
-  // `columns` of the output: head_dim_vo.
+  // `columns`: head_dim_vo.
   PictureOfErrors(const Geometry& geometry, std::int64_t columns);
 
-  // Of an element in a row of its sample: e / sigma, and spre / sigma.
+  // Adds an element of a sample's row: z = e / sigma, spre_ratio = spre / sigma.
   void add(std::int64_t row, std::int64_t column, double z, double spre_ratio);
-  // Of all that were added; an empty one of none.
+  // Returns the picture of all added elements; an empty one if there are none.
   ErrorPicture finish() const;
 
  private:
   std::int64_t longest_ = 1, columns_ = 1;
   ErrorPicture picture_;
-  std::vector<double> largest_;  // [map_rows, map_columns]; negative: nothing yet
+  std::vector<double> largest_;  // [map_rows, map_columns]; negative: no element yet
   bool empty_ = true;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double suite_clip_variance_floor = 1e-300;
 
-// Running sums of one row block.
+// Running sums over the elements of rows that do not rotate.
 struct Sums {
   double z2 = 0, abs_error = 0;
   std::int64_t outside_1e3 = 0, outside_1e2 = 0;
@@ -120,13 +120,14 @@ class Comparer {
     sums_.outside_1e2 += !(magnitude <= 1e-2 + 1e-2 * std::abs(expected));
   }
 
-  // Means and what is recorded of all rows must not change with the rotation.
+  // Rotating rows change every night. They count for the maxima that decide, but not for means and
+  // other statistics that are compared between nights.
   bool is_rotating(std::int64_t r) const {
     const std::vector<bool>& rotating = reference_.selection.rotating;
     return !rotating.empty() && rotating[static_cast<std::size_t>(r)];
   }
 
-  // A statistic that is a maximum, with where it is met.
+  // Raises a statistic that is a maximum and records its position.
   void take(double ErrorStatistics::*statistic, double Limits::*limit, double value, Maximum at) {
     double& largest = result_.statistics.*statistic;
     if (exceeds(value, largest)) largest = value, result_.worst[limit] = at;
@@ -162,7 +163,7 @@ class Comparer {
         temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
   }
 
-  // Of finite outputs a statistic that is no number is a fault of ours and not of the kernel.
+  // For finite outputs, a NaN statistic is a bug in plumbline and not in the kernel.
   void require_numbers() const {
     if (!is_finite_) return;
     for (const Statistic& statistic : error_statistics) {
@@ -181,7 +182,7 @@ class Comparer {
   const OutputView& outputs_;
   const Reference& reference_;
   std::int64_t columns_;
-  bool is_finite_ = true;  // every output that was compared
+  bool is_finite_ = true;  // all compared outputs are finite
   Comparison result_;
   PictureOfErrors picture_;
   Sums sums_;
@@ -200,7 +201,7 @@ Comparison compare(const Geometry& geometry, const OutputView& outputs,
 }
 
 bool is_finite(const Reference& reference) {
-  // Rows without keys hold zeros and LSE -inf.
+  // The LSE is not checked, because it is -inf in rows without keys.
   return std::all_of(reference.o.begin(), reference.o.end(),
                      [](double o) { return std::isfinite(o); }) &&
          std::all_of(reference.sigma.begin(), reference.sigma.end(),
@@ -216,7 +217,7 @@ bool within_limits(const ErrorStatistics& s, const Limits& limits) {
 
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits) {
   const Statistic* nearest = &deciding_statistics.front();
-  double best = -1;  // of its limit
+  double best = -1;  // share of its limit
   const auto look_at = [&](WorstAt place) {
     for (const Statistic& statistic : deciding_statistics) {
       if (statistic.worst != place || !is_measured(statistic, comparison.statistics)) continue;

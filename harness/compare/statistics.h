@@ -1,4 +1,4 @@
-// Error of an output in units of the legal standard deviation. docs/judging.md has the definitions.
+// Errors of an output in units of sigma. docs/judging.md has the definitions.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,7 @@
 
 namespace plumbline {
 
-// Where the maxima of ErrorStatistics were met; row indexes reference.selection.rows. row < 0:
-// nowhere.
+// The position of a maximum of ErrorStatistics. `row` indexes reference.selection.rows; -1: none.
 struct Maximum {
   std::int64_t row = -1;
   std::int64_t column = 0;
@@ -21,53 +20,54 @@ struct Maximum {
 
 struct Comparison {
   ErrorStatistics statistics;
-  PerStatistic<Maximum> worst;  // of those that are a maximum
+  PerStatistic<Maximum> worst;  // for statistics that are maxima
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), sample-major
-  ErrorPicture picture;         // of all rows that were compared
-  // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for
-  // locating a fault.
+  ErrorPicture picture;         // of all compared rows
+  // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Used to locate
+  // a fault.
   std::vector<float> z;
 };
 
-// Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows
-// without visible keys are skipped. Throws HarnessFailure where outputs and reference are finite
-// and a statistic is no number: that is a fault of the judge.
+// Compares the outputs with the reference, except in rows without visible keys. A NaN output makes
+// every maximum NaN (it is never dropped). Throws HarnessFailure if outputs and reference are
+// finite but a statistic is NaN, which is a bug in plumbline.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
 
-// Whether the reference's outputs and scales are numbers. Inputs that overflow their dtype leave
-// nothing to compare with.
+// Returns true if the reference's outputs and sigmas are finite. If inputs overflow their dtype,
+// there is nothing to compare with.
 bool is_finite(const Reference& reference);
 
-// Whether every statistic keeps its limit.
+// Returns true if every measured statistic that decides is within its limit.
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
-// The statistic whose maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose
-// scale is by far the smallest, is named only where the outputs keep their limits: a person looks
-// for an output first.
+// Returns the statistic with the largest share of its limit; NaN counts as the largest. Row outputs
+// such as the LSE are considered only if the output is within its limits, and rows without a
+// reference only after those, because users look for an output first.
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
-// Of sigma over all rows and columns: how tight a spec is on a problem. 0 for no values.
+// Returns the rms of sigma over all rows and columns: how tight a spec is on a problem. 0 for no
+// values.
 double rms_of(const std::vector<float>& values);
 
-// The element as a person looks for it.
+// Returns the sample, head, row and column of a maximum; a default element if there is none.
 ElementId element_of(const Reference& reference, const Maximum& maximum);
 
-// The output at the reference's rows, [R, D].
+// Returns the outputs at the reference's rows, [R, D].
 std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
                             const Reference& reference);
 
-// A row output of a row, in natural units; the outputs must have it.
+// Returns a row output of a row, in natural units. The outputs must have it.
 double row_value(const Geometry& geometry, const OutputView& outputs, RowOutput output,
                  const RowId& row);
-// The LSE of a row in natural units; outputs.lse must be there.
+// Returns the LSE of a row, in natural units. outputs.lse must not be null.
 double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row);
-// LSE less the reference's, [R], in natural units; 0 in rows without visible keys. Empty without an
-// LSE.
+// Returns the LSEs minus the reference's, [R], in natural units; 0 in rows without visible keys.
+// Empty if outputs.lse is null.
 std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
                                const Reference& reference);
 
-// Describes the worst element of the statistic's output: its value, and the roundings that make its
-// sigma. The column of a row output is column_of().
+// Describes the worst element of the statistic's output: its value, sigma and, except for row
+// outputs, the share of each rounding in sigma^2. The column of a row output is column_of().
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
                             const Reference& reference, const Statistic& statistic,

@@ -1,4 +1,4 @@
-// Finds the contract that holds for a kernel on a device, and the spec and limits that follow.
+// Finds the contract of a kernel on a device, and derives the spec and limits from it.
 #include "harness/contract/contract.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& prob
     for (const auto& [field, text] : contract->spec_fields) {
       [[maybe_unused]] const auto complaint =
           set_spec_field(spec, field, text, problem, place.arch);
-      assert(!complaint);  // read() has refused what is not allowed
+      assert(!complaint);  // read() rejects texts that are not allowed
     }
   }
   return spec;

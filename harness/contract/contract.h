@@ -20,22 +20,21 @@ namespace plumbline {
 
 struct Contract {
   std::vector<std::string> kernels;  // globs; any may match
-  std::vector<std::string> devices;  // globs of devices it holds for ("cuda:*"); empty = all
-  // architectures it holds for ("sm_90"); empty = all, and where none is known
+  std::vector<std::string> devices;  // globs of its devices ("cuda:*"); empty = all
+  // architectures it applies to ("sm_90"); empty = all, even an unknown one
   std::vector<std::string> archs;
   std::string reason;
-  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a
-  // thing
+  // the source line or document that shows why the kernel needs looser limits; "" if it does not
   std::string proof;
   std::optional<PaddingPolicy> padding_policy;
-  // Spec fields pinned; the others are the strict default. Texts as harness/contract/spec_fields.h
-  // has them: "input" as a dtype stands for the dtype of Q and "output" for that of the output, so
-  // one contract serves all.
+  // Pinned spec fields with their texts (harness/contract/spec_fields.h); the others are the strict
+  // default. "input" stands for the dtype of Q and "output" for the output's, so one contract
+  // serves all.
   std::vector<std::pair<std::string, std::string>> spec_fields;
-  // Limits up to 1e7 elements; without a proof they only tighten the default.
+  // Limits up to 1e7 elements. Without a proof they only tighten the default.
   PerStatistic<std::optional<double>> limits;
   Promises promises;
-  // provider option that sets the number of KV splits, "splits"; "" = none is known
+  // provider option that sets the number of KV splits, "splits"; "" = unknown
   std::string split_option = "";
   std::string file;
   int line = 0;
@@ -43,11 +42,13 @@ struct Contract {
 
 class Contracts {
  public:
-  // contracts.toml; see baselines/contracts.toml for the format. All semantic errors at once.
+  // Reads contracts.toml; baselines/contracts.toml documents the format. Returns all semantic
+  // errors at once.
   static Result<Contracts> read(const std::filesystem::path& path);
-  // The first contract whose kernels, devices and architectures match, or nullptr: strict default.
+  // Returns the first contract whose kernels, devices and architectures match, or nullptr: strict
+  // default.
   const Contract* find(std::string_view kernel, const Place& place = {}) const;
-  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields.
+  // Returns the spec by which outputs of `kernel` are judged: strict, with the contract's fields.
   // "tensor_core" accumulators are those of the place's architecture.
   RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem,
                            const Place& place = {}) const;

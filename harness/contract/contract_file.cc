@@ -1,4 +1,4 @@
-// baselines/contracts.toml: reading, and the rules a reviewed contract has to keep.
+// Reads baselines/contracts.toml, and checks the rules for reviewed contracts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero
 constexpr std::string_view proof_remedy =
     "add proof = \"…\": the source line or document that shows that the kernel needs it";
 
-// The text of an accumulator table, as spec_fields.h spells it; a member that is missing leaves a
-// text that is not allowed.
+// Returns the text of an accumulator table, as spec_fields.h spells it. If a member is missing, the
+// text is not an allowed one.
 std::string accumulator_text(const ConfigNode& table, Errors& errors) {
   reject_unknown_keys(table, accumulator_keys, errors);
   const auto member = [&](std::string_view key) {
@@ -109,8 +109,8 @@ class ContractReader {
 
   void read_limits(const ConfigNode& limits) {
     reject_unknown_keys(limits, texts_of(deciding_statistics, &Statistic::key), errors_);
-    // Those of a bf16 problem, the tightest of the table: what is above them is looser for some
-    // problem.
+    // Defaults for bf16 and one query row. They are the tightest of all problems, except for rms,
+    // whose limit few rows widen.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
     for (const Statistic& statistic : deciding_statistics) {
       const auto value = positive_number(limits, statistic.key, errors_);
@@ -136,14 +136,14 @@ class ContractReader {
                                                   name(Promise::bitwise)};
 };
 
-// Whether what matches the glob `narrower` matches `wider` too; of two different globs only what is
-// plain is known.
+// Returns true if `wider` is known to match everything that `narrower` matches. If both are globs,
+// only simple cases are known.
 bool takes_all_of(const std::string& wider, const std::string& narrower) {
   const bool is_glob = narrower.find_first_of("*?") != std::string::npos;
   return wider == narrower || wider == "*" || (!is_glob && glob_match(wider, narrower));
 }
 
-// Whether a condition that allows `wider` (empty: everything) allows all of `narrower`.
+// Returns true if a condition that allows `wider` (empty: everything) allows all of `narrower`.
 bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::string>& narrower) {
   if (wider.empty()) return true;
   return !narrower.empty() &&
@@ -153,8 +153,8 @@ bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::
          });
 }
 
-// Whether `first` takes every case of the kernels `glob` on the devices and architectures of
-// `later`.
+// Returns the glob of `first` that takes every case of the kernels `glob` on the devices and
+// architectures of `later`, or nullptr.
 const std::string* shadow_of(const Contract& first, const std::string& glob,
                              const Contract& later) {
   if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs))
@@ -165,7 +165,7 @@ const std::string* shadow_of(const Contract& first, const std::string& glob,
   return found == first.kernels.end() ? nullptr : &*found;
 }
 
-// A contract behind one that matches its kernel would never be used.
+// A contract would never be used after one that matches all its kernels.
 void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
   for (std::size_t later = 0; later < contracts.size(); ++later) {
     for (const std::string& glob : contracts[later].kernels) {

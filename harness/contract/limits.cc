@@ -1,6 +1,6 @@
-// Default limits of the error statistics, and how those of maxima grow with the elements compared.
-// Numbers, their evidence and the formula of growth: docs/judging.md, "Statistics and limits", and
-// docs/judging-evidence.md.
+// Default limits of the error statistics, and their growth with the number of compared elements.
+// docs/judging.md, "Statistics and limits", and evidence/judging.md have the numbers, their
+// evidence and the formula.
 #include <algorithm>
 #include <cmath>
 
@@ -26,14 +26,14 @@ constexpr Limits naive_tier{.peak = 8,
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-// Keeps fewer bits than fp32 has: Hopper's fp8 accumulator (13), fp16 accumulation.
+// Returns true if an accumulator keeps fewer bits than fp32: Hopper's fp8 accumulator (13), fp16.
 bool is_short(const Accumulator& accumulator) {
   return accumulator.dtype != DType::f32 || accumulator.fraction_bits < 23;
 }
 
-// The elements of one query row share the errors of its P, and where V has one sign so do its
-// columns and, with near-equal keys, its heads: a problem of R query rows may hold no more than R
-// independent draws. Legal maxima of the rms with one-signed V, 3456 runs of the CPU kernels each:
+// The elements of one query row share the errors of its P. If V has one sign, so do the row's
+// columns and, with near-equal keys, its heads. A problem with R query rows may then have only R
+// independent draws. Legal maxima of the rms with one-signed V, over 3456 runs of CPU kernels each:
 // 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
 double widened_for_few_rows(double limit, const Problem& problem) {
   const std::int64_t rows = std::max<std::int64_t>(1, problem.batch * problem.seq_q);
@@ -43,8 +43,8 @@ double widened_for_few_rows(double limit, const Problem& problem) {
                                  static_cast<double>(rows));
 }
 
-// The variance of shrink and temperature has no term for the roundings excluded here, nor for what
-// P's shared errors do beside a sink, nor for P multiplied by V's scales of tokens.
+// The variance of shrink and temperature has no term for the roundings excluded here, for the
+// shared errors of P next to a sink, and for P multiplied by per-token scales of V.
 bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
   return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype && problem.scale_tokens() == 0 &&
          spec.s_rounded == DType::none && spec.q_prescaled == DType::none && !spec.p_toward_zero &&
@@ -69,8 +69,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     limits = naive_tier;
   } else {
     limits.suite_judged = suite_is_judged(spec, problem);
-    // With fp32 output little but accumulation noise is left in the error, whose model is the
-    // coarsest part of sigma.
+    // With fp32 output the error is mostly accumulation noise, the coarsest model in sigma.
     if (problem.out() == DType::f32 &&
         (spec.p_dtype == DType::f32 || spec.denominator_from_rounded_p)) {
       limits.rms = rms_of_accumulation_noise;
@@ -87,9 +86,9 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
 }
 
 bool has_tie_law(const Problem& problem) {
-  // A needle with V off zero: o differs from the needle's own v by less than half an ulp, output
-  // rounding gives v back, and that error lies along the temperature in every row (z about +9 in
-  // one legal bf16 case).
+  // A needle with V off zero: o differs from the needle's v by less than half an ulp, so output
+  // rounding returns v. That error lies along the temperature in every row (z about +9 in one legal
+  // bf16 case).
   if (problem.law == Law::needle &&
       (problem.v_law == VLaw::large_mean || problem.v_law == VLaw::band))
     return true;

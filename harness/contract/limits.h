@@ -10,22 +10,22 @@ namespace plumbline {
 struct Problem;
 struct RoundingSpec;
 
-// The only place that decides an element or a statistic: false when `value` is NaN.
+// The only predicate that decides an element or a statistic. Returns false if `value` is NaN.
 inline bool within(double value, double limit) { return value <= limit; }
 
-// The table of docs/judging.md for a spec and problem, including growth of the maxima's limits
-// beyond 1e7 elements.
+// Returns the limits of docs/judging.md for a spec and problem. The limits of maxima grow beyond
+// 1e7 elements.
 Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int64_t elements);
-// sqrt(limit^2 + 2 ln(elements / 1e7)) beyond 1e7 elements, else `limit`: the false-alarm rate of a
-// maximum then stays where it was.
+// Returns sqrt(limit^2 + 2 ln(elements / 1e7)) beyond 1e7 elements, otherwise `limit`. This keeps
+// the false-alarm rate of a maximum constant.
 double grown_limit(double limit, std::int64_t elements);
-// Whether shrink and temperature of a case count in a suite's sum, as far as its problem says: no
-// law with tied logits or constant V. (default_limits().suite_judged says what the spec has to say;
-// the number of rows is for judge_suites.)
+// Returns true if the inputs exclude a case from the suite's sums of shrink and temperature: tied
+// logits, constant V, or another input distribution that biases them. The spec may exclude it as
+// well (default_limits().suite_judged), and so may the number of rows (judge_suites).
 bool has_tie_law(const Problem& problem);
-// The most rows, counted over samples and query heads, that a case whose scores count in a suite
-// may have: beyond, rows that share keys share the error of P, which the scores' variance does not
-// know (a legal kernel reached z = 15 at 2048 rows).
+// The most rows, over samples and query heads, of a case whose scores count in a suite. In larger
+// cases rows that share keys share the error of P, which the scores' variance does not include (a
+// legal kernel reached z = 15 at 2048 rows).
 inline constexpr std::int64_t suite_score_rows = 150;
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Where a case ran: what contracts and the support table may be bound to.
+// The device and architecture of a case, to which contracts and support entries may be bound.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@ namespace plumbline {
 struct Outcome;
 
 struct Place {
-  // "cpu", "cuda:0", "emulated:sm_90"; "" = not said: nothing that is bound to a device holds
+  // "cpu", "cuda:0", "emulated:sm_90"; "" = unknown: matches no entry that is bound to a device
   std::string device;
-  // "sm_90"; "" = a CPU, or not known: nothing that is bound to an architecture holds
+  // "sm_90"; "" = a CPU, or unknown: matches no entry that is bound to an architecture
   std::string arch;
 };
 Place place_of(const Outcome& outcome);

@@ -1,4 +1,4 @@
-// Reads what the reviewed TOML files share: kernel globs, devices, architectures, numbers.
+// Reads the members that the reviewed TOML files share: kernels, devices, architectures, numbers.
 #include "harness/contract/reviewed_file.h"
 
 #include <fmt/format.h>
@@ -28,8 +28,8 @@ std::vector<const ConfigNode*> reviewed_tables(const ConfigNode& file, std::stri
 
 namespace {
 
-// The texts of a member that is one text or a list of them; empty where it is not there and need
-// not be.
+// Returns the texts of a member that is one text or a list of them; empty if it is optional and
+// missing.
 std::vector<const ConfigNode*> one_or_more(const ConfigNode& table, std::string_view key,
                                            bool required, Errors& errors) {
   const ConfigNode* node = table.find(key);

@@ -1,4 +1,4 @@
-// What the readers of the reviewed files baselines/*.toml share beyond the reader of tables.
+// Helpers for reading the reviewed files baselines/*.toml.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 
 namespace plumbline {
 
-// The [[key]] tables of a file that may hold nothing else but `schema = 1`.
+// Returns the [[key]] tables of a file that may also hold `schema = 1`, but nothing else.
 std::vector<const ConfigNode*> reviewed_tables(const ConfigNode& file, std::string_view key,
                                                Errors& errors);
 
-// `kernel` of a table, which must be there: one glob, or a list of them.
+// Returns the required `kernel` of a table: one glob, or a list of them.
 std::vector<std::string> kernel_globs(const ConfigNode& table, Errors& errors);
 
-// `device` of a table, if it is there: one glob of devices ("cuda:*"), or a list of them. And
-// `arch`: names of GPU architectures, also of those that are not emulated, for what is reviewed may
-// be about a GPU that somebody else has.
+// Returns the optional `device` of a table: one glob of devices ("cuda:*"), or a list of them.
 std::vector<std::string> device_globs(const ConfigNode& table, Errors& errors);
+// Returns the optional `arch` of a table: GPU architectures. They need not be emulated, because
+// reviewed text may concern GPUs of other users.
 std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors);
 
-// Whether conditions on devices and architectures (empty: none) hold at a place.
+// Returns true if a place satisfies conditions on devices and architectures; empty = no condition.
 bool holds_at(const std::vector<std::string>& devices, const std::vector<std::string>& archs,
               const Place& place);
 
-// A member that must be a table if it is there; nullptr if it is not.
+// Returns an optional member that must be a table; nullptr if it is missing.
 const ConfigNode* sub_table(const ConfigNode& table, std::string_view key, Errors& errors);
 
-// A member that must be a finite number above 0 if it is there.
+// Returns an optional member that must be a finite number above 0.
 std::optional<double> positive_number(const ConfigNode& table, std::string_view key,
                                       Errors& errors);
 

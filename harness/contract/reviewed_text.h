@@ -1,4 +1,4 @@
-// What a run's verdicts rest on: contracts.toml and support.toml.
+// The reviewed text on which a run's verdicts depend: contracts.toml and support.toml.
 #pragma once
 
 #include "harness/contract/contract.h"

@@ -1,4 +1,4 @@
-// Sets one field of a rounding spec from its text in a contract, or says which texts are allowed.
+// Sets one field of a rounding spec from its text in a contract, or returns the allowed texts.
 #include "harness/contract/spec_fields.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ constexpr std::string_view accumulator_words =
 
 constexpr std::string_view tensor_core_word = "tensor_core";
 
-// What a field's text may depend on.
+// The case that the meaning of a text may depend on.
 struct Context {
   const Problem& problem;
   std::string_view arch;
@@ -46,7 +46,7 @@ std::optional<DType> parse_dtype_word(std::string_view text, const Problem& prob
   if (text == "output") return problem.out();
   if (text == tensor_core_word) return problem.dtype == DType::f32 ? DType::tf32 : problem.dtype;
   const auto dtype = parse<DType>(text);
-  // A spec rounds to floating-point formats that are no wider than fp32.
+  // A spec rounds to floating-point formats up to the width of fp32.
   if (!dtype || *dtype == DType::none || *dtype == DType::f64 || *dtype == DType::i32)
     return std::nullopt;
   return dtype;
@@ -70,7 +70,7 @@ Complaint set(spec_kind::Format, DType& field, std::string_view text, const Cont
   return std::nullopt;
 }
 
-// A rounding step of what is held in fp32 anyway (S, the pre-scaled Q): to fp32 it is no step.
+// The value is held in fp32 anyway (S, the pre-scaled Q), so rounding it to fp32 does nothing.
 Complaint set(spec_kind::Step, DType& field, std::string_view text, const Context& context) {
   const auto dtype = text == "none" ? DType::none : parse_dtype_word(text, context.problem);
   if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
@@ -78,7 +78,7 @@ Complaint set(spec_kind::Step, DType& field, std::string_view text, const Contex
   return std::nullopt;
 }
 
-// Inputs in fp32 go to tensor cores as tf32; other widths are no rounding.
+// Tensor cores take fp32 inputs as tf32, and do not round inputs of other widths.
 Complaint set(spec_kind::StepOfInputs, DType& field, std::string_view text,
               const Context& context) {
   const bool rounds = text != tensor_core_word || context.problem.dtype == DType::f32;

@@ -1,4 +1,4 @@
-// Lists refusals by kernel and reason, with the fields in which they differ from all that ran.
+// Groups refusals by kernel and reason, and finds the fields that separate them from what ran.
 #include "harness/contract/suggest_support.h"
 
 #include <fmt/format.h>
@@ -17,13 +17,13 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view device_key = "device", square_key = "square", group_key = "group";
-// Fields that kernels seldom refuse a problem for; the last ones are seen by no kernel.
+// Fields for which kernels seldom refuse a problem. Kernels do not see the last ones.
 constexpr std::array<std::string_view, 13> seldom{"scale",   "lengths",  "seq_q", "seq_kv", "batch",
                                                   "heads_q", "heads_kv", "fill",  "law",    "v_law",
                                                   "k_scale", "v_scale",  "seed"};
 
-// The likelier reasons first. `window` stands for its two members, and recorded inputs are seen by
-// their other fields.
+// Returns all fields, likelier reasons first. `window` stands for its two members, and the other
+// fields describe recorded inputs.
 std::vector<std::string> all_fields() {
   std::vector<std::string> fields{std::string(device_key)};
   for_each_field([&](const auto& field) {
@@ -48,7 +48,8 @@ std::string value_of(const AskedProblem& asked, const std::string& key) {
   return field_text(resolved, key);
 }
 
-// A reason without its numbers: "head_dim 80 is not a multiple of 16" and "head_dim 24 …" are one.
+// Returns a reason without its numbers, so that "head_dim 80 is not a multiple of 16" and "head_dim
+// 24 …" are equal.
 std::string kind_of(const std::string& reason) {
   std::string kind;
   for (const char c : reason) {
@@ -61,12 +62,12 @@ std::string kind_of(const std::string& reason) {
 }
 
 using Values = std::vector<std::string>;
-// By field: a problem has one value of each.
+// A problem with its value for each field.
 struct Example {
   const AskedProblem* asked;
   Values values;
 };
-// By field the values that refusals have; none where the field does not matter.
+// The values that refusals have for each field; empty if the field does not matter.
 using Conditions = std::vector<Values>;
 
 bool holds(const Conditions& conditions, const Example& example) {
@@ -78,7 +79,7 @@ bool holds(const Conditions& conditions, const Example& example) {
   return true;
 }
 
-// The problems that one kernel was asked.
+// The problems that a run gave to one kernel.
 class Asked {
  public:
   explicit Asked(const std::vector<std::string>& fields) : fields_(fields) {}
@@ -101,7 +102,7 @@ class Asked {
     return found == ran_.end() ? nullptr : &*found;
   }
 
-  // All that these refusals have, without each field that is not needed to tell them from what ran.
+  // Returns all values of these refusals, without each field that is not needed to exclude ran_.
   Conditions conditions_of(const std::vector<Example>& refusals) const {
     Conditions all(fields_.size());
     for (const Example& refusal : refusals) {
@@ -117,7 +118,7 @@ class Asked {
     return all;
   }
 
-  // Refusals for one reason: in one entry or, where that would cover what ran, in several.
+  // Explains refusals with one reason by one entry, or by several if one would cover what ran.
   void explain(std::vector<Example> refusals, SuggestedSupport& into) const {
     while (!refusals.empty()) {
       Conditions conditions = conditions_of(refusals);
@@ -151,7 +152,7 @@ class Asked {
   }
 
   const std::vector<std::string>& fields_;
-  std::map<std::string, std::vector<Example>> refused_;  // by the kind of their reason
+  std::map<std::string, std::vector<Example>> refused_;  // by kind_of() their reason
   std::vector<Example> ran_;
 };
 

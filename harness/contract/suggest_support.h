@@ -1,4 +1,4 @@
-// What kernels refused in a run, as entries for baselines/support.toml.
+// Suggests entries for baselines/support.toml from the refusals in a run.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +12,36 @@
 
 namespace plumbline {
 
-// A problem that a kernel was asked in a run.
+// A problem that a run gave to a kernel.
 struct AskedProblem {
   std::string kernel;
   Problem problem;
   Place place;
   std::string case_id;
-  bool refused = false;     // and no entry explains it; else it ran, however it ended
-  std::string reason = {};  // of the refusal
+  bool refused = false;     // without an entry that explains it; otherwise it ran, however it ended
+  std::string reason = {};  // for the refusal
 };
 
 struct SuggestedEntry {
   SupportTable::Entry entry;
-  std::size_t refusals = 0;  // that it explains
-  std::string example;       // case id of one of them
-  bool nothing_ran = false;  // what the kernel takes is not known
+  std::size_t refusals = 0;  // number of refusals that it explains
+  std::string example;       // case id of one refusal
+  bool nothing_ran = false;  // the run shows no problem that the kernel accepts
 };
 
 struct SuggestedSupport {
   std::vector<SuggestedEntry> entries;
-  // Case ids: one was refused and the other ran, of the same kernel, with the same value in every
-  // field. No entry can tell them apart.
+  // Pairs of case ids of one kernel with equal values in every field: the first was refused, and
+  // the second ran. No entry can tell them apart.
   std::vector<std::pair<std::string, std::string>> inseparable;
 };
 
-// By kernel and reason the refusals, with the values of the fields that tell them from all that the
-// kernel took; likelier fields stand for others that would tell them apart as well. Reasons that
-// differ in numbers alone are one. No entry covers a problem that ran.
+// Suggests entries for each kernel and reason, with the field values that separate the refusals
+// from everything the kernel accepted. If several fields would do, the likelier ones are used.
+// Reasons that differ only in numbers count as one. No entry covers a problem that ran.
 SuggestedSupport suggest_support(const std::vector<AskedProblem>& asked);
 
-// An entry of one kernel as a table of support.toml.
+// Returns an entry of one kernel as a table of support.toml.
 std::string entry_text(const SupportTable::Entry& entry);
 
 }  // namespace plumbline

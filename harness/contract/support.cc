@@ -1,4 +1,4 @@
-// baselines/support.toml: what kernels are known not to take.
+// Reads baselines/support.toml and looks up which problems a kernel is known to refuse.
 #include "harness/contract/support.h"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch
 
 using Condition = SupportTable::Condition;
 
-// Beside the fields of a problem: whether it has as many keys as queries, which masks of some
-// kernels depend on, and how many query heads share a key head.
+// Fields besides those of a problem. square: it has as many keys as queries, which the masks of
+// some kernels depend on. group: the query heads per key head.
 constexpr std::string_view square = "square", group = "group";
 
 bool has(const Problem& problem, const std::string& field, const std::string& value) {
@@ -46,7 +46,7 @@ class EntryReader {
     entry.devices = device_globs(table_, errors_);
     entry.archs = gpu_archs(table_, errors_);
     entry.reason = reader.text("reason", true);
-    // Without `where` the kernel takes nothing.
+    // Without `where` the kernel accepts nothing.
     if (const ConfigNode* where = sub_table(table_, "where", errors_))
       entry.where = conditions(*where);
     return entry;

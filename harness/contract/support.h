@@ -1,4 +1,4 @@
-// The support table: what kernels are known not to take. It is reviewed text.
+// The support table: problems that kernels are known to refuse. It is reviewed text.
 #pragma once
 
 #include <filesystem>
@@ -14,31 +14,31 @@ namespace plumbline {
 
 struct Problem;
 
-// baselines/support.toml: what each kernel is known not to take.
+// baselines/support.toml: the problems that each kernel is known to refuse.
 //   [[unsupported]]
 //   kernel = "cpu/flash"               # a glob, or a list of them
 //   where = { dtype = ["fp32"] }       # problem fields, `square` and `group`; all must match; a
 //                                      # list means any of, { not = […] } none of
-//   device = "cuda:*"                  # optional: globs of devices it is said of;
-//                                      # arch = ["sm_80"] likewise
+//   device = "cuda:*"                  # optional: globs of devices; all if missing
+//   arch = ["sm_80"]                   # optional: architectures; all if missing
 //   reason = "…"
 class SupportTable {
  public:
   static Result<SupportTable> read(const std::filesystem::path& path);
-  // The reason if the table says unsupported, else nullopt.
+  // Returns the reason if the table lists the problem as unsupported, otherwise nullopt.
   std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem,
                                          const Place& place = {}) const;
-  // Whether any entry concerns the kernel there.
+  // Returns true if an entry concerns the kernel at this place.
   bool covers(std::string_view kernel, const Place& place = {}) const;
 
   struct Condition {
-    std::string field;  // of a problem, or square or group
+    std::string field;  // a problem's field, `square` or `group`
     std::vector<std::string> values;
     bool is_negated = false;
     bool operator==(const Condition&) const = default;
   };
   struct Entry {
-    // globs, globs, names; of the last two empty = all
+    // globs, globs, names; empty devices or archs = all
     std::vector<std::string> kernels, devices, archs;
     std::vector<Condition> where;
     std::string reason;
@@ -46,7 +46,7 @@ class SupportTable {
     int line = 0;
   };
   std::vector<Entry> entries;
-  // The first entry that says unsupported, else nullptr.
+  // Returns the first entry that lists the problem as unsupported, otherwise nullptr.
   const Entry* entry_for(std::string_view kernel, const Problem& problem,
                          const Place& place = {}) const;
 };

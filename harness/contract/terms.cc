@@ -1,4 +1,4 @@
-// Writes a contract's terms as text, and names those that are looser than the stored ones.
+// Snapshots of contracts: makes them, writes their promises as text, and compares two of them.
 #include "harness/contract/terms.h"
 
 #include <fmt/format.h>

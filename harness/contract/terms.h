@@ -1,4 +1,4 @@
-// The terms that a contract held one outcome to, stored with it to tell later what became looser.
+// A snapshot of the contract in force for one outcome, stored to show later what became looser.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace plumbline {
 class Contracts;
 struct Outcome;
 
-// The pinned spec stands with the outcome itself (Outcome::spec_judged).
+// The pinned spec is stored with the outcome (Outcome::spec_judged).
 struct Terms {
   Limits limits;                                // up to 1e7 elements, before they grow
   std::optional<PaddingPolicy> padding_policy;  // absent: not pinned
@@ -22,14 +22,14 @@ struct Terms {
 };
 Terms terms_of(const Contracts& contracts, const Outcome& outcome);
 
-// "run_to_run=bitwise, lse=rounding": the promises that promise something; "" for none.
+// Returns the promises other than none: "run_to_run=bitwise, lse=rounding"; "" if there are none.
 std::string promises_text(const Promises& promises);
-// Of a text that promises_text() gave.
+// Parses a text of promises_text().
 Promises parse_promises(const std::string& text);
 
-// In what `now` asks less of a kernel than `before`, in words: "rms 1.8 (was 1.35)"; empty: in
-// nothing. `spec_now` and `spec_before` are the pinned specs as spec_text() has them; where one of
-// them is "", specs are not compared.
+// Returns the terms in which `now` demands less than `before`: "limit of rms 1.8 (was 1.35)".
+// `spec_now` and `spec_before` are the pinned specs as in spec_text(); if one is "", specs are not
+// compared.
 std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now,
                                       const Terms& before, const std::string& spec_before);
 

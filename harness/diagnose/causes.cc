@@ -1,4 +1,4 @@
-// Asks each explanation of a failing output in turn, the cheap ones first, within a time budget.
+// Tries the explanations of a failing output in turn, cheap ones first, within a time budget.
 #include "harness/diagnose/causes.h"
 
 #include <fmt/format.h>
@@ -19,15 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto longest_look = std::chrono::seconds(3);  // at one case of a run
+constexpr auto longest_look = std::chrono::seconds(3);  // per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
 }
 
 bool nothing_to_explain(const FailingOutput& failing) {
-  // No other question explains NaN, infinity, or a row output beyond the LSE. Rows that see no key,
-  // or that have no reference, are not compared.
+  // No alternative problem explains NaN, infinity or a row output besides the LSE. Rows without
+  // keys or without a reference are not compared.
   ErrorStatistics compared = failing.comparison->statistics;
   compared.has_elsewhere = false;
   for (const RowOutput output : further_row_outputs)
@@ -60,7 +60,7 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
   }
 }
 
-// What costs little: faults, heads that are wrong, the place of the error.
+// Adds the explanations that cost little: faults, wrong heads and the location of the error.
 void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentences) {
   for (std::string& sentence : causes_of_faults(*failing.faults))
     add(sentences, std::move(sentence));
@@ -82,12 +82,12 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
   return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
 }
 
-// In the order in which they are looked for; each costs at most a few references of few rows.
+// Fits in the order in which they are tried; each costs at most a few references of few rows.
 constexpr std::array<std::string (*)(const FailingOutput&), 9> fits{
     &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,     &truncation,
     &narrowed,        &narrowed_lse,     &wrong_factor, &likeliest_change};
 
-// In units of sigma; NaN differs from everything but NaN.
+// Returns |a - b| in units of sigma; 0 if both are NaN, infinity if one is.
 double distance(double a, double b, double sigma) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   const double steps = std::abs(a - b) / sigma;

@@ -1,5 +1,5 @@
-// Why an output fails, in words: what would explain it, or what its error looks like. Words for
-// people; nothing here decides.
+// Explains in sentences why an output fails: what would explain it, or what its error looks like.
+// Text for reports; no verdict depends on it.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace plumbline {
 
-// How long a run may look for causes; its threads share it. What comes too late gets the cause that
-// its faults and its location suggest, which costs nothing, and says so.
+// The time in which a run may look for causes, shared by its threads. Once it is spent, a case gets
+// the cause that its faults and location suggest, which costs nothing, with a remark.
 class CauseBudget {
  public:
   explicit CauseBudget(std::chrono::microseconds total) : left_(total.count()) {}
@@ -25,24 +25,25 @@ class CauseBudget {
   std::atomic<std::int64_t> left_;  // in microseconds
 };
 
-// Causes of a failing output, the most telling first: other questions that it answers, what a fit
-// explains, a rung of the ladder that rounds more, the pattern of its error, its faults.
+// Returns the causes of a failing output, the most telling first: alternative problems that explain
+// it, fits, a looser rounding model, its faults and the pattern of its error.
 std::vector<std::string> causes(const FailingOutput& failing);
 
-// The first of them, for which it looks no further, and the looser rung, which stands beside it.
+// The first cause, without a search for others, and the looser rounding model.
 struct FirstCause {
   std::string sentence;     // "" if there is none
   std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
 };
 FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget);
 
-// Goes before every other cause of a kernel that is not deterministic: a fit to one of its answers
-// explains nothing. "" unless a second call with the same inputs changes the output by at least
-// half of its largest error. `first` and `second`: the outputs at the reference's rows, [R, D].
+// Returns a sentence if the kernel is not deterministic. It goes before every other cause, because
+// a fit to one of several results explains nothing. Returns "" unless a second call with the same
+// inputs changes the output by at least half of its largest error. `first` and `second`: the
+// outputs at the reference's rows, [R, D].
 std::string cause_of_change(const Reference& reference, std::span<const double> first,
                             std::span<const double> second);
 
-// What the counts of faults say, one sentence a kind.
+// Returns one sentence for each kind of fault.
 std::vector<std::string> causes_of_faults(const Faults& faults);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Sums each explanation's log-likelihood over the telling rows, and compares.
+// Sums the log-likelihood of each explanation over a few rows and picks the best.
 #include "harness/diagnose/contest.h"
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_rows = 16;  // with the largest errors, and as many spread over all
+constexpr std::size_t most_rows = 16;  // with the largest errors, and as many spread evenly
 constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
-constexpr double min_share_of_rows = 0.9;  // share of the rows that speak for what is said of all
-// Of (e / sigma)^2 by the scales of a spec: those of a kernel that does round so are a little below
-// 1, in every row. The median of chi^2 of one degree of freedom, as where one key has all weight,
-// is 0.45 of its mean.
+constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
+// Lower limits for (e / sigma)^2 of the rows under a spec: for the mean over rows, and for the
+// median relative to it. If the kernel rounds as the spec says, every row is a little below 1. One
+// key with all the weight gives chi^2 with one degree of freedom, whose median is 0.45 of its mean.
 constexpr double least_mean = 0.25, least_median = 0.3;
 const double thousand_to_one = std::log(1000.0);
-// A row's LSE is one number of fp32: where it is off by more than 12 sigma, how much more is no
-// matter of likelihood.
+// A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer says which
+// explanation is likelier, so it is capped.
 double part_of_lse(double z) { return std::min(z * z, 144.0) / 2; }
 
 }  // namespace

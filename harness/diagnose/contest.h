@@ -1,5 +1,5 @@
-// Which of several explanations of an error is the likeliest, by the likelihood of a few rows under
-// each. Words for people; nothing here decides.
+// Ranks explanations of an error by the likelihood of a few rows under each. Text for reports; no
+// verdict depends on it.
 #pragma once
 
 #include <functional>
@@ -10,27 +10,27 @@
 
 namespace plumbline {
 
-// An explanation is named only if it explains the rows, and if they are a thousand times likelier
-// under it than under every explanation of another kind. The errors are taken as normal. Those of a
-// row count as many draws as its P has keys that matter, 1 / sum p^2, because a row's columns share
-// the errors of its P.
+// An explanation is named only if it fits the rows and makes them a thousand times likelier than
+// every explanation of another kind. Errors are taken as normal. The columns of a row share the
+// errors of its P, so a row counts as 1 / sum p^2 draws, about the number of keys that matter.
 class Contest {
  public:
   explicit Contest(const FailingOutput& failing);
 
   using Vary = std::function<RowVariation(const RowId&)>;
-  // The kernel answered another question, or rounded in a way that can be repeated: what is left is
-  // the error of the spec judged by. Takes part where that explains nine in ten of the rows, those
-  // with the largest errors first.
+  // Adds an explanation that can be recomputed: the kernel solved another problem, or rounded in a
+  // reproducible way. Only the errors of the judged spec remain. It is dropped unless it fits at
+  // least nine in ten rows.
   void add(const std::string& kind, const std::string& sentence, const Vary& vary);
-  // The kernel rounds more, in a way that cannot be repeated: its errors have the scales of `spec`.
-  // Wins only where these explain more rows, by all limits, and the rows' errors are alike.
+  // Adds a looser spec: the kernel rounds more, in a way that cannot be reproduced, so its errors
+  // have the sigmas of `spec`. It wins only if it also explains the rows of second_look() within
+  // all limits and the errors of these rows are of similar size.
   void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
 
-  // The winner's sentence; "" where there is none, or where it has no sentence.
+  // Returns the sentence of the best explanation; "" if none wins or it has no sentence.
   std::string winner() const;
   const RowAnswers& answers() const { return answers_; }
-  // Of the reference, those with the largest errors first.
+  // Indices of the rows in the reference, the largest errors first.
   const std::vector<std::size_t>& rows() const { return rows_; }
 
  private:
@@ -45,7 +45,7 @@ class Contest {
   const FailingOutput& failing_;
   const RowAnswers answers_;
   std::vector<std::size_t> rows_;
-  std::vector<double> draws_;  // of each row, per column
+  std::vector<double> draws_;  // draws of a row / columns
   std::vector<Entry> entries_;
 };
 

@@ -1,4 +1,4 @@
-// Tests a failing output for one factor, a factor for each row, truncation and wrong heads.
+// Tests a failing output for a common factor, a factor per row, truncation and wrong heads.
 #include "harness/diagnose/error_shape.h"
 
 #include <fmt/format.h>
@@ -11,13 +11,13 @@
 namespace plumbline {
 namespace {
 
-constexpr double clear = 6;  // standard deviations from which on a row's factor is none
-constexpr double min_agreeing_share = 0.9;  // share of the rows that speak for what is said of all
+constexpr double clear = 6;  // standard deviations beyond which a factor or LSE is off
+constexpr double min_agreeing_share = 0.9;                     // share of rows that must agree
 constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / sigma)^2 of a head
 
-// One row of the reference: by which factor its output is off.
+// The factor by which the output of a reference row is off.
 struct RowFactor {
-  double factor = 1, sigma = 0;  // got = factor * expected, and how well that is known
+  double factor = 1, sigma = 0;  // got = factor * expected; sigma: that of factor
   double expected2 = 0;          // sum of (o / sigma)^2
   double lse_error = 0, lse_sigma = 0;
   double log_sigma() const { return sigma / std::max(std::abs(factor), 1e-300); }
@@ -38,7 +38,7 @@ class Factors {
   bool empty() const { return rows_.empty(); }
   bool has_lse() const { return failing_.outputs.lse != nullptr; }
 
-  // One factor for all rows.
+  // Returns the least-squares factor of all rows.
   double common() const {
     double along = 0, squared = 0;
     for (const auto& [r, row] : rows_)
@@ -46,7 +46,7 @@ class Factors {
     return along / squared;
   }
 
-  // Whether dividing each row by its factor, or by `factor`, leaves nothing but rounding.
+  // Returns true if only rounding remains after each row's factor, or `factor`, is removed.
   bool explains(std::optional<double> factor) const {
     double squared = 0;
     for (const auto& [r, row] : rows_) {
@@ -64,7 +64,8 @@ class Factors {
            std::pow(failing_.limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
   }
 
-  // Whether the LSE says of most rows that their denominator is off by the same factor.
+  // Returns true if the LSEs of most rows are off by the factor of their outputs, as a wrong
+  // denominator causes.
   bool lse_agrees() const {
     std::size_t agree = 0, off = 0;
     for (const auto& [r, row] : rows_) {
@@ -83,7 +84,7 @@ class Factors {
            static_cast<double>(agree) >= min_agreeing_share * static_cast<double>(rows_.size());
   }
 
-  // Of the rows with an LSE that is off: how many are too large, and too small.
+  // Returns how many LSEs are too large and how many too small.
   std::pair<std::size_t, std::size_t> lse_off() const {
     std::size_t large = 0, small = 0;
     for (const auto& [r, row] : rows_) {
@@ -92,8 +93,8 @@ class Factors {
     return {large, small};
   }
 
-  // Of the rows whose factor is off: how many outputs are too large, and too small, and by how much
-  // at most (ratio of larger to smaller).
+  // The rows whose factor is off: how many outputs are too large and too small, and the largest
+  // ratio (larger to smaller).
   struct Spread {
     std::size_t large = 0, small = 0;
     double farthest = 1;
@@ -138,7 +139,7 @@ class Factors {
   std::vector<std::pair<std::size_t, RowFactor>> rows_;
 };
 
-// "12 %", "3.5 times": how far a ratio above 1 is from 1.
+// Returns by how much a ratio is above 1: "12 %", "3.5 times".
 std::string by(double ratio) {
   return ratio < 2 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
                    : fmt::format("{:.3g} times", ratio);
@@ -155,7 +156,7 @@ std::string denominator_text(bool too_large, const std::string& how_much) {
                    how_much);
 }
 
-// Outputs too large = a denominator too small.
+// Outputs that are too large mean a denominator that is too small.
 std::string denominator_of(const Factors& factors) {
   const auto [large, small, farthest] = factors.spread();
   const auto off = static_cast<double>(large + small);
@@ -248,7 +249,7 @@ std::string narrowed_lse(const FailingOutput& failing) {
 
 bool only_lse_fails(const FailingOutput& failing) {
   ErrorStatistics outputs = failing.comparison->statistics;
-  outputs.has_elsewhere = false;  // which is of both
+  outputs.has_elsewhere = false;  // covers outputs and LSE
   const bool fails = !within_limits(outputs, failing.limits);
   outputs.has_lse = false;
   return fails && within_limits(outputs, failing.limits);

@@ -22,11 +22,11 @@ constexpr auto flashinfer =
     "https://github.com/flashinfer-ai/flashinfer/blob/fb28d7242b3506a2348265962041acc1fb56cca4/";
 
 // FlashAttention-4 computes some exponentials by a polynomial of degree 3; its largest relative
-// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; docs/judging-evidence.md measures
+// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; evidence/judging.md measures
 // what 9e-5 widens).
 constexpr double degree_3_exp2_error = 9e-5;
 
-// CUDA cores, or 16-bit inputs widened to fp32 first: one fused multiply-add after the other.
+// CUDA cores, or 16-bit inputs widened to fp32 first: a chain of fused multiply-adds.
 RoundingSpec fp32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = DType::f32;
@@ -34,7 +34,7 @@ RoundingSpec fp32_spec(const Problem& problem) {
   return spec;
 }
 
-// Tensor cores with fp32 inputs, by the accumulator that keeps least (sm_80).
+// Tensor cores with fp32 inputs. sm_80's accumulator keeps the fewest bits.
 RoundingSpec tf32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = spec.kv_dequantized_to = DType::tf32;
@@ -42,7 +42,7 @@ RoundingSpec tf32_spec(const Problem& problem) {
   return spec;
 }
 
-// fp8 Q, K and V: sums over what is stored, or over what is widened to the output's dtype first.
+// fp8 Q, K and V: the products read them as stored, or widened to the output's dtype first.
 std::vector<Rung> fp8_ladder(const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const DType wide = problem.out() == DType::f16 ? DType::f16 : DType::bf16;
@@ -70,7 +70,7 @@ std::string normalised(std::string_view text) {
   return word;
 }
 
-// Other names of what rounds alike, and words people use.
+// Maps names of equal rounding models, and common words, to one name.
 std::string canonical_name(const std::string& word) {
   static const std::vector<std::pair<std::string, std::string>> names{
       {"fp32", "flashinferdecode"},
@@ -94,7 +94,7 @@ std::string canonical_name(const std::string& word) {
   return found == names.end() ? word : found->second;
 }
 
-// What a spec rounds, as a person says it: "P to bf16, S to bf16".
+// Returns what a spec rounds, in words: "P to bf16, S to bf16".
 std::string in_words(const RoundingSpec& spec) {
   std::vector<std::string> words;
   const auto rounds = [&](DType dtype, std::string_view what, std::string_view how = "") {
@@ -114,7 +114,7 @@ std::string in_words(const RoundingSpec& spec) {
   return words.empty() ? "only the output" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-// "p_dtype=bf16 s_rounded=bf16": fields on top of the strict spec.
+// Parses "p_dtype=bf16 s_rounded=bf16": fields on top of the strict spec.
 Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   Rung rung{"spec", "", "", strict_spec(problem)};
   Errors errors;
@@ -123,7 +123,7 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
     if (part.empty()) continue;
     const std::string_view field = part.substr(0, equals),
                            value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
-    if (field == "out_dtype") continue;  // a fact of the dump, not of the kernel
+    if (field == "out_dtype") continue;  // a property of the dump, not of the kernel
     if (const auto message = set_spec_field(rung.spec, field, value, problem)) {
       errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message),
                         "see docs/judging-formulas.md, \"Rounding spec\""});
@@ -137,7 +137,7 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   return rung;
 }
 
-// Of a merge of states.
+// Returns the rounding models of a merge of states.
 std::vector<Rung> rungs_of_merge(const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   std::vector<Rung> rungs{

@@ -1,5 +1,5 @@
-// The ladder: rounding specs of kernels in use, from the tightest to the loosest. The tightest that
-// explains an output is named.
+// The ladder: rounding models of kernels in use, from strict to loose. Of those that explain an
+// output, the likeliest is named.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,19 @@ namespace plumbline {
 
 struct Rung {
   std::string name;    // "FlashAttention-2"
-  std::string rounds;  // what it rounds, in words: "P to bf16 before P.V"
-  std::string source;  // where that can be read
+  std::string rounds;  // in words: "P to bf16 before P.V"
+  std::string source;  // URL or page that shows it
   RoundingSpec spec;
 };
 
-// The rungs that differ for this problem, in a fixed order that begins with what rounds least.
-// Which is the tightest of those that explain an output is decided by sigma's rms on that output,
-// not by this order.
+// Returns the rounding models that differ for this problem, in a fixed order that begins with the
+// one that rounds least. Callers choose among those that explain an output by likelihood, not by
+// this order.
 std::vector<Rung> ladder(const Problem& problem);
 
-// A rung by name (any case, blanks and dashes alike), else a spec's text ("p_dtype=bf16
-// s_rounded=bf16": fields that differ from the strict spec, or all fields).
+// Finds a rounding model by its name (any case; blanks, dashes and underscores are ignored), or
+// parses a spec's text ("p_dtype=bf16 s_rounded=bf16": fields that differ from the strict spec, or
+// all fields).
 Result<Rung> find_rung(const std::string& text, const Problem& problem);
 
 }  // namespace plumbline

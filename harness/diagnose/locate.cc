@@ -17,19 +17,19 @@ constexpr double cost_limit = 2e8;  // multiply-adds spent on a diagnosis
 // share of the squared error above which a head or column is named
 constexpr double concentrated = 0.9;
 // A scale or denominator that explains less of the squared error than this gives way to a dimension
-// that parts right from wrong: an answer for other keys or another row correlates with any
-// direction along the output by a half.
+// that separates right from wrong. The result of other keys or of another row correlates by one
+// half with any direction along the output.
 constexpr double explains = 0.75;
-// A key that is dropped or repeated explains at least this share of what rounding does not, in the
-// rows that read it. Not all of it, because a large weight changes by more than its share.
+// A dropped or repeated key must explain at least this share of the squared error beyond rounding,
+// in the rows that read it. Not all of it, because a large weight changes by more than its share.
 constexpr double least_share_of_key = 0.25;
-// Of outputs whose error has no place, the share that is given one.
+// Share of the outputs without a location that get one by chance.
 constexpr double false_locations = 1e-3;
-constexpr std::size_t rows_of_variance = 16;  // from which it is estimated
+constexpr std::size_t rows_of_variance = 16;  // from which rho is estimated (locate.h)
 // mean of (e / sigma)^2 over a head, row or column
 constexpr double right_below = 4, wrong_above = 25;
 
-// <e, d> and <d, d> of one hypothesis, in units of sigma, and the row that has most of <d, d>.
+// <e, d> and <d, d> of one hypothesis in units of sigma, and the row with the largest <d, d>.
 struct Fit {
   double ed = 0, dd = 0;
   double top = 0;
@@ -43,8 +43,8 @@ struct Fit {
 
 struct KeyId {
   std::int32_t sample, head_kv, key;
-  std::int32_t head;  // query head; -1: all that read it
-  // clang-tidy 14 takes the 0 that a defaulted comparison compares with for a pointer.
+  std::int32_t head;  // query head; -1: all heads that read the key
+  // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
   auto operator<=>(const KeyId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
@@ -86,7 +86,7 @@ class Locator {
 
   static Location none(const std::string& why) { return {.description = "no location: " + why}; }
 
-  // Why the output has nothing to look for; "" where it may have.
+  // Returns why there is nothing to locate; "" if there may be something.
   std::string output_keeps_its_limits() const {
     ErrorStatistics outputs = in_.comparison->statistics;
     std::string_view failing;  // a row output
@@ -136,14 +136,15 @@ class Locator {
     return sum;
   }
 
-  // Of their squared error, less what rounding may make of it.
+  // Returns the share of this squared error, beyond rounding, that a hypothesis with this z
+  // explains.
   double share_of(double z) const {
     const Energy energy = energy_of_best();
     const double left = energy.squared - z * z - std::pow(in_.limits.rms, 2) * energy.elements;
     return left <= 0 ? 1 : z * z / (z * z + left);
   }
 
-  // What |z| of the best hypothesis, where it is `z`, would be by chance (locate.h).
+  // Returns the |z| that the best hypothesis, whose own is `z`, would reach by chance (locate.h).
   double chance(double z) const {
     const Energy energy = energy_of_best();
     const double left = energy.elements > 0 ? (energy.squared - z * z) / energy.elements : 0;
@@ -151,7 +152,7 @@ class Locator {
                      variance_of_best() * std::max(1.0, left));
   }
 
-  // Rows in falling order of squared error, cut where the cost limit is reached.
+  // Returns the rows in falling order of squared error, cut at the cost limit.
   std::vector<std::size_t> rows_by_error() const {
     const auto& rows = in_.reference->selection.rows;
     std::vector<double> energy(rows.size());
@@ -214,7 +215,7 @@ class Locator {
         gradient[j] += detail.p[n] * (detail.s[n] - mean_logit) * value[j];
       }
       for (const std::int32_t head : {-1, id.head}) {
-        if (head >= 0 && problem_.group() == 1) continue;  // the same
+        if (head >= 0 && problem_.group() == 1) continue;  // same as -1
         keys_[{id.sample, kv, static_cast<std::int32_t>(key), head}].add(ed, dd, r);
       }
       if (key == detail.keys.end - 1) last_visible_.add(ed, dd, r);
@@ -237,8 +238,8 @@ class Locator {
     fit.add(ed, dd, r);
   }
 
-  // A key that must not be seen: if it were, the row would move along p' (v - o), p' its weight
-  // among the visible ones.
+  // Fits a key that must not be seen. If the kernel saw it, the row would move along p' (v - o),
+  // where p' is its weight among the visible keys.
   void fit_outside(std::size_t r, std::int32_t kv, const RowDetail& detail, std::int64_t key,
                    const float* z, const std::vector<double>& inverse_sigma, Fit& fit) {
     const RowId& id = in_.reference->selection.rows[r];
@@ -250,7 +251,7 @@ class Locator {
     add_along(value, z, inverse_sigma, r, fit);
   }
 
-  // The weight that a key would have if it were seen, too.
+  // Returns the weight that a key would have if the kernel saw it in addition.
   double share_outside(const RowId& id, std::int32_t kv, const RowDetail& detail,
                        std::int64_t key) const {
     const double weight = std::exp(std::min(logit(id, key, kv) - detail.lse, 700.0));
@@ -300,8 +301,8 @@ class Locator {
       consider(LocationKind::edge, Direction::before_first, before_first_,
                "the key before the first visible one is seen");
     for (const auto& [id, fit] : keys_) {
-      // One key among many must beat the global hypotheses clearly: the largest of n chance fits
-      // grows like sqrt(2 ln n).
+      // One key among many must clearly beat the global hypotheses, because the largest of n chance
+      // fits grows like sqrt(2 ln n).
       if (!(std::abs(fit.z()) >= 1.1 * std::abs(best.z))) continue;
       const bool is_last = id.key + 1 == geometry_.length_kv(id.sample);
       const char* last = is_last ? ", the sample's last key," : "";
@@ -314,7 +315,7 @@ class Locator {
     return best;
   }
 
-  // The best hypothesis' direction in a row, in units of the output; empty where it has none there.
+  // Returns the best hypothesis' direction in a row, in units of the output; empty if it has none.
   std::vector<double> direction(const RowId& id, const RowDetail& detail) const {
     const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     std::vector<double> along(detail.o.size(), 0.0), value(detail.o.size());
@@ -347,7 +348,7 @@ class Locator {
     return along;
   }
 
-  // rho of locate.h: of the row that has most of the best hypothesis, and of a few of the others.
+  // Returns rho of locate.h, from the row with the largest <d, d> and a few of the others.
   double variance_of_best() const {
     if (!(best_fit_.dd > 0)) return 1;
     double variance = 0, squared = 0;
@@ -393,12 +394,13 @@ class Locator {
     if (values2 > 0) variance += spre2 / values2 * of_keys;
   }
 
-  // Mean of (e / sigma)^2 by one dimension.
+  // Squared error of one head, column or row.
   struct Part {
     double energy = 0, elements = 0;
     double mean() const { return elements > 0 ? energy / elements : 0; }
   };
-  // "heads 1, 3 of 4" where some parts are wrong, the others right, and none between; "" otherwise.
+  // Returns "heads 1, 3 of 4 are wrong, the others right" if every part is clearly right or wrong;
+  // otherwise "".
   static std::string wrong_parts(std::string_view what, const std::map<std::int64_t, Part>& parts) {
     std::string wrong;
     std::size_t count = 0;
@@ -437,7 +439,7 @@ class Locator {
     return {};
   }
 
-  // ", 98 % of the squared error in head 3 of sample 0" where it is concentrated.
+  // Returns ", 98 % of the squared error in head 3 of sample 0" if it is concentrated.
   std::string concentration() const {
     const auto& rows = in_.reference->selection.rows;
     const auto columns = static_cast<std::size_t>(in_.reference->columns);
@@ -476,7 +478,7 @@ class Locator {
   double fitted_energy_ = 0;
   std::map<std::pair<std::int32_t, std::int32_t>, Energy> energy_of_;  // by sample and head
   std::vector<std::size_t> fitted_rows_;                               // by falling error
-  Direction best_ = Direction::scale;                                  // that of strongest()
+  Direction best_ = Direction::scale;                                  // set by strongest()
   KeyId best_key_{};
   Fit best_fit_;
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;

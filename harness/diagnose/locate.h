@@ -1,26 +1,26 @@
-// Where a fault sits: diagnosis only, never a verdict.
+// Locates a fault. Diagnosis only: no verdict depends on it.
 //
-// Each hypothesis is a direction d in the space of errors (a wrong softmax scale moves the output
-// along G, a wrong weight of key k along p_k (v_k - o), a wrong denominator along o). With errors
-// and directions in units of sigma, the energy a hypothesis explains is z^2 = <e, d>^2 / <d, d>,
-// about 1 for a legal kernel; the true cause explains the most. Where a scale or denominator is the
-// best and explains less than three quarters, and some heads (or columns, or rows) are right and
-// all others wrong, that dimension is named.
+// Each hypothesis is a direction d in the space of errors: a wrong softmax scale moves the output
+// along G, a wrong weight of key k along p_k (v_k - o), a wrong denominator along o. With errors
+// and directions in units of sigma, a hypothesis explains the energy z^2 = <e, d>^2 / <d, d>, about
+// 1 for a legal kernel. The true cause explains the most. If the best hypothesis is not a location,
+// or is a scale or denominator that explains less than three quarters, the result is a dimension of
+// which some heads (or columns, or rows) are right and all others wrong.
 //
-// The best of m hypotheses is a location only if errors without a place would reach its |z| once in
-// a thousand outputs:
+// The best of m hypotheses is a location only if its |z| exceeds what errors without a location
+// reach in one of 1000 outputs:
 //
 //   |z| > sqrt(2 ln(1000 m) rho max(1, (T - z^2) / N))
 //
-// T is the squared error of the N elements that the hypothesis is about, so that the last factor is
-// what it leaves of it. rho is the variance of <e, d> / |d| where the errors of P, which a row's
-// columns share, are independent from key to key:
+// T is the squared error of the N elements that the hypothesis is about, so the last factor is what
+// it leaves unexplained. rho is the variance of <e, d> / |d| if the errors of P, which the columns
+// of a row share, are independent from key to key:
 //
 //   rho = sum over rows (lambda sum_k p_k^2 y_k^2 + sum_j (sigma_j^2 - spre_j^2) d_j^2 / sigma_j^4)
 //         / sum over rows of sum_j d_j^2 / sigma_j^2
 //   y_k = sum_j v_kj d_j / sigma_j^2        lambda = sum_j spre_j^2 / sum_jk p_k^2 v_kj^2
 //
-// It is 1 where keys are many, and up to head_dim_vo where one key has all weight. (P(|z| > t) of a
+// rho is 1 for many keys, and up to head_dim_vo if one key has all the weight. (P(|z| > t) of a
 // normal variable is at most exp(-t^2 / 2) for each hypothesis.)
 #pragma once
 
@@ -37,8 +37,8 @@ struct LocateInputs {
   const Comparison* comparison = nullptr;
   Limits limits;
 };
-// Where only the LSE, or a row without a reference, is beyond its limit, there is no location.
-// Looks at no more rows than cost about 2e8 multiply-adds; the rows with the largest errors first.
+// Returns no location if only a row output such as the LSE, or a row without a reference, is beyond
+// its limit. Examines rows that cost about 2e8 multiply-adds at most, the largest errors first.
 Location locate(const LocateInputs& inputs);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Tries each rung on few rows, then on many, as `plumbline check` would on a dump.
+// Tries each rounding model on few rows, then on many, as `plumbline check` does for a dump.
 #include "harness/diagnose/looser_rung.h"
 
 #include <cmath>
@@ -39,7 +39,7 @@ std::optional<double> likelihood_by(const FailingOutput& failing, const Rounding
   ErrorStatistics statistics = comparison.statistics;
   const ErrorStatistics& judged = failing.comparison->statistics;
   statistics.has_elsewhere = judged.has_elsewhere;
-  // Its unit is the largest sigma of the rows that have a reference.
+  // `elsewhere` is in units of the judged spec's errors. Rescale it to those of this spec.
   statistics.elsewhere =
       judged.elsewhere * rms_of(failing.reference->sigma) / rms_of(reference.sigma);
   if (statistics.elements == 0 || !within_limits(statistics, limits)) return std::nullopt;

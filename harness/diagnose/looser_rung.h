@@ -1,5 +1,5 @@
-// Which rung of the ladder permits more than the spec judged by, and would explain an output as a
-// whole. Words for people; nothing here decides.
+// Finds a rounding model that permits more than the judged spec and would explain the whole output.
+// Text for reports; no verdict depends on it.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,20 @@
 
 namespace plumbline {
 
-// The log-likelihood of normal errors with the reference's scales; `lse_errors` has one per row.
+// Returns the log-likelihood of normal errors with the reference's sigmas. `lse_errors`: [R].
 double log_likelihood(const Reference& reference, const Comparison& comparison,
                       const std::vector<double>& lse_errors);
 
-// Whether the output would pass by a spec on these rows: all limits of output and LSE, and the
-// tests of the scale of both. Answers the log-likelihood of its errors, were they normal with the
-// spec's scales; nothing where it would not pass. `comparison`: with that spec's reference, if
-// wanted.
+// Returns the log-likelihood of the output's errors under `spec` if the output would pass by it on
+// these rows: all limits and scale tests of output and LSE. Otherwise returns nullopt. `comparison`
+// receives the comparison with that spec's reference, unless it is null.
 std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
                                     const RowSelection& rows, Comparison* comparison = nullptr);
 
-// The likeliest of the rungs by which the output would pass (docs/judging-formulas.md, "Scale of
-// one output", has the tests of the scale). Looks at the rows of second_look(), and of rows that
-// have no reference at what is known of them. Nothing where there are faults: no rounding explains
-// those.
+// Returns the likeliest looser rounding model by which the output would pass, on the rows of
+// second_look() and by what is known of rows without a reference. Returns nullopt if there are
+// faults, which no rounding explains. docs/judging-formulas.md, "Scale of one output", has the
+// scale tests.
 std::optional<Rung> looser_rung(const FailingOutput& failing);
 
 }  // namespace plumbline

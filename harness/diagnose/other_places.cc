@@ -1,4 +1,4 @@
-// Maps keys to the places where a wrong index would read them, and adds each map to a contest.
+// Lists wrong addresses of keys and wrong softcaps that a kernel may have, as explanations to rank.
 #include "harness/diagnose/other_places.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,8 @@ Contest::Vary reading(const Contest& contest, KvReads reads, const Map& map) {
 
 void add_neighbours(const Geometry& geometry, Contest& contest) {
   for (const auto& [step, which] : {std::pair{1, "next"}, {-1, "previous"}}) {
-    // At the end of a sample there is no neighbour: its own V, the one at the other end, or zeros.
+    // The last (or first) key has no neighbour. The kernel may read its own V, the one at the other
+    // end, or zeros.
     for (const int at_end : {0, 1, 2}) {
       const Map map = [&geometry, step = step, at_end](KeyPlace place) {
         const std::int64_t length = geometry.length_kv(place.sample), key = place.key + step;
@@ -46,7 +47,7 @@ void add_neighbours(const Geometry& geometry, Contest& contest) {
   }
 }
 
-// The pages of a problem by entries of its page table.
+// The pages of a problem, by entry of its page table.
 class Pages {
  public:
   explicit Pages(const Geometry& geometry)
@@ -62,7 +63,7 @@ class Pages {
   std::int64_t count(std::int64_t sample) const {
     return (geometry_.length_kv(sample) + size_ - 1) / size_;
   }
-  // The place of a key in the page that an entry of the table names.
+  // Returns the address of a key in the page of a page table entry; zeros if there is none.
   KeyPlace by_entry(std::int64_t entry, std::int64_t key) const {
     if (entry < 0 || entry >= static_cast<std::int64_t>(geometry_.page_table.size()) ||
         geometry_.page_table[static_cast<std::size_t>(entry)] < 0)
@@ -70,7 +71,7 @@ class Pages {
     return {entry / geometry_.pages_per_sample,
             entry % geometry_.pages_per_sample * size_ + key % size_};
   }
-  // Of a physical page; zeros where no entry names it.
+  // Returns the address of a key in a physical page; zeros if no entry has that page.
   KeyPlace by_page(std::int64_t page, std::int64_t key) const {
     const auto at = entry_of_.find(static_cast<std::int32_t>(page));
     return at == entry_of_.end() ? KeyPlace{0, -1} : by_entry(at->second, key);
@@ -83,10 +84,10 @@ class Pages {
   std::map<std::int32_t, std::int64_t> entry_of_;  // by page
 };
 
-// Rules by which a kernel may look up the wrong page.
+// Adds rules by which a kernel may look up the wrong page.
 void add_page_rules(const Geometry& geometry, const Pages& pages, Contest& contest) {
   const std::int64_t batch = geometry.problem().batch;
-  // Another page of the same sample, where it has one.
+  // Another page of the same sample, if it has one.
   const auto within = [&pages](std::int64_t (*other)(std::int64_t)) {
     return [&pages, other](KeyPlace place) {
       const std::int64_t page = other(place.key / pages.size());
@@ -126,7 +127,7 @@ void add_page_rules(const Geometry& geometry, const Pages& pages, Contest& conte
   }
 }
 
-// One entry of the page table: every page of the worst row against every other page.
+// Adds maps that change one page table entry: every page of the worst row to every other page.
 void add_single_pages(const Geometry& geometry, const Pages& pages, Contest& contest) {
   constexpr double most_work = 3e7;  // multiply-adds
   if (contest.rows().empty()) return;

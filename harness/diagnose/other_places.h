@@ -1,12 +1,13 @@
-// Explanations of an error that lie in where K and V are read and where the softcap is applied.
+// Explanations of an error by wrong addresses of K and V and by misplaced softcaps.
 #pragma once
 
 #include "harness/diagnose/contest.h"
 
 namespace plumbline {
 
-// V of a neighbouring key; pages of a paged cache that are exchanged, shifted or another sample's,
-// for K, V or both; a softcap that holds the ALiBi bias, too, or divides nothing.
+// Adds these explanations: V of a neighbouring key; pages of a paged cache that are exchanged,
+// shifted or another sample's, for K, V or both; a softcap in the wrong place or unit, or without
+// its division.
 void add_other_places(const FailingOutput& failing, Contest& contest);
 
 }  // namespace plumbline

@@ -15,9 +15,9 @@ namespace plumbline {
 namespace {
 
 constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-adds of a reference
-constexpr std::size_t first_look_rows = 12;  // worst ones, and as many spread over all
-constexpr double rms_of_few_rows = 3;        // limit where a dozen rows share the error of their P
-constexpr int scale_steps = 6;               // of Newton's method; it doubles its digits in each
+constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
+constexpr double rms_of_few_rows = 3;        // limit for few rows: columns share the errors of P
+constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
 
 double cost_of_row(const FailingOutput& failing, std::size_t r) {
   const Problem& problem = failing.geometry->problem();
@@ -50,8 +50,8 @@ class ScaleFit {
         rows_(telling_rows(failing, 8, first_look_cost)),
         got_(rows_of(*failing.geometry, failing.outputs, *failing.reference)) {}
 
-  // The scale at which the output fits best, found from the stated one on; 0 where the steps do not
-  // settle.
+  // Returns the scale at which the output fits best, starting from the stated one; 0 if the steps
+  // do not converge.
   double run() const {
     double scale = failing_.geometry->problem().softmax_scale();
     for (int i = 0; i < scale_steps; ++i) {
@@ -110,7 +110,7 @@ class ScaleFit {
   const std::vector<double> got_;
 };
 
-// A look at few rows first, which most questions do not survive, then at many.
+// Tries few rows first, which rejects most alternatives, then many.
 class SecondLook {
  public:
   explicit SecondLook(const FailingOutput& failing)
@@ -158,7 +158,7 @@ std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t 
   std::partial_sort(by_error.begin(), by_error.begin() + static_cast<std::ptrdiff_t>(n),
                     by_error.end());
   std::vector<std::size_t> wanted, rows;
-  for (std::size_t i = 0; i < n; ++i) {  // alternately, so that a cut by the cost leaves both kinds
+  for (std::size_t i = 0; i < n; ++i) {  // alternate, so that a cost cut keeps both
     wanted.push_back(by_error[i].second);
     wanted.push_back(visible[i * visible.size() / n]);
   }

@@ -1,5 +1,5 @@
-// Would a failing output be right for another mask, window, scale or softcap? Words for people;
-// nothing here decides.
+// Checks if a failing output would be right for another mask, window, scale or softcap. Text for
+// reports; no verdict depends on it.
 #pragma once
 
 #include <functional>
@@ -10,27 +10,27 @@
 
 namespace plumbline {
 
-// Everything of a geometry but the problem, to state it again for another problem. `keys_stated`:
-// also which keys each row sees.
+// Returns everything of a geometry except the problem, to build it again for another problem.
+// `keys_stated`: includes the keys that each row sees.
 StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
 
-// Whether the rows of an output would be within `limits`, had the question been that of `geometry`.
-// Faults are not looked at.
+// Returns true if these rows of an output would be within `limits` for the problem of `geometry`.
+// Faults are not checked.
 bool would_explain(const Geometry& geometry, const InputView& inputs, const OutputView& outputs,
                    const RoundingSpec& spec, const RowSelection& rows, const Limits& limits);
-// Rows of `failing` for a first look: telling_rows() as a selection.
+// Returns telling_rows() of `failing` as a selection, for a first look.
 RowSelection look_at(const FailingOutput& failing, std::size_t worst, double cost_limit);
-// Rows of `failing` for a second look, of at most about 5e7 multiply-adds.
+// Returns rows of `failing` for a second look, which cost about 5e7 multiply-adds at most.
 RowSelection second_look(const FailingOutput& failing);
 
-// A sentence for each other question that explains the output: "would be explained if the mask were
-// causal"; the likeliest first. Ends early where `enough` says so after a sentence was found or a
-// question was tried.
+// Returns a sentence for each alternative problem that explains the output, the likeliest first:
+// "would be explained if the mask were causal". Stops before an alternative if `enough` returns
+// true for the number of sentences found.
 std::vector<std::string> other_questions(const FailingOutput& failing,
                                          const std::function<bool(std::size_t found)>& enough);
 
-// "the softmax scale is 0.1 % too large" where a factor of the scale, found by fitting it, explains
-// the output; else "".
+// Returns "the softmax scale is 0.1 % too large" if a fitted factor of the scale explains the
+// output; otherwise "".
 std::string other_scale(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Lets roundings and places of K and V compete for the rows with the largest errors.
+// Ranks other roundings and other addresses of K and V by the errors of a few rows.
 #include "harness/diagnose/other_roundings.h"
 
 #include <fmt/format.h>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::array narrow_dtypes{DType::bf16, DType::f16};
 
-// From q . k to the logit, with S rounded somewhere on the way.
+// Adds roundings of S at different points between q . k and the logit.
 void add_rounded_s(const FailingOutput& failing, Contest& contest) {
   const Problem& problem = failing.geometry->problem();
   const double scale = problem.softmax_scale();
-  // Then it is the same before the scale and after it.
+  // Rounding commutes with a scale that is a power of two.
   int exponent = 0;
   const bool commutes =
       std::frexp(scale, &exponent) == 0.5 && problem.softcap == 0 && problem.alibi == Alibi::none;
@@ -61,7 +61,8 @@ void add_rounded_s(const FailingOutput& failing, Contest& contest) {
   }
 }
 
-// P rounded against the row's largest logit: by a kernel that sees all keys before it rounds.
+// Adds roundings of P relative to the row's largest logit, which a kernel knows only if it sees all
+// keys before it rounds.
 void add_rounded_p(const FailingOutput& failing, Contest& contest) {
   const DType dtype = failing.geometry->problem().dtype;
   if (dtype == DType::f32) return;
@@ -82,7 +83,7 @@ void add_rounded_p(const FailingOutput& failing, Contest& contest) {
       [dtype](double p, double sum) { return round_to(round_to(p, dtype) / sum, dtype) * sum; });
 }
 
-// Roundings of which only the scale is known, because they follow the order of the sums.
+// Adds roundings of which only sigma is known, because they depend on the order of the sums.
 void add_scales(const FailingOutput& failing, Contest& contest) {
   const Problem& problem = failing.geometry->problem();
   const RoundingSpec& judged = *failing.spec;
@@ -106,7 +107,7 @@ void add_scales(const FailingOutput& failing, Contest& contest) {
     add(fmt::format("P to {}", name(dtype)), fmt::format("P is rounded to {}", name(dtype)),
         [&](RoundingSpec& spec) { spec.p_dtype = dtype; });
   }
-  // What the looser rungs round is named as such (looser_rung.h).
+  // Rounding models take part without a sentence, because looser_rung.h names them.
   for (const Rung& rung : ladder(problem)) {
     add(rung.name, "", [&](RoundingSpec& spec) {
       spec = rung.spec;

@@ -1,5 +1,5 @@
-// Does an output's error come from a rounding that its spec does not have, or from K or V that is
-// read in the wrong place? Words for people; nothing here decides.
+// Checks if an output's error comes from a rounding that its spec lacks, or from K or V read at a
+// wrong address. Text for reports; no verdict depends on it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace plumbline {
 
-// "S is rounded to bf16 after the softmax scale"; "V of the next key is multiplied by each key's
-// weight"; "a wrong page is read: K of page 2 of sample 0 where page 5 of sample 1 lies". The
-// likeliest of all, where it explains the output and beats each of another kind (contest.h); else
-// "".
+// Returns the sentence of the likeliest cause if it explains the output and beats every cause of
+// another kind; otherwise "". Examples: "S is rounded to bf16 after the softmax scale"; "each key's
+// weight is multiplied by V of the next key"; "a wrong page is read: K of page 2 of sample 0 where
+// page 5 of sample 1 lies".
 std::string likeliest_change(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -46,7 +46,7 @@ class OtherQuestions {
     found.push_back({std::move(sentence), problem, layout_, lse_base_});
   }
 
-  // Another base of the LSEs, or a part too few.
+  // Adds another base of the LSEs, and one part left out.
   void add_of_merge() {
     Problem problem = problem_;
     const bool is_natural = problem_.merge == Merge::natural;
@@ -98,7 +98,8 @@ class OtherQuestions {
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
-  // Of a mask that was stated key by key: not applied, or that of another head or sample.
+  // Adds changes of a mask that was stated key by key: not applied, or that of head 0 or sample 0
+  // for all.
   void add_mask_tensors() {
     Problem problem = problem_;
     problem.mask = Mask::none;
@@ -121,7 +122,7 @@ class OtherQuestions {
     }
   }
 
-  // Each (head, sample) has the bits of another.
+  // Adds a mask in which each (head, sample) has the bits of another.
   template <class Other>
   void add_bits(std::string sentence, const Other& other) {
     StatedLayout layout = layout_;
@@ -161,7 +162,7 @@ class OtherQuestions {
     }
   }
 
-  // One more question in which each row sees the keys that `keys` makes of those it should see.
+  // Adds an alternative in which each row sees the keys that `keys` returns for its stated range.
   template <class Keys>
   void add_ranges(std::string sentence, const Keys& keys) {
     StatedLayout layout = layout_;
@@ -187,7 +188,7 @@ class OtherQuestions {
                : row + geometry_.length_kv(sample) - geometry_.length_q(sample);
   }
 
-  // Where the visible keys begin and end, off by a little.
+  // Adds visible ranges whose first or last key is off by a little.
   void add_ends() {
     if (problem_.is_causal()) {
       const auto moved = [&](std::int64_t by) {
@@ -254,7 +255,7 @@ class OtherQuestions {
       with(&Problem::sinks, Sinks::none, "if the attention sinks were left out");
   }
 
-  // Of a bias that a dump states.
+  // Adds changes of a bias that the dump states.
   void add_biases() {
     if (geometry_.bias == nullptr) return;
     const auto with = [&](std::shared_ptr<const LogitBias> bias, std::string sentence) {
@@ -303,7 +304,7 @@ class OtherQuestions {
     }
   }
 
-  // Keys of the padding are seen as if they were valid.
+  // Adds the alternative that padded keys are seen as if they were valid.
   void add_padding() {
     if (!problem_.is_padded() || problem_.mask != Mask::none || problem_.padding == Padding::left)
       return;

@@ -1,5 +1,5 @@
-// The questions that a failing output may answer instead of its own. Words for people; nothing here
-// decides.
+// Alternative problems that a kernel may have solved instead of the stated one. Text for reports;
+// no verdict depends on it.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace plumbline {
 
-// A problem that the kernel may have solved instead, and how to say so: "if the mask were causal".
+// An alternative problem, and its sentence: "if the mask were causal".
 struct OtherQuestion {
   std::string sentence;
   Problem problem;
   StatedLayout layout;
-  int lse_base = 0;  // of the LSE returned, as OutputView has it
+  int lse_base = 0;  // base of the returned LSE, as in OutputView
 };
 
-// The likeliest first.
+// Returns the alternatives, the likeliest first.
 std::vector<OtherQuestion> questions_instead(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Computes a row of attention in fp64, key by key, with whatever a variation changes.
+// Computes a row of attention in fp64, key by key, with the changes of a variation.
 #include "harness/diagnose/row_answers.h"
 
 #include <algorithm>
@@ -9,11 +9,12 @@
 namespace plumbline {
 namespace {
 
-// A variation keeps the scales of error of the row it varies, which are not quite its own.
+// Factor of the limits. A variation is judged by the sigmas of the stated row, which are not quite
+// its own.
 constexpr double lenient = 2;
 
-// Standard deviation of a rounded logit: it falls to the other side of a tie where fp32's error of
-// about 16 u32 |s| moves it there.
+// Returns the standard deviation of a rounded logit. It moves to the other side of a tie if the
+// fp32 error, about 16 u32 |s|, reaches that far.
 double tie_of(double logit, DType dtype) {
   if (dtype == DType::none) return 0;
   const double spacing = ulp(logit, dtype),
@@ -56,7 +57,7 @@ RowAnswer RowAnswers::answer(const RowId& id, const RowVariation& variation) con
   const LogitShape stated_shape = shape(id);
   const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
   std::vector<std::int64_t> seen;
-  std::vector<double> p;  // logits first
+  std::vector<double> p;  // holds logits first
   const bool has_sink = !side().sinks.empty();
   double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {

@@ -1,6 +1,6 @@
-// Single rows of a failing output's question, answered in fp64 with one thing changed: a head, the
-// place of a key, a scale, a sink, how a logit is made or what P is rounded to. Words for people;
-// nothing here decides.
+// Computes single rows of a failing output in fp64 with one thing changed: a head, the address of a
+// key, a scale, a sink, how a logit is made or how P is rounded. Text for reports; no verdict
+// depends on it.
 #pragma once
 
 #include <functional>
@@ -12,36 +12,37 @@
 
 namespace plumbline {
 
-// Where the K or V of a key is read; key < 0: zeros are read.
+// The address at which the K or V of a key is read; key < 0: zeros are read.
 struct KeyPlace {
   std::int64_t sample = 0, key = 0;
   bool operator==(const KeyPlace&) const = default;
 };
 
-// What differs from the question as stated. A function that is not set changes nothing.
+// Changes of the stated problem. A function that is not set changes nothing.
 struct RowVariation {
   std::int64_t key_head = 0, value_head = 0;
   double key_factor = 1, value_factor = 1;
-  double sink = 0;  // where the problem has sinks
+  double sink = 0;  // used if the problem has sinks
   std::function<KeyPlace(KeyPlace)> key_place, value_place;
-  // From q . k, without the softmax scale, to the logit.
+  // Maps q . k, without the softmax scale, to the logit.
   std::function<double(double product, std::int64_t key)> logit;
-  DType s_rounded = DType::none;  // what that rounds the logit to
-  // Rounds p = exp(s - max) in place; the weights are p over `sum`, that of p before.
+  DType s_rounded = DType::none;  // dtype to which `logit` rounds
+  // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` is that of the unrounded
+  // p.
   std::function<void(std::span<double> p, double sum)> round_p;
 };
 
 struct RowAnswer {
-  std::vector<double> o;  // [head_dim_vo]
-  double lse = 0;         // natural units
-  double lse_tie = 0;     // how far ties of rounded logits may move it, a standard deviation
-  double sum_p2 = 1;      // of the squared weights
-  bool has_stated_values = false;  // V is that of the question as stated
+  std::vector<double> o;           // [head_dim_vo]
+  double lse = 0;                  // natural units
+  double lse_tie = 0;              // standard deviation of lse due to ties of rounded logits
+  double sum_p2 = 1;               // sum of the squared weights
+  bool has_stated_values = false;  // V is read as stated
 };
 
-// How far the output is from an answer.
+// The distance between the output and a computed row.
 struct RowMisfit {
-  double squared = 0, largest = 0;  // of e / sigma over the row's columns
+  double squared = 0, largest = 0;  // sum of (e / sigma)^2; max |e / sigma|
   double log_sigmas = 0;            // sum of ln sigma
   double lse = 0;                   // |e| / sigma; 0 without an LSE
 };
@@ -55,11 +56,11 @@ class RowAnswers {
   RowVariation stated(const RowId& id) const;
   LogitShape shape(const RowId& id) const { return logit_shape(geometry_, question_.side, id); }
 
-  // Q as stored.
+  // Returns the row's result under a variation, for Q as stored.
   RowAnswer answer(const RowId& id, const RowVariation& variation) const;
-  // By the scales of the row as stated, larger where the answer is: they are not quite its own.
+  // Uses the sigmas of the stated row, enlarged if the result is larger.
   RowMisfit misfit(std::size_t r, const RowAnswer& answer) const;
-  // Whether that is rounding, as far as a row alone can tell.
+  // Returns true if the misfit may be rounding, as far as a single row can tell.
   bool fits(const RowMisfit& misfit) const;
   bool explains(std::size_t r, const RowVariation& variation) const {
     return fits(misfit(r, answer(row(r), variation)));

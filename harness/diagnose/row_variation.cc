@@ -1,4 +1,4 @@
-// Recomputes single rows with another key head, fp8 scale or sink, and says which of them fits.
+// Recomputes single rows with another key head, fp8 scale or sink, and returns the one that fits.
 #include "harness/diagnose/row_variation.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ constexpr double variation_cost_limit = 2e6;  // multiply-adds of one variation
 constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
 constexpr double wrong_energy_above = 25;  // mean of (e / sigma)^2
 
-// Of each query head that is wrong the rows with the largest errors.
+// Returns the rows with the largest errors for each wrong query head.
 std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput& failing) {
   struct Head {
     double energy = 0;
@@ -43,14 +43,14 @@ std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput
   return wrong;
 }
 
-// What a query head reads instead of its key head.
+// A query head, the key head that it reads and the stated one.
 struct OtherHead {
   std::int64_t query_head, key_head, stated;
 };
 
 enum class Reads { both, only_k, only_v };
 
-// For every head of `wrong` the key head that explains its rows; empty where one has none.
+// Returns the key head that explains the rows of each head in `wrong`; empty if one has none.
 std::vector<OtherHead> heads_read(const RowAnswers& rows, const Problem& problem,
                                   const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
                                   Reads reads) {
@@ -98,7 +98,7 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
   return heads.size() > 3 ? text + fmt::format(", and {} more heads", heads.size() - 3) : text;
 }
 
-// Whether `vary(row)` explains all of the telling rows.
+// Returns true if `vary(row)` explains all these rows.
 template <class Vary>
 bool all_explained(const RowAnswers& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
@@ -125,7 +125,7 @@ std::string other_key_heads(const FailingOutput& failing) {
 
 std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
-  // scales of tokens vary within a row: the locator's keys show those
+  // Scales of tokens vary within a row. Such an error shows up as a key in locate().
   if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
   const RowAnswers rows(failing);
   const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
@@ -134,7 +134,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
     return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
   };
   const SideInputs& side = rows.side();
-  // What stands in the place of the scales of K and V; 1 = none.
+  // Replaces the scales of K and V; 1 = none.
   using Scales = std::function<std::pair<double, double>(const RowId&, std::int64_t head_kv)>;
   const auto k = [&](std::int64_t sample, std::int64_t head) {
     return scale_at(side.k_scale, sample, head);

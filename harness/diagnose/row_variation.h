@@ -1,5 +1,5 @@
-// Would a failing output be right, had a row read another key head, fp8 scale or sink? Words for
-// people; nothing here decides.
+// Checks if a failing output would be right if rows read another key head, fp8 scale or sink. Text
+// for reports; no verdict depends on it.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace plumbline {
 
-// "query head 2 reads key head 1 instead of 0" where that explains every head that is wrong; else
+// Returns "query head 2 reads key head 1 instead of 0" if this explains every wrong head; otherwise
 // "".
 std::string other_key_heads(const FailingOutput& failing);
-// "would be explained if K's fp8 scale were not applied"; "" where the problem has no fp8 K and V
-// or no such change explains.
+// Returns "would be explained if K's fp8 scale were not applied"; "" if the problem has no fp8 K
+// and V or no such change explains the output.
 std::string other_fp8_scales(const FailingOutput& failing);
-// "would be explained if the attention sinks were multiplied by ln 2: log2(e) is missing"; ""
-// without sinks, or where none explains.
+// Returns "would be explained if the attention sinks were multiplied by ln 2: log2(e) is missing";
+// "" if there are no sinks or no such change explains the output.
 std::string other_sinks(const FailingOutput& failing);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Compares a regression with what somebody acknowledged.
+// Compares a regression with the one that a user acknowledged.
 #include "harness/judge/acknowledged.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-// The usual spread between nights is not known yet: what was once the limit of every time.
+// Used while the spread between nights is unknown.
 constexpr double noise_without_spread = 1.25;
 constexpr double least_noise = 1.02, spreads = 3;
 
@@ -36,7 +36,7 @@ bool can_be_acknowledged(const Judgement& judgement, const Outcome& outcome,
   }
 }
 
-// What is worse than it was when it was acknowledged, "" = nothing.
+// Returns a description of what became worse since the acknowledgement; "" if nothing did.
 std::string worse_than_then(const Judgement& judgement, const Outcome& outcome,
                             const Acknowledgement& acknowledged) {
   if (!has_the_same_bits(outcome, acknowledged)) {
@@ -72,7 +72,7 @@ Judgement judge_acknowledged(Judgement judgement, const Outcome& outcome,
                              const Acknowledgement& acknowledged, std::string_view today) {
   if (!can_be_acknowledged(judgement, outcome, acknowledged)) return judgement;
   const std::string said = who_and_why(acknowledged);
-  if (!acknowledged.until.empty() && acknowledged.until <= today) {  // ISO dates sort as texts
+  if (!acknowledged.until.empty() && acknowledged.until <= today) {  // ISO dates sort as text
     judgement.notes.push_back(fmt::format(
         "the acknowledgement has expired ({}): mend it, accept it or acknowledge it again", said));
     return judgement;

@@ -1,4 +1,4 @@
-// What it means for a verdict that somebody has seen a regression and said why it stays for now.
+// Keeps an acknowledged regression from failing a run until it gets worse or its date comes.
 #pragma once
 
 #include <string_view>
@@ -10,17 +10,19 @@ namespace plumbline {
 
 struct Outcome;
 
-// Becomes `acknowledged` where the judgement is a regression (confirmed or still open), or a
-// failure with the very bits that were acknowledged, and the outcome is not worse than then by more
-// than noise: its error by drift_noise(), its time by time_noise(). A note names who said why, and
-// what the verdict would be. Stays, with a note that says so, where it is worse, where the outcome
-// was not timed then, and from the day `until` on. Any other failure and whatever is fine stays
-// without a word. `today`: "2027-01-30" in UTC; "" = none has expired.
+// Turns the verdict into `acknowledged` if
+// - it is a regression (confirmed or still open), or a failure with exactly the acknowledged bits,
+// - the bits are the acknowledged ones, or the error is not worse by more than drift_noise(),
+// - and a time finding's time is not worse by more than time_noise().
+//
+// A note then names who acknowledged it, why, and the replaced verdict. Only a note is added if it
+// got worse, if a time finding has no acknowledged time, and from the day `until` on.
+// Other judgements do not change. `today`: "2027-01-30" in UTC; "" = nothing has expired.
 Judgement judge_acknowledged(Judgement judgement, const Outcome& outcome,
                              const Acknowledgement& acknowledged, std::string_view today);
 
-// The ratio of two nights' times beyond which the second is slower by more than noise: three
-// standard deviations of a difference, and at least 2 %; 1.25 where the gate knows no spread.
+// Returns the ratio of two nights' times above which the second is slower by more than noise: three
+// standard deviations of a difference, and at least 2 %; 1.25 if the gate has no spread yet.
 double time_noise(const Judgement& judgement);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// The past of a case: what its outcome is judged against.
+// The past of a case, with which its outcome is compared.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace plumbline {
 
-// The past of a case on the same machine class, at the same judge_version and reference_version;
-// filled by the store.
+// A past outcome of a case on the same machine class, with the same judge_version and
+// reference_version. The store fills it in.
 struct Baseline {
   std::string run_id;
   std::string verdict;
@@ -20,47 +20,47 @@ struct Baseline {
   std::string build_id;
   double rms = 0;
   std::int64_t elements = 0;
-  bool deterministic = false;  // promised and confirmed
-  std::string run_order;       // of its run
+  bool deterministic = false;  // promised, and confirmed by a repeated call
+  std::string run_order;       // sort key of its run
   bool timed = false;
-  std::string driver, runtime;  // of the GPU, as DeviceFacts has them
+  std::string driver, runtime;  // as in DeviceFacts
   std::string spec_judged;      // as in Outcome
-  std::optional<Terms> terms;   // absent: an older plumbline judged it
-  PerRowOutput<bool> judged{};  // the row outputs that it had
+  std::optional<Terms> terms;   // absent: judged by an older plumbline
+  PerRowOutput<bool> judged{};  // true for each row output that was compared
 };
-// Recent runs whose times are known and were not set aside, newest first, at most 60. A regression
-// that was confirmed and not accepted is not among them.
+// Times of recent runs, newest first, at most 60. Runs without a known time, excluded times, and
+// confirmed regressions that no user accepted are left out.
 struct TimeHistory {
-  std::vector<double> ratios;                // time_ratio
-  std::vector<std::string> run_orders = {};  // of each
-  // ratios of the fresh processes that were asked then, of each; empty where none was
+  std::vector<double> ratios;                // time_ratio of each run
+  std::vector<std::string> run_orders = {};  // sort key of each run
+  // ratios that fresh processes measured for each run; empty if there were none
   std::vector<std::vector<double>> fresh = {};
-  // another level is known to hold from then on: an improvement was confirmed, or somebody accepted
-  // that the case is slower
+  // true if the level changed at this run: a confirmed improvement, or an accepted failure
   std::vector<bool> starts_level = {};
 };
-// Somebody has seen a regression of the case, and says why it stays for now. The outcome is no
+// A known regression of the case, and why a user lets it pass for now. Its outcome is never a
 // baseline.
 struct Acknowledgement {
   std::string who, why;
-  std::string until;      // "2027-01-30"; "" = without an end
-  std::string run_order;  // of the run that was acknowledged
-  double time_ratio = 0;  // of that run; 0 = not timed
-  double rms = 0;         // likewise
+  std::string until;      // "2027-01-30"; "" = no end
+  std::string run_order;  // sort key of the acknowledged run
+  double time_ratio = 0;  // in that run; 0 = not timed
+  double rms = 0;         // in that run
   std::string output_digest;
 };
-// What somebody has said that the case is to be measured against.
+// An outcome that a user pinned. Later outcomes are also compared with it.
 struct Pin {
   Baseline outcome;
-  TimeHistory times;  // up to the pinned run, that one first, at most 5
+  TimeHistory times;  // the pinned run first, then earlier ones; at most 5
 };
-// Everything of the past that a case is judged by.
+// Everything in the past of a case that it is judged by.
 struct Past {
   std::optional<Baseline> baseline;
   TimeHistory times;
   std::optional<Pin> pin;
   std::optional<Acknowledgement> acknowledged;  // the newest since the baseline
-  bool refusal_accepted = false;  // since the baseline somebody accepted that the kernel refuses it
+  // a user accepted since the baseline that the kernel refuses the case
+  bool refusal_accepted = false;
 };
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// What differs about a case since it was measured before, told beside its verdict. It is listed in
-// reports and stored with the run.
+// A difference between a case now and when it was last measured. Reports list it next to the
+// verdict, and it is stored with the run.
 #pragma once
 
 #include <string>
@@ -9,30 +9,28 @@
 namespace plumbline {
 
 enum class ChangeKind {
-  vanished,         // its suite asked for it before, and does not now
-  refused,          // it had a result, and the kernel does not take it now
-  excused,          // it was fine, and fails now as its suite expects
-  untimed,          // it was timed before
-  looser_contract,  // it passes terms that ask less than before
-  slower,           // by more than noise, and not judged; of older versions' runs alone
+  vanished,         // measured in the last run of its suite, missing now
+  refused,          // had a result before; the kernel refuses it now
+  excused,          // fine before; fails now as its suite expects
+  untimed,          // timed before, not timed now
+  looser_contract,  // held to less than before
+  slower,           // by more than noise, and not judged; only in runs of older versions
   faster,           // by more than noise
-  smaller_error,    // likewise
+  smaller_error,    // by more than noise
   other_driver,     // measured with another driver or CUDA runtime than before
-  // faster by more than noise, and its error grew by more than legal retilings' mostly do
+  // faster by more than noise, and the error grew by more than in 19 of 20 legal retilings
   faster_less_accurate,
 };
 struct Change {
   ChangeKind kind = ChangeKind::vanished;
-  double value = 0, limit = 0;  // of what is measured, a ratio mostly; 0 = nothing is
+  double value = 0, limit = 0;  // the measured quantity, usually a ratio; 0 = none
   std::string text;             // a sentence
-  // A failure fails the run, and an open change is lost coverage (exit 5), until somebody accepts
-  // it.
+  // Until a user accepts it, a failure fails the run, and an open change is lost coverage (exit 5).
   Standing standing = Standing::fine;
   bool operator==(const Change&) const = default;
 };
 
-// Of a case of a run. A suite is named once for each of its cases, also where the case stands in
-// several.
+// A change of one case of a run. A case in several suites has an entry for each of them.
 struct RunChange {
   std::string suite, case_id;
   Change change;

@@ -1,4 +1,4 @@
-// Two cases that ought to agree: does what both declare explain their difference?
+// Judges if the declared roundings of two cases explain their difference.
 #include <fmt/format.h>
 
 #include "harness/judge/judge.h"
@@ -37,7 +37,7 @@ void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
 }
 
 void judge_bitwise(const DiffOutcome& diff, JudgementBuilder& builder) {
-  // Bits may agree in a NaN: max_abs is NaN then, and no agreement.
+  // Equal bits may be a NaN, which agrees with nothing: max_abs is NaN then.
   const bool all_equal =
       diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;

@@ -1,4 +1,4 @@
-// What an expected failure makes of a verdict. docs/judging.md, "Expected failures".
+// Applies an expected failure to a verdict. docs/judging.md, "Expected failures".
 #include <fmt/format.h>
 
 #include "harness/judge/judgement_builder.h"
@@ -9,7 +9,7 @@ namespace plumbline {
 
 Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
                          std::string_view today) {
-  if (expected.expires <= today) {  // ISO dates sort as texts
+  if (expected.expires <= today) {  // ISO dates sort as text
     judgement.notes.push_back(
         fmt::format("the expected failure ({}) expired on {}: fix it or renew the entry, issue {}",
                     expected.reason, expected.expires, expected.issue));

@@ -46,7 +46,7 @@ enum class FindingKind {
   difference,
   bitwise,
   expect,
-  // Invariances, beside run_to_run and lse.
+  // Invariances other than run_to_run and lse.
   solo,
   position,
   neighbour,
@@ -64,7 +64,7 @@ enum class FindingKind {
   other,  // stored by another version of plumbline
 };
 
-// As findings are stored and reported.
+// The names by which findings are stored and reported.
 // clang-format off
 template <>
 inline constexpr auto names_of<FindingKind> = std::to_array<std::string_view>({

@@ -1,4 +1,4 @@
-// The same rows asked for in two ways: are the answers as alike as was promised?
+// Judges if two calls for the same rows agree as well as the kernel promised.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// One case: what is looked at, in which order. docs/judging.md.
+// Judges one case: which checks there are, and their order. docs/judging.md.
 #include "harness/judge/judge.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ bool any_row_sees_a_key(const Problem& problem) {
   return false;
 }
 
-// A refusal that begins so is not the kernel's.
+// Begins the reason of a refusal that is not the kernel's own.
 constexpr std::string_view lacking_prefix = "not measured: ";
 
 class CaseJudge {
@@ -65,8 +65,8 @@ class CaseJudge {
     return none;
   }
 
-  // Whether there is an output to judge. Ended badly beats the support table: what must be refused
-  // and crashes has crashed.
+  // Returns true if there is an output to judge. A crash stays a crash, even if the support table
+  // says that the kernel refuses the problem.
   bool judge_status() {
     const auto refusal = inputs_.support != nullptr
                              ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem,
@@ -96,7 +96,7 @@ class CaseJudge {
     return false;
   }
 
-  // Refusing what had a result loses coverage: no run is green with it until somebody accepts it.
+  // A refusal of a case that had a result loses coverage, so the run fails until a user accepts it.
   void compare_refusal() {
     if (inputs_.baseline == nullptr || inputs_.refusal_accepted) return;
     builder_.change({ChangeKind::refused, 0, 0,
@@ -111,8 +111,8 @@ class CaseJudge {
       find(Verdict::fail, FindingKind::spec,
            fmt::format("spec is looser than its contract: {}", fmt::join(looser, "; ")));
     }
-    // Judged again under another contract, the stored statistics are in another unit than the
-    // limits.
+    // The stored statistics are in the sigma of the spec that was pinned when they were measured.
+    // The limits of another contract do not apply to them.
     if (!outcome_.spec_judged.empty() && outcome_.spec_judged != spec_text(pinned_)) {
       find(Verdict::mistrusted, FindingKind::contract,
            "measured in the sigma of another spec than the contract pins now: measure again");
@@ -123,7 +123,7 @@ class CaseJudge {
     const auto declared = outcome_.description.padding_policy;
     if (contract_ == nullptr || !contract_->padding_policy || !outcome_.c.problem.is_padded())
       return;
-    // A kernel may keep more than its contract asks.
+    // Every policy is as strict as `anything`.
     const auto pinned = *contract_->padding_policy;
     if (declared == pinned || pinned == PaddingPolicy::anything) return;
     find(Verdict::fail, FindingKind::padding_policy,
@@ -202,8 +202,8 @@ class CaseJudge {
     }
   }
 
-  // Right, and faster than anybody can compute it: the output stems from an earlier call, or from
-  // another process, whose time nobody counts.
+  // An output that is right, but faster than any kernel could compute it, comes from an earlier
+  // call, or from another process whose time is not counted.
   void judge_physics() {
     const Times& times = outcome_.times;
     if (within(times.physics, most_of_physics)) return;
@@ -226,7 +226,7 @@ class CaseJudge {
       compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, builder_);
   }
 
-  // What a reader has to know to trust the verdict.
+  // Adds notes that a reader needs to trust the verdict.
   void add_notes() {
     if (outcome_.calls == 2)
       builder_.note("called twice, and not with a second plan: a call takes more than 2 s");
@@ -276,8 +276,8 @@ bool is_lacking(const Outcome& outcome) {
   return outcome.status == Status::unsupported && outcome.reason.starts_with(lacking_prefix);
 }
 
-// A kernel with neither a contract nor an entry in the support table is somebody's own: nobody has
-// said what it takes.
+// A kernel with neither a contract nor an entry in the support table belongs to the user. No
+// reviewed text states what it accepts.
 bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
                             const SupportTable& support) {
   if (outcome.status != Status::unsupported || is_lacking(outcome)) return false;

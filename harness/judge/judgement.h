@@ -1,4 +1,4 @@
-// What the judge concludes of one outcome: a verdict, and why.
+// The judge's conclusion about one outcome: a verdict and its reasons.
 #pragma once
 
 #include <optional>
@@ -20,37 +20,37 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// A time beside those of the same series before.
+// A time compared with earlier times of its series.
 struct TimeAgainstPast {
-  int runs = 0;      // before it, since the last accept or pin
-  double ratio = 0;  // its time over their median
+  int runs = 0;      // nights that the level rests on
+  double ratio = 0;  // its time_ratio over the level
   bool operator==(const TimeAgainstPast&) const = default;
 };
 
-// The gate's conclusion on a night's time (harness/timing). Level, spread and limit are
-// ratios to the sentinel, as time_ratio is.
+// The gate's conclusion about a night's time (harness/timing). Level and limit are ratios to the
+// sentinel's time, as time_ratio is.
 struct GatedTime {
   std::string finding;  // "too few", "quiet", "slower", "faster", "drifted", "set aside"
-  int nights = 0;       // of the level: since its last change
-  int pool = 1;         // nights that were pooled for the finding
+  int nights = 0;       // nights that the level rests on: those since its last change
+  int pool = 1;         // nights whose mean was compared
   double level = 0, spread = 0, limit = 0;  // spread: relative, between nights
-  double change = 0;                        // relative to the level, of the pooled nights
-  double deviation = 0;                     // in spreads
+  double change = 0;     // mean of the pooled nights over the level or the pin, minus 1
+  double deviation = 0;  // `change` in standard deviations of what was compared
   bool operator==(const GatedTime&) const = default;
 };
 
 struct Judgement {
   Verdict verdict = Verdict::error;
-  std::vector<Finding> findings;  // why; empty for a plain pass
+  std::vector<Finding> findings;  // the reasons; empty for a plain pass
   double percent_of_limit = 0;    // the statistic nearest to its limit; > 100 fails
   std::string nearest_statistic;
   std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
-  // Of a case alone, not of diffs and invariances.
+  // Only for cases, not for diffs and invariances.
   std::vector<Change> changes;  // stored with the run
-  std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
-  std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
-  std::optional<GatedTime> gated_time;               // of a timed case that was gated
-  // The answer of fresh processes to a regression; nullopt: not measured again.
+  std::optional<Terms> terms;   // the contract in force; absent: judged by an older plumbline
+  std::optional<TimeAgainstPast> time_against_past;  // only for a timed case with a past
+  std::optional<GatedTime> gated_time;               // only for a timed case that was gated
+  // Result of measuring a regression again in fresh processes; nullopt: not measured again.
   std::optional<Confirmation> confirmation;
   bool operator==(const Judgement&) const = default;
 };

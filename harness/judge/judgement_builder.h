@@ -1,4 +1,4 @@
-// Collects what speaks against an outcome; the worst of it is the verdict.
+// Collects the findings about an outcome. The worst of them is the verdict.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct ExpectedFailure;
 
 class JudgementBuilder {
  public:
-  // A verdict that stands unless something worse is found, without being a finding.
+  // Makes the verdict at least as bad as `verdict`, without a finding.
   void at_least(Verdict verdict) { judgement_.verdict = worse_of(judgement_.verdict, verdict); }
 
   void find(Verdict verdict, Finding finding) {
@@ -31,7 +31,7 @@ class JudgementBuilder {
 
   void note(std::string_view text) { judgement_.notes.emplace_back(text); }
 
-  // Records how near a statistic is to its limit; true if it is within.
+  // Records how near a statistic is to its limit. Returns true if it is within the limit.
   bool measure(const std::string& statistic, double value, double limit) {
     const double percent =
         std::isnan(value) ? std::numeric_limits<double>::infinity() : 100 * value / limit;
@@ -55,11 +55,11 @@ class JudgementBuilder {
   Judgement judgement_ = plain_pass();
 };
 
-// The judgement of a case that is expected to fail; `today` as in JudgeInputs.
+// Returns the judgement of a case that is expected to fail; `today` as in JudgeInputs.
 Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
                          std::string_view today);
 
-// The verdict of a case that did not end well: crashed, timeout, out_of_memory, error.
+// Returns the verdict of a case that has no output, for example crashed or timeout.
 Verdict verdict_of(Status status);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Judges an outcome against earlier ones: the same bits, and drift of the error.
+// Judges the bits and the error of an outcome against earlier outcomes of its case.
 #include "harness/judge/past.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// Largest drift between two legal variants of one kernel, with room: measured maxima 1.36 (1e4
-// elements and more), 1.60 (fewer), 2.16 (fp32 output). docs/judging-evidence.md, "Drift".
+// Limits of the drift between two legal variants of one kernel, with a margin. Measured maxima:
+// 1.36 (1e4 elements or more), 1.60 (fewer), 2.16 (fp32 output). evidence/judging.md, "Drift".
 constexpr std::int64_t few_elements = 2500;
 double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;
@@ -40,8 +40,8 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
   }
 }
 
-// Against what somebody pinned, so that steps which are each within noise do not add up. Better
-// than the pin is no news: it was once.
+// Compares with the pin, so that steps which are each within noise do not add up. An improvement on
+// the pin was reported when it happened.
 void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || pinned.elements == 0 ||
       outcome.output_digest == pinned.output_digest)
@@ -65,8 +65,8 @@ bool is_other_driver(const Outcome& outcome, const Baseline& baseline) {
          differs(outcome.device.runtime, baseline.runtime);
 }
 
-// A driver compiles PTX and schedules: it is no part of the series, so that what it changes is
-// found, but it is named.
+// A driver compiles PTX and schedules work. It is not part of the series, so its effects are found,
+// and this change names it.
 void compare_driver(const Outcome& outcome, const Baseline& baseline, JudgementBuilder& builder) {
   if (!is_other_driver(outcome, baseline)) return;
   builder.change({ChangeKind::other_driver, 0, 0,
@@ -98,8 +98,8 @@ void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
   }
 }
 
-// 95 % of 4,600 ratios of legal retilings of cpu/split_kv are below 1.22, of cpu/flash 1.16:
-// docs/judging-evidence.md, "Drift".
+// 95 % of 4,600 error ratios between legal retilings are below 1.22 (cpu/split_kv) and 1.16
+// (cpu/flash). evidence/judging.md, "Drift".
 constexpr double least_loss = 1.25;
 
 void judge_output(const PastInputs& past, JudgementBuilder& builder) {
@@ -121,7 +121,7 @@ void judge_output(const PastInputs& past, JudgementBuilder& builder) {
   judge_drift(outcome, *baseline, builder);
 }
 
-// What takes no time that can be compared. Times themselves are judged night by night (times.h).
+// Finds times that cannot be compared. Times themselves are judged night by night (times.h).
 void judge_time(const Outcome& outcome, JudgementBuilder& builder) {
   if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio))
     builder.find(Verdict::mistrusted,

@@ -1,6 +1,5 @@
-// Judges an outcome against the past of its case: digest and drift of the error. Times are judged
-// by times.h.
-// docs/judging-comparisons.md, "Against the past".
+// Judges an outcome against the past of its case: output digest and drift of the error. times.h
+// judges times. docs/judging-comparisons.md, "Against the past".
 #pragma once
 
 #include <vector>
@@ -12,29 +11,30 @@ namespace plumbline {
 
 struct Outcome;
 
-// What is looked at in the past of a case, and who says so.
+// An outcome and the past that it is compared with.
 struct PastInputs {
   const Outcome& outcome;
   const Baseline* baseline;   // nullptr: none
   const Pin* pin;             // nullptr: none
   bool determinism_promised;  // by the kernel or by its contract
 };
-// Digest, drift and driver of an outcome of status ok, and that a timed one has a time.
+// Judges the digest, drift and driver of an outcome with status ok. Also finds a timed outcome
+// without a time ratio.
 void judge_past(const PastInputs& past, JudgementBuilder& builder);
-// What asks less of an outcome than of its baseline: no verdict, but listed.
+// Lists terms that are looser than the baseline's, as a change. The verdict does not change.
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
                    JudgementBuilder& builder);
 
-// Lists a case that is faster by more than noise (ChangeKind::faster) and whose error grew by more
-// than that of 19 in 20 legal retilings: it may do less work. Fails nothing. To be called again by
-// whoever adds ChangeKind::faster to a judgement that is made; says it once.
+// Adds ChangeKind::faster_less_accurate to a judgement with ChangeKind::faster if the error grew by
+// more than in 19 of 20 legal retilings: the kernel may do less work. The verdict does not change.
+// Call it again after adding ChangeKind::faster to a finished judgement; it adds the change once.
 void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
                               Judgement& judgement);
 
-// max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN
-// stays NaN.
+// Returns max(rms, 0.3) / max(baseline_rms, 0.3), because ratios of errors below 0.3 of the legal
+// error are noise. NaN stays NaN.
 double drift_ratio(double rms, double baseline_rms);
-// The drift_ratio() beyond which an outcome's error is no noise, if its digest is another.
+// Returns the drift_ratio() above which the error of an outcome with other bits is more than noise.
 double drift_noise(const Outcome& outcome);
 
 }  // namespace plumbline

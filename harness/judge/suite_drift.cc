@@ -1,4 +1,4 @@
-// Two order statistics of the ratios of the rms, with a sign test: docs/judging-comparisons.md.
+// Tests two order statistics of the rms ratios with a sign test: docs/judging-comparisons.md.
 #include "harness/judge/suite_drift.h"
 
 #include <fmt/format.h>
@@ -21,17 +21,17 @@ namespace {
 
 constexpr std::size_t least_drift_cases = 30;
 constexpr double drift_chance = 1e-6;
-// A kernel that rounds P twice reaches 1.18 to 1.20, legal retilings 1.0995 (a lagging maximum over
-// tiles of 16 keys: the largest key loses its exact P = 1, in some cases). The distributions that
-// both limits stand between are in docs/judging-evidence.md, "Drift".
+// A kernel that rounds P twice reaches 1.18 to 1.20. Legal retilings reach 1.0995 (a lagging
+// maximum over tiles of 16 keys: the largest key loses its exact P = 1, in some cases).
+// evidence/judging.md, "Drift", has the distributions on both sides of the two limits.
 constexpr double median_limit = 1.12;
-// What adds an error everywhere, as partial results in 16 bits do: three quarters of the cases are
-// worse by this much. Undeclared partials reach 1.09 to 1.36, legal retilings 1.065: what they add
-// depends on the inputs, and leaves many cases nearly as they were.
+// An error that is added everywhere, as by partial results in 16 bits, makes three quarters of the
+// cases worse by this much. Undeclared partials reach 1.09 to 1.36. Legal retilings reach 1.065:
+// their effect depends on the inputs, and many cases hardly change.
 constexpr double quartile_limit = 1.08;
 
-// P(at least `successes` of `trials` fair coins): exact, in logarithms so that neither 2^-trials
-// nor the binomials leave the range.
+// Returns P(at least `successes` of `trials` fair coins). Exact; logarithms keep 2^-trials and the
+// binomials in range.
 double upper_tail(std::int64_t successes, std::int64_t trials) {
   double log_probability = -static_cast<double>(trials) * std::numbers::ln2;  // of 0 successes
   double tail = 0;
@@ -42,7 +42,7 @@ double upper_tail(std::int64_t successes, std::int64_t trials) {
   return tail;
 }
 
-// Sign test, one-sided: ratios of exactly 1 (both at the floor) say nothing.
+// One-sided sign test. Ratios of exactly 1 (both errors at the floor) do not count.
 struct Signs {
   std::int64_t worse = 0, better = 0;
   explicit Signs(const std::vector<double>& ratios) {
@@ -55,7 +55,7 @@ struct Signs {
   bool improved() const { return upper_tail(better, worse + better) < drift_chance; }
 };
 
-// Of values that are sorted: three quarters or more are at least as large.
+// Requires sorted values. At least three quarters of them are as large as the result or larger.
 double lower_quartile(const std::vector<double>& sorted) {
   return sorted.empty() ? 1 : sorted[(sorted.size() - 1) / 4];
 }
@@ -101,7 +101,7 @@ void add_drifts(const std::vector<const Outcome*>& outcomes,
     const double middle = median(of_kernel);
     SuiteScore score = drift_score(kernel, fmt::format("drift of the median{}", from), middle,
                                    median_limit, of_kernel, complete);
-    // Better than a pin is no news: it was once. Better than the night before is said.
+    // Only an improvement on the night before is reported; one on a pin was, when it happened.
     if (score.status == "pass" && from.empty() && middle < 1 / median_limit &&
         Signs(of_kernel).improved())
       score.status = "improved";

@@ -1,4 +1,4 @@
-// Drift of the error over the cases of a kernel: many that grew a little, where none grew much.
+// Drift of the error over the cases of a kernel: many errors that each grew a little.
 // docs/judging-comparisons.md, "Over a suite".
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace plumbline {
 
-// Appends to `scores`, for each kernel on each device, the drift of the median and of the lower
-// quartile of the ratios of the rms to the past's, over the cases whose bits changed. `pasts[i]`
-// belongs to `outcomes[i]` (nullptr = none). `from`: "" for the last accepted outcomes, " from the
-// pin" for pinned ones; it ends the statistic's name. `complete` as for judge_suites.
+// Appends two drifts to `scores` for each kernel on each device: the median and the lower quartile
+// of the outcomes' rms over their past rms, for cases whose bits changed. `pasts[i]` belongs to
+// `outcomes[i]`; nullptr = none. `from` ends the statistic's name: "" for the last accepted
+// outcomes, " from the pin" for pinned ones. `complete` as for judge_suites.
 void add_drifts(const std::vector<const Outcome*>& outcomes,
                 const std::vector<const Baseline*>& pasts, std::string_view from, bool complete,
                 std::vector<SuiteScore>& scores);

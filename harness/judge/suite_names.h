@@ -1,4 +1,4 @@
-// What the statistics over a suite share: the name of a kernel there, and why one is not judged.
+// Names that the suite statistics share: a kernel on a device, and reasons not to judge.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@ namespace plumbline {
 inline constexpr std::string_view partial_suite = "not judged: partial suite";
 inline constexpr std::string_view too_few_cases = "not judged: too few cases";
 
-// The same cases on two architectures share most of their errors: they are two sums, or two
-// architectures would double each z. As in a case id, the device is named where it is not the CPU.
+// Returns the kernel's name, with its device unless that is the CPU, as in a case id. Each device
+// has sums of its own: two architectures share most errors of a case, so one sum would double z.
 inline std::string kernel_on_device(const Case& c) {
   return c.device == "cpu" ? c.kernel : fmt::format("{}/device={}", c.kernel, c.device);
 }

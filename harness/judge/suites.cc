@@ -1,4 +1,4 @@
-// Statistics over many cases: small errors that no single case can show.
+// Sums scores over many cases, which shows small errors that no single case can show.
 // docs/judging-comparisons.md, "Over a suite".
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ constexpr double score_clip = 6;
 
 using Key = std::tuple<std::string, std::string, std::string>;  // suite, kernel, dtype
 struct Scores {
-  // What gave these: problems of other layouts or pages have the same inputs, and one answer to
-  // them is evidence once.
+  // Digests and scores of the counted outputs. Problems that differ only in layout or pages have
+  // the same inputs, so an equal output is not new evidence.
   std::set<std::tuple<std::string, double, double>> counted;
   std::vector<double> shrink, temperature;
   double limit = 0;
@@ -89,8 +89,8 @@ std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes
                                      const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete,
                                      const std::vector<const Baseline*>& pins) {
-  // A sum's last bits depend on its order, and outcomes come as threads finish them, shards as they
-  // are named: the cases' names decide.
+  // The last bits of a sum depend on its order, and outcomes arrive as threads finish them and as
+  // shards are named. So they are sorted by name.
   std::vector<std::size_t> order(outcomes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto names = [&](std::size_t i) {

@@ -1,4 +1,4 @@
-// Words what the gate of times found of one outcome, and makes a verdict of it.
+// Describes what the time gate found about one outcome, and derives the verdict.
 #include "harness/judge/times.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view set_aside = "set aside";
-// No disturbance excuses a time so many limits beyond its level.
+// A time beyond this many limits is reported even if the machine was disturbed.
 constexpr double far_in_limits = 2;
 
 std::string_view in_words(GateFinding finding) {
@@ -43,7 +43,7 @@ std::optional<double> pinned_value(const Past& past) {
   return std::log(median(past.pin->times.ratios));
 }
 
-// What a change is measured from.
+// Returns the value that a change is measured from: the level, or the pin if it drifted.
 double origin_of(const Screening& screening, const Past& past) {
   return screening.finding == GateFinding::drifted ? pinned_value(past).value_or(0)
                                                    : screening.level.level;
@@ -69,7 +69,7 @@ GatedTime figures(const Screening& screening, const Past& past) {
 std::string by_how_much(double change) {
   const double factor = std::exp(std::abs(change));
   const std::string_view direction = change < 0 ? "faster" : "slower";
-  // From 1.95 on two digits of the percentage would be "1e+02".
+  // From 1.95 on, two digits of the percentage would be "1e+02".
   return factor < 1.95 ? fmt::format("{:.2g} % {}", std::abs(percent_of(change)), direction)
                        : fmt::format("{:.3g} times {}", factor, direction);
 }
@@ -86,7 +86,7 @@ std::string sentence(const Outcome& outcome, const Past& past, const Screening& 
           : fmt::format("its usual {:.4g} ({} nights, spread {:.2g} %)",
                         std::exp(screening.level.level), screening.level.nights,
                         percent_of(screening.level.spread));
-  // What changes the last digit that is told.
+  // Smaller shifts do not change the last printed digit.
   constexpr double told = 0.0005;
   const std::string machine = std::abs(options.common_shift) < told
                                   ? ""
@@ -114,8 +114,8 @@ void add_finding(Verdict verdict, const Screening& screening, std::string text,
        std::exp(screening.change), std::exp(screening.limit), std::move(text)});
 }
 
-// What fresh processes show of a drift from the pin where the candidate was something else:
-// tonight's own time may be a spike, so theirs stands for it.
+// Returns a confirmed drift from the pin that fresh processes show although the candidate was
+// another finding. Their mean replaces tonight's own time, which may be a spike.
 std::optional<Screening> drift_beside(const Screening& screening, const Past& past,
                                       const std::vector<double>& fresh,
                                       const GateOptions& options) {
@@ -198,7 +198,7 @@ void conclude_time(const Outcome& outcome, const Past& past, const Screening& sc
   const std::string text = sentence(outcome, past, screening, options);
   const bool is_faster = screening.finding == GateFinding::faster;
   if (fresh.empty()) {
-    // Faster is fine, whether or not it is so.
+    // Faster is fine, confirmed or not.
     if (is_faster) return judgement.notes.push_back(text + "; no fresh process was asked");
     judgement.notes.emplace_back(
         "unconfirmed: no fresh process gave a time, or each was disturbed; measure the case again "

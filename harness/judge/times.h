@@ -1,6 +1,6 @@
-// Judges the time of an outcome against the nights before it, by the gate of harness/timing. An
-// outcome is screened first, together with all others of its night; a candidate is concluded
-// once fresh processes have been asked. docs/nights.md, "The verdict on a time".
+// Judges the time of an outcome against earlier nights, with the gate of harness/timing. All
+// outcomes of a night are screened first. Fresh processes then measure the candidates again, and
+// each is concluded. docs/nights.md, "The verdict on a time".
 #pragma once
 
 #include <optional>
@@ -15,30 +15,34 @@ namespace plumbline {
 
 struct Outcome;
 
-// The past of a series as the gate takes it: oldest first, natural logarithms of ratios.
+// Returns the past of a series as the gate takes it: oldest first, natural logarithms of ratios.
 std::vector<GateNight> nights_of(const TimeHistory& times);
 
-// Whether the gate looks at it: timed, with a ratio, measured itself, and not expected to fail.
+// Returns true if the gate judges the outcome: timed with a finite ratio, status ok, measured
+// itself, not an expected failure.
 bool is_gated(const Outcome& outcome, const Judgement& judgement);
 
-// `level`: level_of(nights_of(past.times)), where the caller has it.
+// `level`: level_of(nights_of(past.times)), if the caller has it.
 Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options,
                       const GateLevel* level = nullptr);
-// Whether a second measurement of the same night, had it been the first, would have been a
-// candidate.
+// Returns true if a second measurement in the same night would have been a candidate, had it been
+// the first.
 bool would_be_candidate(double ratio, const Past& past, const GateOptions& options);
 
-// Whether fresh processes are to be asked.
+// Returns true if fresh processes should measure the case again.
 bool is_candidate(const Screening& screening);
 
-// Adds to `judgement`, which has been judged in everything else, what the gate concludes:
-// - quiet or too few nights: nothing but figures
-// - a candidate: `confirmed` by outcome.times.fresh_ratios it is regressed or improved; where they
-//   disagree ambiguous; where none was asked unconfirmed; refuted it stays what it was.
+// Adds the gate's conclusion to `judgement`, which must be complete except for the time:
+// - quiet: figures only; too few nights: figures and a note
+// - slower or drifted: regressed if outcome.times.fresh_ratios confirm it, ambiguous if they
+//   disagree, unconfirmed if there are none, unchanged if they refute it
+// - faster: improved if they confirm it, otherwise a note
+// - regressed also if they show a drift from the pin instead of another candidate's slowdown
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
-// Does not judge the time of a suspect night or a disturbed case, and keeps it out of baselines. A
-// time beyond twice its limit, without the night's common shift (a logarithm), is unconfirmed.
+// Excludes the time of a suspect night or a disturbed case: it is not judged, and is not a
+// baseline. A slower time beyond twice its limit, after subtracting the night's common shift (ln),
+// is unconfirmed.
 void set_time_aside(const Outcome& outcome, const Past& past, const Screening& screening,
                     const GateOptions& options, double common_shift, const std::string& why,
                     Judgement& judgement);

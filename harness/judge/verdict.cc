@@ -1,4 +1,4 @@
-// Names the verdicts, orders them from worst to best, and derives a run's exit code from them.
+// Orders the verdicts from worst to best, and maps each to its standing.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-// Worst first: the order in which verdicts win.
+// The first of two in this order wins.
 constexpr std::array worst_first{Verdict::crashed,       Verdict::timeout,
                                  Verdict::out_of_memory, Verdict::error,
                                  Verdict::fail,          Verdict::support_mismatch,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// One row of an output and of the row outputs, wherever they lie.
+// One row of an output, with the same row of its row outputs.
 struct Row {
   Row(const Geometry& geometry, const OutputView& outputs, const RowId& id)
       : dtype(geometry.problem().out()),
@@ -76,8 +76,8 @@ class RowComparison {
   double largest = 0;
 };
 
-// |a - b| in standard deviations of the difference of two legal answers. Where no error is legal,
-// every difference is too large.
+// Returns |a - b| in standard deviations of the difference of two correct outputs. Infinite if
+// sigma is 0.
 double in_sigmas(double a, double b, double sigma) {
   if (a == b) return 0;  // +0 and -0, or both -inf
   const double sigmas = std::abs(a - b) / (std::numbers::sqrt2 * sigma);
@@ -166,7 +166,7 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a,
     }
     for (const RowOutput output : all<RowOutput>()) {
       if (!x.both_have(output, y) || x.same_bits(output, y)) continue;
-      // both are the kernel's own
+      // The kernel's own base of the LSE, for both outputs.
       const bool is_binary = output == RowOutput::lse && a.lse_base == 2;
       const double natural = is_binary ? std::numbers::ln2 : 1;
       const double u = double{*x.rows[output]}, v = double{*y.rows[output]};

@@ -1,5 +1,5 @@
-// Two answers to one question, row by row: which bits differ, and by how many sigmas. Sigma is the
-// standard deviation of the difference of two legal answers.
+// Compares two outputs of one problem row by row: which bits differ, and by how many sigmas. Sigma
+// is the standard deviation of the difference of two correct outputs.
 #pragma once
 
 #include <cstddef>
@@ -18,37 +18,38 @@ namespace plumbline {
 
 struct RowPair {
   RowId of_case, of_call;
-  // |a - b| of the outputs over the case's largest |a| of the row; infinite for NaN
+  // Largest |a - b| in the row, relative to the largest |a| of the case's row; infinite for NaN
   double largest = 0;
 };
 
-// The rows of the case that `call` repeats, compared bit by bit. NaN equals nothing, itself
-// included. Row outputs are compared where both have them.
+// A bitwise comparison of the rows that `call` repeats. NaN differs from everything, also from NaN.
+// Row outputs are compared if both sides have them.
 struct BitComparison {
   std::int64_t elements = 0, other_bits = 0;
-  std::vector<RowPair> rows;  // those with other bits
+  std::vector<RowPair> rows;  // rows that differ
 };
 BitComparison compare_bits(const Geometry& base, const OutputView& a, const VariantCall& call,
                            const OutputView& b);
 
-// The difference nearest to its limit.
+// The difference that is closest to its limit.
 struct LargestDifference {
   std::string statistic;  // "out" or a row output's name
-  ElementId element;      // of the case; of row outputs the column is column_of()
+  // In the case. For row outputs the column is column_of().
+  ElementId element;
   double value_a = 0, value_b = 0;
-  // |a - b| / sqrt(2 sigma^2): both answer the same question with the same roundings
+  // |a - b| / sqrt(2 sigma^2): both sides have the same roundings
   double sigmas = 0;
-  double ulps = 0;   // of the dtype at the reference's value
-  double limit = 0;  // of the statistic that is nearest
+  double ulps = 0;   // at the reference's value
+  double limit = 0;  // of this statistic
 };
-// Over the rows of `reference`, which are rows of `pairs` (ordered alike).
+// Returns the largest difference in units of its limit. Row r of `reference` is that of pairs[r].
 LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                                      const VariantCall& call, const OutputView& b,
                                      const std::vector<RowPair>& pairs, const Reference& reference,
                                      const Limits& limits);
 
-// Those of the pairs that the reference can afford, the largest differences first; ordered as a
-// reference's rows are.
+// Returns the pairs whose reference costs at most `cost_limit`, largest differences first, and at
+// least one. They are sorted as a reference's rows are.
 std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base,
                                 double cost_limit);
 

@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// The outputs that the request names.
+// Returns a view of the outputs whose slots the request names.
 OutputView view_of(const Arena& arena, const RunRequest& request, int lse_base);
 
 struct CallOutputs {
@@ -18,7 +18,7 @@ struct CallOutputs {
   OutputView view(int lse_base) const;
 
   std::vector<std::byte> out;
-  PerRowOutput<std::vector<std::byte>> rows;  // empty: none was returned
+  PerRowOutput<std::vector<std::byte>> rows;  // empty if not returned
 };
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Makes the calls of a case, compares their bits, and has each new answer judged.
+// Makes the calls of a case, compares their bits and judges each new output.
 #include "harness/measure/calls.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace plumbline {
 namespace {
 
-// Two outputs of one problem, walked element by element.
+// Finds the largest difference between two outputs of one problem.
 class Difference {
  public:
   Difference(const Geometry& geometry, const OutputView& first, const OutputView& later) {
@@ -136,7 +136,7 @@ class Calls {
     outcome_.description = reply.description;
     outcome_.workspace_bytes = reply.workspace_bytes;
     if (reply.status != Status::ok) return false;
-    // by declaration; a kernel that forgets it leaves poison
+    // A kernel that declares no LSE is excused. One that only forgets it leaves poison there.
     if (!reply.lse_returned) request_.lse = -1;
     outcome_.output_digest = output_digest(worker_.arena(), request_);
     seen_ = {outcome_.output_digest};
@@ -171,7 +171,7 @@ class Calls {
     outcome.faults.detail = reply.workspace_fault;
   }
 
-  // "the second call (the same plan again, threads reversed)"
+  // Returns "the second call (the same plan again, threads reversed)".
   std::string name_of(std::string_view number, const RunReply& reply) const {
     if (number.empty()) return "the last timed call";
     return fmt::format("the {} call ({}{})", number,
@@ -179,14 +179,14 @@ class Calls {
                        is_emulated_ ? ", threads reversed" : "");
   }
 
-  // Whether the call ended well.
+  // Returns true if the call succeeded.
   bool take(const RunReply& reply, const RunRequest& request, std::string_view number) {
     if (reply.status == Status::ok) {
       compare(reply, request, number);
       return true;
     }
     outcome_.status = reply.status;
-    // a plan that was to be called again is the same, however the worker died
+    // The second call uses the same plan, even if the worker died before it could report that.
     RunReply named = reply;
     named.same_plan = number == "second";
     const std::string name = number.empty() ? "the timed calls" : name_of(number, named);
@@ -223,7 +223,7 @@ class Calls {
 
   OutputView output() const { return view_of(worker_.arena(), request_, 0); }
 
-  // The first call fails, and a later one gave something else.
+  // Names what changed in a later call, if the first call has already failed.
   void explain_change() {
     const Reference& reference = *measurement_.reference;
     const std::string change = cause_of_change(
@@ -232,7 +232,7 @@ class Calls {
     outcome_.cause = outcome_.call_difference + (rest.empty() ? "" : "\n" + rest);
   }
 
-  // Where it fails, the outcome is that of this call.
+  // Judges a later call. If it fails, its comparison replaces that of the outcome.
   void judge_later(const RunReply& reply, const RunRequest& request, const std::string& name,
                    const std::string& difference) {
     Measurement later{{}, measurement_.geometry, nullptr, {}};
@@ -258,7 +258,7 @@ class Calls {
   Outcome& outcome_;
   bool is_emulated_;
   CallOutputs first_;
-  std::vector<std::string> seen_;  // digests that need no judging any more
+  std::vector<std::string> seen_;  // digests that were already judged
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The calls of a case. One plan is called twice, on an emulated device with threads in order and
-// then reversed, and a new plan once more, reversed; a timed case is timed between. What a call
-// leaves is judged unless an earlier one left the same bits, whatever the kernel promises.
+// Makes the calls of a case. The first two use one plan, the third a new plan. On an emulated
+// device the second and third call run threads in reverse order. The timed calls of a timed case
+// follow the second call. An output is judged unless an earlier call left the same bits.
 #pragma once
 
 #include <chrono>
@@ -16,26 +16,27 @@ namespace plumbline {
 struct Measurement;
 
 struct CaseCalls {
-  RunRequest request;         // of an untimed call
-  int timed_repetitions = 0;  // 0: the case is not timed
+  RunRequest request;         // an untimed call
+  int timed_repetitions = 0;  // 0 if the case is not timed
   std::chrono::milliseconds timed_timeout{0};
-  double load = 0;  // of the host, as rounds of times note it
-  // Where the second call takes longer, there is no third one, and the outcome says so.
+  double load = 0;  // the host's load average
+  // If the second call takes longer, the third is skipped (Outcome::calls is then 2).
   std::chrono::milliseconds longest_second{2000};
-  // Compares what lies in the arena with the reference, and fills in what an outcome says of it.
+  // Compares the outputs in the arena with the reference and fills in the outcome's comparison.
   std::function<void(const RunRequest&, Measurement&)> judge;
 };
 
-// Makes them and fills in the outcome: what the first call left or, where that is fine, the first
-// that is not.
+// Makes the calls and fills in the outcome: that of the first call that fails, otherwise that of
+// the first call.
 void make_calls(const CaseCalls& calls, Worker& worker, Measurement& measurement);
 
-// XXH3-128 of the whole out and lse storage (poison included, which is the same in every call).
+// Returns the XXH3-128 of the whole out and lse storage. Unwritten bytes hold poison, which is the
+// same in every call.
 std::string output_digest(const Arena& arena, const RunRequest& request);
 
-// "the second call gave nan where the first gave 0.25, at sample 0, head 0, row 2, column 5; 1 of
-// 64 elements has other bits": NaN before numbers, then the largest difference. `call` is what the
-// sentence begins with.
+// Returns "the second call gave nan where the first gave 0.25, at sample 0, head 0, row 2, column
+// 5; 1 of 64 elements has other bits". The element named is the first NaN, otherwise the largest
+// difference. `call` begins the sentence.
 std::string difference_in_words(const Geometry& geometry, const OutputView& first,
                                 const OutputView& later, std::string_view call);
 

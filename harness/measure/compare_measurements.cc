@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// A row by what it means rather than where it lies: position counts from the end of the sample's
-// keys, so that the last row of a prefill and the one row of a decode are the same.
+// Identifies a row across the two sides. Position counts from the end of the sample's queries, so
+// the last row of a prefill matches the only row of a decode.
 using RowKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // sample, head, position
 
 RowKey key_of(const Measurement& m, const RowId& id) {

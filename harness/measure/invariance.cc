@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The provider with one more option behind its own.
+// Returns the provider with `option` added after its own options.
 std::string with_option(const std::string& provider, const std::string& option) {
   if (option.empty()) return provider;
   const auto [path, options] = split_provider(provider);
@@ -55,7 +55,7 @@ Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
   return chosen;
 }
 
-// The case as it is: its inputs, and what its own call gave.
+// The untransformed case: its inputs and the outputs of its own call.
 struct InvarianceMeasurer::Base {
   const PlannedCase* planned = nullptr;
   std::shared_ptr<const Geometry> geometry;
@@ -105,7 +105,7 @@ Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
 
 namespace {
 
-// Rows of the case over what fill_inputs has put there.
+// Copies rows of the case over the values that fill_inputs wrote.
 class RowCopier {
  public:
   RowCopier(const Geometry& from, const Geometry& to, const SampleSource& source,
@@ -363,7 +363,7 @@ void InvarianceMeasurer::measure(const PlannedCase& planned,
       throw;
     } catch (const std::bad_alloc&) {
       end_for_memory("plumbline has no memory for the inputs and outputs of " + planned.case_id);
-    } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+    } catch (const std::exception& e) {  // for example, recorded inputs were deleted or changed
       outcome.status = Status::error;
       outcome.reason = e.what();
     }

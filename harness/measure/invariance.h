@@ -1,6 +1,6 @@
-// Invariances: measures whether the same rows, asked for in other ways, get the same answer. The
-// calls run through the same workers, fences and poison as any case. Needs the reference only to
-// say how large a difference is; where all bits agree, nothing is computed.
+// Measures invariances: whether a case's rows keep their bits in a transformed call. Calls use the
+// same workers, guard bytes and poison as any case. The reference is computed only if bits differ,
+// to say how large the difference is.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,11 @@ namespace plumbline {
 class Contracts;
 struct InvarianceOutcome;
 
-// "solo,split"; "all" = all of them. The error names what there is.
+// Parses "solo,split" or "all". The error lists the known names.
 Result<std::vector<Invariance>> parse_invariances(std::string_view text);
 
-// Driven by one thread; has workers of its own, so that what came before on others does not matter.
+// Measures the invariances of a case. Used by one thread. Owns its workers, so cases that ran on
+// other workers cannot affect it.
 class InvarianceMeasurer {
  public:
   // All three arguments must outlive the InvarianceMeasurer.
@@ -32,8 +33,8 @@ class InvarianceMeasurer {
   InvarianceMeasurer(const MeasureOptions&&, const std::vector<ProviderInfo>&,
                      const Contracts&) = delete;
 
-  // One outcome for each of `invariances`. A case that does not run gives its status to all of
-  // them. A crash that a fresh process does not repeat goes to `late`.
+  // Calls `done` with one outcome for each of `invariances`. If the case itself does not run, all
+  // of them get its status. A crash that does not repeat in a fresh process goes to `late`.
   void measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
                const std::function<void(InvarianceOutcome)>& done,
                const std::function<void(const LateCrash&)>& late);
@@ -45,14 +46,14 @@ class InvarianceMeasurer {
                      std::string& why_not);
   Answer run(const Base& base, const VariantCall& call, Worker& worker);
   Answer run_in_its_worker(const Base& base, const VariantCall& call);
-  // The same, and once more in a fresh process if it crashed in one that had served before.
+  // Runs the call. If a process that had served other cases crashed, repeats it in a fresh one.
   Answer run_or_blame(const Base& base, const VariantCall& call);
-  // The next request to the worker `key` meets a process that has done nothing yet.
+  // Drops the worker `key`, so that the next request starts a fresh process.
   void start_afresh(const std::string& key);
   std::optional<Base> make_base(const PlannedCase& planned, InvarianceOutcome& failed);
   InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base,
                                 Invariance invariance);
-  // False: nothing of the call can be compared, and `outcome` says why.
+  // Returns false if the call cannot be compared; `outcome` then holds the reason.
   bool compare(const Base& base, const VariantCall& call, const Answer& answer,
                InvarianceOutcome& outcome);
 
@@ -60,7 +61,7 @@ class InvarianceMeasurer {
   const std::vector<ProviderInfo>& providers_;
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name and option
-  std::map<std::string, ServedCases> served_;               // likewise
+  std::map<std::string, ServedCases> served_;               // by the same key
   std::function<void(const LateCrash&)> late_;
 };
 

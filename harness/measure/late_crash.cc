@@ -1,4 +1,4 @@
-// Keeps what a process has served, and says why a suspect of a late crash fails.
+// Records the cases that a process has served, and words the reason why a suspect fails.
 #include "harness/measure/late_crash.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace plumbline {
 
 namespace {
-// That are asked again one by one, each for a fraction of a second.
+// Cases that are rerun one by one after a late crash; each takes a fraction of a second.
 constexpr std::size_t most_recent = 8;
 }  // namespace
 

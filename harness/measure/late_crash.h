@@ -1,4 +1,4 @@
-// A crash that does not belong to the case in whose call it was seen.
+// A crash that was caused by an earlier case than the one in whose call it was seen.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@ struct ServedCase {
   bool operator==(const ServedCase&) const = default;
 };
 
-// A process of a provider crashed between two calls, or in the call of a case that passes in a
-// fresh process (or inputs were written to there): something that an earlier call left running did
-// it.
+// A late crash: something that an earlier call left running crashed the process or wrote to its
+// inputs. The process died between two calls, or in a call of a case that passes in a fresh
+// process.
 struct LateCrash {
   std::string what;     // "SIGSEGV in run: write 23552 bytes before v"
-  std::string seen_in;  // case id; "" where no call was under way
-  // In the order in which they ran: the one that did it again when it was run alone, else all that
-  // the process had served.
+  std::string seen_in;  // case id; "" if no call was running
+  // In the order in which they ran: the case that crashed again when it ran alone, otherwise all
+  // cases that the process had served.
   std::vector<ServedCase> suspects;
-  bool is_proven = false;  // the one suspect did it again
+  bool is_proven = false;  // the only suspect crashed again
 
-  // Why a suspect fails.
+  // Returns the reason for a suspect's failure.
   std::string reason() const;
 };
 
-// What the process of one worker has served since its start.
+// The cases that a worker's process has served since its start.
 class ServedCases {
  public:
-  // Call it after a case. A process that answered and has ended since counts as the one that
-  // served: its end is asked for next.
+  // Call this after a case. If a process answered and has died since, the case still counts for
+  // that process: the caller checks next how it ended.
   void add(const Worker& worker, Status status, const PlannedCase& planned);
 
   std::uint64_t process() const { return process_; }
   bool empty() const { return names_.empty(); }
   const std::vector<ServedCase>& names() const { return names_; }
-  // The last few of them.
+  // Returns the last few served cases.
   const std::vector<PlannedCase>& recent() const { return recent_; }
 
  private:

@@ -1,4 +1,4 @@
-// What is kept of a measured case beyond its outcome, for comparing two of them.
+// A measured case: its outcome, and what is needed to compare it with another one.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@ namespace plumbline {
 struct Measurement {
   Outcome outcome;
   std::shared_ptr<const Geometry> geometry;
-  // null unless status is ok and the case itself was measured
+  // null unless status is ok and the case was measured, not reused
   std::shared_ptr<const Reference> reference;
   std::vector<double> rows = {};  // the output at the reference's rows, [R, D]
-  bool inputs_changed = false;    // somebody wrote to the inputs; the status is not ok
-  std::optional<LateCrash> late = std::nullopt;  // seen before or in this case, of earlier ones
+  bool inputs_changed = false;    // the inputs were overwritten; the status is not ok
+  // A crash caused by earlier cases, seen before this case or in it.
+  std::optional<LateCrash> late = std::nullopt;
 };
 
 }  // namespace plumbline

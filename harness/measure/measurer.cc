@@ -1,4 +1,5 @@
-// Measures a case: fills inputs, runs the kernel, compares with the reference; judges nothing.
+// Measures a case: fills its inputs, runs the kernel and compares the outputs with the reference.
+// The verdict is made later, by harness/judge.
 #include "harness/measure/measurer.h"
 
 #include <fmt/format.h>
@@ -31,13 +32,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Until it was judged by them, the inputs were those that the kernel was given.
+// Discards the comparison if the inputs were overwritten: the reference was computed from other
+// inputs than the kernel got.
 void note_changed_input(const Worker& worker, Measurement& measurement) {
   const std::string changed = worker.changed_input();
   measurement.inputs_changed = !changed.empty();
   Outcome& outcome = measurement.outcome;
   if (changed.empty() || outcome.status != Status::ok) return;
-  ComparedOutput failed;  // what it was compared with is not what the kernel was given
+  ComparedOutput failed;
   failed.reason = reason_of_changed_input(changed);
   static_cast<ComparedOutput&>(outcome) = std::move(failed);
   outcome.output_digest.clear();
@@ -45,13 +47,13 @@ void note_changed_input(const Worker& worker, Measurement& measurement) {
 
 }  // namespace
 
-// What the cases of one problem share.
+// Shared by all cases of one problem.
 struct Measurer::ProblemState {
   std::shared_ptr<const Geometry> geometry;
   std::optional<RowSelection> rows;
-  std::map<DType, ValueRange> ranges;                                  // by what V is rounded to
-  std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec text and options
-  std::map<Worker*, RunRequest> requests;  // workers whose arena holds the inputs
+  std::map<DType, ValueRange> ranges;  // by the dtype that V is rounded to
+  std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec and options
+  std::map<Worker*, RunRequest> requests;  // workers whose arena holds this problem's inputs
 };
 
 Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
@@ -125,15 +127,15 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
     start_afresh(kernel, state);
     Measurement again = measure_once(planned, state);
     start_afresh(kernel, state);
-    // It may have crashed by what its own first call left running.
+    // A pass here does not clear the case: leftovers of its own first call may have crashed it.
     const bool passes = again.outcome.status == Status::ok && !again.inputs_changed;
     if (passes && !crashes_after_its_call(planned)) {
       late = find_suspects({measurement.outcome.reason, planned.case_id, {}}, before, state);
-      // Else it may crash by itself, now and then.
+      // Without proof the crash stays: the case may crash at random.
       if (late->is_proven) measurement = std::move(again);
     }
   }
-  // Whoever wrote there may go on.
+  // The code that overwrote the inputs may still be running.
   if (measurement.inputs_changed) start_afresh(kernel, state);
   measurement.late = std::move(late);
   note_served(planned, measurement.outcome.status);
@@ -164,7 +166,7 @@ std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kern
 std::vector<LateCrash> Measurer::finish() {
   constexpr std::chrono::milliseconds patience{100};
   std::vector<LateCrash> all = std::exchange(unclaimed_, {});
-  std::vector<std::string> kernels;  // one of each provider
+  std::vector<std::string> kernels;  // one for each provider
   for (const auto& [provider, served] : served_) {
     if (!served.empty()) kernels.push_back(served.recent().back().c.kernel);
   }
@@ -189,7 +191,7 @@ LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, Pro
 }
 
 bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
-  // What is left running has come to its end, in all reports of such bugs that we know.
+  // Longer than leftover work ran in every bug report of this kind that we know.
   constexpr std::chrono::milliseconds patience{300};
   ProblemState alone;
   alone.geometry = std::make_shared<const Geometry>(suspect.c.problem);
@@ -213,7 +215,7 @@ bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
   return crashed;
 } catch (const HarnessFailure&) {
   throw;
-} catch (const std::exception&) {  // it cannot be asked again
+} catch (const std::exception&) {  // the case cannot be run again
   return false;
 }
 
@@ -241,7 +243,7 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
   } catch (const std::bad_alloc&) {
     end_for_memory("plumbline has no memory for the reference and statistics of " +
                    planned.case_id);
-  } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+  } catch (const std::exception& e) {  // for example, recorded inputs were deleted or changed
     outcome.status = Status::error;
     outcome.reason = e.what();
   }
@@ -311,7 +313,7 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
     throw;
   } catch (const std::bad_alloc&) {
     end_for_memory("plumbline has no memory for the inputs of " + planned.case_id);
-  } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+  } catch (const std::exception& e) {  // for example, recorded inputs were deleted or changed
     alone.status = Status::error;
     alone.reason = e.what();
   }
@@ -346,7 +348,7 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
     if (options_.references_computed != nullptr) ++*options_.references_computed;
     const ReferenceOptions options{suite_scores, options_.reference_library.get(), further_rows};
     entry = std::make_shared<const Reference>(
-        // Not cached where rows rotate: tomorrow's reference has other rows.
+        // References with rotating rows are not cached: the rows are different every night.
         options_.reference_cache.empty() || !state.rows->rotating.empty()
             ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
             : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows,
@@ -432,7 +434,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     auto saved = save_failure(directory, outcome, geometry, inputs, outputs);
     outcome.saved_to = saved ? *saved : "not saved: " + to_string(saved.error());
   };
-  const bool is_first = !outcome.repeat_checked;  // of the case's calls
+  const bool is_first = !outcome.repeat_checked;  // the first call of the case
   if (!options_.save_outputs.empty() && is_first) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 

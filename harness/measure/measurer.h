@@ -1,5 +1,5 @@
-// Measures cases: inputs, worker, reference, statistics, faults, timing. One Measurer is driven by
-// one thread and owns one worker process a provider.
+// Measures cases: inputs, worker, reference, statistics, faults, timing. A Measurer is used by one
+// thread and owns one worker process for each provider.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,13 @@ struct Measurement;
 struct Outcome;
 struct Reference;
 
-// A round of times without a judgement of the output.
+// One timing round; the output is not judged.
 struct RoundAlone {
   Status status = Status::error;
-  std::string reason;         // always filled unless ok
-  TimeRound round;            // only where ok
-  std::string output_digest;  // likewise: of what the last timed call left
+  std::string reason;  // empty only if ok
+  TimeRound round;     // filled only if ok
+  // Digest of what the last timed call left; filled only if ok.
+  std::string output_digest;
 };
 
 class Measurer {
@@ -37,37 +38,37 @@ class Measurer {
            const Contracts& contracts);
   Measurer(const MeasureOptions&&, const std::vector<ProviderInfo>&, const Contracts&) = delete;
 
-  // Measures cases that share one problem; inputs and references are made once. Calls `done` after
-  // each. A kernel without tensor cores is measured on two emulated architectures, which must
-  // agree, and not on the others (reuse.h). A timed case gets a fresh worker process, and one round
-  // of times (time_rounds.h).
+  // Measures cases that share one problem; inputs and references are computed once. Calls `done`
+  // after each case. A kernel without tensor cores is measured on two emulated architectures, which
+  // must agree; the others reuse the outcome (reuse.h). A timed case gets a fresh worker process
+  // and one timing round (time_rounds.h).
   void measure(const std::vector<const PlannedCase*>& cases,
                const std::function<void(Measurement)>& done);
-  // Both sides, then their difference.
+  // Measures both sides, then compares them.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
-  // Another round of times of a case, in a fresh worker process. Never fails: what happens is the
-  // status. `pace_ns` is that of the sentinel as far as it is known (SentinelPace), else 0:
-  // repetitions wait for it.
+  // Measures one more timing round in a fresh worker process. Errors are returned in `status`.
+  // Repetitions wait for the sentinel's pace, `pace_ns` (SentinelPace); 0 = unknown.
   RoundAlone time_alone(const PlannedCase& planned, double pace_ns = 0);
-  // Call it behind the last case: waits a tenth of a second for what calls left running, and says
-  // which processes ended or wrote to their inputs since. Those that time_alone met come first.
+  // Call this after the last case. Waits a tenth of a second for what calls left running. Returns
+  // the crashes and overwritten inputs since then, after those that time_alone found.
   std::vector<LateCrash> finish();
 
  private:
   struct ProblemState;
   Result<Worker*> worker_for(const std::string& kernel);
-  // The kernel's next request meets a process that has done nothing yet, and an empty arena.
+  // Drops the kernel's worker, so that its next request starts a fresh process with an empty arena.
   void start_afresh(const std::string& kernel, ProblemState& state);
   Result<RunRequest> place_inputs(const std::string& kernel, ProblemState& state,
                                   Worker& worker) const;
   RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
-  // A crash that a fresh process does not repeat is none of this case (late_crash.h).
+  // Measures a case. A crash that does not repeat in a fresh process is not this case's fault
+  // (late_crash.h).
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
   void note_served(const PlannedCase& planned, Status status);
-  // What happened to the worker since its last case; nothing if that is nothing.
+  // Returns what happened to the worker since its last case; nullopt if nothing did.
   std::optional<LateCrash> crash_since_last_case(const std::string& kernel, ProblemState& state);
   Measurement measure_once(const PlannedCase& planned, ProblemState& state);
-  // Names who crashed: of the cases that the provider's process had served.
+  // Reruns the cases that the process had served, to find the one that causes the crash.
   LateCrash find_suspects(LateCrash late, const ServedCases& served, ProblemState& state);
   bool crashes_after_its_call(const PlannedCase& suspect);
   void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,
@@ -82,11 +83,11 @@ class Measurer {
   const std::vector<ProviderInfo>& providers_;
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name
-  std::map<std::string, ServedCases> served_;               // by the worker that is there now
-  std::vector<LateCrash> unclaimed_;                        // found by time_alone, for finish()
+  std::map<std::string, ServedCases> served_;  // by provider name; of the current worker
+  std::vector<LateCrash> unclaimed_;           // found by time_alone, for finish()
 };
 
-// Compares two measured cases row by row (harness/suite/suite.h says which rows correspond).
+// Compares two measured cases row by row. harness/suite/suite.h defines which rows correspond.
 DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a,
                                  const Measurement& b);
 

@@ -1,4 +1,4 @@
-// Asks each provider what it has, and says what a run finds beside kernels.
+// Loads providers, and lists their kernels and devices.
 #include "harness/measure/providers.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ WorkerOptions worker_options(const MeasureOptions& options, const std::string& p
 
 namespace {
 
-// What plumbline lacks is an error of the command here: no case is under way.
+// No case is running yet, so a HarnessFailure is an ordinary error of the command.
 Result<Hello> hello_of(const WorkerOptions& options, std::unique_ptr<Worker>& worker) {
   try {
     auto created = Worker::create(options);
@@ -77,7 +77,8 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
         hello.devices, [](const auto& device) { return device_kind(device) == "cuda"; });
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       std::vector<std::string> takes = hello.kernel_devices[i];
-      // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
+      // If a provider has GPU memory but lists no devices for a kernel, assume that the kernel runs
+      // on the GPU as well as on the CPU.
       if (takes.empty() && has_gpu && !is_gpu_kernel(hello.kernels[i])) takes = {"cpu", "cuda"};
       kernels.push_back(
           {hello.kernels[i], hello.tensor_cores[i], std::move(takes), hello.questions[i]});
@@ -91,7 +92,7 @@ Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
   std::set<std::string> found;
   bool has_cuda = has_cuda_device();
   for (const auto& [library, hello] : providers) {
-    // loaded where there is a device, or on purpose
+    // The cuda provider is loaded only if a GPU was found or the user asked for it.
     has_cuda = has_cuda || hello.provider == "cuda";
     if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
     for (const std::string& device : hello.devices) {

@@ -1,4 +1,4 @@
-// How cases are measured, and the providers that offer kernels.
+// The options for measuring, and the providers that offer kernels.
 #pragma once
 
 #include <atomic>
@@ -19,55 +19,57 @@ class CauseBudget;
 class ReferenceLibrary;
 
 struct MeasureOptions {
-  // "path/to/lib.so[:options]"; of two with one name the later wins
+  // "path/to/lib.so[:options]"; a later provider replaces an earlier one of the same name
   std::vector<std::string> providers;
-  // variables that workers get although they look like secrets (provider/client/environment.h)
+  // Environment variables passed to workers although their names look like secrets
+  // (provider/client/environment.h).
   std::vector<std::string> pass_env;
-  std::filesystem::path worker_executable;  // empty: found beside the program
-  // of one request; none: as its work asks (time_limit.h)
+  std::filesystem::path worker_executable;  // empty: next to the program
+  // Per request; unset: derived from the work (time_limit.h).
   std::optional<std::chrono::milliseconds> timeout;
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   double reference_cost_limit = 1e9;                          // see select_rows
-  std::int64_t row_seed = 0;                                  // the rotation of select_rows
-  std::filesystem::path reference_cache;                      // empty: none
-  std::shared_ptr<const ReferenceLibrary> reference_library;  // null: on the CPU
-  std::filesystem::path save_failures;                        // empty: none
-  std::shared_ptr<CauseBudget> causes;  // of failures are looked for within it; null: none are
-  std::filesystem::path save_outputs;   // of every measured case; empty: none
-  int time_repetitions = 90;            // of all rounds together, at most
-  // Beyond the usual ones, of a case with too few quiet rounds (time_rounds.h).
+  std::int64_t row_seed = 0;                                  // rotates select_rows
+  std::filesystem::path reference_cache;                      // empty: no cache
+  std::shared_ptr<const ReferenceLibrary> reference_library;  // null: compute on the CPU
+  std::filesystem::path save_failures;                        // directory; empty: do not save
+  std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
+  std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
+  int time_repetitions = 90;            // upper bound, over all rounds
+  // Extra rounds for a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
-  // Counts the references that are computed; null: nobody wants to know.
+  // Counter of computed references; may be null.
   std::shared_ptr<std::atomic<std::int64_t>> references_computed;
 };
 
-// The providers of a run and the kernels each offers.
+// A loaded provider.
 struct ProviderInfo {
-  std::string library;  // as given
+  std::string library;  // as given on the command line
   Hello hello;
 };
-// The provider of a kernel ("cpu/flash"); nullptr: none of that name is loaded.
+// Returns the provider of a kernel ("cpu/flash"), or nullptr if it is not loaded.
 const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
                                   const std::string& kernel);
-// The row outputs beyond the LSE that `kernel` of this provider returns, or any of its kernels
-// where none is named; none without a provider.
+// Returns the row outputs beyond the LSE that `kernel` returns. If `kernel` is empty, those that
+// any kernel of the provider returns. Without a provider there are none.
 PerRowOutput<bool> further_outputs(const ProviderInfo* provider, std::string_view kernel = {});
-// How long a worker may take over one request of these options.
+// Returns the time limit of one request.
 std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
                                      int timed_repetitions);
-// Options of a provider's worker.
+// Returns the options for a provider's worker.
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider);
-// Errors of loading providers.
+// Errors from loading providers.
 struct ProviderErrors : Errors {
   ProviderErrors() = default;
-  bool are_of_options = true;  // each provider could be loaded, but not with its options
+  // True if every provider that failed was loaded but refused its options.
+  bool are_of_options = true;
 };
-// Starts each provider once to ask its name and kernels, and whether it takes its options.
+// Starts each provider once, to get its name and kernels and to check its options.
 tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options);
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
-// The CUDA devices that loaded providers name as theirs (where none does and there is a driver,
-// "cuda:0" to "cuda:7" may be there), and the providers that have no kernel because they lack a
-// library.
+// Returns the CUDA devices that the providers list, and the providers that have no kernels because
+// a library is missing. If no provider lists a device but there is a driver, assumes "cuda:0" to
+// "cuda:7".
 Surroundings surroundings(const std::vector<ProviderInfo>& providers);
 
 }  // namespace plumbline

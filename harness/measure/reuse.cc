@@ -1,4 +1,5 @@
-// Takes an outcome over once a second architecture has given the same digest; else it is an error.
+// Reuses an outcome once a second architecture has given the same digest; a different one is an
+// error.
 #include "harness/measure/reuse.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ bool may_share(const PlannedCase& planned) {
          planned.c.device.starts_with("emulated:");
 }
 
-// Whether an output stands for the kernel's bits: complete, and the same in a second run.
+// Returns true if the output is complete and the second run gave the same bits.
 bool has_bits(const Outcome& outcome) {
   return outcome.status == Status::ok && !outcome.output_digest.empty() && outcome.repeat_checked &&
          outcome.repeat_equal;
@@ -42,7 +43,7 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   outcome.peak_memory_bytes = -1;
   outcome.wall_ms = 0;
   outcome.saved_to.clear();
-  // Its statistics are in the sigma of the first one's contract.
+  // The statistics are in the first case's sigma, so both cases need the same contract.
   const Place place = place_of(outcome), first_place = place_of(first);
   const bool same_contract =
       contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&

@@ -1,6 +1,6 @@
-// Lets cases of kernels without tensor cores share one outcome over the emulated architectures.
-// Such a kernel gives the same bits on each: of one problem the first architecture is measured, the
-// second is measured and must give the same digest, and all others take the first outcome over.
+// Shares one outcome between the emulated architectures, for kernels without tensor cores. Such a
+// kernel gives the same bits on each. The first two architectures are measured and must give the
+// same digest; the others reuse the first outcome.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@ namespace plumbline {
 
 class Contracts;
 
-// Takes suite, case and what is expected of it over into an outcome.
+// Copies suite, case and expected failure into an outcome.
 void name_after(const PlannedCase& planned, Outcome& outcome);
 
-// For the cases of one problem, in the order in which they are measured. Timed cases, kernels that
-// use tensor cores or say nothing, and devices that are no emulated architecture are left alone; so
-// is a case that another contract holds for.
+// Reuses outcomes among the cases of one problem, in the order in which they are measured. Always
+// measured are timed cases, kernels that use tensor cores or do not declare it, devices that are
+// not emulated, and cases under another contract.
 class ArchReuse {
  public:
   explicit ArchReuse(const Contracts& contracts) : contracts_(contracts) {}
 
-  // The outcome of a case that need not be measured: that of another architecture under this case's
-  // own identity, untimed, with reused_from. nullopt: it has to be measured.
+  // Returns the outcome of a case that need not be measured: that of another architecture with this
+  // case's identity, untimed, with reused_from. nullopt: the case must be measured.
   std::optional<Outcome> reused(const PlannedCase& planned) const;
 
-  // Takes note of a case that was measured. Where its bits are not those of the first architecture,
-  // it becomes an error that names both.
+  // Records a measured case. If its bits differ from those of the first architecture, the outcome
+  // becomes an error that names both.
   void add(const PlannedCase& planned, Outcome& outcome);
 
  private:

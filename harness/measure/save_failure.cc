@@ -17,9 +17,8 @@
 namespace plumbline {
 namespace {
 
-// Extents in the order in which a layout has them in memory: a logical [b, s, h, d] tensor of
-// padded_bhsd is [b, h, s, d], one of pages of paged_hnd likewise. Strides do not tell where an
-// extent is 0 or 1.
+// Returns the extents in memory order: a logical [b, s, h, d] tensor of padded_bhsd is [b, h, s,
+// d], and likewise the pages of paged_hnd. Strides do not show the order if an extent is 0 or 1.
 std::vector<std::int64_t> storage_shape(const TensorShape& shape, Layout layout) {
   std::vector<std::int64_t> extents(shape.extent.begin(), shape.extent.begin() + shape.rank);
   const bool of_pages = layout == Layout::paged_hnd;
@@ -36,7 +35,7 @@ void add_index_array(std::vector<NamedTensor>& tensors, std::string name,
   tensors.push_back({std::move(name), DType::i32, std::move(shape), values.data()});
 }
 
-// Those that the layout needs.
+// Adds the index arrays that the layout needs.
 void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
   const Problem& problem = geometry.problem();
   if (problem.is_padded()) {
@@ -51,7 +50,7 @@ void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometr
   add_index_array(tensors, "page_table", geometry.page_table, problem.batch);
 }
 
-// Rows of `shape` one after another, and how far apart they lie: [outer, middle, inner].
+// The rows of a tensor: extents and strides in elements, [outer, middle, inner].
 struct Rows {
   explicit Rows(const TensorShape& shape) : first(shape.rank == 4 ? 0U : 1U) {
     for (std::size_t i = first; i < 3; ++i) {
@@ -63,7 +62,7 @@ struct Rows {
   std::array<std::int64_t, 3> extent{1, 1, 1}, stride{};
 };
 
-// A tensor of a view as one that shares its buffer with nothing and has no gaps.
+// Copies a tensor of a view into a buffer of its own without gaps.
 std::vector<std::byte> without_gaps(const TensorShape& from, const void* data,
                                     const TensorShape& to) {
   std::vector<std::byte> result(to.bytes());
@@ -87,7 +86,8 @@ std::vector<std::byte> without_gaps(const TensorShape& from, const void* data,
   return result;
 }
 
-// The same question of tensors that are no view. The geometry is read while this is made.
+// A copy of the problem whose tensors are not views. The geometry is read while q, k and v are
+// built.
 struct PlainInputs {
   PlainInputs(const Geometry& from, const InputView& inputs)
       : geometry(plain(from.problem()), layout_of(from, false)),
@@ -106,8 +106,8 @@ struct PlainInputs {
   }
 };
 
-// [batch, 1, rows, keys], 1 = visible: by padded row and key in padded layouts, by valid ones in
-// others. Empty where mask and window say as much.
+// The mask as [batch, 1, rows, keys], 1 = visible. Padded layouts count padded rows and keys,
+// others valid ones. Empty if the mask and window attributes suffice.
 struct MaskValues {
   explicit MaskValues(const Geometry& geometry) {
     const Problem& problem = geometry.problem();
@@ -134,7 +134,7 @@ struct MaskValues {
   std::vector<std::int32_t> values;
 };
 
-// Of fp8: [batch, heads, blocks of tokens].
+// Adds the fp8 scales, [batch, heads, blocks of tokens].
 void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
   const Problem& problem = geometry.problem();
   const auto add = [&](const char* name, const std::vector<float>& values, std::int64_t heads) {
@@ -172,7 +172,7 @@ std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const In
   return tensors;
 }
 
-// A row a token: [tokens, heads, dim].
+// The tensors have one row for each token: [tokens, heads, dim].
 std::vector<NamedTensor> tensors_of_merge(const Geometry& geometry, const InputView& inputs,
                                           const OutputView& outputs) {
   const Problem& problem = geometry.problem();
@@ -199,13 +199,13 @@ std::vector<NamedTensor> tensors_of_merge(const Geometry& geometry, const InputV
   return tensors;
 }
 
-// What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and
-// where the file comes from.
+// Returns the metadata that the tensors do not show, by the names that `plumbline check` reads
+// (docs/dump-format.md), and the origin of the file.
 std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem,
                                               const OutputView& outputs) {
   std::map<std::string, std::string> metadata{
       {"layout", std::string(name(problem.layout))},
-      // A tensor says what bits do.
+      // Mask bits are stored as a tensor.
       {"mask", std::string(name(problem.has_mask_bits() ? Mask::none : problem.mask))},
       {"window", fmt::format("{},{}", problem.window_left, problem.window_right)},
       {"scale", fmt::format("{}", problem.softmax_scale())},
@@ -223,13 +223,13 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
     return metadata;
   }
   if (problem.softcap != 0) metadata["softcap"] = fmt::format("{}", problem.softcap);
-  // A kernel with one block of tokens is one of blocks all the same.
+  // Also written if one block covers all tokens.
   if (problem.scale_tokens() > 0)
     metadata["scale_block"] = fmt::format("{}", problem.scale_tokens());
   if (problem.is_paged()) metadata["page_size"] = fmt::format("{}", problem.page_size);
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
   const PaddingPolicy policy = outcome.description.padding_policy;
-  // Where the padding of the inputs is NaN, so may be what attends with it.
+  // If the padding of the inputs is NaN, rows that attend to it may also be NaN.
   const bool checkable = policy == PaddingPolicy::zeros || policy == PaddingPolicy::anything ||
                          (policy == PaddingPolicy::attended && problem.fill != Fill::nan);
   if (problem.is_padded() && checkable) metadata["padded_rows"] = name(policy);

@@ -1,4 +1,4 @@
-// Puts together one transformed call: its samples, lengths and pages.
+// Builds one transformed call: its samples, lengths and pages.
 #include "harness/measure/variant_call.h"
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t spare_pages = 3;  // that no sample uses
+constexpr std::int64_t spare_pages = 3;  // used by no sample
 constexpr std::uint64_t page_stream = 0x7061676573u;
 
 std::vector<SampleSource> all_samples(const Geometry& base) {

@@ -1,4 +1,4 @@
-// Puts together one transformed call: its samples, lengths and pages. For variants.cc alone.
+// Builds one transformed call: its samples, lengths and pages. Used only by variants.cc.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,15 @@ namespace plumbline {
 
 enum class PageOrder { shuffled, reversed };
 
-// Neighbours have other values; recorded inputs give none for rows that were never recorded.
+// Returns the problem with other input values, for neighbours. Recorded inputs are dropped: they
+// have no values for rows that were not recorded.
 Problem with_other_values(Problem problem);
 StatedLayout stated_as(const Geometry& geometry);
-// Pages of `problem` for the lengths in `stated`.
+// Assigns pages of `problem` to the lengths in `stated`.
 void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
                    StatedLayout& stated);
 
-// The samples of a call that is put together one by one.
+// The samples of a call, added one by one.
 struct Samples {
   std::vector<SampleSource> sources;
   std::vector<std::int32_t> rows, keys;
@@ -40,11 +41,11 @@ struct Samples {
   }
 };
 
-// A call for other samples than the case's. Its maxima are at least those named; 0 = as small as
+// Builds a call with samples other than the case's. seq_q and seq_kv are minima; 0 = as small as
 // the samples allow.
 VariantCall call_for(const Geometry& base, std::string words, const Samples& samples,
                      std::int64_t seq_q, std::int64_t seq_kv);
-// A call for all samples in their order, whatever else differs.
+// Builds a call with all samples of the case, in order.
 VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
                     StatedLayout stated);
 VariantCall same_call(const Geometry& base, std::string words);

@@ -12,11 +12,11 @@
 namespace plumbline {
 namespace {
 
-// what a longer neighbour or a larger cache has: no multiple of any tile
+// Keys by which a neighbour or a cache is longer; not a multiple of any tile.
 constexpr std::int64_t more_keys = 67;
-// elements between the rows of a view: keeps rows aligned to 64 bytes
+// Elements between the rows of a view; keeps rows aligned to 64 bytes.
 constexpr std::int64_t row_gap = 32;
-constexpr std::size_t most_alone = 4;  // samples that are run alone
+constexpr std::size_t most_alone = 4;  // samples that run alone
 
 // Batch
 
@@ -39,7 +39,7 @@ Variants alone(const Geometry& base) {
   for (std::int64_t sample = 0; sample < batch; ++sample) {
     if (base.length_q(sample) > 0 && base.length_kv(sample) > 0) chosen.push_back(sample);
   }
-  // The first, the last, and of the others those that differ most in length.
+  // Keep the first and the last sample, and the longest and the shortest between them.
   if (chosen.size() > most_alone) {
     std::sort(chosen.begin() + 1, chosen.end() - 1, [&](std::int64_t a, std::int64_t b) {
       return base.length_kv(a) > base.length_kv(b);
@@ -109,8 +109,7 @@ bool has_several_rows(const Geometry& base) {
   return std::ranges::any_of(base.seqlens_q, [](std::int32_t rows) { return rows > 1; });
 }
 
-// Rows [begin, end) of a sample see the keys that come before `end`, as if the later ones did not
-// exist yet.
+// Returns the keys that exist for rows [begin, end) of a sample if later keys are not computed yet.
 std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t end) {
   if (base.problem().mask == Mask::none) return base.length_kv(sample);
   return std::max<std::int64_t>(0, base.length_kv(sample) - base.length_q(sample) + end);
@@ -177,7 +176,7 @@ Variants other_splits(const Geometry& base, const std::string& split_option) {
   return result;
 }
 
-// Where things lie
+// Memory layout
 
 Variants other_page_orders(const Geometry& base) {
   const Problem problem = with_other_values(base.problem());
@@ -309,7 +308,7 @@ Variants views(const Geometry& base) {
           ""};
 }
 
-// What the process did before
+// State that earlier calls leave
 
 Variants again(const Geometry& base) {
   Variants result{{same_call(base, "the same call again"),

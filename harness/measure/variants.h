@@ -1,9 +1,9 @@
-// The calls of an invariance: each asks for a case's rows in another way.
+// The calls of an invariance: each computes a case's rows in a different way.
 // docs/judging-comparisons.md, "Invariances", lists them.
 //
-// A call has a geometry of its own and takes its values from the case: what is valid is copied row
-// by row, so that a transformed call never needs a law of its own. Rows that stand for no row of
-// the case (neighbours, padding) get other values.
+// A call has its own geometry. Valid values are copied row by row from the case, so a transformed
+// call needs no input distribution of its own. Rows that match no row of the case (neighbours,
+// padding) get other values.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,33 @@
 
 namespace plumbline {
 
-// Where the rows of one sample of a call come from.
+// The source of one sample's rows in a call.
 struct SampleSource {
-  // of the case; -1: a neighbour, which no row of the case is compared with
+  // Sample of the case; -1: a neighbour, which is not compared.
   std::int64_t sample = -1;
-  std::int64_t first_row = 0;  // of that sample's valid query rows. Key k is always key k
-  bool nan = false;            // a neighbour of NaN instead of other finite values
+  // First of the sample's valid query rows. Keys keep their index.
+  std::int64_t first_row = 0;
+  bool nan = false;  // a neighbour filled with NaN instead of finite values
 };
 
 struct VariantCall {
   std::string words;  // "sample 2 alone"
   std::shared_ptr<const Geometry> geometry;
-  std::vector<SampleSource> samples;  // one a sample of the geometry
-  // made first, in the same process; its results are not looked at
+  std::vector<SampleSource> samples;  // one for each sample of the geometry
+  // Made first, in the same process; its outputs are ignored.
   std::shared_ptr<const VariantCall> before;
-  bool own_process = false;     // a worker that has run nothing else
-  std::string provider_option;  // "splits=3", behind the provider's own
+  bool own_process = false;     // needs a fresh worker
+  std::string provider_option;  // "splits=3", added to the provider's own
   int workspace_byte = 0xFF;
-  bool threads_reversed = false;  // of an emulated device
+  bool threads_reversed = false;  // only on an emulated device
 };
 
 struct Variants {
   std::vector<VariantCall> calls;
-  std::string missing;  // why there is nothing to transform; "" where there are calls
+  std::string missing;  // why no call can be built; "" if there are calls
 };
 
-// The case as it is.
+// Returns the untransformed call of the case.
 VariantCall own_call(const Geometry& geometry);
 
 // `split_option` is the provider option that sets the number of KV splits; "" = there is none.

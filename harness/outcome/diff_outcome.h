@@ -1,4 +1,4 @@
-// Two cases compared row by row: how far apart their outputs are.
+// Two cases compared row by row, and the distance between their outputs.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct DiffOutcome {
   double bit_equal_share = 0;  // of elements
   std::int64_t heads = 0, heads_bit_equal = 0;
   std::vector<DiffHead> per_head;  // at most 4096, for the record
-  double rms_a = 0, rms_b = 0;  // each side's rms error against fp64 of side a's inputs, absolute
+  double rms_a = 0, rms_b = 0;  // rms error of each side against fp64 of side a's inputs, absolute
   double time_ns_a = 0, time_ns_b = 0;  // 0 unless timed
 };
 

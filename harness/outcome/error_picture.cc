@@ -1,4 +1,4 @@
-// The codes of a map of errors.
+// Codes of the heat map of errors.
 #include "harness/outcome/error_picture.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace plumbline {
 namespace {
 
-constexpr double steps = 16;  // of a factor of two
+constexpr double steps = 16;  // per factor of two
 constexpr double code_of_1 = 65;
 constexpr double least_code = 1, largest_code = 254;
 constexpr std::uint8_t no_number = 255;

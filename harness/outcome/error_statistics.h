@@ -10,26 +10,26 @@
 
 namespace plumbline {
 
-// One element, named so that a person can find it.
+// One element of an output. The column of a row output is negative: column_of().
 struct ElementId {
   std::int64_t sample = 0, head = 0, row = 0, column = 0;  // row: valid row of the sample
   bool operator==(const ElementId&) const = default;
 };
 
-// "sample 0 head 1 row 2 column 3"; of a row output "the LSE of sample 0 head 1 row 2".
+// Returns "sample 0 head 1 row 2 column 3", or for a row output "the LSE of sample 0 head 1 row 2".
 std::string at(const ElementId& element);
 
-// The worst element of one statistic, explained.
+// The worst element of one statistic, with figures that explain it.
 struct WorstElement {
   ElementId element;
   double got = 0, expected = 0;
-  double sigma = 0;                            // legal standard deviation there
-  double ulp = 0;                              // of the output dtype at expected
-  std::array<double, rounding_count> share{};  // of sigma^2, by Rounding
+  double sigma = 0;                            // standard deviation that the spec allows there
+  double ulp = 0;                              // ulp of the output dtype at `expected`
+  std::array<double, rounding_count> share{};  // shares of sigma^2, by Rounding
   std::int64_t visible_keys = 0;
 };
 
-// Error statistics over the reference's rows. Undefined (zero) unless status is ok.
+// Error statistics over the rows with a reference. All are 0 unless the status is ok.
 struct ErrorStatistics {
   std::int64_t elements = 0;  // compared with the reference
   double peak = 0;            // max |e| / sigma
@@ -38,7 +38,7 @@ struct ErrorStatistics {
   double bound = 0;           // max |e| / worst-case bound
   double max_abs = 0, max_rel = 0, mean_abs = 0;
   double max_ulp = 0;  // max |e| / ulp_O(expected)
-  // For each row output: whether it was compared (has_lse), max |e| / sigma, and max |e|.
+  // For each row output: true if it was compared (has_lse), max |e| / sigma, and max |e|.
 #define PLUMBLINE_ROW(name, ...) \
   bool has_##name = false;       \
   double name##_z = 0;           \
@@ -46,11 +46,11 @@ struct ErrorStatistics {
   PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
   bool has_elsewhere = false;  // some rows have no reference
-  // max |e| of these, in units of the largest error that the other rows' scales allow
+  // max |e| in those rows, over the largest error that the scales of the other rows allow
   double elsewhere = 0;
   bool has_suite_scores = false;
   double shrink_z = 0, temperature_z = 0;  // signed, clipped to +-6 only when summed
-  // Fixed tolerances in use elsewhere, for the record (never decide): share of elements outside.
+  // Shares of elements outside common fixed tolerances, for the record; they decide nothing.
   double outside_allclose_1e3 = 0, outside_allclose_1e2 = 0;  // rtol = atol
 };
 

@@ -1,4 +1,4 @@
-// The sum of a uniform and a normal error, class by class of their shares.
+// Sums a uniform and a normal error for each class of spre / sigma.
 #include "harness/outcome/expected_errors.h"
 
 #include <algorithm>
@@ -11,17 +11,18 @@ namespace {
 
 constexpr int bins = ErrorPicture::bins, classes = ErrorPicture::ratio_classes;
 
-// Of a class: the deviation of all roundings but the output's, and the share of these in sigma^2.
+// spre / sigma in the middle of a class, and its square: the share of these roundings in sigma^2.
 double class_deviation(int i) { return (i + 0.5) / classes; }
 double class_share(int i) { return class_deviation(i) * class_deviation(i); }
 
-// Integral of the normal distribution function: t Phi(t) + phi(t).
+// Returns the integral of the normal distribution function: t Phi(t) + phi(t).
 double normal_integral(double t) {
   const double density = std::exp(-t * t / 2) / std::sqrt(2 * std::numbers::pi);
   return t * std::erfc(-t / std::numbers::sqrt2) / 2 + density;
 }
 
-// P(u + n <= x), u uniform in [-half, half], n normal with deviation `deviation`.
+// Returns P(u + n <= x); u is uniform in [-half, half], n normal with standard deviation
+// `deviation`.
 double distribution(double x, double half, double deviation) {
   if (deviation < 1e-6 * half) return std::clamp((x + half) / (2 * half), 0.0, 1.0);
   return deviation / (2 * half) *
@@ -60,15 +61,15 @@ double rest_of(const ErrorPicture& picture, double rms) {
 }
 
 ErrorBand band_about(const ErrorCurve& expected, std::int64_t columns) {
-  // Measured with 100 seeds (docs/judging.md, "The picture of errors").
-  constexpr double within_a_row = 0.01;  // correlation of two elements' being in one bin
-  constexpr double quantile = 3.67;      // of a normal distribution: 1 / 4,100 on both sides
-  constexpr double of_model = 0.01;      // of the expected count, which is a model's
+  // Measured with 100 seeds (evidence/judging.md, "The picture of errors").
+  constexpr double within_a_row = 0.01;  // correlation between two elements of being in one bin
+  constexpr double quantile = 3.67;      // normal quantile: 1 / 4,100 on both sides
+  constexpr double of_model = 0.01;      // error of the model, as a share of the expected count
   const double together =
       1 + within_a_row * static_cast<double>(std::max<std::int64_t>(0, columns - 1));
   ErrorBand band;
   for (std::size_t bin = 0; bin < expected.size(); ++bin) {
-    // Of few elements the distribution is one-sided: the bounds of Anscombe's root (1948).
+    // Small counts have a skewed distribution, so the bounds follow from Anscombe's root (1948).
     const double count = expected[bin] / together;
     const double root = 2 * std::sqrt(count + 0.375);
     const double low = std::max(0.0, root - quantile), high = root + quantile;

@@ -1,4 +1,4 @@
-// The errors that the declared roundings lead to, to be drawn over those that were measured.
+// The error histogram that the declared roundings predict, drawn over the measured one.
 #pragma once
 
 #include <array>
@@ -8,28 +8,27 @@
 
 namespace plumbline {
 
-using ErrorCurve = std::array<double, ErrorPicture::bins>;  // elements a bin
+using ErrorCurve = std::array<double, ErrorPicture::bins>;  // elements per bin
 
-// What a picture's elements would look like if each error were the sum of the output's rounding,
-// which is uniform, and of all other roundings, whose sum is normal. Their shares of sigma^2 are
-// those of the spec that the output was judged by. `rest`: how large the other roundings are, over
-// what the spec permits: 1 = as large.
+// Returns the expected histogram if each error is the sum of the output's rounding, which is
+// uniform, and of all other roundings, whose sum is normal. Their shares of sigma^2 are those of
+// the spec that the output was judged by. `rest`: standard deviation of the other roundings over
+// the permitted one.
 ErrorCurve expected_errors(const ErrorPicture& picture, double rest = 1);
 
-// The `rest` with which the errors' root mean square is `rms`; from 0 to 1, since a spec permits no
-// more. Most kernels stay below what they may do: P's rounding, for one, is permitted wherever it
-// may fall between powers of two.
+// Returns the `rest` for which the errors have the root mean square `rms`, from 0 to 1. Most
+// kernels stay below 1, because they round less than their spec permits.
 double rest_of(const ErrorPicture& picture, double rms);
 
-// Between which counts a bin of a correct kernel lies. Each bin alone misses it once in 4,100
-// cases, so that 99 of 100 correct outputs lie within the whole band. Errors of one row have
-// roundings in common: `columns` elements count for fewer.
+// The counts that a bin of a correct kernel may have. A single bin lies outside in one of 4,100
+// cases, so 99 of 100 correct outputs lie within the whole band. Errors of one row share roundings:
+// `columns` elements count for fewer.
 struct ErrorBand {
   ErrorCurve low{}, high{};
 };
 ErrorBand band_about(const ErrorCurve& expected, std::int64_t columns);
 
-// How many bins of the picture are outside the band; 0 of an empty one.
+// Returns how many bins of the picture are outside the band; 0 for an empty picture.
 int bins_outside(const ErrorPicture& picture, const ErrorBand& band);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// What is wrong with an output without any limit, and where its error sits.
+// Faults of an output that need no limit, and the location of its error.
 #pragma once
 
 #include <array>
@@ -10,32 +10,33 @@
 
 namespace plumbline {
 
-// Faults that need no limit. Counts over all elements, also where the reference samples rows.
+// Faults that need no limit, counted over all elements even if the reference samples rows.
 struct Faults {
   std::int64_t nan = 0;           // NaN where the reference is finite
   std::int64_t inf = 0;           // Inf where the reference is finite
   std::int64_t unwritten = 0;     // still poison (every bit set)
-  std::int64_t out_of_range = 0;  // outside the range of the key head's v, plus its rounding
-  std::int64_t padded_rows = 0;   // padded rows against the policy (elements)
-  // of rows without a visible key: not exactly 0, or an LSE that is not -inf or the sink
+  std::int64_t out_of_range = 0;  // outside the range of the key head's V, plus its rounding
+  std::int64_t padded_rows = 0;   // elements of padded rows that violate the padding policy
+  // in rows without a visible key: elements other than 0, and an LSE other than -inf or the sink
   std::int64_t empty_rows = 0;
-  std::int64_t inexact = 0;      // elements != reference where the law demands equality
-  std::int64_t fence_bytes = 0;  // changed bytes around out, lse or workspace
-  std::string detail;            // first of them in words, with the element
+  // elements that differ from the reference although the inputs demand equality
+  std::int64_t inexact = 0;
+  std::int64_t fence_bytes = 0;  // changed guard bytes around out, lse or workspace
+  std::string detail;            // the first fault in words, with its element
   std::int64_t total() const;
 };
 
 struct FaultKind {
-  const char* column;  // of the database
+  const char* column;  // in the database
   std::int64_t Faults::*count;
   std::string_view name;  // in findings
-  std::string_view what;  // in words, behind the count
+  std::string_view what;  // in words, after the count
   // in JSON: "nan"
   constexpr std::string_view key() const {
     return std::string_view(column).substr(std::string_view("faults_").size());
   }
 };
-// In the order in which they are reported.
+// All kinds of faults, in the order in which they are reported.
 inline constexpr std::array fault_kinds{
     FaultKind{"faults_nan", &Faults::nan, "nan", "NaN where the reference is finite"},
     FaultKind{"faults_inf", &Faults::inf, "inf", "infinities where the reference is finite"},
@@ -59,9 +60,9 @@ inline std::int64_t Faults::total() const {
   return sum;
 }
 
-// Where a fault sits: diagnosis only. The strongest of the structure statistics. A
-// failure without a place has the kind none, and a description that says "no location" and why. An
-// output within its limits has neither.
+// The location of an error, for diagnosis only: the strongest structure statistic. A failure
+// without a location has the kind none and a description that says "no location" and why. An output
+// within its limits has neither.
 enum class LocationKind { none, head, row, column, key, edge, scale, denominator };
 template <>
 inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{

@@ -1,4 +1,4 @@
-// What must not matter to a row's result, and which promise speaks of it.
+// Changes of a call that must not change a row's result, and the promise that covers each.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// What must not matter to a row's result. docs/judging-comparisons.md, "Invariances", says what
-// each transforms.
+// A change of the call that must not change a row's result. docs/judging-comparisons.md,
+// "Invariances", describes each transformation.
 enum class Invariance {
   run_to_run,
   solo,
@@ -29,7 +29,7 @@ enum class Invariance {
   two_scales
 };
 
-// Which of the ABI's promises speaks of it.
+// Returns the ABI's promise that covers an invariance.
 inline Promise promise_of(const Promises& promises, Invariance invariance) {
   static constexpr std::array<Promise Promises::*, names_of<Invariance>.size()> fields{
       &Promises::run_to_run, &Promises::batch,          &Promises::batch,

@@ -1,4 +1,4 @@
-// What happened to one case, without its tensors: what judge, store and reports need.
+// The outcome of one case without its tensors: the input of judge, store and reports.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +15,50 @@
 
 namespace plumbline {
 
-// Which case it is, and how its call went.
+// The identity of a case, and how its call went.
 struct CaseRun {
   // identity
   std::string suite, group, tier;
   Case c;
   std::string case_id;
-  // of the kernel's provider, as they were given behind its file; "" if none were
+  // options of the kernel's provider, as given after its file; "" if there were none
   std::string provider_options;
   std::string problem_digest;
   // what happened
   Description description;
-  DeviceFacts device;  // of the GPU it ran on; empty on the CPU and the emulator
+  DeviceFacts device;  // the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
   std::string output_digest;  // XXH3-128 of out and lse, 32 hex digits; "" unless ok
-  // whether there were several calls, each into freshly poisoned outputs; all gave the same bits
+  // true if several calls were made into freshly poisoned outputs; true if all gave equal bits
   bool repeat_checked = false, repeat_equal = false;
-  // Untimed calls (harness/measure/calls.h): 3, or 2 where one takes too long; 0 = not known.
+  // Untimed calls (harness/measure/calls.h): 3, or 2 if a call takes too long; 0 = unknown.
   int calls = 0;
-  // What differs, in words: "the second call (the same plan again) gave nan where …"; "" = nothing.
+  // Their difference in words: "the second call (the same plan again) gave nan where …"; "" = none.
   std::string call_difference;
   // timing, only for timed cases
   bool timed = false;
   double time_ns = 0;      // median over repetitions; on a GPU with a flushed L2
-  double time_hot_ns = 0;  // likewise with what the call before left in the L2; 0 = not a GPU
+  double time_hot_ns = 0;  // the same, with the L2 as the previous call left it; 0 = not a GPU
   double time_mad_ns = 0;
-  // What gates: kernel over sentinel, by processor time or the clock of a GPU; median of rounds.
+  // The ratio that the gate judges: kernel over sentinel, by processor time or a GPU's clock
+  // (summarise_rounds()).
   double time_ratio = 0;
   Times times;
-  // by which the worker's resident memory rose during one call, workspace included; -1 = unknown
+  // growth of the worker's resident memory during one call, workspace included; -1 = unknown
   std::int64_t peak_memory_bytes = -1;
-  double wall_ms = 0;    // of the whole measurement
+  double wall_ms = 0;    // the whole measurement
   std::string saved_to;  // file of --save-failures, "" if none
-  // Case id of the same kernel and problem on another architecture whose outcome this is: not
-  // measured again, because the kernel uses no tensor cores. "" where the case itself was measured.
+  // Case id of the same kernel and problem on another architecture that has this outcome: the
+  // kernel uses no tensor cores, so it was not measured again. "" if the case itself was measured.
   std::string reused_from;
-  std::optional<ExpectedFailure> expected = std::nullopt;  // what its suite says of it
+  std::optional<ExpectedFailure> expected = std::nullopt;  // from its suite
 };
 
-// Members are in the bases alone, so that a test can name all of each.
+// All members are in the bases, so that a test can name them.
 struct Outcome : CaseRun, ComparedOutput {};
 
-// The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may
-// describe it, and a GPU says it of itself; "" = on the CPU the machine's own, elsewhere not known.
+// Returns the architecture that a case ran for, "sm_90": from an emulated device's name, otherwise
+// from the kernel's description, otherwise from the GPU. "" = the machine's own CPU, or unknown.
 inline std::string arch_of(const Outcome& outcome) {
   constexpr std::string_view emulated = "emulated:";
   if (outcome.c.device.starts_with(emulated)) return outcome.c.device.substr(emulated.size());

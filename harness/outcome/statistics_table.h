@@ -1,5 +1,5 @@
-// The one table of the statistics of an output's error: their names, members, limits and columns.
-// Whoever names a statistic walks it.
+// The table of the statistics of an output's error: names, members, limits and columns. All code
+// that needs a list of statistics reads this one.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace plumbline {
 
-// What decides: for each statistic with a limit, the largest value that passes. The defaults are
-// those of the strict spec up to 1e7 elements (docs/judging.md, "Statistics and limits").
+// The largest value that passes, for each statistic with a limit. Defaults: the strict spec, up to
+// 1e7 elements (docs/judging.md, "Statistics and limits").
 struct Limits {
-  // Rows without a reference are compared with a rougher sigma.
+  // Rows without a reference are compared with a coarser sigma.
   static constexpr double elsewhere_in_peaks = 3;
   double peak = 6.5;
   double beyond_output = 6.5;
@@ -30,30 +30,29 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-// Where a person finds the element that a statistic is the maximum of.
+// The kind of element that a statistic is the maximum of.
 enum class WorstAt { nowhere, output, row_output, elsewhere };
 
 struct Statistic {
-  const char* column;  // of the database, and key in JSON: "beyond_output"
+  const char* column;  // in the database, and key in JSON: "beyond_output"
   double ErrorStatistics::*value;
-  // Says whether it was measured; nullptr: it always is where an output is.
+  // True if it was measured; nullptr: it is measured for every output.
   bool ErrorStatistics::*measured = nullptr;
-  // All below is of statistics that decide.
-  double Limits::*limit = nullptr;   // nullptr: it is recorded, and decides nothing
+  // Set only for statistics that decide, except `of`.
+  double Limits::*limit = nullptr;   // nullptr: recorded only
   std::string_view name = {};        // in findings and reports: "beyond output rounding"
-  std::string_view key = {};         // of its limit in a contract: "beyond_output"
-  std::string_view heading = {};     // of a table's column: "beyond output"
-  const char* limit_column = "";     // of the database: "limit_beyond_output"
-  bool limit_grows = false;          // with the elements compared, as that of a maximum has to
-  WorstAt worst = WorstAt::nowhere;  // of what it is the maximum
-  std::string_view absent = {};      // the note where it was not measured
-  std::optional<RowOutput> of = {};  // the row output that it is of; nullopt: it is of `out`
-  // True if the outcome has a column for it. Statistics of further row outputs are rows of
-  // outcome_output.
+  std::string_view key = {};         // key of the limit in a contract: "beyond_output"
+  std::string_view heading = {};     // heading of a table's column: "beyond output"
+  const char* limit_column = "";     // in the database: "limit_beyond_output"
+  bool limit_grows = false;          // with the number of compared elements, as for a maximum
+  WorstAt worst = WorstAt::nowhere;  // the element of the maximum
+  std::string_view absent = {};      // the note if it was not measured
+  std::optional<RowOutput> of = {};  // its row output; nullopt: `out`
+  // True if the outcome table has a column for it. Further row outputs have rows in outcome_output.
   constexpr bool is_column() const { return !of || *of == RowOutput::lse; }
 };
 
-// In the order in which they are stored and reported.
+// All statistics, in the order in which they are stored and reported.
 inline constexpr std::array error_statistics{
     Statistic{.column = "peak",
               .value = &ErrorStatistics::peak,
@@ -125,7 +124,7 @@ inline constexpr std::size_t deciding_count = static_cast<std::size_t>(
     std::count_if(error_statistics.begin(), error_statistics.end(),
                   [](const Statistic& statistic) { return statistic.limit != nullptr; }));
 
-// Those that decide, in the same order.
+// The statistics with a limit, in the same order.
 inline constexpr auto deciding_statistics = [] {
   std::array<Statistic, deciding_count> result{};
   std::copy_if(error_statistics.begin(), error_statistics.end(), result.begin(),
@@ -137,7 +136,7 @@ inline bool is_measured(const Statistic& statistic, const ErrorStatistics& error
   return statistic.measured == nullptr || errors.*statistic.measured;
 }
 
-// The deciding statistic of a name, or nullptr.
+// Returns the deciding statistic with that name, or nullptr.
 inline const Statistic* find_statistic(std::string_view name) {
   const auto found =
       std::find_if(deciding_statistics.begin(), deciding_statistics.end(),
@@ -158,13 +157,13 @@ struct RowStatistics {
 inline constexpr PerRowOutput<RowStatistics> row_statistics{{PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)}};
 #undef PLUMBLINE_ROW
 
-// Something of each deciding statistic.
+// One T for each deciding statistic.
 template <class T>
 class PerStatistic {
  public:
   T& operator[](const Statistic& statistic) { return values_[index(statistic)]; }
   const T& operator[](const Statistic& statistic) const { return values_[index(statistic)]; }
-  // By the limit, for those who mean one of them: `worst[&Limits::peak]`.
+  // Access by limit, for one given statistic: `worst[&Limits::peak]`.
   T& operator[](double Limits::*limit) { return values_[index(limit)]; }
   const T& operator[](double Limits::*limit) const { return values_[index(limit)]; }
 

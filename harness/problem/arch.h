@@ -11,7 +11,7 @@
 namespace plumbline {
 
 // Names of the architectures whose tensor cores were recorded on hardware, so that an emulator can
-// answer bit for bit.
+// reproduce them bit for bit.
 inline constexpr auto emulated_arch_names = [] {
   std::array<std::string_view, emulator::all_archs.size()> list;
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -20,15 +20,15 @@ inline constexpr auto emulated_arch_names = [] {
 }();
 constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
-// What "tensor_core" means as an accumulator: how mma.sync of that architecture sums products of
-// `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in the table
-// ("", a CPU, a newer GPU) gives tensor_core_accumulator, and fp8 operands in the table
-// fp8_accumulator.
+// Returns the accumulator that "tensor_core" stands for: how mma.sync of that architecture sums
+// products of `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in
+// the table ("", a CPU, a newer GPU) has tensor_core_accumulator. fp8 operands of those in the
+// table have fp8_accumulator.
 //
-// The table is emulator/architectures.csv: {fp32, toward zero, fraction_bits, products of a step}.
-// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200 (5,000 rows a format each, no
-// mismatch; F + 1, F - 1 and L / 2 are refuted by them); sm_87 and sm_120, and two steps of 8 for
-// k16 on sm_80, rest on MMA-Sim alone.
+// The table is emulator/architectures.csv: {fp32, toward zero, fraction_bits, products per step}.
+// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200 (5,000 rows per format, no
+// mismatch; they refute F + 1, F - 1 and L / 2). sm_87 and sm_120, and the two steps of 8 for k16
+// on sm_80, rest on MMA-Sim alone.
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands);
 
 }  // namespace plumbline

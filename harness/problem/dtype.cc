@@ -1,4 +1,4 @@
-// Encodes, decodes and rounds values of each number format exactly: to nearest, ties to even.
+// Encodes, decodes and rounds values of each number format exactly, to nearest, ties to even.
 #include "harness/problem/dtype.h"
 
 #include <immintrin.h>
@@ -12,14 +12,14 @@
 namespace plumbline {
 namespace {
 
-// A binary floating-point format. Normal numbers have magnitude >= 2^min_exponent; below, the
-// spacing stays 2^(min_exponent - bits + 1).
+// A binary floating-point format. Normal numbers are at least 2^min_exponent in size. Below that,
+// the spacing stays 2^(min_exponent - bits + 1).
 struct Format {
   DType dtype;
   std::size_t bytes;
   int bits;  // significand bits with the hidden one; 0 = not a floating-point format
   int min_exponent;
-  int max_exponent;  // of the largest finite number
+  int max_exponent;  // exponent of the largest finite number
   double largest;
   bool has_infinity;
 };
@@ -47,8 +47,8 @@ const Format& format_of(DType dtype) {
 constexpr double power_of_two(int exponent) {  // for normal doubles
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
-// The same, and what ldexp makes of exponents below those of normal doubles; ldexp itself takes
-// longer than a judged element.
+// power_of_two() for all exponents that ldexp supports. ldexp itself takes longer than judging an
+// element.
 double any_power_of_two(int exponent) {
   return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent);
 }
@@ -60,7 +60,7 @@ int exponent_of(double value) {
 
 std::uint16_t encode_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  // stays NaN when its payload lies in the dropped bits
+  // Keeps NaN a NaN if its payload is in the dropped bits.
   if (value != value) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
@@ -76,8 +76,8 @@ std::uint8_t encode_fp8(float value, const Format& format) {
   if (std::isinf(rounded)) return sign | 0x7C;
   const int exponent = std::max(exponent_of(rounded), format.min_exponent);
   const auto significand = static_cast<int>(rounded * power_of_two(format.bits - 1 - exponent));
-  // The hidden bit of a normal significand carries into the exponent field; a subnormal one has
-  // none and the field stays 0.
+  // The hidden bit of a normal significand carries into the exponent field. A subnormal significand
+  // has none, so the field stays 0.
   // clang-tidy 14 does not see that every format has bits.
   const int field = exponent - format.min_exponent;
   // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
@@ -86,7 +86,7 @@ std::uint8_t encode_fp8(float value, const Format& format) {
 
 float decode_fp8(unsigned code, const Format& format) {
   const unsigned magnitude = code & 0x7F;
-  // e4m3: the first code that is no number, its NaN
+  // For e4m3, this is the first code after the finite numbers: NaN.
   const unsigned infinity = format.has_infinity ? 0x7Cu : 0x7Fu;
   float value = std::numeric_limits<float>::quiet_NaN();
   if (magnitude == infinity && format.has_infinity) value = std::numeric_limits<float>::infinity();
@@ -178,7 +178,7 @@ double round_to(double value, DType dtype) {
                : value;
   }
   const int quantum_exponent = std::max(exponent_of(value), format.min_exponent) - format.bits + 1;
-  // Both scalings are by powers of two and exact; nearbyint rounds ties to even in the default
+  // Both scalings are by powers of two and exact. nearbyint rounds ties to even in the default
   // rounding mode.
   const double rounded =
       std::nearbyint(value * power_of_two(-quantum_exponent)) * power_of_two(quantum_exponent);
@@ -262,7 +262,7 @@ void decode(DType dtype, const void* encoded, std::span<double> values) {
                 reinterpret_cast<char*>(values.data()));
     return;
   }
-  std::array<float, 256> chunk;  // not cleared: most rows are shorter
+  std::array<float, 256> chunk;  // not cleared, because most rows are shorter
   for (std::size_t begin = 0; begin < values.size(); begin += chunk.size()) {
     const std::size_t count = std::min(chunk.size(), values.size() - begin);
     decode(dtype, static_cast<const char*>(encoded) + begin * size_in_bytes(dtype),

@@ -28,7 +28,7 @@ enum class DType : std::uint32_t {
 template <>
 inline constexpr std::array<std::string_view, 9> names_of<DType>{
     "none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32"};
-// What Q, K, V and the output of a problem may lie in memory as.
+// Dtypes that Q, K, V and the output of a problem may be stored in.
 inline constexpr std::array stored_dtypes{DType::f32, DType::f16, DType::bf16, DType::e4m3,
                                           DType::e5m2};
 inline constexpr std::array fp8_dtypes{DType::e4m3, DType::e5m2};
@@ -38,30 +38,31 @@ constexpr bool is_fp8(DType dtype) {
 
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 
-// Unit roundoff u = 2^-(p) for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2
-// 2^-3, fp32 2^-24. 0 for none (nothing is rounded); NaN for what is no floating-point format, so
-// that no comparison with it holds.
+// Unit roundoff u = 2^-p for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2
+// 2^-3, fp32 2^-24. 0 for none, which rounds nothing. NaN for a dtype that is not a floating-point
+// format, so that every comparison with it is false.
 double unit_roundoff(DType dtype);
-// Significand bits including the hidden one: fp16 and tf32 11, bf16 8, e4m3 4, e5m2 3, fp32 24.
+// Number of significand bits, including the hidden one: fp16 and tf32 11, bf16 8, e4m3 4, e5m2 3,
+// fp32 24.
 int significand_bits(DType dtype);
 // Half the smallest subnormal (the absolute rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2
 // 2^-17; bf16, fp32, tf32 their own tiny values (bf16 2^-134, fp32 2^-150).
 double half_smallest_subnormal(DType dtype);
 double largest_finite(DType dtype);
-// Spacing of the format's numbers at |value|, floored at the smallest subnormal (also at 0), capped
-// at the spacing below the largest finite number (also at infinity). NaN for NaN.
+// Spacing of the format's numbers at |value|: at least the smallest subnormal (also at 0), at most
+// the spacing below the largest finite number (also at infinity). NaN for NaN.
 double ulp(double value, DType dtype);
-// Nearest representable value, ties to even; overflow gives infinity (e4m3: NaN). Exact from any
-// double; NaN stays NaN; none rounds nothing.
+// Rounds to the nearest representable value, ties to even. Overflow gives infinity (e4m3: NaN).
+// Exact for any double. NaN stays NaN; none rounds nothing.
 double round_to(double value, DType dtype);
-// Likewise toward zero; overflow gives the largest finite number.
+// Rounds toward zero, otherwise like round_to(). Overflow gives the largest finite number.
 double truncate_to(double value, DType dtype);
 
-// Array conversion, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.
+// Converts arrays, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.
 void encode(DType dtype, std::span<const float> values, void* encoded);
 void decode(DType dtype, const void* encoded, std::span<float> values);
 void decode(DType dtype, const void* encoded, std::span<double> values);
-// One element at `index`.
+// Decodes the element at `index`.
 double decode_at(DType dtype, const void* encoded, std::size_t index);
 
 }  // namespace plumbline

@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Doubles as the shortest text that parses back to the same one.
+// Writes doubles as the shortest text that parses back to the same number.
 template <class T>
 std::string value_text(const Problem& problem, const ProblemField<T>& field) {
   if constexpr (std::is_enum_v<T>) {
@@ -30,7 +30,7 @@ std::string value_text(const Problem& problem, const FieldPair& fields) {
 
 }  // namespace
 
-// JSON's strings are TOML's basic strings, DEL excepted, which JSON leaves as it is.
+// JSON strings are TOML basic strings, except for DEL, which JSON does not escape.
 std::string toml_string(std::string_view text) {
   std::string json =
       nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -39,7 +39,7 @@ std::string toml_string(std::string_view text) {
   return json;
 }
 
-// A field whose default is a number or a truth value is written without quotes, but for a seed
+// A number or truth value, by the field's default, has no quotes. Quotes are needed for a seed
 // beyond TOML's 64-bit integers.
 std::string toml_value(std::string_view key, const std::string& text) {
   const std::string usual = field_text(Problem{}, key);
@@ -57,12 +57,12 @@ std::string field_text(const Problem& problem, std::string_view key) {
 }
 
 std::vector<std::pair<std::string_view, std::string>> fields_to_set(const Problem& problem) {
-  Problem unset;  // what the problem would be without the fields that follow
+  Problem unset;  // the problem without the fields that follow
   std::vector<std::pair<std::string_view, std::string>> fields;
   for_each_field([&](const auto& field) {
     if (!field.written) return;
     const std::string text = value_text(problem, field);
-    // the dtype and a sample's shape, so that a reader sees them without knowing the defaults
+    // Always writes the dtype and a sample's shape, so that a reader needs no defaults.
     const bool always = field.role != FieldRole::feature && field.key != "batch";
     if (!always && text == value_text(unset, field)) return;
     if (field.key == "inputs") [[maybe_unused]]

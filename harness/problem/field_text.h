@@ -1,6 +1,6 @@
-// The fields of a problem as texts: the inverse of set_field. Ids, suites that are written and the
-// reduction of failing cases walk field_names() through these, so that none of them has a list of
-// fields of its own.
+// The fields of a problem as texts: the inverse of set_field. Ids, written suites and the reduction
+// of failing cases walk field_names() with these functions, so none of them has its own list of
+// fields.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace plumbline {
 
-// What set_field(problem, key, …) takes to give the field its present value. For a key that sets
-// two members at once (`heads`, `seq`, `head_dim`) the value of both, "" if they differ. `key` is
-// one of field_names().
+// Returns the text with which set_field(problem, key, …) sets the field to its current value. For a
+// key that sets two members (`heads`, `seq`, `head_dim`) it is the value of both, "" if they
+// differ. `key` is one of field_names().
 std::string field_text(const Problem& problem, std::string_view key);
 
-// As a basic string of TOML, and the value of a field as TOML writes it: numbers and truth values
+// Return a basic string of TOML, and a field's value as TOML writes it: numbers and truth values
 // without quotes.
 std::string toml_string(std::string_view text);
 std::string toml_value(std::string_view key, const std::string& text);
 
-// Keys and values that make `problem` out of Problem{} by set_field, in this order: the dtype, the
-// shape, and every other field that does not have the value it would have without being set. Of
-// recorded inputs it reads the file's header, as set_field does.
+// Returns the keys and values with which set_field turns Problem{} into `problem`, in this order:
+// the dtype, the shape, and every other field that would otherwise have another value. For recorded
+// inputs it reads the file's header, as set_field does.
 std::vector<std::pair<std::string_view, std::string>> fields_to_set(const Problem& problem);
 
-// A case as a group of a suite, which read_suite expands to this case alone:
+// Returns a case as a group of a suite, which read_suite expands to this case alone:
 //   [[group]]
 //   name = "…"
 //   reason = "…"

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// Pages of the pool that no sample uses, so that a wrong page number reads something that is not a
-// neighbour's page only.
+// Pages of the pool that no sample uses, so that a wrong page number does not always read a
+// neighbour's page.
 constexpr std::int64_t spare_pages = 3;
 
 std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) {
@@ -23,7 +23,7 @@ std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) 
   return sums;
 }
 
-// A tensor without gaps whose dimensions lie in memory in `order`, outermost first.
+// Returns a tensor without gaps. `order` lists its dimensions in memory, outermost first.
 TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent,
                    std::initializer_list<int> order) {
   TensorShape shape;
@@ -39,7 +39,7 @@ TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent,
   return shape;
 }
 
-// Rank 4: [batch, seq, heads, dim]; in memory (b, s, h, d) or (b, h, s, d).
+// Rank 4: [batch, seq, heads, dim], in memory (b, s, h, d) or (b, h, s, d).
 TensorShape padded_shape(DType dtype, const Problem& problem, std::int64_t seq, std::int64_t heads,
                          std::int64_t dim) {
   if (problem.layout == Layout::padded_bhsd)
@@ -47,7 +47,7 @@ TensorShape padded_shape(DType dtype, const Problem& problem, std::int64_t seq, 
   return packed(dtype, {problem.batch, seq, heads, dim}, {0, 1, 2, 3});
 }
 
-// Rank 4: [page, token, heads, dim]; in memory (p, t, h, d) or (p, h, t, d).
+// Rank 4: [page, token, heads, dim], in memory (p, t, h, d) or (p, h, t, d).
 TensorShape paged_shape(DType dtype, const Problem& problem, std::int64_t pages, std::int64_t dim) {
   if (problem.layout == Layout::paged_hnd)
     return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 2, 1, 3});
@@ -79,7 +79,7 @@ std::int64_t first_valid_row(const Problem& problem, std::int64_t seq, std::int6
   return problem.padding == Padding::left ? seq - length : 0;
 }
 
-// A draw for a sample; `index` tells several of one purpose apart.
+// Returns random bits for a sample. `index` distinguishes draws for one purpose.
 std::uint64_t sample_bits(std::uint64_t seed, HashPurpose purpose, std::int64_t sample,
                           std::int64_t index = 0) {
   return counter_hash(seed, static_cast<std::uint64_t>(purpose),
@@ -103,7 +103,7 @@ KeyRange document_around(std::uint64_t seed, std::int64_t sample, std::int64_t k
   return document;
 }
 
-// Bits of mask custom for 32 keys of a row.
+// Draws the bits of mask custom for 32 keys of a row.
 std::uint32_t drawn_word(std::uint64_t seed, std::int64_t sample, std::int64_t row,
                          std::int64_t word) {
   if (row % 16 == 15) return 0;
@@ -122,7 +122,7 @@ std::uint32_t bits_of_range(KeyRange keys, std::int64_t word) {
          static_cast<std::uint32_t>(end > begin);
 }
 
-// From the first set bit to behind the last.
+// Returns the range from the first set bit to the last.
 KeyRange hull(std::span<const std::uint32_t> words) {
   KeyRange keys;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -134,7 +134,7 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   return keys;
 }
 
-// Of View::far.
+// Spreads a tensor for View::far.
 void move_apart(TensorShape& shape) {
   constexpr std::int64_t distance = std::int64_t{3} << 30, aligned = 256;
   const std::int64_t steps = shape.extent[0] - 1;
@@ -157,14 +157,14 @@ void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
     if (i != dimension && shape.stride[i] >= block)
       shape.stride[i] = shape.stride[i] / block * wider;
-    if (shape.extent[i] == 0) return;  // nothing lies anywhere
+    if (shape.extent[i] == 0) return;  // the tensor is empty
     last += (shape.extent[i] - 1) * shape.stride[i];
   }
   shape.elements = last + 1;
 }
 
 Geometry::Geometry(const Problem& problem) : side(side_inputs(problem)), problem_(problem) {
-  // before validate: throws where a file of recorded inputs is gone
+  // before validate(), because it throws if a file of recorded inputs is missing
   SampleLengths lengths = draw_lengths(problem);
   assert(validate(problem).empty());
   seqlens_q = std::move(lengths.q);
@@ -183,7 +183,7 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
       problem_(problem),
       page_count_(stated.page_count),
       visible_(std::move(stated.visible)) {
-  // Another question about the same tensors may leave them out.
+  // Another problem over the same tensors may leave them out.
   if (problem.alibi == Alibi::none) side.alibi_slopes.clear();
   if (problem.sinks == Sinks::none) side.sinks.clear();
   mask_bits = std::move(stated.mask_bits);
@@ -271,7 +271,7 @@ void Geometry::draw_mask_bits() {
       const auto words = std::span(mask_bits).subspan(
           static_cast<std::size_t>(mask_row(sample, row, head) * mask_words),
           static_cast<std::size_t>(mask_words));
-      // Tokens of a merge are samples of one row.
+      // The tokens of a merge are samples of one row.
       const std::int64_t drawn = problem_.is_merge() ? sample : row;
       for (std::int64_t word = 0; word < mask_words && !stated; ++word) {
         words[static_cast<std::size_t>(word)] =
@@ -395,7 +395,7 @@ std::int64_t Geometry::visible_count(std::int64_t sample, std::int64_t row,
       [](std::int64_t n, std::uint32_t word) { return n + std::popcount(word); });
 }
 
-// All but mask custom, whose visible keys are no range.
+// Not for mask custom, whose visible keys are not a range.
 KeyRange Geometry::drawn_range(std::int64_t sample, std::int64_t row) const {
   const std::int64_t keys = length_kv(sample);
   const std::int64_t diagonal =

@@ -1,5 +1,5 @@
-// Where everything of a problem lies in memory, and which keys each row sees. Lengths, index
-// arrays, extents and strides are here.
+// The memory layout of a problem's tensors, and the keys that each row sees: lengths, index arrays,
+// extents and strides.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace plumbline {
 
-// Pages that hold so many rows.
+// Returns the number of pages that hold `length` rows.
 std::int64_t pages_for(std::int64_t length, std::int64_t page_size);
 
-// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the
-// last element. `first` is where element 0 lies in the buffer that the tensor shares with others
-// (Problem::view), else 0.
+// Shape of one tensor; strides in elements. `elements` is the span from the first element to one
+// past the last. `first` is the position of element 0 in a buffer shared with other tensors
+// (Problem::view), otherwise 0.
 struct TensorShape {
   DType dtype = DType::none;
   int rank = 0;  // 0 = absent
@@ -29,8 +29,8 @@ struct TensorShape {
   std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_in_bytes(dtype); }
 };
 
-// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions that
-// lie outside it in memory move apart.
+// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions
+// outside it in memory move apart.
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra);
 
 // Half-open range of keys, relative to the sample's first valid key.
@@ -41,44 +41,43 @@ struct KeyRange {
   bool operator==(const KeyRange&) const = default;
 };
 
-// What a dump adds to its logits, after scale and softcap. No problem of a suite has one.
+// The bias that a dump adds to its logits, after scale and softcap. Problems of suites have none.
 struct LogitBias {
   std::vector<float> values;
-  // Of [batch, heads_q, seq_q]; 0 where one row of values stands for all. The values of a row lie
-  // side by side. By padded row and key in padded layouts, by valid ones in others.
+  // Strides of [batch, heads_q, seq_q]; 0 if all indices share the values. The values of a row are
+  // contiguous. Rows and keys are padded ones in padded layouts, otherwise valid ones.
   std::array<std::int64_t, 3> stride{};
   bool operator==(const LogitBias&) const = default;
 };
 
-// What a dump or a recorded input states where a problem draws it from its seed.
+// Values stated by a dump or a recorded input, which a problem otherwise draws from its seed.
 struct StatedLayout {
   std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
   std::vector<std::int32_t>
-      // [batch, pages_per_sample], only paged; entries a sample needs lie in [0, page_count)
+      // [batch, pages_per_sample], paged only; entries that a sample needs are in [0, page_count)
       page_table;
   std::int64_t pages_per_sample = 0, page_count = 0;
-  // [total_q]: the keys each valid row sees, sample by sample, the same for all heads; empty: by
-  // the problem's mask and window
+  // [total_q]: the keys that each valid row sees, sample by sample, the same for all heads; empty:
+  // from the problem's mask and window
   std::vector<KeyRange> visible;
-  std::optional<SideInputs> side = std::nullopt;  // none: drawn
-  // under mask custom: as Geometry::mask_bits; empty: drawn
+  std::optional<SideInputs> side = std::nullopt;  // none = drawn
+  // under mask custom: like Geometry::mask_bits; empty = drawn
   std::vector<std::uint32_t> mask_bits = {};
-  std::int64_t mask_heads = 1;  // as Geometry::mask_heads
+  std::int64_t mask_heads = 1;  // like Geometry::mask_heads
   std::shared_ptr<const LogitBias> bias = nullptr;
 };
 
-// Row gap and so on: a view `strided` has this many elements behind each row of a head, and one
-// head's room behind each row of all heads.
+// Row gap of a `strided` view: this many elements after each row of a head. The room of one head
+// also follows each row of all heads.
 inline constexpr std::int64_t view_gap = 8;
 
-// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets
-// are in elements from a tensor's first (TensorShape::first).
+// Rows and keys are addressed by (sample, row among the sample's valid rows, head). All offsets are
+// in elements from a tensor's first (TensorShape::first).
 class Geometry {
  public:
-  // Throws std::runtime_error where the problem's recorded inputs cannot be read.
+  // Throws std::runtime_error if the problem's recorded inputs cannot be read.
   explicit Geometry(const Problem& problem);
-  // The problem's `lengths` and seed are ignored. The layout must fit the problem: the caller has
-  // checked it.
+  // Ignores the problem's `lengths` and seed. The caller must have checked that the layout fits.
   Geometry(const Problem& problem, StatedLayout stated);
 
   const Problem& problem() const { return problem_; }
@@ -92,45 +91,46 @@ class Geometry {
   std::int64_t total_kv() const { return cu_seqlens_kv.back(); }
   std::int64_t page_count() const { return page_count_; }
 
-  // Offset of element 0 of the row's vector. `row` counts valid rows from 0. head dimension stride
-  // is 1.
+  // Offset of element 0 of the row's vector, whose elements are contiguous. `row` counts valid rows
+  // from 0.
   std::int64_t q_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t out_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t lse_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t k_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
   std::int64_t v_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
-  // Padded layouts: offsets by the padded row index in [0, seq_q), and whether that row is valid.
+  // Padded layouts: offset by the padded row index in [0, seq_q), and whether that row is valid.
   std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row,
                                  std::int64_t head) const;
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
 
-  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never
-  // over its padding). {0, 0} if none. Under mask custom: from the first visible key to the last;
-  // keys between them may be hidden. The query head matters where mask_heads is not 1.
+  // Returns the keys that query `row` of `sample` sees, by mask and window over the sample's own
+  // lengths, without padding. {0, 0} if there are none. Under mask custom: from the first visible
+  // key to the last; keys in between may be hidden. The query head matters only if mask_heads is
+  // not 1.
   KeyRange visible_keys(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
-  // How many of them are visible.
+  // Returns the number of visible keys.
   std::int64_t visible_count(std::int64_t sample, std::int64_t row, std::int64_t head = 0) const;
   bool sees(std::int64_t sample, std::int64_t row, std::int64_t key, std::int64_t head = 0) const;
-  // What is added to the row's logit of valid key 0, and behind it to those of the next ones;
-  // nullptr: there is no bias.
+  // Returns the bias of the row's valid key 0, followed by those of the next keys; nullptr without
+  // a bias.
   const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
-  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
+  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible
 
-  SideInputs side;  // side_inputs() of the problem, or stated
+  SideInputs side;  // side_inputs() of the problem, or stated ones
   TensorShape q, k, v, out;
-  TensorShape lse;                                        // of rank 0 where it is not asked for
-  TensorShape row_shape;                                  // of any row output (outputs.h)
+  TensorShape lse;                                        // rank 0 unless the problem wants it
+  TensorShape row_shape;                                  // shape of any row output (outputs.h)
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
   std::vector<std::int32_t>
       page_table;  // [batch, pages_per_sample], -1 = unused; empty unless paged
   std::int64_t pages_per_sample = 0;
-  // [mask_heads, batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32
-  // of word j / 32 is set where valid row i sees valid key j.
+  // [mask_heads, batch, seq_q, mask_words] if problem().has_mask_bits(), otherwise empty. Bit j %
+  // 32 of word j / 32 is set if valid row i sees valid key j.
   std::vector<std::uint32_t> mask_bits;
   std::int64_t mask_words = 0;
-  std::int64_t mask_heads = 1;  // heads_q where a dump's query heads have masks of their own
-  std::shared_ptr<const LogitBias> bias;  // of a dump, or nullptr
+  std::int64_t mask_heads = 1;            // heads_q if a dump's query heads have their own masks
+  std::shared_ptr<const LogitBias> bias;  // from a dump, or nullptr
 
  private:
   void lay_out_tensors();
@@ -146,7 +146,7 @@ class Geometry {
 
   Problem problem_;
   std::int64_t page_count_ = 0;
-  // [total_q] of a stated layout, [mask_heads, total_q] of mask bits
+  // [total_q] of a stated layout, or [mask_heads, total_q] of mask bits
   std::vector<KeyRange> visible_;
 };
 

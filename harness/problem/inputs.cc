@@ -1,4 +1,5 @@
-// Fills the storage of Q, K and V in any layout, in parallel, from laws or from a recorded file.
+// Fills the storage of Q, K and V in any layout, in parallel, from input distributions or from a
+// recorded file.
 #include "harness/problem/inputs.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@
 namespace plumbline {
 namespace {
 
-// Positions that one task fills, for all heads: the law of a head is built once for them.
+// Positions that one task fills, for all heads, so that the law of a head is built once for them.
 constexpr std::int64_t rows_per_task = 64;
 
 // Not a multiple of any row length, so that two padding rows differ.
@@ -41,13 +42,14 @@ struct Tensor {
     return data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype);
   }
 
-  // Rounds `values` (the first dims of them) to the dtype and stores them from element `offset` on.
+  // Rounds the first `dims` of `values` to the dtype and stores them from element `offset` on.
   void store(std::span<const float> values, std::int64_t offset) const {
     encode(shape.dtype, values.first(static_cast<std::size_t>(dims)), at(offset));
   }
 };
 
-// fp8 saturates: stored = value / scale, within what the dtype holds.
+// Divides by the scale and saturates at the largest number of an fp8 dtype. Other dtypes are
+// unchanged.
 void quantise(std::span<float> values, float scale, DType dtype) {
   if (size_in_bytes(dtype) > 1) return;
   const auto largest = static_cast<float>(largest_finite(dtype));
@@ -70,7 +72,7 @@ std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   return pattern;
 }
 
-// Zeros without memory behind them, where the storage is shared memory: its pages are given back.
+// Zeroes the storage. Pages of shared memory are given back, so that they take no memory.
 void clear_sparsely(std::byte* data, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(data) % page,
@@ -81,7 +83,7 @@ void clear_sparsely(std::byte* data, std::size_t bytes) {
   std::memset(data + edge + pages, 0, bytes - edge - pages);
 }
 
-// Covers the whole storage; valid rows are written over it.
+// Fills the whole storage; valid rows are overwritten later.
 void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
   const std::size_t total = tensor.shape.bytes();
   if (fill == Fill::zeros) return clear_sparsely(tensor.data, total);
@@ -94,7 +96,7 @@ void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
 }
 
 // Calls body(sample, first row, past the last row) for pieces of all rows of all samples, in
-// parallel. `length` gives a sample's rows.
+// parallel. `length` returns a sample's number of rows.
 void for_each_piece(const Geometry& geometry,
                     const std::function<std::int64_t(std::int64_t)>& length,
                     const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) {
@@ -143,7 +145,7 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       if (law.v_alternates)
         std::ranges::transform(odd_value.offset, odd_value.offset.begin(), std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
-        if (problem.is_merge() && !geometry.sees(sample, 0, key)) {  // its O stays as it is
+        if (problem.is_merge() && !geometry.sees(sample, 0, key)) {  // its O keeps the fill
           const std::vector<float> none(key_values.size(), -std::numeric_limits<float>::infinity());
           k.store(none, geometry.k_offset(sample, key, head));
           continue;

@@ -1,4 +1,5 @@
-// Defines the gains, offsets and special keys of each input law, and generates rows by them.
+// Defines the gains, offsets and special keys of each input distribution (law), and generates rows
+// from them.
 #include "harness/problem/laws.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ RowAddress head_address(const Problem& problem, Stream stream, std::int64_t samp
 }
 
 // Real models have a few channels whose K is an order of magnitude larger in every token (KVQuant
-// and SmoothQuant show such channels).
+// and SmoothQuant show them).
 void set_llm(const Problem& problem, std::int64_t head_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const std::size_t outliers = std::max<std::size_t>(1, (3 * dims + 50) / 100);
@@ -33,8 +34,8 @@ void set_llm(const Problem& problem, std::int64_t head_kv, HeadLaw& law) {
   }
 }
 
-// The logit that gives one key e^margin times the weight of all `length_kv` others together if
-// those have logit 0, within a factor of 2.
+// Returns the logit that gives one key e^margin times the weight of all `length_kv` others
+// together, within a factor of 2, if those have logit 0.
 float dominant_logit(std::int64_t length_kv, float margin) {
   return ln_2 * static_cast<float>(std::bit_width(static_cast<std::uint64_t>(length_kv))) + margin;
 }
@@ -55,7 +56,8 @@ void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   }
 }
 
-// One key of random position lies along a direction of signs that every query of the group carries.
+// One key at a random position points along a direction of signs that every query of the group
+// carries.
 void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
                 std::int64_t length_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
@@ -76,10 +78,10 @@ void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_k
   }
 }
 
-// Even keys are alike and have logit at most 1 / sqrt(head_dim_qk) in size; odd keys lie 4096 /
+// Even keys are alike and have logits of at most 1 / sqrt(head_dim_qk) in size. Odd keys are 4096 /
 // sqrt(head_dim_qk) below them, so that their weight underflows to zero. Every product is a power
-// of two, so a logit is the same number in whatever order it is summed. It is below ln 2:
-// exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
+// of two, so a logit does not depend on the order of summation. It is below ln 2, so exp2(fma(s, c,
+// -round(m c))) still rounds to 1 in fp32.
 void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const WordGroup words = random_words(head_address(problem, Stream::exact, sample, head_kv), 0);
@@ -94,7 +96,7 @@ void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv
   law.special.vector[below] = -256;
 }
 
-// Every query carries 1 in a few dims, where a key can set its logit.
+// Every query has 1 in a few dims, in which a key can set its logit.
 std::size_t share_dims(const Problem& problem, HeadLaw& law) {
   const std::size_t shared =
       std::min<std::size_t>(4, static_cast<std::size_t>(problem.head_dim_qk));
@@ -103,7 +105,7 @@ std::size_t share_dims(const Problem& problem, HeadLaw& law) {
   std::fill_n(law.k.gain.begin(), shared, 0.0F);
   return shared;
 }
-// What each shared dim of K holds for a key whose logit is `logit`.
+// Returns the value that each shared dim of K needs for a key with this logit.
 float per_shared_dim(const Problem& problem, std::size_t shared, float logit) {
   return logit * std::sqrt(static_cast<float>(problem.head_dim_qk)) / static_cast<float>(shared);
 }
@@ -127,7 +129,7 @@ void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   std::fill_n(law.k_per_position.begin(), shared, step);
 }
 
-// All keys lie near one: a row's logits have a large common part.
+// All keys are close to one vector, so a row's logits have a large common part.
 void set_near_ties(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
                    HeadLaw& law) {
   std::ranges::fill(law.k.gain, 0.05F);
@@ -157,7 +159,7 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
   return law;
 }
 
-// LSEs of parts, in natural units: one dim, and a Q of 1.
+// LSEs of parts, in natural units: one dim, and Q is 1.
 HeadLaw merge_law(const Problem& problem, std::int64_t sample, std::int64_t head,
                   std::int64_t parts) {
   const auto lse = [&](float gain, float offset, Noise noise = Noise::normal) {

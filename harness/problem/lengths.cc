@@ -1,4 +1,4 @@
-// Draws the query and key length of each sample from the problem's law of lengths and its seed.
+// Draws the query and key length of each sample from problem.lengths and the seed.
 #include "harness/problem/lengths.h"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
   return {full, full};
 }
 
-// The sample that `random` and `with_zero` give the full length: any for `random`; for `with_zero`
-// one that keeps its keys.
+// The sample that has the full length with `random` and `with_zero`: any sample with `random`, one
+// that keeps its keys with `with_zero`.
 std::int64_t full_sample(const Problem& problem, HashPurpose purpose) {
   const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), 0);
   if (problem.lengths == Lengths::random) return uniform_in(bits, 0, problem.batch - 1);
@@ -70,7 +70,7 @@ SampleLengths draw_lengths(const Problem& problem) {
     lengths.q = draw(problem, problem.seq_q, HashPurpose::length_q, HashPurpose::full_sample_q);
   }
   if (problem.lengths == Lengths::with_zero) {
-    lengths.kv.back() = 0;  // its queries stay: rows that see no key
+    lengths.kv.back() = 0;  // its queries stay, as rows that see no key
     if (problem.batch >= 3) lengths.q[1] = lengths.kv[1] = 0;
   }
   return lengths;

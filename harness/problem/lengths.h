@@ -12,13 +12,12 @@ struct SampleLengths {
   std::vector<std::int32_t> q, kv;  // batch each
 };
 
-// Draws the lengths by problem.lengths from problem.seed; the laws are described at Lengths
-// (problem.h). Those of recorded inputs are the file's; throws std::runtime_error where it cannot
-// be read.
+// Draws the lengths by problem.lengths (see Lengths in problem.h) from problem.seed. Lengths of
+// recorded inputs are the file's; throws std::runtime_error if it cannot be read.
 SampleLengths draw_lengths(const Problem& problem);
 
-// Purposes of counter_hash in this layer: one stream each, so that choices do not depend on each
-// other.
+// Purposes of counter_hash in this module. Each has its own stream, so that choices are
+// independent.
 enum class HashPurpose : std::uint64_t {
   length_kv = 1,
   length_q = 2,

@@ -1,4 +1,5 @@
-// Implements Philox4x32-10, and makes normal, uniform and discrete noise of its bits without libm.
+// Implements Philox4x32-10, and turns its bits into normal, uniform and discrete noise without
+// libm.
 #include "harness/problem/noise.h"
 
 #include <bit>
@@ -57,9 +58,9 @@ inline float minus_log2(float y) {
   return -std::fma(p, t, static_cast<float>(exponent));
 }
 
-// The upper bit is the sign, the others m give the tail probability p = (m + 1/2) / 2^32 in (0,
-// 1/2). With x = 1 - 2p the quantile is x * R(w), w = -log2(1 - x^2) in (0, 31]; R is a rational
-// function of degrees 5 and 5 fitted (Lawson's iteration, against 40-digit quantiles) to relative
+// The upper bit is the sign. The others, m, give the tail probability p = (m + 1/2) / 2^32 in (0,
+// 1/2). With x = 1 - 2p the quantile is x * R(w), w = -log2(1 - x^2) in (0, 31]. R is a rational
+// function of degrees 5 and 5, fitted (Lawson's iteration, against 40-digit quantiles) to relative
 // error 1.3e-7.
 inline float normal_element(std::uint32_t bits) {
   const std::int32_t m = static_cast<std::int32_t>(bits & 0x7FFFFFFFU);

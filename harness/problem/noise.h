@@ -1,5 +1,5 @@
-// Random rows: Philox words, and the noise that input laws are made of. Private to harness/problem;
-// the contract is inputs.h.
+// Random rows: Philox words, and the noise of the input distributions. Private to harness/problem;
+// inputs.h has the contract.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// Which independent stream of random words a row draws from; stands in the upper bits of a Philox
-// counter, beside the head.
+// The independent stream of random words that a row draws from. The upper bits of a Philox counter
+// hold it, next to the head.
 enum class Stream : std::uint32_t {
   q = 1,
   k = 2,
@@ -35,8 +35,8 @@ struct RowAddress {
   std::int64_t sample = 0, head = 0, position = 0;
 };
 
-// Rows are made in whole groups of this many elements: 8 Philox blocks side by side fill the AVX2
-// registers.
+// Rows are generated in whole groups of this many elements, because 8 Philox blocks side by side
+// fill the AVX2 registers.
 inline constexpr std::size_t row_group = 32;
 inline constexpr std::size_t padded_dims(std::int64_t dims) {
   return (static_cast<std::size_t>(dims) + row_group - 1) / row_group * row_group;

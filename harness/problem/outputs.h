@@ -1,5 +1,5 @@
-// The one table of what kernels return beside `out`. Whoever handles outputs walks it;
-// CONTRIBUTING.md, "a named output", says how one is added.
+// The only table of what kernels return besides `out`. Code that handles outputs walks it.
+// CONTRIBUTING.md, "a named output", explains how to add one.
 #pragma once
 
 #include <array>
@@ -12,15 +12,15 @@
 
 namespace plumbline {
 
-// Outputs that hold one number for each query row and head. Each is fp32, laid out as
-// Geometry::row_shape, has a scale sigma of its own, and one statistic with a limit, the largest
-// |error| / sigma. A row without visible keys holds -infinity (the LSE of a sink apart).
+// Outputs with one number for each query row and head. Each is fp32 with the layout
+// Geometry::row_shape, has its own scale sigma, and one statistic with a limit, the largest |error|
+// / sigma. A row without visible keys holds -infinity (except for the LSE with a sink).
 //   name       in the C interface, dumps, the database and JSON
 //   words      in sentences: "the LSE"
 //   other      another name in dumps
 //   limit      the default of the statistic's limit
-//   of_merges  whether merges have the output
-//   absent     the note where a kernel does not return it; "" = none
+//   of_merges  true if merges have the output
+//   absent     the note if a kernel does not return it; "" = none
 #define PLUMBLINE_ROW_OUTPUTS(ROW)                                 \
   ROW(lse, "LSE", "softmax_lse", 6, true,                          \
       "lse=absent: denominator and exp2 errors could not be seen") \
@@ -44,14 +44,14 @@ constexpr const NamedOutput& table_row(RowOutput output) {
   return row_outputs[static_cast<std::size_t>(output)];
 }
 
-// The row outputs without columns of their own in SQLite: each is a row of outcome_output.
+// The row outputs that have no columns of their own in SQLite. Each is a row of outcome_output.
 inline constexpr auto further_row_outputs = [] {
   std::array<RowOutput, row_outputs.size() - 1> all_but_lse{};
   for (std::size_t i = 0; i < all_but_lse.size(); ++i) all_but_lse[i] = RowOutput(i + 1);
   return all_but_lse;
 }();
 
-// Something of each row output.
+// One value for each row output.
 template <class T>
 class PerRowOutput {
  public:
@@ -63,8 +63,8 @@ class PerRowOutput {
   std::array<T, row_outputs.size()> values_{};
 };
 
-// Elements are named by sample, head, row and column. Row outputs have a negative column each: -1
-// for the LSE.
+// Elements are identified by sample, head, row and column. Each row output has a negative column:
+// -1 for the LSE.
 constexpr std::int64_t column_of(RowOutput output) { return -1 - static_cast<int>(output); }
 constexpr std::optional<RowOutput> row_output_at(std::int64_t column) {
   if (column >= 0 || -column > static_cast<std::int64_t>(row_outputs.size())) return std::nullopt;

@@ -1,4 +1,4 @@
-// Sets the fields of a problem from text, and says what is wrong with a problem.
+// Sets the fields of a problem from text, and finds everything wrong with a problem.
 #include "harness/problem/problem.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ Message set_value(DType& target, std::string_view key, std::string_view value) {
     for (std::size_t i = 0; i < stored_dtypes.size(); ++i) words[i + 1] = name(stored_dtypes[i]);
     return words;
   }();
-  // only K, V and the output may be left at none: the dtype of Q
+  // only K, V and the output may have none, the dtype of Q
   const auto allowed = std::span(optional_dtypes).subspan(key == "dtype" ? 1 : 0);
   if (std::ranges::find(allowed, value) == allowed.end()) return not_one_of(key, value, allowed);
   target = *parse<DType>(value);
@@ -83,7 +83,7 @@ Message set_value(std::uint64_t& target, std::string_view key, std::string_view 
 template <class T>
 bool in_range(const ProblemField<T>& field, T value) {
   const auto number = static_cast<double>(value);
-  return number >= field.least && number <= field.most;  // so NaN and infinities are outside
+  return number >= field.least && number <= field.most;  // false for NaN and infinities
 }
 
 std::string range_message(const IntegerField& field, std::string_view value) {
@@ -118,7 +118,7 @@ Message set(Problem& problem, const RealField& field, std::string_view value) {
 Message set(Problem& problem, const FieldPair& fields, std::string_view value) {
   if (fields.segment.empty()) {
     IntegerField both = fields.first;
-    both.key = fields.key;  // messages name what the user wrote
+    both.key = fields.key;  // messages name the key that the user wrote
     if (auto message = set(problem, both, value)) return message;
     problem.*fields.second.member = problem.*fields.first.member;
     return std::nullopt;
@@ -127,14 +127,14 @@ Message set(Problem& problem, const FieldPair& fields, std::string_view value) {
   if (parts.size() != 2)
     return fmt::format("{}: \"{}\" is not two integers \"left,right\" (-1 = unlimited)", fields.key,
                        value);
-  Problem changed = problem;  // a value that is refused changes nothing
+  Problem changed = problem;  // a refused value changes nothing
   if (auto message = set(changed, fields.first, parts[0])) return message;
   if (auto message = set(changed, fields.second, parts[1])) return message;
   problem = std::move(changed);
   return std::nullopt;
 }
 
-// Recorded inputs, the one field that is a text.
+// Sets recorded inputs, the only text field.
 Message set(Problem& problem, const ProblemField<std::string>& field, std::string_view value) {
   if (value.empty()) {
     problem.*field.member = "";
@@ -151,7 +151,7 @@ Message set(Problem& problem, const ProblemField<std::string>& field, std::strin
   return message;
 }
 
-// "NAME" matches a recording of that name, "NAME@DIGEST" this one.
+// "NAME" matches any recording of that name, "NAME@DIGEST" only this one.
 bool names_inputs(const Problem& problem, std::string_view value) {
   return problem.inputs == value ||
          (!value.empty() && problem.inputs.starts_with(std::string(value) + "@"));
@@ -289,7 +289,7 @@ Problem canonical(const Problem& problem) {
   if (problem.is_causal()) result.window_right = defaults.window_right;
   if (!problem.has_fp8_kv()) result.kv_scales = defaults.kv_scales;
   if (result.kv_scales != KvScales::block) result.scale_block = defaults.scale_block;
-  // -0 equals 0 but would print differently
+  // -0 equals 0 but would be printed differently.
   for_each_member([&]<class T>(const ProblemField<T>& field) {
     if constexpr (std::is_same_v<T, double>) result.*field.member += 0.0;
   });
@@ -323,7 +323,7 @@ std::vector<std::string> validate(const Problem& problem) {
   std::vector<std::string> wrong;
   validate_ranges(problem, wrong);
   validate_dtypes(problem, wrong);
-  if (!wrong.empty()) return wrong;  // what follows divides and multiplies the sizes
+  if (!wrong.empty()) return wrong;  // the following checks divide and multiply the sizes
   if (problem.heads_q % problem.heads_kv != 0) {
     wrong.push_back(
         fmt::format("heads_kv {} does not divide heads_q {}", problem.heads_kv, problem.heads_q));

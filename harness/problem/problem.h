@@ -1,6 +1,6 @@
-// What is asked of a kernel: shapes, dtypes, mask, layout, input law, seed. A Problem is a value;
-// its id is a readable path that parses back to it and leaves out every dimension at its default,
-// so that a new dimension renames nothing.
+// A problem for a kernel: shapes, dtypes, mask, layout, input distribution, seed. A Problem is a
+// value. Its id is a readable path that parses back to it and leaves out defaults, so a new
+// dimension renames no problem.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,12 @@ enum class Layout : std::uint32_t {
   paged_nhd = 3,
   paged_hnd = 4
 };
-// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit a (sample, query row, key),
+// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit per (sample, query row, key),
 // the same for all heads. With i' = i + len_kv - len_q:
-//   prefix_lm       j <= i', or j among the first keys, of a number drawn for the sample from [1,
-//                   len_kv]
-//   block_diagonal  i' and j lie in one of up to 4 documents, whose ends are drawn for the sample;
-//                   none where i' < 0
-//   custom          each bit drawn: 3 of 4 are set in even rows, 1 of 8 in odd ones, none in rows
+//   prefix_lm       j <= i', or j among the first n keys, with n drawn per sample from [1, len_kv]
+//   block_diagonal  i' and j are in one of up to 4 documents, whose ends are drawn per sample;
+//                   no keys if i' < 0
+//   custom          random bits: 3 of 4 are set in even rows, 1 of 8 in odd rows, none in rows
 //                   15, 31, …
 enum class Mask : std::uint32_t {
   none = 0,
@@ -43,24 +42,24 @@ enum class Mask : std::uint32_t {
 };
 enum class Padding : std::uint32_t { right = 0, left = 1 };
 
-// How the lengths of the samples are drawn (deterministically from the seed). `seq_q`, `seq_kv` are
-// the maxima.
+// How the lengths of the samples are drawn (deterministically from the seed). `seq_q` and `seq_kv`
+// are the maxima.
 //   full        every sample has the full length
 //   random      uniform in [1, seq]; at least one sample has the full length
 //   near_full   uniform in [max(1, seq - 20), seq]                      (FlashAttention's "random")
 //   third       uniform in [max(1, seq / 3), seq]                       (FlashAttention's "third")
 //   one_long    sample 0 has the full length, the others [1, max(1, seq / 16)]
-//   with_zero   as random, but the last sample has no keys, and from batch 3 on sample 1 has no
+//   with_zero   like random, but the last sample has no keys, and from batch 3 on sample 1 has no
 //               queries and no keys
-// seq_q == seq_kv: a sample's query length is its key length. seq_q == 1: every query length is 1
-// (decode). Otherwise the query length is drawn on its own by the same law from [.., seq_q].
+// If seq_q == seq_kv, a sample's query length is its key length. If seq_q == 1, every query length
+// is 1 (decode). Otherwise the query length is drawn independently, in the same way.
 enum class Lengths { full, random, near_full, third, one_long, with_zero };
 
-// What lies in padding rows, page tails and unused pages of the inputs. A kernel that reads them
-// shows it.
+// Content of padding rows, page tails and unused pages of the inputs. It shows in the output of a
+// kernel that reads them.
 enum class Fill { garbage, zeros, nan };
 
-// Laws of Q and K (and of V unless v_law says otherwise). harness/problem/inputs.h defines each.
+// Input distributions (laws) of Q and K. harness/problem/inputs.h defines them and those of V.
 enum class Law {
   normal,
   uniform,
@@ -79,39 +78,39 @@ enum class VLaw { normal, uniform, large_mean, constant, grid, band, tiny_output
 
 // ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap.
 // Slopes of query heads h = 0 .. H-1:
-//   standard  2^(-8 (h + 1) / H); H no power of two: those of the power n below it, then every
-//             other one of 2n (Press et al., ICLR'22)
+//   standard  2^(-8 (h + 1) / H); if H is not a power of two: those of the power n below it, then
+//             every other one of 2n (Press et al., ICLR'22)
 //   random    0.3 U(0, 1)  (flash-attention's tests)
 enum class Alibi { none, standard, random };
 // An attention sink: one more logit per query head (natural units, no value vector) in the
-// denominator. N(0, 1), or 5 N(0, 1).
+// denominator. normal is N(0, 1), large 5 N(0, 1).
 enum class Sinks { none, normal, large };
-// Which numbers of an fp8 tensor share a dequantisation scale: those of the tensor, of each key
-// head, of each sample and key head (the query heads of a key head share Q's), or of each sample
-// and head (Q's own heads) and token or block of `scale_block` tokens. Tokens count from a sample's
-// first valid one. Drawn from U(0.5, 2), those of Q, K and V apart.
+// Numbers of an fp8 tensor that share a dequantisation scale: those of the tensor, of each key
+// head, of each sample and key head (with Q's query heads of that key head), or of each sample,
+// head (Q: query head) and token or block of `scale_block` tokens. Tokens count from a sample's
+// first valid one. Scales are drawn from U(0.5, 2), independently for Q, K and V.
 enum class KvScales { tensor, head, batch_head, token, block };
-// How Q, K and V lie in memory beyond their layout:
-//   strided     gaps between rows and between heads in each
+// Memory layout of Q, K and V beyond `layout`:
+//   strided     gaps between rows and between heads of each
 //   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal
 //               lengths and dimensions
-//   packed_kv   [token, 2 heads_kv, dim] in one buffer: padded_bshd, ragged, paged_nhd; equal
+//   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
 //               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-//   far         samples (ragged: rows; paged: pages) lie so far apart that the last begins
-//               3 * 2^30 elements behind the first, beyond what 32 bits count; gaps are zero
+//   far         samples (ragged: rows; paged: pages) are so far apart that the last begins
+//               3 * 2^30 elements after the first, beyond 32-bit offsets; gaps are zero
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
-// Another question than attention: states of parts, each an O and the LSE of its logits, are merged
-// into one. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32, with
-// head_dim_qk 1), and Q is 1, so that softmax(K) V is what is asked. The LSEs given and the one
-// returned are natural logarithms, or base 2. Under mask custom the parts that a token does not see
-// have no keys: their LSE is -infinity, and their O is what `fill` says.
+// A merge is another operation than attention: it combines states of parts, each an O and the LSE
+// of its logits. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32,
+// with head_dim_qk 1), and Q is 1, so that the result is softmax(K) V. All LSEs, given and
+// returned, are natural logarithms or base 2. Under mask custom the parts that a token does not see
+// have no keys: their LSE is -infinity, and their O is as `fill` states.
 enum class Merge { none, natural, base_2 };
 
 struct Problem {
-  DType dtype = DType::bf16;      // of Q
+  DType dtype = DType::bf16;      // dtype of Q
   DType kv_dtype = DType::none;   // none = that of Q
-  DType out_dtype = DType::none;  // none = that of Q, bf16 where Q is fp8
+  DType out_dtype = DType::none;  // none = that of Q, bf16 if Q is fp8
   std::int64_t batch = 1;
   std::int64_t heads_q = 1;
   std::int64_t heads_kv = 1;
@@ -127,21 +126,22 @@ struct Problem {
   Padding padding = Padding::right;
   std::int64_t page_size = 16;
   Fill fill = Fill::garbage;
-  // "" = generated by the laws; else recorded: "NAME@DIGEST" (harness/problem/recorded_inputs.h)
+  // "" = generated by the laws, otherwise recorded: "NAME@DIGEST"
+  // (harness/problem/recorded_inputs.h)
   std::string inputs;
   Law law = Law::normal;
   VLaw v_law = VLaw::normal;
   double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
   double v_scale = 1;  // multiplies the generated V before rounding
-  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), of a merge that of its LSEs' base
+  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), in a merge that of its LSEs' base
   double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
   Alibi alibi = Alibi::none;
   Sinks sinks = Sinks::none;
-  KvScales kv_scales = KvScales::tensor;  // of Q, too, where it is fp8
-  std::int64_t scale_block = 64;          // tokens; only kv_scales block
+  KvScales kv_scales = KvScales::tensor;  // also of Q if it is fp8
+  std::int64_t scale_block = 64;          // tokens; only for kv_scales block
   View view = View::plain;
   Merge merge = Merge::none;
-  bool lse = true;  // whether LSE is asked for
+  bool lse = true;  // the kernel must return the LSE
   std::uint64_t seed = 1;
 
   bool operator==(const Problem&) const = default;
@@ -155,9 +155,9 @@ struct Problem {
   bool is_causal() const {
     return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
   }
-  bool has_fp8_kv() const { return is_fp8(kv()); }  // true where Q is fp8
+  bool has_fp8_kv() const { return is_fp8(kv()); }  // also true if Q is fp8
   bool has_fp8_q() const { return is_fp8(dtype); }
-  // Tokens of a sample that share an fp8 scale; 0 = all.
+  // Number of tokens of a sample that share an fp8 scale; 0 = all.
   std::int64_t scale_tokens() const {
     if (!has_fp8_kv() || kv_scales < KvScales::token) return 0;
     return kv_scales == KvScales::token ? 1 : scale_block;
@@ -167,45 +167,45 @@ struct Problem {
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
 
-// The one spelling of problems that ask the same: a kv dtype equal to that of Q and the out dtype
-// that none stands for become none; page_size of a layout without pages, window_right under a
-// causal mask (always 0 there) and scale_block of other scales become their defaults; -0 becomes 0.
+// Returns the one spelling of equivalent problems. A kv dtype equal to Q's and an out dtype equal
+// to the default become none. Defaults replace page_size of a layout without pages, window_right
+// under a causal mask (always 0 there) and scale_block of other scales. -0 becomes 0.
 Problem canonical(const Problem& problem);
 
-// The id of a problem, for example
+// Returns the id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
-// First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value
-// segments in a fixed order, defaults left out. Keys: out, kv, mask, window (l,r), layout, lengths,
-// padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks, kv_scales,
-// scale_block, view, merge, lse, seed. Problems with the same canonical form have the same id, and
-// parsing gives that form. Parsing reads no file of recorded inputs (an id can be read where the
-// file is not); validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@'
-// are written %2F.
+// The dtype comes first, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then
+// key=value segments in a fixed order, without defaults. Keys: out, kv, mask, window (l,r), layout,
+// lengths, padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks,
+// kv_scales, scale_block, view, merge, lse, seed. Problems with the same canonical form have the
+// same id, and parsing returns that form.
+// Parsing reads no file of recorded inputs, so that ids can be read without it; validate() does.
+// Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are escaped, as in %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 
-// Sets one field by its suite key (the Problem field names: dtype, seq_q, mask, …; also `heads` =
-// both head counts, `seq` = both lengths, `head_dim` = both dimensions, `window` = "l,r") from
-// text. Returns a message naming the value and what is allowed, or nullopt. `inputs` = "NAME" or
-// "NAME@DIGEST" reads the file's header: it sets batch, heads, lengths, dimensions, mask, window
-// and scale as they were recorded, so it comes first of all fields and what follows may change
-// mask, window and scale; a digest is completed or checked.
+// Sets one field by its suite key from text. Keys are the Problem field names (dtype, seq_q, mask,
+// …) and `heads` = both head counts, `seq` = both lengths, `head_dim` = both dimensions, `window` =
+// "l,r". Returns a message with the value and what is allowed, or nullopt.
+// `inputs` = "NAME" or "NAME@DIGEST" reads the file's header and completes or checks the digest. It
+// sets batch, heads, lengths, dimensions, mask, window and scale as recorded. So it comes before
+// all other fields, and later fields may change mask, window and scale.
 std::optional<std::string> set_field(Problem& problem, std::string_view key,
                                      std::string_view value);
-// Whether a field of the problem has this value: a dtype left at none counts as that of Q, `heads`
-// needs both head counts. False for what set_field rejects. `inputs` compares the name, and the
-// digest where `value` has one.
+// Returns true if a field of the problem has this value. A dtype left at none counts as that of Q,
+// and `heads` needs both head counts. Returns false for values that set_field rejects. `inputs`
+// compares the name, and the digest if `value` has one.
 bool has_field(const Problem& problem, std::string_view key, std::string_view value);
-// All suite keys set_field accepts, in canonical order: of two keys that set the same member the
-// broader comes first.
+// Returns all suite keys that set_field accepts, in canonical order. If two keys set the same
+// member, the broader one comes first.
 std::span<const std::string_view> field_names();
 
-// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, …);
-// empty = valid.
+// Returns everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive,
+// …). Empty if it is valid.
 std::vector<std::string> validate(const Problem& problem);
 
-// A case: a problem x a kernel x a device. Its id is "provider/kernel/" + problem_id, with
-// "device=…" appended when it is not "cpu".
+// A case: a problem, a kernel and a device. Its id is "provider/kernel/" + problem_id, followed by
+// "device=…" unless that is "cpu".
 struct Case {
   std::string kernel;          // "cpu/flash"
   std::string device = "cpu";  // "cpu", "cuda:0", "emulated:sm_90"

@@ -11,28 +11,28 @@
 
 namespace plumbline {
 
-// How `plumbline reduce` shrinks a field: a feature is taken away, a size becomes smaller, and an
-// identity stays, because a failure with another one is another failure.
+// How `plumbline reduce` shrinks a field: it removes a feature, makes a size smaller, and keeps an
+// identity, because a failure with another identity is another failure.
 enum class FieldRole { feature, size, identity };
 
 struct FieldTraits {
-  std::string_view key = {};      // in suites, contracts and messages; of a member also its column
-  std::string_view segment = {};  // its key in an id; "" where the dtype or the shape states it
+  std::string_view key = {};      // in suites, contracts and messages; for a member also its column
+  std::string_view segment = {};  // its key in an id; "" if the dtype or the shape states it
   FieldRole role = FieldRole::feature;
-  std::string_view simplest = {};  // what reduction sets it to; "" = its value in Problem{}
-  bool written = true;             // fields_to_set() writes this key, not another with its members
+  std::string_view simplest = {};  // value after reduction; "" = that of Problem{}
+  bool written = true;             // fields_to_set() uses this key, not another with its members
 };
 
-// Its default is that of Problem{}.
+// A member of Problem, whose default is that of Problem{}.
 template <class T>
 struct ProblemField : FieldTraits {
   T Problem::*member = nullptr;
-  double least = -std::numeric_limits<double>::max();  // of numbers
+  double least = -std::numeric_limits<double>::max();  // bounds of numbers
   double most = std::numeric_limits<double>::max();
 };
 
-// A key that sets two members. With a segment its text is "first,second"; without, both have the
-// same value, and its text is that value, or "" where they differ.
+// A key that sets two members. With a segment its text is "first,second". Otherwise both have the
+// same value, which is its text, or "" if they differ.
 struct FieldPair : FieldTraits {
   ProblemField<std::int64_t> first, second;
 };
@@ -65,9 +65,9 @@ constexpr FieldPair pair(std::string_view key, std::string_view segment,
 
 }  // namespace problem_fields
 
-// Calls visit(field) for every key that set_field takes, in canonical order: ProblemField<T> for
-// each member, and before its two members FieldPair. Recorded inputs come first, because they set
-// what later fields may change.
+// Calls visit(field) for every key that set_field accepts, in canonical order: ProblemField<T> for
+// each member, and FieldPair before its two members. Recorded inputs come first, because later
+// fields may change what they set.
 template <class Visit>
 constexpr void for_each_field(Visit&& visit) {
   using namespace problem_fields;
@@ -76,8 +76,7 @@ constexpr void for_each_field(Visit&& visit) {
     visit(fields.first);
     visit(fields.second);
   };
-  // A sequence of 2^24 rows is beyond any kernel's reach; the bounds keep every offset within 64
-  // bits.
+  // No kernel supports a sequence of 2^24 rows. The bounds keep every offset within 64 bits.
   constexpr double longest = 1 << 24;
   visit(field("inputs", "inputs", &Problem::inputs));
   auto dtype = field("dtype", "", &Problem::dtype);
@@ -112,11 +111,11 @@ constexpr void for_each_field(Visit&& visit) {
   visit(number("scale_block", "scale_block", &Problem::scale_block, 1, longest));
   visit(field("view", "view", &Problem::view));
   visit(field("merge", "merge", &Problem::merge));
-  visit(field("lse", "lse", &Problem::lse, "false"));  // not to ask for it is less
+  visit(field("lse", "lse", &Problem::lse, "false"));  // a call without it does less
   visit(field("seed", "seed", &Problem::seed));
 }
 
-// The members alone.
+// Calls visit(field) only for members.
 template <class Visit>
 constexpr void for_each_member(Visit&& visit) {
   for_each_field([&](const auto& field) {

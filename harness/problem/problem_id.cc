@@ -1,4 +1,4 @@
-// Writes problems and cases as readable ids, and parses them back.
+// Writes problems and cases as readable ids and parses them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Segment keys, and the suite key each stands for, in the order in which an id lists them.
+// Keys of segments with their suite keys, in the order of an id.
 struct Segment {
   std::string_view key;
   std::string_view field;
@@ -28,8 +28,8 @@ constexpr auto segments = [] {
   for_each_field([&](const auto& field) {
     if (!field.segment.empty()) list[next++] = {field.segment, field.key};
   });
-  // The order of the fields, but for the output, which is named before K and V, and a recording,
-  // which is named before the laws that it replaces.
+  // The order of the fields, except that the output comes before K and V, and a recording before
+  // the laws that it replaces.
   const auto at = [&](std::string_view key) {
     return std::ranges::find_if(list, [&](const Segment& s) { return s.key == key; });
   };
@@ -48,7 +48,7 @@ std::string percent_encode(std::string_view text) {
   return encoded;
 }
 
-// Nullopt unless `text` is what percent_encode writes: one text has one id.
+// Returns nullopt unless `text` is what percent_encode writes, so that a text has one id.
 std::optional<std::string> percent_decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -78,14 +78,14 @@ std::string extent_text(char letter, std::int64_t first, std::int64_t second) {
 
 struct ShapePart {
   char letter;
-  std::string_view first, second;  // field names; equal where the part is one number
+  std::string_view first, second;  // field names; equal if the part is one number
 };
 constexpr std::array<ShapePart, 4> shape_parts{{{'b', "batch", "batch"},
                                                 {'h', "heads_q", "heads_kv"},
                                                 {'s', "seq_q", "seq_kv"},
                                                 {'d', "head_dim_qk", "head_dim_vo"}}};
 
-// Reads one of "b2", "h8x2", "s128x512", "d64". Nullopt = good.
+// Reads one of "b2", "h8x2", "s128x512", "d64". Returns nullopt on success.
 std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part,
                                             std::string_view text) {
   if (text.empty() || text.front() != part.letter) {
@@ -119,7 +119,7 @@ std::string segment_suggestion(std::string_view key) {
   return suggestion(key, keys);
 }
 
-// A name only: what the file holds is in the id already, and the file need not be here.
+// Sets only the name: the id already has the file's properties, and the file may be missing.
 std::optional<std::string> set_inputs_name(Problem& problem, std::string_view text) {
   const auto decoded = percent_decode(text);
   if (!decoded || decoded->empty())

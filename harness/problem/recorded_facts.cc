@@ -1,4 +1,4 @@
-// Reads shape, lengths, mask and scale of a recording, and says all that is wrong with the file.
+// Reads shape, lengths, mask and scale of a recording, and reports everything wrong with the file.
 #include "harness/problem/recorded_facts.h"
 
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ class FactsReader {
     }
     for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
       std::int64_t length = 0;
-      // little-endian, as the format is
+      // The format is little-endian.
       std::memcpy(&length, tensor.data + sample * (wide ? 8 : 4), wide ? 8 : 4);
       if (!wide) length = static_cast<std::int32_t>(length);
       if (length < 0 || length > of.rows) {
@@ -137,8 +137,8 @@ class FactsReader {
     return lengths;
   }
 
-  // What is part of the recorded call and of no problem of a suite: kernels would be asked
-  // something else than the model was, without a word.
+  // Refuses parts of the recorded call that no problem of a suite has. Otherwise kernels would
+  // silently compute something else than the model did.
   void refuse_other_questions() {
     for (const char* part : {"mask", "attn_mask", "attention_mask", "attn_bias", "bias",
                              "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale",
@@ -164,8 +164,7 @@ class FactsReader {
       complain(*message, "correct the file's metadata");
   }
 
-  // 1/sqrt(head_dim) is the default however it was computed: a last bit of the double must not show
-  // in ids.
+  // 1/sqrt(head_dim) is the default however it was computed: its last bit must not appear in ids.
   void normalise_scale() {
     Problem& shape = facts.shape;
     if (std::abs(shape.scale * std::sqrt(static_cast<double>(shape.head_dim_qk)) - 1) < 1e-12)

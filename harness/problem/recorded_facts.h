@@ -1,5 +1,5 @@
-// What the header and index arrays of a file of recorded inputs say. Private to harness/problem;
-// the contract is recorded_inputs.h.
+// Reads the header and index arrays of a file of recorded inputs. Private to harness/problem;
+// recorded_inputs.h has the contract.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// Everything but name, path and digest. All errors of the file at once.
+// Reads everything except name, path and digest. Returns all errors of the file at once.
 Result<RecordedInputs> read_facts(const std::filesystem::path& path, const SafetensorsFile& file);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Finds and digests recordings, holds problems against them, and copies their rows.
+// Finds and digests recordings, compares problems with them, and copies their rows.
 #include "harness/problem/recorded_inputs.h"
 
 #include <fmt/format.h>
@@ -22,9 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* directory_variable = "PLUMBLINE_INPUTS";
-constexpr std::size_t digest_digits = 8;  // in a name; enough to tell recordings of one name apart
+constexpr std::size_t digest_digits = 8;  // in a name; enough to distinguish recordings of one name
 
-// "NAME@DIGEST" in its two parts; the second is empty where there is none.
+// Splits "NAME@DIGEST". The second part is empty if there is no digest.
 std::pair<std::string_view, std::string_view> split_name(std::string_view text) {
   const std::size_t at = text.rfind('@');
   const std::string_view digest = at == std::string_view::npos ? "" : text.substr(at + 1);
@@ -33,7 +33,7 @@ std::pair<std::string_view, std::string_view> split_name(std::string_view text) 
   return is_digest ? std::pair{text.substr(0, at), digest} : std::pair{text, std::string_view{}};
 }
 
-// XXH3-128 of all that decides the values: q, k, v, lengths, and how they lie in the file.
+// XXH3-128 of everything that decides the values: q, k, v, lengths, layout and padding in the file.
 std::string hex_digest(const SafetensorsFile& file) {
   XXH3_state_t* state = XXH3_createState();
   XXH3_128bits_reset(state);
@@ -80,7 +80,8 @@ Result<fs::path> find_file(std::string_view file_name) {
                   directory_variable));
 }
 
-// Files read so far, by path. What a file said when it was first read holds for the process.
+// Returns a file's description, read once per path: what the first read found holds for the
+// process.
 Result<std::shared_ptr<const RecordedInputs>> read_once(const fs::path& path,
                                                         std::string_view file_name) {
   static std::mutex mutex;
@@ -227,14 +228,14 @@ void RecordedValues::copy_row(const Tensor& tensor, std::int64_t sample, std::in
       tensor.data->data + static_cast<std::size_t>(vector * tensor.dims) * from_size;
 
   constexpr std::size_t chunk = 128;
-  // a file's tensors need not be aligned
+  // tensors in a file may be unaligned
   alignas(32) std::array<std::byte, chunk * sizeof(double)> raw;
   std::array<double, chunk> wide;
   std::array<float, chunk> values;
   for (std::size_t begin = 0; begin < static_cast<std::size_t>(tensor.dims); begin += chunk) {
     const std::size_t count = std::min(chunk, static_cast<std::size_t>(tensor.dims) - begin);
     std::memcpy(raw.data(), from + begin * from_size, count * from_size);
-    if (tensor.dtype == DType::f64) {  // through fp32 it would be rounded twice
+    if (tensor.dtype == DType::f64) {  // Going through fp32 would round twice.
       decode(tensor.dtype, raw.data(), std::span(wide).first(count));
       for (std::size_t i = 0; i < count; ++i)
         values[i] = static_cast<float>(round_to(wide[i], dtype));

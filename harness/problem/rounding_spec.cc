@@ -1,4 +1,4 @@
-// Derives the strictest spec of a problem, and names the fields in which one spec is looser.
+// Derives the strict spec of a problem, and names the fields in which one spec is looser.
 #include "harness/problem/rounding_spec.h"
 
 #include <fmt/format.h>
@@ -13,18 +13,18 @@
 namespace plumbline {
 namespace {
 
-// All comparisons are spelled !(declared <= pinned): a NaN from a foreign provider is looser, never
-// fine.
+// All comparisons are written !(declared <= pinned), so that a NaN from a third-party provider is
+// looser, never accepted.
 
-// Whether rounding to a dtype changes an fp32 value at all. Unknown dtypes count as doing so.
+// Returns true if rounding to a dtype changes fp32 values. Unknown dtypes count as changing them.
 bool rounds(DType dtype) {
   return dtype != DType::none && dtype != DType::f32 && dtype != DType::f64;
 }
 
-// Unit roundoff, and 0 for what keeps fp32 as it is.
+// Unit roundoff, or 0 if the dtype keeps fp32 values.
 double roundoff(DType dtype) { return rounds(dtype) ? unit_roundoff(dtype) : 0; }
-// Absolute rounding error near zero of fp32 values rounded to `dtype` after a scaling by
-// `prescale`.
+// Absolute rounding error near zero of fp32 values that are scaled by `prescale` and rounded to
+// `dtype`.
 double error_near_zero(DType dtype, double prescale) {
   return rounds(dtype) ? half_smallest_subnormal(dtype) / prescale : 0;
 }
@@ -39,7 +39,7 @@ bool is_power_of_two(double value) {
   return value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5;
 }
 
-// Compares each field as its kind asks, and says in what the declared one is looser.
+// Compares each field by its kind, and describes in what the declared one is looser.
 class Comparison {
  public:
   Comparison(const RoundingSpec& declared, const RoundingSpec& pinned)
@@ -50,7 +50,7 @@ class Comparison {
   void compare(std::string_view field, spec_kind::Format, DType declared, DType pinned) {
     if (coarser(declared, pinned)) note_coarser(field, declared, pinned);
   }
-  // Values near zero are those of p_prescale.
+  // p_prescale decides the error near zero.
   void compare(std::string_view field, spec_kind::FormatOfP, DType declared, DType pinned) {
     if (!(roundoff(declared) <= roundoff(pinned))) note_coarser(field, declared, pinned);
   }
@@ -68,7 +68,7 @@ class Comparison {
     }
   }
 
-  // A rounding step that the pinned spec may not have at all.
+  // A rounding step that the pinned spec may not have.
   void compare(std::string_view field, spec_kind::Step, DType declared, DType pinned) {
     if (rounds(declared) && !rounds(pinned)) {
       findings.push_back(
@@ -85,7 +85,7 @@ class Comparison {
     if (declared != pinned)
       findings.push_back(fmt::format("{}: {} differs from {}", field, declared, pinned));
   }
-  // How something is rounded says nothing where it is not.
+  // The way of rounding does not matter if nothing is rounded.
   void compare(std::string_view field, spec_kind::ModelOfP, bool declared, bool pinned) {
     if (rounds(declared_.p_dtype)) compare(field, spec_kind::OtherModel{}, declared, pinned);
   }
@@ -112,7 +112,7 @@ class Comparison {
     if (declared.toward_zero && !pinned.toward_zero) {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
-    // Rounding to nearest with the 24 bits of fp32 is never worse than truncating, however many
+    // Rounding to nearest with the 24 bits of fp32 is never worse than truncation, however many
     // bits that keeps.
     const int bits_needed = declared.toward_zero
                                 ? pinned.fraction_bits

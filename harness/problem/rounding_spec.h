@@ -1,4 +1,4 @@
-// What a kernel rounds: the facts from which the error that it may make follows. Fields mirror
+// The roundings of a kernel, from which its possible error follows. Fields mirror
 // plumbline_rounding_spec of the provider ABI.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace plumbline {
 
 struct Problem;
 
-// How a matrix product accumulates: steps of products_per_step terms, each aligned to the largest
-// and kept to fraction_bits.
+// The accumulation of a matrix product: steps of products_per_step terms, each aligned to the
+// largest and kept to fraction_bits.
 struct Accumulator {
   DType dtype = DType::f32;  // f32 or f16
   bool toward_zero = false;
@@ -28,12 +28,12 @@ inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};
 // fp8 inputs: Ada's mma.sync; Hopper's wgmma keeps as many bits in steps of 32
 inline constexpr Accumulator fp8_accumulator{DType::f32, true, 13, 16};
 
-// The m of P = exp(S - m), by which significands are rounded.
+// The m of P = exp(S - m), which decides the significands of P.
 enum class MaximumOfP {
   running,  // the largest logit of some keys seen so far, which may lag; it may begin at the sink
-  one,      // the largest of the keys seen so far, sinks left out: the largest P is 1
-  ceil2,    // as running, in units of log2(e) rounded up to a whole number
-  bf16,     // as running, rounded to bf16
+  one,      // the largest of the keys seen so far, without sinks, so that the largest P is 1
+  ceil2,    // like running, rounded up to a whole number in units of log2(e)
+  bf16,     // like running, rounded to bf16
   free,     // any number, such as one maximum for several rows
 };
 
@@ -45,7 +45,7 @@ struct RoundingSpec {
   bool p_toward_zero = false;
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
-  bool s_rounded_twice = false;  // before the scale, too
+  bool s_rounded_twice = false;  // also before the scale
   DType q_prescaled = DType::none;
   bool q_prescaled_without_log2e = false;
   DType split_partial_dtype = DType::f32;
@@ -55,8 +55,8 @@ struct RoundingSpec {
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
   double reciprocal_rel_error = 0;  // of 1 / l
-  // none: fp8 Q, K and V are widened as stored, which rounds nothing, and their scales are applied
-  // to the sums (or V's to P before it is rounded, where tokens have their own). fp16, bf16: see
+  // none: fp8 Q, K and V are widened as stored, which rounds nothing, and their scales multiply the
+  // sums (or V's multiply P before it is rounded, if tokens have their own). fp16, bf16: see
   // dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
   DType out_dtype = DType::f32;
@@ -67,33 +67,33 @@ struct RoundingSpec {
   bool operator==(const RoundingSpec&) const = default;
 };
 
-// What Q, K and V are rounded to (nearest, ties to even) before the products: tf32 where
-// kv_dequantized_to says so, else none. No term of the scales: the reference then uses the rounded
-// values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
+// The dtype that Q, K and V are rounded to (nearest, ties to even) before the products: tf32 if
+// kv_dequantized_to is tf32, otherwise none. Adds no variance term, because the reference uses the
+// rounded values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// What fp8 Q, K and V are rounded to after their scale: the products see round(scale * stored), the
-// product in fp32, both to nearest, ties to even; and so does the reference. none: the scale is
-// applied outside the products (and to all but fp8).
+// The dtype that fp8 Q, K and V are rounded to after their scale. The products and the reference
+// use round(scale * stored), with the product in fp32; both round to nearest, ties to even. none:
+// the scale is applied outside the products, or the dtype is not fp8.
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
-// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded; e4m3:
-// times 256, so that its smallest are not lost), tensor-core accumulators for 16-bit inputs
-// (nearest fp32 for fp32; 13 bits for fp8 Q), nothing else rounded (fp8 widened as stored, its
-// scales applied to the sums), output in the problem's output dtype.
-// Of a merge: weights and sums in fp32, an LSE of the base of those given.
+// Returns the spec of a kernel without a contract: P in the dtype of Q (fp32: not rounded; e4m3:
+// times 256, so that small P are not lost), tensor-core accumulators for 16-bit inputs (nearest
+// fp32 for fp32; 13 bits for fp8 Q), nothing else rounded (fp8 widened as stored, scales applied to
+// the sums), output in the problem's output dtype.
+// For a merge: weights and sums in fp32, an LSE with the base of the given ones.
 RoundingSpec strict_spec(const Problem& problem);
 
-// The fields in which `declared` permits more error than `pinned`, or means something else
-// (lse_base, lse_includes_sink), one sentence each ("p_dtype: e4m3 is coarser than bf16"); empty =
-// not looser. `declared` may hold anything: NaN and unknown dtypes are looser.
+// Returns the fields in which `declared` permits more error than `pinned` or has another meaning
+// (lse_base, lse_includes_sink), one sentence each ("p_dtype: e4m3 is coarser than bf16"). Empty if
+// none. `declared` may contain anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
-// One line naming only the fields that differ from the strict spec of `problem` ("p_dtype=e4m3
-// p_prescale=256"), "strict" if none do.
+// Returns one line with only the fields that differ from the strict spec of `problem`
+// ("p_dtype=e4m3 p_prescale=256"), or "strict".
 std::string describe(const RoundingSpec& spec, const Problem& problem);
-// Canonical text of all fields: the key of caches and of the store; parses back. Fields by name in
-// the order of the struct, separated by spaces; accumulators as "fp32/toward_zero/24/8" (dtype,
-// direction, fraction bits, products per step); lse_base is e or 2.
+// Returns the canonical text of all fields, which is the key in caches and in the store and parses
+// back. Fields by name, in the order of the struct, separated by spaces. Accumulators are
+// "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e or 2.
 std::string spec_text(const RoundingSpec& spec);
 Result<RoundingSpec> parse_spec_text(std::string_view text);
 

@@ -1,5 +1,5 @@
-// The table of a rounding spec's fields. Its texts, the words of contracts, the comparison with a
-// contract, and the form of the provider ABI walk it.
+// The table of a rounding spec's fields. The texts of specs, contracts, the comparison with a
+// contract, and the provider ABI walk it.
 #pragma once
 
 #include <optional>
@@ -9,29 +9,29 @@
 
 namespace plumbline {
 
-// What a field is. Whoever walks the table has one function for each kind that he tells apart; a
-// kind that is a special case of another is derived from it.
+// Kinds of fields. Code that walks the table has a function for each kind that it distinguishes. A
+// special case of a kind is derived from it.
 namespace spec_kind {
-struct Format {};                // a dtype, of what is rounded in any case
-struct FormatOfP : Format {};    // …, compared together with p_prescale
-struct FormatOfOut : Format {};  // …, which the problem states, so that no contract pins it
-struct Step {};                  // the dtype of a rounding that none leaves out
-struct StepOfInputs : Step {};   // …, of Q, K and V
+struct Format {};                // a dtype of something that is always rounded
+struct FormatOfP : Format {};    // … that is compared together with p_prescale
+struct FormatOfOut : Format {};  // … that the problem states, so that no contract pins it
+struct Step {};                  // the dtype of a rounding; none = not made
+struct StepOfInputs : Step {};   // … of Q, K and V
 struct PowerOfTwo {};            // double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};
-struct OtherModel : Flag {};  // neither of its values is looser than the other, of a rounding
+struct OtherModel : Flag {};  // a way of rounding of which neither value is looser
 struct ModelOfP : OtherModel {};
 struct ModelOfQ : OtherModel {};
 struct Maximum {};                 // MaximumOfP
 struct Sums {};                    // Accumulator
 struct RelativeError {};           // double in [0, 1)
 struct LseBase {};                 // int: 0 = e, 2
-struct LseIncludesSink : Flag {};  // in the ABI its contrary, lse_excludes_sink
+struct LseIncludesSink : Flag {};  // lse_excludes_sink in the ABI
 }  // namespace spec_kind
 
-// Calls visit(name, kind, of) for each field in the order of spec_text(); of(spec) is the field of
-// a RoundingSpec, or of any struct that has one of this name.
+// Calls visit(name, kind, of) for each field, in the order of spec_text(). of(spec) returns the
+// field of a RoundingSpec, or of any struct with a field of this name.
 template <class Visit>
 constexpr void for_each_spec_field(Visit&& visit) {
 #define PLUMBLINE_FIELD(member) \
@@ -63,7 +63,7 @@ constexpr void for_each_spec_field(Visit&& visit) {
 #undef PLUMBLINE_FIELD
 }
 
-// "fp32/toward_zero/24/8", as spec_text() has accumulators.
+// Parses "fp32/toward_zero/24/8", as in spec_text().
 std::optional<Accumulator> parse_accumulator(std::string_view text);
 
 }  // namespace plumbline

@@ -54,7 +54,7 @@ constexpr std::size_t field_count = [] {
   return fields;
 }();
 
-// "name=value" of each field, with a space between, of those whose value `shown` says yes to.
+// Returns "name=value" of each field for which `shown` returns true, separated by spaces.
 template <class Shown>
 std::string join_fields(const RoundingSpec& spec, Shown&& shown) {
   std::string text;

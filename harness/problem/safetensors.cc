@@ -1,4 +1,4 @@
-// Parses a safetensors header that nobody vouches for, and writes tensors as such a file.
+// Parses an untrusted safetensors header, and writes tensors as such a file.
 #include "harness/problem/safetensors.h"
 
 #include <fmt/format.h>
@@ -24,10 +24,10 @@ using Json = nlohmann::json;
 
 struct DTypeName {
   std::string_view name;
-  std::size_t size;  // bytes an element
+  std::size_t size;  // bytes per element
   std::optional<DType> dtype;
 };
-// Those of safetensors 0.8 whose elements are whole bytes.
+// The dtypes of safetensors 0.8 whose elements are whole bytes.
 constexpr std::array dtype_names{
     DTypeName{"F64", 8, DType::f64},       DTypeName{"F32", 4, DType::f32},
     DTypeName{"F16", 2, DType::f16},       DTypeName{"BF16", 2, DType::bf16},
@@ -46,20 +46,20 @@ const DTypeName* find_dtype(std::string_view name) {
   return found == dtype_names.end() ? nullptr : found;
 }
 
-// For error messages: no more than a line.
+// Shortens a text for error messages to at most a line.
 std::string shown(std::string text) {
   if (text.size() > 80) text = text.substr(0, 80) + "...";
   return printable(std::move(text));
 }
 
-// A file of another kind that is taken for a safetensors file.
+// Another file format that was taken for safetensors.
 struct OtherFormat {
   std::string what;    // "a torch.save file"
-  std::string remedy;  // how to make a safetensors file of it
+  std::string remedy;  // how to convert it to safetensors
 };
 
-// Whether the first line of a text that is neither blank nor a comment is one of TOML: "[group]" or
-// "name = value". A safetensors file cannot be text: its first eight bytes would claim a longer
+// Returns true if the first line that is neither blank nor a comment is TOML: "[group]" or "name =
+// value". A safetensors file cannot be text, because its first eight bytes would state a longer
 // header than the format allows.
 bool is_toml(std::string_view text) {
   const bool has_control = std::ranges::any_of(
@@ -79,7 +79,7 @@ bool is_toml(std::string_view text) {
   return false;
 }
 
-// By its first bytes; what is empty or damaged may have a name that tells.
+// Recognises a format by the first bytes, or by the name if the file is empty or damaged.
 std::optional<OtherFormat> other_format(const std::string& name,
                                         const std::vector<std::byte>& contents) {
   const std::string_view bytes(reinterpret_cast<const char*>(contents.data()), contents.size());
@@ -115,10 +115,10 @@ std::optional<OtherFormat> other_format(const std::string& name,
 }
 
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
-constexpr std::uint64_t header_limit = 100'000'000;  // that of the safetensors library
+constexpr std::uint64_t header_limit = 100'000'000;  // the limit of the safetensors library
 constexpr std::size_t rank_limit = 16, tensor_limit = 10'000, depth_limit = 4;
 
-// Reads one header. Stops at the first thing that is wrong: what follows would be guessed.
+// Reads one header. Stops at the first error, because the rest would be guesses.
 class HeaderReader {
  public:
   HeaderReader(const std::string& name, SafetensorsFile& file) : name_(name), file_(file) {}
@@ -150,7 +150,7 @@ class HeaderReader {
   }
 
   Result<void> read_json(std::string_view text) {
-    // Nesting is bounded before nlohmann builds a value of it: a header is an object of objects of
+    // Bounds the nesting before nlohmann builds a value. A header is an object of objects of
     // numbers and lists.
     const auto bounded = [](int depth, Json::parse_event_t, const Json&) {
       if (depth > static_cast<int>(depth_limit)) throw std::length_error("nested");
@@ -340,7 +340,7 @@ Result<void> write_safetensors(const std::filesystem::path& path,
     offset = end;
   }
   std::string text = header.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  text.append((8 - text.size() % 8) % 8, ' ');  // data starts aligned
+  text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
 
   PendingFile pending(path);
   std::ofstream file(pending.place(), std::ios::binary);

@@ -21,14 +21,15 @@ struct NamedTensor {
   const void* data = nullptr;  // contiguous, row major
 };
 
-// Writes to a temporary file beside `path` and renames it, so that a reader never sees half a file.
+// Writes a temporary file next to `path` and renames it, so that readers never see an incomplete
+// file.
 Result<void> write_safetensors(const std::filesystem::path& path,
                                const std::vector<NamedTensor>& tensors,
                                const std::map<std::string, std::string>& metadata);
 
-// A tensor as a file or a framework names it: any dtype of the format ("F64", "F32", "F16", "BF16",
-// "F8_E4M3", "F8_E5M2", "I64", "I32", "U8", "BOOL", …), contiguous, row major. The data are not
-// owned.
+// A tensor as named by a file or framework: any dtype of the format ("F64", "F32", "F16", "BF16",
+// "F8_E4M3", "F8_E5M2", "I64", "I32", "U8", "BOOL", …), contiguous, row major. Does not own the
+// data.
 struct TensorData {
   std::string dtype;
   std::vector<std::int64_t> shape;
@@ -42,20 +43,20 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
-// Everything in the header is checked against the file: length, JSON, dtypes, shapes that multiply
-// without overflow, offsets that lie in the data, neither overlap nor leave gaps. Whatever the
-// bytes, the answer is a value or an error that names the file and what is wrong.
+// Reads a file and checks everything in its header: length, JSON, dtypes, shapes that multiply
+// without overflow, offsets that stay in the data and neither overlap nor leave gaps. For any
+// bytes, returns a value or an error that names the file and what is wrong.
 Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path);
 Result<SafetensorsFile> parse_safetensors(const std::string& name, std::vector<std::byte> contents);
 
-// Text of a file as a message may show it: without control characters, which a terminal would obey.
+// Returns a file's text without control characters, which a terminal would interpret, for messages.
 std::string printable(std::string text);
 
-// "F16" for f16 and so on; the other way round nullopt for what is no floating-point format of
-// plumbline.
+// Returns "F16" for f16 and so on. The inverse returns nullopt for other dtypes than plumbline's
+// floating-point formats.
 std::string_view safetensors_dtype(DType dtype);
 std::optional<DType> float_dtype(std::string_view safetensors_dtype);
-// Bytes an element; 0 for what is no dtype of the format.
+// Returns the bytes per element, or 0 if the format has no such dtype.
 std::size_t element_bytes(std::string_view safetensors_dtype);
 
 }  // namespace plumbline

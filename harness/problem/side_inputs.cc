@@ -17,8 +17,8 @@ float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t samp
   return row.front();
 }
 
-// [batch, heads, blocks]. The scale of an element is that of the first one it shares it with; the
-// query heads of a key head share theirs but where tokens have their own.
+// Draws scales [batch, heads, blocks]. An element has the scale of the first one that it shares it
+// with. The query heads of a key head share theirs, unless tokens have their own.
 std::vector<float> draw_scales(const Problem& problem, Stream stream, std::int64_t heads,
                                std::int64_t seq) {
   const bool per_sample = problem.kv_scales >= KvScales::batch_head,
@@ -45,7 +45,7 @@ std::size_t scale_at(const Problem& problem, std::int64_t sample, std::int64_t t
                                   (tokens > 0 ? token / tokens : 0));
 }
 
-// 2^(-8 (i + 1) / n), n a power of two, by square roots and products: no libm.
+// Returns 2^(-8 (i + 1) / n), n a power of two, by square roots and products, without libm.
 std::vector<float> geometric_slopes(std::uint64_t n) {
   double ratio = 0x1p-8;
   for (std::uint64_t i = n; i > 1; i /= 2) ratio = std::sqrt(ratio);

@@ -1,4 +1,4 @@
-// The table of a rounding spec's fields as the provider ABI has them.
+// Visits the fields of a rounding spec as the provider ABI stores them.
 #pragma once
 
 #include <type_traits>
@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// As for_each_spec_field, for the fields that a struct of the ABI has: plumbline_rounding_spec or
-// plumbline_more_roundings.
+// Calls visit(name, kind, accessor) for each field of for_each_spec_field that Struct has. Struct
+// is plumbline_rounding_spec or plumbline_more_roundings.
 template <class Struct, class Visit>
 constexpr void for_each_abi_spec_field(Visit&& visit) {
   for_each_spec_field([&]<class Kind, class Of>(const char* name, Kind kind, Of of) {

@@ -1,4 +1,4 @@
-// What a kernel says about what it launched.
+// A kernel's description of its launch.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct Description {
   int spill_bytes_per_thread = -1;
   std::int64_t shared_memory_bytes = -1;
   std::int64_t stack_bytes_per_thread = -1;
-  std::string device_arch;  // "sm_90": what it ran on, where the device's name leaves it open
+  std::string device_arch;  // the architecture that ran, "sm_90", if the device's name does not
+                            // give it
 };
 
 }  // namespace plumbline

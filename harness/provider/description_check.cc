@@ -1,4 +1,4 @@
-// Checks every field of a kernel's description, and converts the C structs into our types.
+// Checks every field of a kernel's description, and converts the C structs into C++ types.
 #include "harness/provider/description_check.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace plumbline {
 
 namespace {
 
-// Collects the first fault; each check names the field it looks at.
+// Keeps the first fault; each check names its field.
 class Checker {
  public:
   std::string fault;
@@ -30,7 +30,7 @@ class Checker {
   void at_most(const char* field, std::uint32_t value, std::uint32_t largest) {
     if (value > largest) note("{} has no meaning {}", field, value);
   }
-  // Fields of a rounding spec. A dtype is of floating-point numbers.
+  // Fields of a rounding spec. Dtypes must be floating-point.
   void field(const char* field, spec_kind::Format, std::uint32_t dtype) {
     if (dtype == PLUMBLINE_DTYPE_NONE) note("{} has no meaning {}", field, dtype);
     this->field(field, spec_kind::Step{}, dtype);

@@ -1,5 +1,4 @@
-// What a kernel says about itself, checked before anybody believes it. Shared by plumbline and its
-// worker.
+// Validates the descriptions and names that a provider gives. Shared by plumbline and its worker.
 #pragma once
 
 #include <string>
@@ -11,23 +10,23 @@
 
 namespace plumbline {
 
-// "" or the first field without a meaning: "description: p_dtype has no meaning 77". Text fields
-// must be NUL-terminated.
+// Returns "" or the first invalid field: "description: p_dtype has no meaning 77". Text fields must
+// be NUL-terminated.
 std::string description_fault(const plumbline_description& description);
 
-// "" or why names cannot be parts of a case id that everybody can store, print and read back: they
-// are not empty, have at most 128 bytes, are UTF-8 without control bytes and '/', are no
-// "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel, and one of
-// "attention", "merge".
+// Returns "" or the reason why a name cannot be part of a case id.
+//  - Names have 1 to 128 bytes of UTF-8 without control bytes and '/', and do not begin with
+//    "device=". Kernel names are unique.
+//  - `tensor_cores` has "on", "off" or "none" for each kernel, `questions` "attention" or "merge".
 std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
                         const std::vector<std::string>& tensor_cores,
                         const std::vector<std::string>& questions);
 
-// "" or a fault: `outputs` has an entry per kernel, of row outputs beyond the LSE.
+// Returns "" or a fault. `outputs` has an entry for each kernel: its row outputs beyond the LSE.
 std::string outputs_fault(const std::vector<std::string>& kernels,
                           const std::vector<std::vector<std::string>>& outputs);
 
-// Of a description without fault.
+// Requires description_fault(description) to be "".
 Description to_description(const plumbline_description& description);
 
 }  // namespace plumbline

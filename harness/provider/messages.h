@@ -1,6 +1,6 @@
-// The messages between plumbline and a worker. docs/worker-protocol.md describes them. Numbers of
-// dtypes, layouts and masks are those of plumbline_provider.h. Each struct here is one message or a
-// part of one; protocol.h has its JSON form.
+// The messages between plumbline and a worker (docs/worker-protocol.md). Numbers of dtypes, layouts
+// and masks are those of plumbline_provider.h. Each struct is a message or a part of one;
+// protocol.h has the JSON form.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace plumbline::protocol {
 
 inline constexpr int protocol_version = 1;
-// Descriptors that a worker inherits.
+// File descriptors that a worker inherits
 inline constexpr int request_descriptor = 3;
 inline constexpr int reply_descriptor = 4;
 inline constexpr int arena_descriptor = 5;
@@ -27,7 +27,7 @@ struct HelloRequest {
   std::string provider;  // path of the shared library
   std::string options;   // for plumbline_get_provider
   std::uint64_t memory_limit_bytes = 0;
-  double timeout_s = 0;  // a worker whose parent died ends itself some time after this
+  double timeout_s = 0;  // a worker whose parent died exits some seconds after this time
 };
 
 struct HelloReply {
@@ -35,7 +35,7 @@ struct HelloReply {
   std::uint64_t id = 0;
   std::string error;  // not empty: the provider cannot be used
   std::string remedy;
-  // `error` is what is wrong with the options; may be absent: it is something else
+  // `error` is about the options; may be absent: false
   bool options_refused = false;
   int protocol = protocol_version;
   std::uint32_t abi = 0;
@@ -46,14 +46,14 @@ struct HelloReply {
   std::vector<std::string> tensor_cores;
   // "attention" or "merge" for each kernel; may be absent: "attention" for all
   std::vector<std::string> questions;
-  // The row outputs beyond the LSE that each kernel returns; empty for a kernel, or absent: none.
+  // Row outputs beyond the LSE, for each kernel; may be absent: none
   std::vector<std::vector<std::string>> outputs;
-  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
-  // kernel, or absent: not said.
+  // Device kinds that each kernel accepts: "cpu", "cuda", "emulated". Empty for a kernel, or
+  // absent: unknown
   std::vector<std::vector<std::string>> kernel_devices;
-  // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
+  // devices beside "cpu" with memory that the provider can allocate: "cuda:0"; may be absent: none
   std::vector<std::string> devices;
-  // may be absent: why there is none, where it has memory functions for a device
+  // may be absent: why a provider with device memory functions has no device
   std::string no_device;
 };
 
@@ -61,14 +61,14 @@ struct Device {
   std::string name;                // "cuda:0"
   std::uint32_t memory_space = 0;  // plumbline_memory_space
   std::int32_t ordinal = 0;
-  std::string arch;  // "" where plumbline does not know it
+  std::string arch;  // "" if plumbline does not know it
 };
 
 struct Tensor {
   std::string name;
   std::uint32_t dtype = 0;
-  std::vector<std::int64_t> extent, stride;  // one entry a dimension, in elements
-  std::uint64_t offset = 0, bytes = 0;       // of the data, in the arena
+  std::vector<std::int64_t> extent, stride;  // one entry per dimension, in elements
+  std::uint64_t offset = 0, bytes = 0;       // position of the data in the arena
   std::uint64_t page_begin = 0, page_end = 0;
   std::string access;  // "read" or "write"
 };
@@ -84,17 +84,18 @@ struct RunRequest {
   int timed_repetitions = 0;
   double timeout_s = 0;
   int workspace_byte = 0xFF;      // may be absent
-  double quiet_ns = 0;            // may be absent: of the sentinel; timed repetitions wait for it
-  bool keep_plan = false;         // may be absent: further calls of the plan follow (AgainRequest)
+  double quiet_ns = 0;            // may be absent: longest quiet sentinel call, which repetitions
+                                  // wait for
+  bool keep_plan = false;         // may be absent: AgainRequests for this plan follow
   bool threads_reversed = false;  // may be absent: see plumbline_tensors
 };
 
-// Another call of the plan that the request before kept, with outputs poisoned anew.
+// Requests another call of the kept plan, with outputs poisoned again.
 struct AgainRequest {
   std::string request = "again";
   std::uint64_t id = 0;
-  bool only_end = false;      // the plan is destroyed without a call
-  int timed_repetitions = 0;  // not 0: in place of the one call
+  bool only_end = false;      // destroy the plan without a call
+  int timed_repetitions = 0;  // if not 0, these replace the single call
   double timeout_s = 0;
   double quiet_ns = 0;
   bool keep_plan = false;
@@ -106,34 +107,35 @@ struct RunReply {
   std::uint64_t id = 0;
   std::string status = "error";
   std::string reason;
-  // null unless status is ok, and where it answers an AgainRequest
+  // null unless status is ok, and in the reply to an AgainRequest
   std::optional<plumbline_description> description;
-  std::string description_error;  // not sent: why what arrived is no description
+  std::string description_error;  // not sent: why the received description is invalid
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
-  // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
+  // may be absent: on a GPU, times with the L2 as the previous call left it; kernel_ns is then cold
   std::vector<double> hot_ns;
   // may be absent: processor time of the whole process; empty on a GPU
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;
-  // may be absent: clocks and throttle reasons of the repetitions of kernel_ns and hot_ns on a GPU
+  // may be absent: clock and throttle reasons after each repetition of kernel_ns and hot_ns on a
+  // GPU
   std::vector<double> kernel_mhz, hot_mhz, kernel_throttle, hot_throttle;
-  double plan_ns = 0;                   // may be absent: of prepare; 0 = not measured
-  double mhz = 0;                       // may be absent: clock while it was timed; 0 = unknown
-  std::string throttled;                // may be absent: why a GPU's clocks were held back
-  DeviceFacts device;                   // may be absent: of a GPU that the call ran on
+  double plan_ns = 0;                   // may be absent: time of `prepare`; 0 = not measured
+  double mhz = 0;                       // may be absent: clock during timing; 0 = unknown
+  std::string throttled;                // may be absent: why a GPU's clocks were reduced
+  DeviceFacts device;                   // may be absent: the GPU of the call
   bool lse_returned = true;             // may be absent
-  std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
+  std::int64_t peak_memory_bytes = -1;  // may be absent: -1 = unknown
   bool plan_kept = false;               // may be absent: an AgainRequest can be served
 };
 
-// The last words of a worker, written by its signal handler.
+// Sent by a dying worker's signal handler.
 struct CrashReply {
   std::string reply = "crash";
   std::uint64_t id = 0;
   std::string signal;  // "SIGSEGV"
   std::string phase;   // "run"
-  std::string where;   // "write 4096 bytes behind out"; "" if no address belongs to the signal
+  std::string where;   // "write 4096 bytes before out"; "" if the signal has no address
 };
 
 struct QuitRequest {

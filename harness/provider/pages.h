@@ -1,4 +1,4 @@
-// The arithmetic of pages, fences and poison, shared by plumbline and its worker.
+// Arithmetic of pages, guard bytes and poison, shared by plumbline and its worker.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ inline constexpr std::size_t workspace_alignment = 256;
 inline constexpr int poison_byte = 0xFF;
 inline constexpr unsigned char fence_byte = 0xA5;
 
-// `unit` is a power of two.
+// Requires `unit` to be a power of two.
 constexpr std::size_t round_down(std::size_t value, std::size_t unit) {
   return value & ~(unit - 1);
 }

@@ -1,22 +1,22 @@
-// What every provider written in C++ does alike, over the C ABI of plumbline_provider.h: dispatch
-// from a table of kernels, checks, reasons in words, options, and what a description says by
-// default. It needs C++17 and nothing but that header and the standard library.
+// A C++17 layer over the C ABI of plumbline_provider.h, for providers in C++: dispatch from a table
+// of kernels, checks, reasons, options, and a default description. Depends only on that header and
+// the standard library.
 //
 // An author writes one class, `Mine` below, and exports it:
 //
 //   struct Mine : plumbline::provider::Library {
-//     struct Kernel { const char* name; /* what else tells one from another */ };
+//     struct Kernel { const char* name; /* other properties of a kernel */ };
 //     struct Plan { /* what run and describe need to know of a problem */ };
 //     static const char* name() { return "mine"; }      // kernels are called mine/NAME
 //     static const char* version() { return "1.0"; }
 //     static const std::vector<Kernel>& kernels();      // any table with [] and size()
-//     // Why a kernel does not take the problem on that device; "": it does. Where the device is
-//     // not there at all, it throws Refused(PLUMBLINE_NO_DEVICE, why).
+//     // Returns why a kernel does not support the problem on that device, or "". If the device is
+//     // missing, it throws Refused(PLUMBLINE_NO_DEVICE, why).
 //     static std::string refusal(const Kernel&, const plumbline_problem&, const plumbline_device&);
 //     static Plan prepare(const Kernel&, const plumbline_problem&, const plumbline_tensors&,
 //                         const plumbline_device&, std::uint64_t& workspace_bytes);
 //     static void run(Plan&, const plumbline_tensors&, void* stream);
-//     // Of `description` all is filled in that a host kernel without options would say.
+//     // `description` is filled in for a host kernel without options.
 //     static void describe(const Plan&, plumbline_description& description);
 //   };
 //   const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version,
@@ -24,11 +24,10 @@
 //     return plumbline::provider::serve<Mine>(abi_version, options);
 //   }
 //
-// Each of these functions may throw. `Refused` carries the status and the reason that plumbline is
-// given; std::bad_alloc is out of memory, and any other exception an error with its what().
-// plumbline_provider.h says when each is called, and what `run` writes: of a row that sees no key
-// zeros with LSE -infinity, or the sink where the LSE includes it; of a padded row what the padding
-// policy says, with any LSE. tests/sample_provider/sample_provider.cpp is a whole provider.
+// Each of these functions may throw. `Refused` carries the status and the reason for plumbline;
+// std::bad_alloc is out of memory, and any other exception an error with its what().
+// plumbline_provider.h says when each is called, and what `run` writes into padded rows and
+// rows that see no key. tests/sample_provider/sample_provider.cpp is a complete provider.
 #ifndef PLUMBLINE_PROVIDER_HPP_
 #define PLUMBLINE_PROVIDER_HPP_
 
@@ -51,9 +50,9 @@
 
 namespace plumbline::provider {
 
-// ---- Words of the C ABI ----
+// ---- Enums of the C ABI ----
 
-// The dtypes in the order of plumbline_dtype.
+// The dtypes, in the order of plumbline_dtype.
 struct Dtype {
   const char* name;
   std::int64_t bytes;
@@ -71,7 +70,7 @@ constexpr bool is_16_bit(std::uint32_t dtype) {
   return dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
 }
 
-// Whether a problem needs PLUMBLINE_FEATURE_FP8_SCALES.
+// Returns true if the problem needs PLUMBLINE_FEATURE_FP8_SCALES.
 constexpr bool needs_fp8_scales(const plumbline_problem& problem) {
   return is_fp8(problem.dtype_q) || problem.scale_tokens != 0;
 }
@@ -83,7 +82,7 @@ constexpr bool is_paged(std::uint32_t layout) {
   return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
 }
 
-// A struct of the C ABI, zeroed, with its struct_size.
+// Returns a zeroed struct of the C ABI with its struct_size.
 template <class Struct>
 constexpr Struct sized() {
   Struct result{};
@@ -91,7 +90,7 @@ constexpr Struct sized() {
   return result;
 }
 
-// Whether a struct that plumbline passes has a field: one of an older plumbline may be shorter.
+// Returns true if a struct from plumbline has the field; an older plumbline's may be shorter.
 //   has_field(tensors, &plumbline_tensors::device_seqlens_q)
 template <class Struct, class Field>
 bool has_field(const Struct& passed, Field Struct::*field) {
@@ -101,7 +100,7 @@ bool has_field(const Struct& passed, Field Struct::*field) {
   return passed.struct_size >= static_cast<std::size_t>(end - begin);
 }
 
-// As much of the text as the field holds, and its terminating zero.
+// Copies as much of the text as fits, and a terminating zero.
 template <std::size_t size>
 void copy_text(std::string_view text, char (&field)[size]) {
   const std::size_t count = std::min(text.size(), size - 1);
@@ -119,7 +118,8 @@ class Refused : public std::runtime_error {
   const plumbline_status status;
 };
 
-// "" on a device of this memory space, otherwise that `kernels` ("the cpu kernels") run elsewhere.
+// Returns "" on a device of this memory space, otherwise a refusal that says where `kernels` ("the
+// cpu kernels") run.
 inline std::string refuse_other_devices(const plumbline_device& device,
                                         plumbline_memory_space space, const std::string& kernels) {
   constexpr const char* where[] = {"device cpu only",
@@ -130,8 +130,8 @@ inline std::string refuse_other_devices(const plumbline_device& device,
 
 // ---- Outputs ----
 
-// The tensor of an output that the kernel declares; nullptr: it is not asked for, or plumbline is
-// older.
+// Returns the tensor of an output that the kernel declares; nullptr if the call does not want it or
+// plumbline is older.
 inline const plumbline_tensor* find_output(const plumbline_tensors& tensors,
                                            std::string_view name) {
   if (!has_field(tensors, &plumbline_tensors::outputs)) return nullptr;
@@ -141,24 +141,24 @@ inline const plumbline_tensor* find_output(const plumbline_tensors& tensors,
   return nullptr;
 }
 
-// ---- What a planner is given ----
+// ---- Inputs of a planner ----
 
-// A copy of an index array in the memory space of Q, for example
-// &plumbline_tensors::device_cu_seqlens_q; nullptr: an older plumbline, or there is no such array.
+// Returns a copy of an index array in the memory space of Q, for example
+// &plumbline_tensors::device_cu_seqlens_q; nullptr if plumbline is older or the array is absent.
 inline const std::int32_t* device_indices(const plumbline_tensors& tensors,
                                           plumbline_tensor plumbline_tensors::*copy) {
   if (!has_field(tensors, copy) || (tensors.*copy).rank == 0) return nullptr;
   return static_cast<const std::int32_t*>((tensors.*copy).data);
 }
 
-// On which `prepare` may enqueue work that is done before `run`; nullptr: the default stream. An
-// older plumbline does not wait for it.
+// Returns the stream on which `prepare` may enqueue work that completes before `run`; nullptr: the
+// default stream. An older plumbline does not wait for it.
 inline void* planning_stream(const plumbline_tensors& tensors) {
   return has_field(tensors, &plumbline_tensors::stream) ? tensors.stream : nullptr;
 }
 
-// Memory of a plan, in `prepare`: plumbline_tensors.allocate. `what` ("index arrays") is what a
-// refusal names. nullptr: an older plumbline has none to give.
+// Allocates memory of a plan, in `prepare` (plumbline_tensors.allocate). A refusal names `what`
+// ("index arrays"). Returns nullptr if an older plumbline cannot allocate.
 inline void* plan_memory(const plumbline_tensors& tensors, std::uint64_t bytes,
                          const std::string& what) {
   if (!has_field(tensors, &plumbline_tensors::allocate_context) || tensors.allocate == nullptr)
@@ -171,7 +171,7 @@ inline void* plan_memory(const plumbline_tensors& tensors, std::uint64_t bytes,
 
 // ---- Roundings and promises ----
 
-// Of a kernel that rounds its output and nothing else, and sums by fused multiply-add in fp32.
+// Returns the spec of a kernel that rounds only its output, and sums by fused multiply-add in fp32.
 inline plumbline_rounding_spec unrounded(std::uint32_t dtype_out) {
   auto spec = sized<plumbline_rounding_spec>();
   spec.p_dtype = PLUMBLINE_F32;
@@ -182,23 +182,23 @@ inline plumbline_rounding_spec unrounded(std::uint32_t dtype_out) {
   return spec;
 }
 
-// The same promise for each transformation of a problem.
+// Returns the same promise for each transformation of a problem.
 inline plumbline_promises promises(plumbline_promise level) {
   const std::uint32_t one = level;
   return {sizeof(plumbline_promises), one, one, one, one, one, one, one};
 }
 
-// ---- Options: "key=value,key=value" behind the library's name ----
+// ---- Options: "key=value,key=value" after the library's name ----
 
 template <class Target>
 struct Option {
   std::string_view name;
-  std::string_view allowed;  // its values in words: "1 to 256"
+  std::string_view allowed;  // description of its values: "1 to 256"
   bool (*set)(Target&, std::string_view value);
 };
 
-// Sets what the text says, in its order. What is wrong with it, if something is; `whose` ("of the
-// cpu provider") says there whose option it would be.
+// Sets the options of the text, in order, and returns the first error or "". `whose` ("of the cpu
+// provider") is inserted into the error.
 template <class Target, class Table>
 std::string read_options(std::string_view text, const Table& known, Target& target,
                          const std::string& whose = "") {
@@ -225,7 +225,7 @@ std::string read_options(std::string_view text, const Table& known, Target& targ
   return wrong;
 }
 
-// What an Option sets a field to. False: the text is not a number of the range, or not a choice.
+// Setters for an Option. Return false if the text is not a number in the range, or not a choice.
 template <class Number>
 bool set_number(Number& field, std::string_view text, std::common_type_t<Number> lowest,
                 std::common_type_t<Number> highest) {
@@ -244,7 +244,7 @@ bool set_choice(Field& field, std::string_view text,
   }
   return false;
 }
-// "1" or "0", into a member of what the options change: set_flag<&Settings::reverse>.
+// Sets a member of the target from "1" or "0": set_flag<&Settings::reverse>.
 template <auto field, class Target>
 bool set_flag(Target& target, std::string_view text) {
   int value = 0;
@@ -255,35 +255,35 @@ bool set_flag(Target& target, std::string_view text) {
 
 // ---- The library ----
 
-// What an author's class may leave out.
+// Defaults of an author's class.
 struct Library {
   // "on", "off" or "none".
   template <class Kernel>
   static const char* tensor_cores(const Kernel&) {
     return "none";
   }
-  // What a kernel is asked: attention, or merges of states.
+  // The operation of a kernel: attention, or merges of states.
   template <class Kernel>
   static plumbline_question question(const Kernel&) {
     return PLUMBLINE_ATTENTION;
   }
-  // The outputs beyond out and lse, with commas between them; find_output() has their tensors.
+  // Outputs beyond out and lse, comma-separated; find_output() returns their tensors.
   template <class Kernel>
   static const char* outputs(const Kernel&) {
     return "";
   }
-  // nullptr: the host's memory.
+  // nullptr: host memory.
   static const plumbline_device_memory* memory() { return nullptr; }
-  // plumbline_feature bits: what refusal() knows of beyond the first release.
+  // plumbline_feature bits that refusal() knows, beyond the first release.
   static std::uint64_t features() { return 0; }
-  // The text behind the library's name, "" if there is none; from now on it holds. What is wrong
-  // with it is what every query then answers, and plumbline asks one before the first case.
+  // Sets the options from the text after the library's name, and returns an error or "". After an
+  // error every query fails with it; plumbline sends one before the first case.
   static std::string set_options(std::string_view text) {
     return text.empty() ? "" : "unknown option '" + std::string(text) + "' (it takes none)";
   }
 };
 
-// The functions of plumbline_provider for the class of an author.
+// Implements the functions of plumbline_provider for an author's class.
 template <class Author>
 class Interface {
  public:
@@ -299,7 +299,7 @@ class Interface {
   }
 
  private:
-  // What a plumbline_plan is.
+  // The contents of a plumbline_plan.
   struct Planned {
     std::uint32_t kernel;
     std::uint32_t dtype_out, lse_base;
@@ -361,7 +361,7 @@ class Interface {
     }
   }
 
-  // Fields that came later are the author's to ask for, by has_field.
+  // Later fields are optional; the author checks them with has_field.
   static constexpr std::size_t required_tensors_bytes =
       offsetof(plumbline_tensors, device_cu_seqlens_q);
 
@@ -440,7 +440,7 @@ class Interface {
   }
 };
 
-// What plumbline_get_provider returns. Of several classes of one library each has its own.
+// The result of plumbline_get_provider. Each class of a library has its own table.
 template <class Author>
 const plumbline_provider* serve(std::uint32_t abi_version, const char* options) {
   return Interface<Author>::serve(abi_version, options);

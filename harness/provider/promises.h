@@ -1,4 +1,4 @@
-// What a kernel may declare of its results: its policy for padded rows, and what must not matter.
+// A kernel's declarations about its results: the policy for padded rows, and its promises.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// Mirrors of the ABI's words.
+// Equal to the ABI's enums.
 enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2, anything = 3 };
 enum class Promise { none = 0, rounding = 1, bitwise = 2 };
 struct Promises {
@@ -18,7 +18,7 @@ struct Promises {
   bool operator==(const Promises&) const = default;
 };
 
-// The promises by name, as contracts, reports and databases spell them.
+// The promises' names in contracts, reports and databases.
 struct PromiseField {
   std::string_view name;
   Promise Promises::*promise;

@@ -1,4 +1,5 @@
-// Converts messages to and from JSON where a macro cannot, and refuses numbers that do not fit.
+// Converts messages that the macros cannot convert to and from JSON, and rejects numbers that do
+// not fit.
 #include "harness/provider/protocol.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace {
 
-constexpr bool may_be_absent = true;  // what it then is, its declaration says
+constexpr bool may_be_absent = true;  // the default is in the field's declaration
 
 struct ToJson {
   nlohmann::json& json;
@@ -88,7 +89,7 @@ void visit_request(Request& r, Visit visit) {
   visit("threads_reversed", r.threads_reversed, may_be_absent);
 }
 
-// All but the description, which may be none.
+// Visits all fields but the description, which may be null.
 template <class Reply, class Visit>
 void visit_reply(Reply& r, Visit visit) {
   visit("reply", r.reply);
@@ -161,7 +162,7 @@ namespace plumbline::protocol {
 
 namespace {
 
-// A description that is none costs the case, and not the worker that sent it.
+// An invalid description fails the case, not the worker that sent it.
 void read_description(const nlohmann::json& json, RunReply& r) {
   try {
     if (!json.is_null()) r.description = read_message<plumbline_description>(json);

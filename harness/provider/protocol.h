@@ -1,5 +1,5 @@
-// The JSON form of messages.h: one object a line. The macros define it where a message's fields are
-// all there is to say; the rest is in protocol.cc.
+// The JSON form of messages.h: one object per line. The macros define it for messages that need
+// only their fields; protocol.cc has the rest.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 #include "harness/base/json.h"
 #include "harness/provider/messages.h"
 
-// The ABI's structs travel with their own field names; struct_size is set on arrival, not sent.
+// ABI structs keep their field names; struct_size is not sent but set on arrival.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_out, layout, mask,
                                    padding, lse_wanted, batch, heads_q, heads_kv, seq_q, seq_kv,
                                    head_dim_qk, head_dim_vo, total_q, total_kv, page_size,
@@ -23,7 +23,7 @@ void to_json(nlohmann::json& json, const plumbline_more_roundings& more);
 void from_json(const nlohmann::json& json, plumbline_more_roundings& more);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split,
                                    prefill_decode, lse)
-// Text longer than its field is cut. device_arch and more_roundings may be absent.
+// Text that is too long is truncated. device_arch and more_roundings may be absent.
 void to_json(nlohmann::json& json, const plumbline_description& description);
 void from_json(const nlohmann::json& json, plumbline_description& description);
 
@@ -45,16 +45,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgainRequest, request, id, only_end, timed_re
                                    timeout_s, quiet_ns, keep_plan, threads_reversed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 
-// One line with its '\n'. Bytes that are not UTF-8 (a kernel's reason may hold anything) become
+// Returns one line with its '\n'. Invalid UTF-8 (a kernel's reason may contain anything) becomes
 // U+FFFD.
 template <class Message>
 std::string to_line(const Message& message) {
   return write_json(message) + '\n';
 }
 
-// Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a
-// power of ten: C++ leaves undefined what an integer becomes of one that is too large. The first
-// element of a list in `form` stands for all.
+// Throws nlohmann::json::type_error if `json` has a fraction or exponent for an integer of `form`,
+// because C++ does not define the conversion of a float that is too large. The first element of a
+// list in `form` describes all elements.
 void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form);
 
 template <class Message>
@@ -68,7 +68,7 @@ inline nlohmann::json form_of<RunRequest>() {
   return request;
 }
 
-// Throws nlohmann::json::exception where it is no such message.
+// Throws nlohmann::json::exception if the JSON is not such a message.
 template <class Message>
 Message read_message(const nlohmann::json& json) {
   static const nlohmann::json form = form_of<Message>();

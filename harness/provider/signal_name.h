@@ -1,4 +1,4 @@
-// The name of a signal, for both sides of a worker.
+// The name of a signal, for plumbline and its worker.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// "SIGINT": those that end a process and that a kernel, the system or a person sends; "signal 40"
-// for others. (sigabbrev_np knows all of them, from glibc 2.32 on.)
+// Returns "SIGINT" for signals that end a process and come from a kernel, the system or a user;
+// otherwise "signal 40". (sigabbrev_np of glibc 2.32 knows all of them.)
 inline std::string name_of_signal(int number) {
   switch (number) {
 #define PLUMBLINE_SIGNAL(NAME) \

@@ -1,4 +1,4 @@
-// How a request to a kernel ended.
+// The status of a request to a kernel.
 #pragma once
 
 #include "harness/base/enumeration.h"

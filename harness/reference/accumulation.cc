@@ -1,5 +1,5 @@
-// The variance of O that accumulating P V and storing partial sums make: TA and TR of
-// docs/judging-formulas.md. Bounds may stand for R_j and for what small products lose ("Bounded
+// The variance of O from accumulating P V (TA) and from storing partial sums (TR), as in
+// docs/judging-formulas.md. Bounds may replace R_j and the losses of small products ("Bounded
 // scales" there).
 #include <cmath>
 
@@ -8,10 +8,10 @@
 namespace plumbline {
 namespace {
 
-// As negligible_share, for the bounds of R_j in long rows: 0.5 % of spre.
+// Like negligible_share, for bounds of R_j in long rows: 0.5 % of spre.
 constexpr double negligible_range_share = 1e-2;
 
-// Of a row's addends of a column, or of l: those that repeat an error.
+// Counts the addends that repeat one rounding error, in a column's sum and in l.
 class Repeated {
  public:
   Repeated(const BlockSums& sums, std::int64_t row)
@@ -28,8 +28,8 @@ class Repeated {
   const double* of_columns_;
 };
 
-// Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that
-// and 0.
+// Returns true if t = f R_j may be used for all keys. The t of a small key lies between 0 and f
+// R_j, and any such t must hardly change TA.
 bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_variance,
                                std::int64_t row) {
   const RowBlock& block = *sums.block;
@@ -57,10 +57,10 @@ void find_truncation(BlockSums& sums, std::span<const std::int64_t> rows,
                   small_keys_matter, sums.truncation);
 }
 
-// Whether the variance, with R_j anywhere within its bounds, stays near that with sums.range.
-// `truncation`: with what depends on the sums of truncated products. Of these, t = f R_j but for
-// the small keys, so that a signed sum S changes by |S| / R_j + 2 f (small keys) times the change
-// of R_j at most.
+// Returns true if any R_j within its bounds gives nearly the variance of sums.range. With
+// `truncation`, this includes what depends on the sums of truncated products. There t = f R_j
+// except for small keys, so a signed sum S changes by at most |S| / R_j + 2 f (small keys) times
+// the change of R_j.
 bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_variance, std::int64_t row,
                           bool truncation) {
   const RowBlock& block = *sums.block;
@@ -92,7 +92,7 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
 
 }  // namespace
 
-// Where the bounds of R_j are near enough, the mean of their squares is R_j^2.
+// If the bounds of R_j are close enough, R_j^2 is the mean of their squares.
 void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
   const RowBlock& block = *sums.block;
   sums.range.assign(sums.elements(), 0);
@@ -133,7 +133,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
         of_column.truncated = sums.truncation.signed_sum.data()[at];
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
-      // Ring attention's O -= w (O - O_i) errs by the size of the O before.
+      // Ring attention's O -= w (O - O_i) rounds at the size of the previous O.
       const double least =
           std::max(least_error, model.merges ? u32 * block.head->column_max.data()[j] : 0);
       result.data()[at] = of_pv.variance(of_column, least);

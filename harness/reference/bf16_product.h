@@ -1,6 +1,6 @@
-// Products of matrices in bf16 with sums in fp32, at more than twice the rate of sgemm. AVX512_BF16
-// computes them, and takes subnormal numbers as 0. Elsewhere sgemm multiplies the same rounded
-// numbers; their products are exact in fp32, so that only the order of the sums differs.
+// Products of bf16 matrices with fp32 sums, more than twice as fast as sgemm. AVX512_BF16 computes
+// them and treats subnormal numbers as 0. Without it sgemm multiplies the same rounded numbers.
+// Their products are exact in fp32, so only the order of the sums differs.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ class Bf16Matrix {
 
   explicit Bf16Matrix(bool native = cpu_multiplies_bf16()) : native_(native) {}
 
-  void resize(std::int64_t depth, std::int64_t columns);  // all zero
+  void resize(std::int64_t depth, std::int64_t columns);  // sets all elements to 0
   void set(std::int64_t d, std::int64_t n, float value);
   bool empty() const { return columns_ == 0; }
 
-  // C = A B in some columns of B: c[r, n - columns.begin] = sum over d of a[r, d] B(d, n).
-  // `columns` begins and ends at multiples of `panel`, not beyond those of B rounded up. Where the
-  // depth is odd, rows of A have one element more, which counts nothing but must be finite.
+  // Computes C = A B for a range of B's columns: c[r, n - columns.begin] = sum over d of a[r, d]
+  // B(d, n). `columns` begins and ends at multiples of `panel`, at most B's columns rounded up. If
+  // the depth is odd, rows of A have one more element, which must be finite and has no effect.
   void multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c,
                 std::int64_t c_stride) const;
 
@@ -37,7 +37,7 @@ class Bf16Matrix {
   bool native_;
   std::int64_t depth_ = 0, columns_ = 0;  // rounded up
   Buffer<Bf16> packed_;                   // native: [columns / panel, depth / 2, panel, 2]
-  Buffer<float> rounded_;                 // else: [depth, columns]
+  Buffer<float> rounded_;                 // otherwise: [depth, columns]
 };
 
 }  // namespace plumbline

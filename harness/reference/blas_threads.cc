@@ -1,4 +1,4 @@
-// Asks OpenBLAS by its own functions.
+// Controls OpenBLAS's threads through its own functions.
 #include "harness/reference/blas_threads.h"
 
 #include <cblas.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <system_error>
 
-// In OpenBLAS since 0.2; no header declares it, and builds without threads lack it.
+// Exported since OpenBLAS 0.2. No header declares it, and builds without threads lack it.
 extern "C" [[gnu::weak]] int blas_thread_shutdown_(void);
 
 namespace plumbline {
@@ -23,8 +23,8 @@ void end_blas_threads() {
   std::error_code error;
   const std::filesystem::directory_iterator tasks("/proc/self/task", error), end;
   rlimit address_space{};
-  // It would wait for ever for threads that could not be started, and for those that ask again and
-  // again for the memory of a product, as under `ulimit -v`.
+  // blas_thread_shutdown_() would wait forever for threads that could not be started. With limited
+  // memory (`ulimit -v`), it would wait for threads that keep retrying to allocate a buffer.
   const bool ends = !error && std::distance(tasks, end) == openblas_get_num_threads() &&
                     ::getrlimit(RLIMIT_AS, &address_space) == 0 &&
                     address_space.rlim_cur == RLIM_INFINITY;

@@ -1,4 +1,4 @@
-// One thread's buffers, and the way from rows to a finished block of the reference. Private to
+// One thread's buffers, and the steps from rows to a finished block of the reference. Private to
 // harness/reference.
 #pragma once
 
@@ -17,34 +17,36 @@ struct BlockWorker {
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
 
-  // Block and scales of rows that share K and V; of scores all that needs no sigma. `head` must
-  // outlive their use.
+  // Computes block and scales of rows that share K and V, and the part of the scores that needs no
+  // sigma. `head` must outlive their use.
   void compute(const Question& question, const HeadData& head, std::span<const RowId> ids,
                bool suite_scores);
 };
 
-// K and V of one row with visible keys; nothing of keys that it does not see.
+// Gathers K and V of one row that has visible keys. V is 0 for the keys that it does not see.
 HeadData gather_for_row(const Question& question, RowId row);
-// What rows without visible keys have, for all rows of the selection.
+// Returns the results of rows without visible keys, for every row of the selection.
 Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores);
-// sigma^2 of an element, given its variance before output rounding and T_j of a flat row; never
-// less than that of half the smallest subnormal of the output.
+// Returns sigma_squared, raised to cover T_j, the error that all flat rows share, after output
+// rounding.
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error);
+// Returns sigma^2 of an element from its variance before output rounding and T_j of a flat row. It
+// is at least the square of half the smallest subnormal of the output.
 inline double with_output_rounding(const Model& model, double o, double unit, double variance,
                                    std::optional<double> shared_error) {
-  // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
+  // Truncation errs by 0 to 1 unit. If o is a number of the dtype, it errs by 0 or 1 unit.
   const double sigma_squared =
       variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
   return std::max(shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
                                : sigma_squared,
                   square(half_smallest_subnormal(model.out)));
 }
-// An element, given these and its bound before output rounding; answers sigma^2.
+// Stores an element and returns its sigma^2. `variance` and `bound` are before output rounding.
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
                      double variance, std::optional<double> shared_error, double bound,
                      const Model& model);
-// ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve
+// Returns the output's ulp slightly above |o|. If o is a power of two, noise of fp64 must not halve
 // it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }
 

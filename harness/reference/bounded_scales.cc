@@ -1,4 +1,4 @@
-// Finds the terms of a block in the order in which they need each other.
+// Computes the variance terms of a block in the order of their dependencies.
 #include "harness/reference/bounded_scales.h"
 
 namespace plumbline {
@@ -9,7 +9,7 @@ void BoundedScales::start(const RowBlock& block) {
   sums_.tied.resize(static_cast<std::size_t>(block.rows));
   sums_.rounding.resize(static_cast<std::size_t>(block.rows));
   sums_.repeated_p.resize(static_cast<std::size_t>(block.rows));
-  // Roundings that the spec does not make stay 0; the others are written whole.
+  // Variances of roundings that the spec does not make stay 0. The others are overwritten.
   for (auto& part : variance_) part.resize(sums_.elements());
   worst_case_.resize(sums_.elements());
   lse_variance_.resize(static_cast<std::size_t>(block.rows));

@@ -1,6 +1,6 @@
-// The scales of legal error of a block of rows: what exact_scales.h has for one, by matrix products
-// and passes in fp32, with bounds in the place of what matters little (docs/judging-formulas.md,
-// "Bounded scales").
+// The scales of legal error of a block of rows. exact_scales.h has the formulas of one row. Here
+// matrix products and passes in fp32 compute them, and bounds replace what matters little
+// (evidence/bounded-scales.md).
 #pragma once
 
 #include <array>
@@ -10,31 +10,31 @@
 
 namespace plumbline {
 
-// Reused for many blocks, to keep its memory.
+// Reuse an object for many blocks to keep its memory.
 class BoundedScales {
  public:
   explicit BoundedScales(const Model& model) : sums_(model) {}
 
-  // start(), add_row() of each row once its S and P stand, finish() once O does: rows are taken
-  // while they lie in the cache.
+  // Call start(), then add_row() for each row after its S and P, then finish() after O. Rows are
+  // processed while they are in the cache.
   void start(const RowBlock& block);
   void add_row(std::int64_t row);
   void finish();
 
-  // Variance of O's error from one kind of rounding, and from all of them but that of the output,
-  // which is the caller's.
+  // Return the variance of O's error from one kind of rounding, and from all kinds except output
+  // rounding, which the caller adds.
   double variance(Rounding rounding, std::int64_t row, std::int64_t column) const;
   double variance(std::int64_t row, std::int64_t column) const;
-  // Worst case of |error| before output rounding.
+  // Returns the worst-case |error| before output rounding.
   double worst_case(std::int64_t row, std::int64_t column) const {
     return worst_case_.data()[row * block().head->ld + column];
   }
   double lse_variance(std::int64_t row) const { return lse_variance_.data()[row]; }
-  // The largest standard deviation of a visible key's logit.
+  // Returns the largest standard deviation of a visible key's logit error.
   double largest_logit_error(std::int64_t row) const {
     return double{sums_.logits.sums.data()[row].largest};
   }
-  // T_j of a flat row, else 0.
+  // Returns T_j of a flat row, otherwise nullopt.
   std::optional<double> shared_error(std::int64_t row, std::int64_t column) const {
     if (!sums_.rounding.data()[row].is_flat) return std::nullopt;
     return sums_.shared_error.data()[row * block().head->ld + column] * block().head->v_unit;
@@ -43,7 +43,7 @@ class BoundedScales {
 
   const Model& model() const { return sums_.model; }
   const RowBlock& block() const { return *sums_.block; }
-  // only those of several keys
+  // Only the cells of several keys.
   const Cells& p_cells(std::int64_t row) const { return sums_.tied.data()[row].cells; }
 
  private:

@@ -1,4 +1,4 @@
-// Memory of the reference's matrices: cache-aligned, and plain vectors under ThreadSanitizer.
+// Memory of the reference's matrices: cache-aligned, but plain vectors under ThreadSanitizer.
 #pragma once
 
 #include <tbb/cache_aligned_allocator.h>
@@ -9,8 +9,8 @@
 namespace plumbline {
 
 #ifdef __SANITIZE_THREAD__
-// oneTBB's allocator, which is not instrumented, hands memory from one thread to another unseen:
-// every element would be a race.
+// oneTBB's allocator is not instrumented, so ThreadSanitizer does not see how it passes memory from
+// one thread to another. Every element would be reported as a race.
 template <class T>
 using Buffer = std::vector<T>;
 #else

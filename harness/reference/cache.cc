@@ -36,7 +36,7 @@ class Hasher {
   Hasher(const Hasher&) = delete;
   Hasher& operator=(const Hasher&) = delete;
 
-  // With its length, so that no two sequences of parts are the same bytes.
+  // Also hashes the length, so that no two sequences of parts have the same bytes.
   void add(const void* data, std::size_t bytes) {
     XXH3_128bits_update(state_, &bytes, sizeof bytes);
     XXH3_128bits_update(state_, data, bytes);
@@ -48,7 +48,7 @@ class Hasher {
   XXH3_state_t* state_;
 };
 
-// The bits of the inputs are part of the key: a dump has the shape of a problem, not its values.
+// The key covers the bits of the inputs, because a dump has a problem's shape but other values.
 XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                         const RowSelection& rows, const ReferenceOptions& options) {
   Hasher hasher;
@@ -63,12 +63,12 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(spec_text(spec));
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));
   hasher.add(fmt::format("reference={} suite_scores={}", reference_version, options.suite_scores));
-  // other last bits
+  // its last bits differ
   if (options.uses_library()) hasher.add(options.library->device_name());
   return hasher.digest();
 }
 
-// Calls visit for every array of the result, in the order of the file.
+// Calls visit for every array of the result, in file order.
 template <class R, class Visit>
 void for_arrays(R& reference, Visit visit) {
   visit(reference.o), visit(reference.spre), visit(reference.sigma), visit(reference.bound);
@@ -80,8 +80,8 @@ void for_arrays(R& reference, Visit visit) {
   visit(reference.temperature_variance);
 }
 
-// Arrays of the sizes that the request implies. A GPU library computes no row output but the LSE;
-// the CPU, which takes over where the library cannot, computes all.
+// Returns a reference with arrays of the sizes that the request implies. A GPU library computes no
+// row output except the LSE. The CPU, which computes what the library cannot, computes all.
 Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
                           const RowSelection& rows, const ReferenceOptions& options,
                           bool by_library) {
@@ -128,7 +128,7 @@ Header header_of(const XXH128_hash_t& key, const Reference& reference) {
   return header;
 }
 
-// Nothing unless the file is whole and of this very request.
+// Returns nullopt unless the file is complete and belongs to exactly this request.
 std::optional<Reference> read(const std::filesystem::path& path, const XXH128_hash_t& key,
                               Reference reference) {
   std::error_code error;
@@ -147,8 +147,8 @@ std::optional<Reference> read(const std::filesystem::path& path, const XXH128_ha
   return reference;
 }
 
-// Readers see a whole file or none. A directory that cannot be written costs the time of a later
-// computation, nothing else.
+// Readers see a complete file or none. If the directory is not writable, the reference is computed
+// again next time.
 void write(const std::filesystem::path& path, const XXH128_hash_t& key,
            const Reference& reference) {
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// References kept in files.
+// A cache of references in files.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options
-// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced; files
+// Like compute_reference, with a directory of files keyed by problem digest, spec, rows, options
+// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced. Files
 // are written atomically.
 Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
                            const InputView& inputs, const RoundingSpec& spec,

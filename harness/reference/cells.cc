@@ -8,8 +8,8 @@
 namespace plumbline {
 namespace {
 
-// Labels that span less than this many times their number are numbers of groups themselves: to
-// clear tables of all numbers then costs less than to look each label up.
+// If the labels span less than this many times their count, they serve as group numbers. Clearing
+// tables of all numbers is then cheaper than looking up each label.
 constexpr std::uint64_t span_per_label = 8;
 
 }  // namespace
@@ -18,7 +18,7 @@ template <class Index>
 void Grouping<Index>::number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest,
                                       std::size_t width) {
   size_.assign(width, 0);
-  // Local: the stores could change members, for all that the compiler knows.
+  // Local copies, because the compiler must assume that the stores change members.
   Index *groups = group_.data(), *sizes = size_.data();
   for (std::size_t i = 0; i < labels.size(); ++i)
     groups[i] = static_cast<Index>(labels[i] - lowest);
@@ -29,7 +29,7 @@ template <class Index>
 inline Index Grouping<Index>::find_or_add(std::uint64_t label, Index position) {
   const std::size_t mask = slots_.size() - 1;
   const int shift = 64 - std::countr_zero(slots_.size());
-  // Fibonacci hashing: labels are runs of nearby integers.
+  // Fibonacci hashing, because labels are runs of nearby integers.
   for (auto at = static_cast<std::size_t>(label * 0x9E3779B97F4A7C15u >> shift);;
        at = (at + 1) & mask) {
     Slot& slot = slots_[at];
@@ -72,7 +72,8 @@ void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t 
   place(first_key, smallest_kept, cells);
 }
 
-// No branch on what is kept, or on whether a key opens its group: nothing foresees either.
+// Does not branch on which groups are kept or which keys open a group, because neither is
+// predictable.
 template <class Index>
 void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
   const std::size_t labels = group_.size();
@@ -85,8 +86,8 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
     keys += static_cast<std::int32_t>(sizes[group_of[i]]) >= smallest_kept;
   }
 
-  // Keys in groups of each size, those of many together; counted apart, because a counter raised
-  // twice in a row waits for itself.
+  // Count keys by the size of their group, with all large groups together. Successive keys use
+  // separate counters, because a counter that is raised twice in a row waits for itself.
   constexpr std::uint32_t large = 16;
   const auto size_of = [=](std::size_t i) {
     return static_cast<std::uint32_t>(sizes[group_of[kept[i]]]);
@@ -116,9 +117,9 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
   for (std::size_t i = 0; i < keys; ++i) {
     const std::uint32_t size = size_of(i), next = next_in_group[group_of[kept[i]]];
     std::uint32_t& of_size = next_key[std::min(size, large)];
-    const std::uint32_t is_new = 0 - ((next - 1) >> 31);  // all ones where next is 0
+    const std::uint32_t is_new = 0 - ((next - 1) >> 31);  // all ones if next is 0
     if (size >= large && is_new != 0) cells.offsets.push_back(static_cast<std::int32_t>(of_size));
-    const std::uint32_t at = next | (is_new & (of_size + 1));  // 1 + the place
+    const std::uint32_t at = next | (is_new & (of_size + 1));  // 1 + the position
     of_size += is_new & size;
     placed[at - 1] = static_cast<std::int32_t>(first_key) + static_cast<std::int32_t>(kept[i]);
     next_in_group[group_of[kept[i]]] = static_cast<Index>(at + 1);

@@ -1,5 +1,5 @@
-// Cells: keys whose values lie so close that their rounding errors are one and the same draw.
-// Errors inside a cell add linearly, between cells in quadrature.
+// Cells: keys with values so close that they share one rounding error. Errors inside a cell add
+// linearly, between cells in quadrature.
 #pragma once
 
 #include <bit>
@@ -17,19 +17,20 @@ namespace plumbline {
 struct Cells {
   std::vector<std::int32_t> keys;
   std::vector<std::int32_t> offsets{0};
-  // The first cells: how many have two keys, and how many after them three; or 0 and 0.
+  // Numbers of cells of two keys, which come first, and of three keys, which follow. Both are 0 if
+  // cells of one key are kept.
   std::int32_t pair_cells = 0, triple_cells = 0;
   std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   bool empty() const { return keys.empty(); }
 };
 
-// Keys of a row that share a cell, and their weights in the sum at hand.
+// Keys of a row that share a cell, with their weights in the current sum.
 struct TiedKeys {
-  Cells cells;                 // of two keys and more
-  std::vector<float> weights;  // beside cells.keys, in units of the root of
+  Cells cells;                 // of at least two keys
+  std::vector<float> weights;  // parallel to cells.keys, in units of sqrt(unit_squared)
   double unit_squared = 1;
 
-  // of_key(k) in units of the root of `unit`.
+  // Sets the weights to of_key(k), which is in units of sqrt(unit).
   template <class Weight>
   void weigh(double unit, Weight of_key) {
     unit_squared = unit;
@@ -39,10 +40,10 @@ struct TiedKeys {
   }
 };
 
-enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
+enum class KeepCells { all, multi_key };  // multi_key drops cells of one key
 
-// Groups equal labels. Index numbers the groups: 16 bits where they suffice, so that the tables
-// stay in the first-level cache.
+// Groups equal labels. Index is the type of group numbers. 16 bits, if they suffice, keep the
+// tables in the L1 cache.
 template <class Index>
 class Grouping {
  public:
@@ -52,18 +53,18 @@ class Grouping {
  private:
   struct Slot {
     std::uint64_t label = 0;
-    // free unless of the current build: clearing would cost more than filling
+    // The slot is free unless this is the current build. Clearing would cost more than filling.
     std::uint32_t build = 0;
     Index group = 0;
   };
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   std::uint32_t build_ = 0;
-  // per label; a group is numbered by its label, or by the first that has it
+  // The group of each label, numbered by the label itself or by the first key that has it.
   std::vector<Index> group_;
-  std::vector<Index> size_;  // per group, 0 for numbers that are no group
-  // per group: 1 + where its next key goes; 0: it has no key yet
+  std::vector<Index> size_;  // per group, 0 for unused numbers
+  // Per group: 1 + the position of its next key, or 0 if it has no key yet.
   std::vector<Index> next_in_group_;
-  std::vector<std::uint32_t> kept_;  // the labels whose groups are kept
+  std::vector<std::uint32_t> kept_;  // labels whose groups are kept
 
   void number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest,
                        std::size_t width);
@@ -72,8 +73,9 @@ class Grouping {
   void place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
 };
 
-// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and
-// those of one size, or of 16 keys and more, by their first key. Holds its tables between calls.
+// Groups equal labels. Cells are ordered by size, so that loops over their keys are predictable.
+// Cells of one size, and all cells of 16 or more keys, are ordered by their first key. Keeps its
+// tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.
@@ -85,12 +87,12 @@ class CellBuilder {
   Grouping<std::uint32_t> of_many_;
 };
 
-// A positive number rounded, its last `dropped` bits cut off.
+// Rounds a positive number and drops the last `dropped` bits.
 inline std::uint64_t normal_p_cell(double t, int dropped) {
   return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
-// The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is
-// subnormal; above, t rounded to p_cell_bits significand bits.
+// Returns the cell of an unnormalised P value t = exp(s - m). All t below eta are one cell. If P is
+// subnormal, cells are steps of eta/4. Above, t is rounded to p_cell_bits significand bits.
 inline std::uint64_t p_cell(double t, const Model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63;  // the sign bit, free because t >= 0
   if (t < model.eta_p) return subnormal;
@@ -98,39 +100,39 @@ inline std::uint64_t p_cell(double t, const Model& model) {
     return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
   return normal_p_cell(t, 53 - model.p_cell_bits);
 }
-// t where S is rounded first: keys of one rounded logit have one t, and so one rounding of P.
+// Returns t if S is rounded first. Keys with equal rounded logits have equal t, so rounding P gives
+// them equal errors.
 inline double t_of_rounded(double s, double m, const Model& model) {
   return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
 }
-// The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that
-// the edges of cells lie on the boundaries of rounding.
+// Returns the cell of a logit that is rounded to S's dtype. The logit is truncated to s_cell_bits,
+// not rounded, so that the edges of cells are rounding boundaries.
 inline std::uint64_t s_cell(double s, const Model& model) {
-  // + 0.0: both zeros are one cell
+  // + 0.0 puts both zeros into one cell
   return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);
 }
-// The eighth of a binade of a softcap's argument, with its sign: where an approximate tanh makes
-// one and the same relative error.
+// Returns the signed eighth of a binade of a softcap's argument, in which an approximate tanh makes
+// one relative error.
 inline std::uint64_t tanh_cell(double argument) {
   constexpr int dropped = 53 - 4;
   return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
 }
-// The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same
-// relative error.
+// Returns the eighth of a binade of s - m, in which a polynomial exp2 makes one relative error.
 inline std::uint64_t exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * std::numbers::log2e;
   const double fraction = binades - std::floor(binades);
-  return fraction >= 0 ? static_cast<std::uint64_t>(fraction * 8) : 0;  // NaN: -inf or NaN logits
+  return fraction >= 0 ? static_cast<std::uint64_t>(fraction * 8) : 0;  // NaN if s is -inf or NaN
 }
 
-// sum over cells of (sum_k w_k)^2, and sum over the same keys of w_k^2; weights are indexed by key.
+// Sums over cells of (sum_k w_k)^2 and, over the same keys, of w_k^2. Weights are indexed by key.
 struct CellSums {
   double coherent = 0, independent = 0;
   double excess() const { return coherent <= independent ? 0 : coherent - independent; }
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
 
-// Sum over the pairs of keys that share a cell of their weights' product; weights, float or double,
-// stand beside cells.keys. float: of one sign.
+// Returns the sum of w_a w_b over the pairs of keys that share a cell. `weights`, float or double,
+// is parallel to cells.keys. Floats must have one sign.
 template <class Weight>
 double pairs_in_cells(const Cells& cells, const Weight* weights);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int avx_lanes = 8;                    // floats in an AVX register
 constexpr int width = column_tile / avx_lanes;  // registers in a tile of columns
-// 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
+// 32 rows of V with 128 columns are 16 KiB, which stay in L1 for all rows of a block.
 constexpr std::int64_t keys_per_chunk = 32;
 
 struct Tile {
@@ -27,7 +27,7 @@ inline void store(const Tile& tile, float* to) {
   for (int i = 0; i < width; ++i) _mm256_storeu_ps(to + i * avx_lanes, tile.part[i]);
 }
 
-// No prefetcher of the CPU foresees a stride of a whole row. Any address may be asked for.
+// No prefetcher of a CPU predicts a stride of a whole row. Any address is allowed.
 inline void fetch(const float* begin, std::int64_t count) {
   constexpr std::int64_t line = 16;
   for (std::int64_t i = 0; i < count; i += line) _mm_prefetch(begin + i, _MM_HINT_T0);
@@ -37,7 +37,7 @@ struct PrefixState {
   Tile sum, high, low;
 };
 
-// v: of `begin`.
+// `v` points to key `begin`.
 inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t begin,
                           std::int64_t end) {
   for (std::int64_t k = begin; k < end; ++k) {
@@ -52,12 +52,12 @@ inline void extend_prefix(PrefixState& state, const float* p, const float* v, st
   }
 }
 
-// One row's sums over keys whose t is q nearly everywhere, and the exact t of the others.
+// A row's sums over its keys: t = q for nearly all, and the exact t for the others.
 struct TruncationState {
   Tile limit, signed_sum, square_sum;  // q_j, sum sign(v) t, sum t^2
 };
 
-enum class Visit { add, correct };  // correct: the key was counted with t = q
+enum class Visit { add, correct };  // correct: the key has been counted with t = q
 
 template <Visit visit>
 inline void truncate_key(TruncationState& state, float p, const float* v) {
@@ -78,8 +78,8 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
   }
 }
 
-// Calls visit(row, begin, end) for each of the rows and every chunk of visible keys, chunks
-// outside, so that a chunk of V serves all rows.
+// Calls visit(row, begin, end) for each row and chunk of visible keys. Chunks are the outer loop,
+// so that a chunk of V serves all rows.
 template <class Callback>
 void for_chunks(const RowBlock& block, std::span<const std::int64_t> rows, Callback visit) {
   for (std::int64_t chunk = 0; chunk < block.keys; chunk += keys_per_chunk) {
@@ -117,7 +117,7 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
 
 namespace {
 
-// Whether q exceeds a product of the key.
+// Returns true if q may exceed some product of the key.
 struct IsSmall {
   const float *weights, *smallest;
   float largest_q;
@@ -132,7 +132,7 @@ std::int64_t count_small_keys(KeyRange keys, const IsSmall is_small) {
   return small;
 }
 
-// All sums of a row as if t were q for every key.
+// Sets all sums of a row as if t were q for every key.
 void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& range, float f,
                   TruncationSums& sums) {
   const HeadData& head = *block.head;
@@ -169,8 +169,8 @@ void visit_keys(const RowBlock& block, std::int64_t row, const float* weights,
 
 }  // namespace
 
-// Where every product of a key exceeds q, its t is q whatever the column: those keys are counted
-// from the sums of signs, and only the others, few in most rows, are visited.
+// If every product of a key exceeds q, its t is q in every column. The sums of signs count these
+// keys. Only the others, few in most rows, are visited.
 void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range,
                      float f, std::span<const std::int64_t> rows,
                      const std::function<bool(std::int64_t row)>& small_keys_matter,
@@ -244,11 +244,11 @@ void add_cells(const Cells& cells, const float* weights, const RowBlock& block, 
   }
 }
 
-// The tied keys of one row, in the columns of a tile.
+// The tied keys of one row, in one tile of columns.
 template <bool shifted>
 struct PairPass {
   const std::int32_t* keys;
-  const float *weights, *v;  // weights beside keys
+  const float *weights, *v;  // weights are parallel to keys
   Tile high, low;
   Tile pairs{};
 
@@ -272,7 +272,7 @@ struct PairPass {
     for (int t = 0; t < width; ++t)
       sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
   }
-  // Cells of two and of three keys, with the products of the weights formed first.
+  // Cells of two and three keys first multiply their weights.
   void add_pair_cell(std::int32_t i) {
     const __m256 weight = _mm256_set1_ps(weights[i] * weights[i + 1]);
     const Tile a = x(i), b = x(i + 1);
@@ -291,7 +291,7 @@ struct PairPass {
           _mm256_fmadd_ps(a.part[t], with_a, _mm256_fmadd_ps(b.part[t], with_b, pairs.part[t]));
     }
   }
-  // One cell, keys `begin` to `last`.
+  // Adds one cell, from key `begin` to key `last` inclusive.
   void add_cell(std::int32_t begin, std::int32_t last) {
     Tile before = weighted(begin);
     for (std::int32_t i = begin + 1; i < last; ++i) {
@@ -302,7 +302,8 @@ struct PairPass {
   }
 };
 
-// Sum over the cells' pairs of keys of w_a x_a w_b x_b, weights beside cells.keys.
+// Returns the sum of w_a x_a w_b x_b over the pairs of keys in a cell. Weights are parallel to
+// cells.keys.
 template <bool shifted>
 Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high,
                const Tile& low) {
@@ -342,7 +343,7 @@ void cell_moments(const Cells& cells, const float* weights, const RowBlock& bloc
                                                  independent);
 }
 
-// Tiles outside: one of V, in the second-level cache, serves all rows.
+// Tiles are the outer loop, so that one tile of V, in the L2 cache, serves all rows.
 void cell_pairs(const RowBlock& block, std::span<const TiedKeys* const> rows, const Shift& shift,
                 Buffer<float>& pairs) {
   const std::int64_t ld = block.head->ld;

@@ -1,4 +1,5 @@
-// The formulas of a whole row: what products may lose, and what rounding its logits moves.
+// Formulas of a whole row: the largest error of its products, and the shift of its LSE by rounded
+// logits.
 #include "harness/reference/exact_scales.h"
 
 #include <limits>

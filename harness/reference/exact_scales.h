@@ -1,6 +1,6 @@
-// The formulas of legal error, of docs/judging-formulas.md and in its order: each is here once, for
-// one key, one element or one row. bounded_scales.h sums them over the keys of blocks of rows;
-// tests/reference/exact_row.h over those of one row, with plain loops in fp64 that test it.
+// The formulas of legal error in the order of docs/judging-formulas.md, each for one key, element
+// or row. bounded_scales.h sums them over the keys of blocks of rows. tests/reference/exact_row.h
+// sums them over one row in plain fp64 loops, to test it.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,21 @@
 
 namespace plumbline {
 
-// Standard deviation of a sink's logit. It comes from memory: only the argument of exp is rounded.
+// Standard deviation of a sink's logit error. Sinks come from memory, so only the argument of exp
+// is rounded.
 inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
 
-// TP. Rounding of one row's P in units of u_P: e_k = min(eta_P / l, p_k) near zero, and the weight
-// of a key among independent errors (squared) and among those that a cell shares (w_k).
+// TP. Rounding of one row's P, in units of u_P: e_k = min(eta_P / l, p_k) near zero, the weight of
+// a key among independent errors (squared), and its weight w_k among errors that a cell shares.
 struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
   double kappa_p = kappa, kappa_shared = kappa_coherent;
-  // Where the largest P is 1: t / p and u_P. A P of more than 1 - u_P lies between t and 1, so that
-  // it errs by 1 - t at most.
+  // t / p; and u_P if the largest P is 1, otherwise 0. A P above 1 - u_P then lies between t and 1,
+  // so its error is at most 1 - t.
   double t_of_p = 1, u_one = 0;
 
-  const RowRounding* row = nullptr;  // with kappas of its own, or none
+  const RowRounding* row = nullptr;  // a row with its own kappas, or null
 
   double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
   double largest_kappa(double p) const {
@@ -37,7 +38,7 @@ struct PWeights {
   double independent(double p) const {
     return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
   }
-  // The same where every P has kappa_p.
+  // Returns true if every P has kappa_p. plain() then equals independent().
   bool is_plain() const { return row == nullptr && u_one == 0; }
   double plain(double p) const { return kappa_p * p * p + near_zero(p) * near_zero(p) / 3; }
   double coherent(double p) const {
@@ -48,7 +49,8 @@ struct PWeights {
 
   static constexpr double least_kappa = 0.003;
 };
-// `of_sum`: sum p_k; where that is not 1, `total` is the sum that makes it so.
+// `of_sum` is the sum of the block's p_k. If it is not 1, `total` is the denominator with which the
+// p_k sum to 1.
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row,
                           double of_sum = 1) {
   return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
@@ -59,7 +61,7 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
           model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};
 }
-// What all P lose that are truncated, of sum p_k x_kj: the root of TP's systematic part.
+// Returns the relative loss of sum p_k x_kj if P is truncated: the root of TP's systematic part.
 inline double truncated_share(const Model& model) {
   return model.truncates_p() && !model.p_normalized ? truncation_mean * model.u_p : 0;
 }
@@ -67,15 +69,15 @@ inline double truncated_share(const Model& model) {
 inline double weighted_mean(const Model& model, const Sink* sink) {
   return !model.denominator_from_rounded_p ? 1 : sink != nullptr ? sink->p : 0;
 }
-// Of an element of a flat row, where all rows share the errors: T_j = sum_k errors_k x_kj. Its
-// square may not exceed TP by more than the slack, nor may that of what output rounding makes of
-// it exceed sigma^2.
+// Returns the variance, raised if necessary so that error^2 exceeds it by at most shared_slack. For
+// flat rows, whose errors are the same in all rows: T_j = sum_k errors_k x_kj and TP, or what
+// output rounding makes of T_j and sigma^2.
 inline double at_least_shared(double variance, double error) {
   return std::max(variance, square(error) / shared_slack);
 }
 
-// TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh, of exp2.
-// Their cells are s_cell(), tanh_cell() and exp2_phase().
+// TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh and of
+// exp2. Their cells are s_cell(), tanh_cell() and exp2_phase().
 enum class SharedRounding { s, tanh, exp2 };
 inline constexpr SharedRounding shared_roundings[] = {SharedRounding::s, SharedRounding::tanh,
                                                       SharedRounding::exp2};
@@ -83,12 +85,12 @@ inline bool is_made(SharedRounding rounding, const Model& model, double cap) {
   if (rounding == SharedRounding::tanh) return model.tanh_error > 0 && cap > 0;
   return (rounding == SharedRounding::s ? model.u_s : model.exp2_error) > 0;
 }
-// What p_k weighs: |s_k|, |c_k| or 1.
+// Returns p_k times |s_k|, |c_k| or 1.
 inline double shared_weight(SharedRounding rounding, double p, double s, double capped) {
   if (rounding == SharedRounding::exp2) return p;
   return p * std::abs(rounding == SharedRounding::s ? s : capped);
 }
-// From the sum over cells of (sum_k w_k)^2 and the sum of w_k^2.
+// `coherent` is the sum over cells of (sum_k w_k)^2, `independent` the sum of w_k^2.
 inline double shared_variance(SharedRounding rounding, const Model& model, double coherent,
                               double independent) {
   if (rounding == SharedRounding::exp2) return square(model.exp2_error) / 2 * coherent;
@@ -97,18 +99,18 @@ inline double shared_variance(SharedRounding rounding, const Model& model, doubl
   return kappa_coherent * squared * std::max(coherent, independent);
 }
 
-// TA and TR, from sums over a row's keys in one column.
+// Sums over a row's keys in one column, for TA and TR.
 struct ColumnSums {
   double o = 0, p_squared = 0;                  // o_j, sum p_k^2 v_kj^2
   double range = 0;                             // R_j
   double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) t_k, sum t_k^2
   double repeated = 0;                          // n (4 S_t S_vj - 1)+ / 3
 };
-// Of max |v|, what weights too small for fp32 may add up to: no scale is smaller, so that a column
-// whose heavy keys all have v = 0 is not judged by an error of 0.
+// The least error, in units of max |v|: a bound of the sum of weights too small for fp32. Without
+// it, a column whose heavy keys all have v = 0 would have an error of 0.
 inline constexpr double least_error = 0x1p-48;
 
-// What truncated sums lose, of R_j: f_out for every step.
+// Returns the loss of truncated sums in units of R_j: f_out per step.
 inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
   return pv.steps(n) * pv.f_out;
 }
@@ -116,15 +118,15 @@ inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
-// The relative error that a whole row of O has: V's scale multiplies its sums, or the weights of a
-// merge are exp(LSE_i - LSE) with a rounded LSE.
+// Returns the relative error of a whole row of O. V's scale multiplies its sums, or the weights of
+// a merge are exp(LSE_i - LSE) with a rounded LSE.
 inline double error_of_sums(const Model& model, bool scaled_outside, double lse) {
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
 }
 struct Accumulation {
-  // `repeated`: n (4 S_t - 1)+ / 3, of the addends of l.
-  // `reciprocal`: the relative error of 1 / l, of each split, too. `of_sums`: error_of_sums().
+  // `repeated`: n (4 S_t - 1)+ / 3 of the addends of l.
+  // `reciprocal`: the relative error of 1 / l, also of each split. `of_sums`: error_of_sums().
   Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal,
                double of_sums)
       : of_repeated(0.3 * pv.u),
@@ -147,8 +149,9 @@ struct Accumulation {
   double of_repeated, of_o, of_p_squared, loss;
   bool toward_zero;
 };
-// TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3, and where O is rounded
-// between tiles likewise for each of n / 16 tiles, of which O is half as large in the mean square.
+// TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3. If O is rounded between
+// tiles, each of n / 16 tiles adds the same, with half the first part: O is half as large in the
+// mean square.
 inline double stored_partials(const Model& model, double unit, std::int64_t n,
                               const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
@@ -156,23 +159,24 @@ inline double stored_partials(const Model& model, double unit, std::int64_t n,
   return kappa * square(model.u_split) * partial + square(model.eta_split / unit) / 3 +
          tiles * (kappa / 2 * square(model.u_tile) * partial + square(model.eta_tile / unit) / 3);
 }
-// The bound: the relative error that each product of P and V may have, but for the logit's.
+// For the bound: the largest relative error of a product of P and V, without the logit's error.
 double product_error(const Model& model, std::int64_t n, bool scaled_outside);
 
-// lse_sigma^2: the part of sums and of the logarithm in fp32.
+// The part of lse_sigma^2 from sums and from the logarithm in fp32.
 inline double lse_floor(double lse, std::int64_t n) {
   return square(u32 * (4 + std::abs(lse) + 2 * std::sqrt(static_cast<double>(n))));
 }
-// And that of storing it in 16 bits, as one of many or as this one falls.
+// Adds the rounding of an LSE that is stored in 16 bits: the variance of a random one, and at least
+// the error of this one.
 inline double with_stored_lse(const Model& model, double lse, double variance) {
   if (model.lse == DType::f32 || !std::isfinite(lse)) return variance;
   const double stored = lse / model.lse_unit,
                error = (round_to(stored, model.lse) - stored) * model.lse_unit;
   return at_least_shared(variance + square(ulp(stored, model.lse) * model.lse_unit) / 12, error);
 }
-// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals
-// apart are all rounded alike, which no cell sees; and intervals that are large against 1 move it
-// otherwise than the first order of their errors says. Keys with p = 0 are left out.
+// Returns how far rounding these logits shifts the LSE. Cells miss two cases. Logits that are whole
+// rounding intervals apart are all rounded alike. Intervals that are large against 1 shift it by
+// more than the first order of the errors. Keys with p = 0 are left out.
 double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
                  const Sink* sink, double lse);
 

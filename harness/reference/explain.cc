@@ -1,4 +1,4 @@
-// Recomputes one row: which roundings an element's sigma consists of, or its logits and weights.
+// Recomputes one row: the share of each rounding in an element's sigma, or its logits and weights.
 #include <cassert>
 #include <cmath>
 #include <limits>

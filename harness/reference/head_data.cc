@@ -1,4 +1,4 @@
-// Gathers K and V of one head, and makes the float, squared, centred and packed forms of them.
+// Gathers K and V of one head, and makes their float, squared, centred and packed forms.
 #include "harness/reference/head_data.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ void square_keys(HeadData& head) {
   }
 }
 
-// Power of two u with max |v| / u in [1/2, 1); 1 for all zeros and for V with Inf or NaN.
+// Sets v_unit to the power of two u with max |v| / u in [1/2, 1), or to 1 if V is all zeros or has
+// Inf or NaN.
 void choose_unit(HeadData& head) {
   double largest = 0;
   for (const double v : head.v) {
@@ -43,7 +44,7 @@ void find_center(HeadData& head) {
   }
   for (double& c : head.center) {
     c /= static_cast<double>(head.keys) * head.v_unit;
-    if (!std::isfinite(c)) c = 0;  // a column with Inf or NaN: rows that do not see it still count
+    if (!std::isfinite(c)) c = 0;  // rows that do not see this column's Inf or NaN still count
   }
 }
 
@@ -88,7 +89,7 @@ void find_extremes(HeadData& head) {
   }
 }
 
-// Rounded up: they bound.
+// Rounded up, because they are bounds.
 void find_chunk_norms(HeadData& head) {
   const std::int64_t chunks = (head.keys + chunk_keys - 1) / chunk_keys, ld = head.ld;
   head.edge_norm.assign(static_cast<std::size_t>((chunks + 1) * ld), 0);
@@ -142,7 +143,7 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
     const std::int64_t key = keys.begin + k;
     const bool is_hidden =
         only_row && !question.geometry.sees(sample, only_row->row, key, only_row->head);
-    if (is_hidden && problem.is_merge()) continue;  // an LSE of -infinity
+    if (is_hidden && problem.is_merge()) continue;  // its LSE is -infinity
     question.key_values.key(sample, key, head_kv, row_of(head.k, k, head.dim_qk));
     if (is_hidden) continue;
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));

@@ -1,5 +1,5 @@
-// K and V of one (sample, key head), gathered once in the forms that the products need. The layout
-// they come from no longer matters then.
+// K and V of one (sample, key head), gathered once from any layout in the forms that the products
+// need.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,23 @@
 
 namespace plumbline {
 
-// Row stride of float matrices over columns: a multiple of this, padded with zeros.
+// The row stride of float matrices over columns is a multiple of this, padded with zeros.
 inline constexpr std::int64_t column_tile = 32;
 
 inline constexpr std::int64_t chunk_keys = 64;
 
-// N keys, key 0 being the sample's `first_key`. Float forms of V are divided by `v_unit`, a power
-// of two near max |v|, so that squares neither overflow nor vanish; `center` (the mean of each
-// column, in the same units) is subtracted where moments about O are formed, which would cancel
-// otherwise.
+// N keys; key 0 is the sample's `first_key`. Float forms of V are divided by `v_unit`, a power of
+// two near max |v|, so that squares neither overflow nor vanish. Moments about O subtract `center`,
+// the mean of each column in the same units, because they would cancel otherwise.
 struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
   std::int64_t ld = 0;          // row stride of the float forms of V
-  bool finite = true;           // no Inf or NaN among V: 0 * NaN would leak from invisible keys
+  bool finite = true;           // V has no Inf or NaN, which 0 * NaN would leak from hidden keys
   bool scaled_outside = false;  // V's scale multiplies a kernel's sums
   double v_unit = 1;
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                 // [N, dim_qk]
-  std::vector<float> k_norm, k_four_norm;  // [N] as Norms
+  std::vector<float> k_norm, k_four_norm;  // [N], see Norms
   // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
   Buffer<float> v_tiles;
   Buffer<float> v_abs, v_squared;                // [N, ld]
@@ -39,30 +38,31 @@ struct HeadData {
   std::vector<double> center;                    // [dim_vo]
   std::vector<double> column_max;                // [dim_vo] max_k |v_kj| / v_unit
   std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
-  Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the keys before
+  Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the previous keys
 
-  // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0.
-  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
+  // For bounds of prefix sums over chunks of `chunk_keys` keys. Chunk 0 begins at key 0.
+  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the two adjacent chunks
   Buffer<float> edge_norm;
 
-  // V / v_unit, [dim_vo, N]; empty where pack_for_projections() was not called
+  // V / v_unit, [dim_vo, N]; empty unless pack_for_projections() was called
   Bf16Matrix v_transposed;
 
-  // V from this key on, in the columns from j, a multiple of column_tile, on: row stride
-  // column_tile.
+  // Returns V from `key` on, in the columns from j on (a multiple of column_tile). The row stride
+  // is column_tile.
   const float* tile(std::int64_t j, std::int64_t key) const {
     return v_tiles.data() + j * keys + key * column_tile;
   }
 };
 
-// The 2-norm, and the 4-norm (sum x^4)^(1/4) rounded up. By Cauchy and Schwarz the root of sum_d
-// (q_d k_d)^2 is at most the product of two 4-norms.
+// The 2-norm, and the 4-norm (sum x^4)^(1/4) rounded up. By Cauchy-Schwarz, the root of sum_d (q_d
+// k_d)^2 is at most the product of two 4-norms.
 struct Norms {
   float two = 0, four = 0;
 };
 Norms norms(std::span<const double> x);
 
-// `only_row`: V is 0 where that row does not see a key. A merge has one row; its K is 0 there, too.
+// With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, and its K
+// is then also 0.
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
                      KeyRange keys, std::optional<RowId> only_row = std::nullopt);
 void pack_for_projections(HeadData& head);

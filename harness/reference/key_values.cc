@@ -1,5 +1,4 @@
-// Decodes one query, key or value at a time, with its fp8 scale and the rounding that the spec
-// states.
+// Decodes one query, key or value at a time, with its fp8 scale and the spec's rounding.
 #include "harness/reference/key_values.h"
 
 namespace plumbline {
@@ -12,7 +11,7 @@ void decode_vector(DType dtype, const void* tensor, std::int64_t offset, std::sp
          to);
 }
 
-// `dequantized` none: exact.
+// Rounds to `dequantized`; none = exact.
 void scale(std::span<double> values, float factor, DType dequantized) {
   for (double& value : values) value *= double{factor};
   if (dequantized == DType::none) return;

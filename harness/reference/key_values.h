@@ -1,4 +1,4 @@
-// Q, K and V as the products see them: fp8 times its scale, rounded where the spec says so.
+// Q, K and V as the products see them: fp8 times its scale, rounded if the spec requires it.
 #pragma once
 
 #include <span>
@@ -8,22 +8,22 @@
 
 namespace plumbline {
 
-// Row `row` of a query head as it is stored, in any dtype: fp8 times its scale, in fp32 rounded to
-// fp16 or bf16 where `kv_dequantized_to` is one of them.
+// Writes row `row` of a query head as it is stored, in any dtype. fp8 numbers are multiplied by
+// their scale. If `kv_dequantized_to` is fp16 or bf16, the fp32 product is rounded to it.
 void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_to,
                   std::int64_t sample, std::int64_t row, std::int64_t head, std::span<double> to);
 
 class KeyValues {
  public:
-  // Of a spec only kv_dequantized_to matters. Geometry and storage outlive this.
+  // Only kv_dequantized_to of a spec matters. Geometry and storage must outlive this object.
   KeyValues(const Geometry& geometry, const void* k, const void* v, DType kv_dequantized_to);
 
-  // One vector of head_dim_qk or head_dim_vo elements.
+  // Each writes one vector of head_dim_qk or head_dim_vo elements.
   void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
   void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
              std::span<double> to) const;
-  // Whether V's scale multiplies a kernel's sums, which rounds once more; or, where tokens have
-  // their own, its P.
+  // Returns true if a kernel multiplies its sums by V's scale, which rounds once more, or its P if
+  // tokens have their own scales.
   bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
 
  private:
@@ -34,7 +34,7 @@ class KeyValues {
   const void* k_;
   const void* v_;
   bool has_scales_;
-  // what scale * stored, and what unscaled numbers, are rounded to; none: not
+  // The dtypes that scale * stored and unscaled numbers are rounded to; none = not rounded.
   DType dequantized_, rounded_;
 };
 

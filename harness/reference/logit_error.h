@@ -1,4 +1,4 @@
-// How large the error of a logit may be, by the rounding spec and the sizes of q and k.
+// The size of a logit's error, from the rounding spec and the sizes of q and k.
 // docs/judging-formulas.md, "Logit error", has the formulas.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace plumbline {
 
-// What the error of a logit is relative to: |x|, d s / d x, and the largest of what was added up:
-// |c tanh(x / c)|, |b|, |s|.
+// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest summand of |c
+// tanh(x / c)|, |b| and |s|.
 struct LogitSizes {
   float x, slope, magnitude;
 };
@@ -47,21 +47,21 @@ class LogitError {
     most_beta_ = static_cast<float>((1 + 1 / root) * (drift_ * root + drift_out_));
   }
 
-  // The size of a logit's products: a times the root of n2 = sum_d (q_d k_d)^2.
+  // Returns the size of a logit's products: a times the root of n2 = sum_d (q_d k_d)^2.
   float norm(float n2) const { return scale_ * std::sqrt(n2); }
-  // Systematic part. No branch: loops over keys become vector code.
+  // Returns the systematic part. Has no branch, so that loops over keys become vector code.
   float beta(float x, float slope, float norm) const {
     const float ratio = x / (norm > 0 ? norm : 1.0F),
                 beta = slope * (x + norm) * (drift_ * ratio + drift_out_);
     return norm > 0 ? beta : 0.0F;
   }
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
-  // Bounds of beta for any norm from x / sqrt(d), the least that has such an x, to `most` (slope
-  // 1): beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm, and
-  // by the means of its first two terms no less than least_beta().
+  // Bounds of beta at slope 1 for any norm from x / sqrt(d), the least that has such an x, to
+  // `most`. beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm.
+  // The inequality of means of its first two terms gives least_beta().
   float least_beta(float x) const { return x * least_beta_; }
   float most_beta(float x, float most) const { return std::max(x * most_beta_, beta(x, 1, most)); }
-  // Standard deviation, the systematic part included. Grows with norm and beta.
+  // Returns the standard deviation, including the systematic part. Grows with norm and beta.
   float sd(float x, float slope, float magnitude, float norm, float beta) const {
     const float m = slope * (x + norm),
                 e0 = nearest_ * (slope * norm) + of_s_ * magnitude + rounding_of_exp;
@@ -72,7 +72,7 @@ class LogitError {
   static constexpr auto rounding_of_exp = static_cast<float>(u32);
 
   float scale_, nearest_ = 0, of_s_;
-  float drift_ = 0, drift_out_ = 0, spread_ = 0;  // where products are truncated
+  float drift_ = 0, drift_out_ = 0, spread_ = 0;  // 0 unless products are truncated
   float least_beta_ = 0, most_beta_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// One pass over a row's keys for all of its logit errors, with n2_k from a product or from norms.
+// Finds all logit errors of a row in one pass over its keys, with n2_k from a product or from
+// norms.
 #include "harness/reference/logit_errors.h"
 
 #include <cblas.h>
@@ -12,18 +13,18 @@
 namespace plumbline {
 namespace {
 
-// Of lse_sigma^2 at its least, (B1^2 - B0^2) / 2 and what else is bounded
-// (docs/judging-formulas.md, "Bounded scales"): 5 % of lse_sigma.
+// The largest share of the least lse_sigma^2 that (B1^2 - B0^2) / 2 and the other bounded parts may
+// have (evidence/bounded-scales.md): 5 % of lse_sigma.
 constexpr double negligible_lse_share = 5e-2;
 
-// LogitSizes of a key, one number at a time: g++ 12 makes no vector code of a struct.
+// LogitSizes of a key as separate numbers, because g++ 12 does not vectorise a struct.
 struct PlainSizes {
   const double* s;
   float x(std::int64_t k) const { return static_cast<float>(std::abs(s[k])); }
   float slope(std::int64_t) const { return 1; }
   float magnitude(std::int64_t k) const { return x(k); }
 };
-// A merge's logits come from memory: only their distance from the maximum is computed.
+// The logits of a merge come from memory, so only their distance from the maximum is computed.
 struct SizesOfParts {
   const double* s;
   double m;
@@ -39,8 +40,8 @@ struct ShapedSizes {
   float magnitude(std::int64_t k) const { return shaped_sizes(block, first + k).magnitude; }
 };
 
-// The norm of a key's products, LogitError::norm(), and its beta; or the largest that they may be,
-// and what stands for its beta.
+// The norm of a key's products, LogitError::norm(), and its beta; or their largest possible values
+// and a typical beta.
 struct ExactErrors {
   LogitError error;
   const float* products;
@@ -52,8 +53,7 @@ struct ExactErrors {
 struct LargestErrors {
   LogitError error;
   const float *k_norm, *k_four_norm;
-  // times scale; the first over sqrt(d), too: as if q_d^2 and k_d^2 had nothing to do with each
-  // other
+  // Norms times scale. q_norm is also divided by sqrt(d), as if q_d^2 and k_d^2 were uncorrelated.
   float q_norm, q_four_norm;
   static constexpr bool are_bounds = true;
   float norm(std::int64_t k) const { return q_four_norm * k_four_norm[k]; }
@@ -63,7 +63,7 @@ struct LargestErrors {
   }
 };
 
-// One pass over the row's keys for all that needs no more than P and the logits.
+// Computes in one pass over the row's keys everything that needs only P and the logits.
 template <class SizesAt, class ErrorsAt>
 LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, const double* p,
                    float* p32, float* p_squared, float* sd) {
@@ -100,7 +100,7 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
 
 }  // namespace
 
-// sum_d (q_d k_d)^2 of all rows and keys.
+// Computes n2_k = sum_d (q_d k_d)^2 of all rows and keys.
 void LogitErrors::find_products() {
   const HeadData& head = *block_->head;
   has_products_ = true;
@@ -114,7 +114,7 @@ void LogitErrors::find_products() {
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(),
               stride);
   for (std::int64_t r = 0; r < block_->rows; ++r) {
-    // Nothing of a hidden key's product may reach the error of its logit.
+    // A hidden key's product must not reach the error of its logit.
     float* products = qk_squared_.data() + r * block_->stride;
     block_->for_hidden(r, [=](std::int64_t k) { products[k] = 0; });
   }
@@ -144,8 +144,8 @@ void LogitErrors::finish(std::vector<TiedKeys>& tied) {
   }
 }
 
-// Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument
-// of exp.
+// Computes the independent (sd_k) and systematic (beta_k) errors of the logits from Q K^T and from
+// the argument of exp.
 void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   if (!has_products_) find_products();
   const std::int64_t first = row * block_->stride;
@@ -161,9 +161,8 @@ void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   bound_excess(row, tied);
 }
 
-// Without the products: upper bounds of sd_k and of what is made of them, and the mean bias from
-// what the norms of q and k let expect. No bounds where any products that have these norms would
-// move lse_sigma.
+// Computes, without the products, upper bounds of sd_k and its sums, and the mean bias that the
+// norms of q and k suggest. Keeps them only if no products with these norms would move lse_sigma.
 void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   const HeadData& head = *block_->head;
   const std::int64_t first = row * block_->stride;
@@ -178,14 +177,14 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   of_row = find_row(PlainSizes{block_->s_of(row)}, errors, block_->keys_of(row), block_->p_of(row),
                     p.data() + first, weights.data() + first, nullptr);
   const float most = of_row.most_bias, least = errors.error.least_beta(of_row.size);
-  of_row.bias = std::max(least, std::min(of_row.bias, most));  // as it is but for rounding
+  of_row.bias = std::max(least, std::min(of_row.bias, most));  // changes only by rounding
   bound_excess(row, tied);
   const double sure = lse_floor(block_->lse.data()[row], block_->count(row)) + square(least);
   of_row.are_bounds = (square(most) - square(least)) / 2 + of_row.variance + of_row.excess <=
                       negligible_lse_share * sure;
 }
 
-// Gathers P of the tied keys, which serves TP, too, and bounds the excess by the largest sd.
+// Gathers P of the tied keys, which TP also uses, and bounds the excess by the largest sd.
 void LogitErrors::bound_excess(std::int64_t row, TiedKeys& tied) {
   tied.weigh(1, [of_row = p_of(row)](std::int64_t k) { return of_row[k]; });
   LogitSums& of_row = sums.data()[row];

@@ -1,4 +1,4 @@
-// The variance of O that errors of the logits make, or a bound of it. docs/judging-formulas.md, TL.
+// The variance of O from errors of the logits, or a bound of it: TL in docs/judging-formulas.md.
 #include <cmath>
 
 #include "harness/reference/terms.h"
@@ -6,10 +6,10 @@
 namespace plumbline {
 namespace {
 
-// As negligible_share, where the sizes of the products are bounds, in long rows: 5e-4 of spre.
+// Like negligible_share, for long rows whose products have bounds for sizes: 5e-4 of spre.
 constexpr double negligible_bounded_share = 1e-3;
 
-// TL from its largest sd and |v - o|: false where that is not far below TP.
+// Bounds TL by its largest sd and |v - o|. Returns false unless the bound is far below TP.
 bool bound_suffices(const BlockSums& sums, std::int64_t row, const Buffer<double>& p_variance,
                     Buffer<double>& result) {
   const RowBlock& block = *sums.block;
@@ -40,7 +40,7 @@ bool needs_exact_sum(BlockSums& sums, std::int64_t row, const Buffer<double>& p_
   return !bound_suffices(sums, row, p_variance, result);
 }
 
-// Whether what ties add to TL is far below TP in every column, |v - o| <= max |v| + |o|.
+// Returns true if ties add far less than TP to TL in every column. Uses |v - o| <= max |v| + |o|.
 bool excess_is_negligible(const BlockSums& sums, std::int64_t row,
                           const Buffer<double>& p_variance) {
   const RowBlock& block = *sums.block;
@@ -53,7 +53,7 @@ bool excess_is_negligible(const BlockSums& sums, std::int64_t row,
   return true;
 }
 
-// sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 of these rows + excess of cells.
+// Computes sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 of these rows + excess of cells.
 void sum_exactly(BlockSums& sums, Moments& moments, std::span<const std::int64_t> rows,
                  const Buffer<double>& p_variance, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
@@ -91,7 +91,7 @@ void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_vari
   }
   if (!rows.empty()) sum_exactly(sums, moments, rows, p_variance, result);
   for (std::int64_t r = 0; r < block.rows && !block.sinks.empty(); ++r) {
-    const double error = block.sink(r)->p * sink_sd(*block.sink(r));  // of a key whose v is 0
+    const double error = block.sink(r)->p * sink_sd(*block.sink(r));  // a sink's v is 0
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
       result.data()[r * block.head->ld + j] += square(error * block.o_of(r, j));
   }

@@ -4,7 +4,7 @@
 namespace plumbline {
 namespace {
 
-// sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2, and the floor.
+// Returns sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + the floor.
 double of_logits(BlockSums& sums, std::int64_t row) {
   const double floor = lse_floor(sums.block->lse.data()[row], sums.block->count(row));
   const LogitSums& of_row = sums.logits.sums.data()[row];
@@ -14,7 +14,7 @@ double of_logits(BlockSums& sums, std::int64_t row) {
   return variance + (of_row.variance + of_row.excess);
 }
 
-// Likewise with other weights p.
+// Overload for other weights p.
 double of_logits(const BlockSums& sums, std::int64_t row, const double* p) {
   const auto [begin, end] = sums.block->keys_of(row);
   const float* sd = sums.logits.sd_of(row);
@@ -26,7 +26,7 @@ double of_logits(const BlockSums& sums, std::int64_t row, const double* p) {
          (squares + cell_sums(sums.tied.data()[row].cells, errors.data()).excess());
 }
 
-// sum over cells of (sum w_k)^2
+// Returns the sum over cells of (sum w_k)^2.
 double of_rounded_denominator(const BlockSums& sums, std::int64_t row, const double* p,
                               const PWeights& of_p) {
   const auto [begin, end] = sums.block->keys_of(row);
@@ -62,7 +62,7 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];
-    const double keys = total / block.total.data()[row];  // sum p_k of the keys, under a sink
+    const double keys = total / block.total.data()[row];  // sum of the keys' p_k beside a sink
     variance += at_least_shared(
                     of_rounded_denominator(sums, row, p, p_weights(model, total, rounding, keys)),
                     rounding.error_sum / keys) +

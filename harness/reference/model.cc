@@ -6,18 +6,18 @@
 namespace plumbline {
 namespace {
 
-// Cells are an eighth to a quarter of a rounding interval wide: three bits more than the format
-// has.
+// Cells have three bits more than the format, so they are an eighth to a quarter of a rounding
+// interval wide.
 constexpr int cell_extra_bits = 3;
-// P kept in fp32 is not rounded, and only exact ties add up. Equal logits may differ by the
-// summation order of the fp64 product, so that exact means equal to this many bits.
+// P kept in fp32 is not rounded, so only exact ties add up. Equal logits may differ by the
+// summation order of the fp64 product, so values that agree in this many bits are exact ties.
 constexpr int exact_tie_bits = 36;
 
 bool is_rounded(DType dtype) {
   return dtype != DType::none && dtype != DType::f32 && dtype != DType::f64;
 }
 
-// Formats with the exponent range of fp32 do not round absolutely anywhere that matters.
+// Formats with the exponent range of fp32 have no absolute rounding error that matters.
 double eta(DType dtype) {
   const double absolute = half_smallest_subnormal(dtype);
   return absolute > half_smallest_subnormal(DType::bf16) ? absolute : 0;
@@ -66,7 +66,7 @@ Model::Model(const RoundingSpec& spec, double scale)
   const bool rounds_p = is_rounded(spec.p_dtype);
   if (rounds_p) p_rounded = spec.p_dtype;
   p_normalized = rounds_p && spec.p_normalized;
-  if (p_normalized) denominator_from_rounded_p = false;  // the sum is made before P is divided
+  if (p_normalized) denominator_from_rounded_p = false;  // the sum is made before the division
   if (rounds_p && p_toward_zero) kappa_p = kappa_truncated, largest_p = 2;
   p_prescale = spec.p_prescale;
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;

@@ -1,5 +1,5 @@
 // The numbers that the error formulas take from a rounding spec. Names follow
-// docs/judging-formulas.md, "Symbols"; u is a unit roundoff, eta half the smallest subnormal.
+// docs/judging-formulas.md, "Symbols": u is a unit roundoff, eta half the smallest subnormal.
 #pragma once
 
 #include <cmath>
@@ -15,24 +15,25 @@ inline constexpr double u32 = 0x1p-24;
 inline double square(double x) { return x * x; }
 // Mean of (relative rounding error / u)^2 over log-uniform significands.
 inline constexpr double kappa = 0.18;
-// The same where one rounding is shared by many terms: 1 / rms_limit^2 to two digits, so that the
-// rms stays below its limit even at the worst draw. Another value is another reference_version.
+// Like kappa, if many terms share one rounding: 1 / rms_limit^2 to two digits, so that the rms
+// stays below its limit even in the worst draw. Another value needs another reference_version.
 inline constexpr double kappa_coherent = 0.55;
 static_assert(kappa_coherent * rms_limit * rms_limit > 0.99 &&
               kappa_coherent * rms_limit * rms_limit < 1.01);
 
-// Truncation of log-uniform significands, in units of u: the mean of the relative error is
-// -E(1/s) = -1 / (2 ln 2), and the variance about it (4/3) E(1/s^2) - that squared.
+// Truncation of log-uniform significands s, in units of u: the mean relative error is -E(1/s) = -1
+// / (2 ln 2), the variance about it (4/3) E(1/s^2) minus the square of that mean.
 inline constexpr double truncation_mean = 0.7213475204444817;
 inline constexpr double kappa_truncated = 0.7213475204444817 - 0.5203422450526448;
-// 16-bit O is rounded after each of so many keys, the smallest tile that kernels have.
+// Number of keys after which 16-bit O is rounded: the smallest tile that kernels have.
 inline constexpr std::int64_t smallest_tile = 16;
 
-// One matrix product's accumulation.
+// Accumulation of one matrix product.
 struct AccumulationModel {
   explicit AccumulationModel(const Accumulator& accumulator);
 
-  // unit roundoff of one addition: fp32's, or fp16's for fp16 accumulators, which round to nearest
+  // unit roundoff of one addition: of fp32, or of fp16 for fp16 accumulators, which round to
+  // nearest
   double u = u32;
   bool toward_zero = false;
   // weight of the last bit kept inside a step, and of the step's fp32 result
@@ -43,10 +44,10 @@ struct AccumulationModel {
 };
 
 struct Model {
-  // `scale`: what q . k is multiplied by; a second rounding of S after a power of two is none.
+  // `scale` multiplies q . k. If it is a power of two, a second rounding of S changes nothing.
   Model(const RoundingSpec& spec, double scale);
 
-  // P in units of its largest value, as it is rounded after p_prescale.
+  // Rounds P, in units of its largest value, after p_prescale.
   double rounded_p(double p) const {
     const double held = p * p_prescale;
     return (p_toward_zero ? truncate_to(held, p_rounded) : round_to(held, p_rounded)) / p_prescale;
@@ -60,30 +61,30 @@ struct Model {
   DType p_rounded = DType::none;  // none = P is kept in fp32
   double p_prescale = 1;
   int p_cell_bits = 0;        // significand bits by which P values share a cell
-  double p_normal = 0;        // smallest normal P, in the units of eta_p
-  bool p_normalized = false;  // t = p; only where P is rounded
+  double p_normal = 0;        // smallest normal P, in units of eta_p
+  bool p_normalized = false;  // t = p; false unless P is rounded
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false;
-  double kappa_p = kappa;  // of u_P^2, of log-uniform significands
-  double largest_p = 1;    // of u_P, the largest relative error
+  double kappa_p = kappa;  // of log-uniform significands, in u_P^2
+  double largest_p = 1;    // largest relative error, in u_P
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded
-  double s_roundings = 1;     // of S, one after the other
+  double s_roundings = 1;     // successive roundings of S
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
   double exp2_error = 0, tanh_error = 0, reciprocal_error = 0;
   bool lse_includes_sink = true;
-  bool merges = false;  // states of parts: logits come from memory
+  bool merges = false;  // merge of states: logits come from memory
   DType q_prescaled = DType::none;
-  double q_base = std::numbers::ln2;  // of what logits are made from a q_prescaled one
+  double q_base = std::numbers::ln2;  // scale of logits made from a prescaled Q
   DType inputs_rounded = DType::none;
   DType kv_dequantized_to = DType::none;
   DType out = DType::f32;
   bool out_toward_zero = false;
   DType lse = DType::f32;
-  double lse_unit = 1;  // natural units of what is stored: ln 2 in base 2
+  double lse_unit = 1;  // natural units of the stored LSE's unit: ln 2 for base 2
   AccumulationModel qk, pv;
 };
 

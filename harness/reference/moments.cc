@@ -1,4 +1,4 @@
-// Computes the moments of V about O by float products, and the terms of heavy keys one by one.
+// Computes the moments of V about O by float products, and adds heavy keys one by one.
 #include "harness/reference/moments.h"
 
 #include <cblas.h>
@@ -6,10 +6,10 @@
 namespace plumbline {
 namespace {
 
-// A key with more than this share of its row's weight is heavy: at most 64 a row.
+// A key with more than this share of its row's weight is heavy. A row has at most 64.
 constexpr double heavy_share = 1.0 / 64;
 
-// Of the weights' first `rows` rows.
+// Multiplies the first `rows` rows of the weights.
 void product_of_first(const RowBlock& block, std::int64_t rows, const Weights& weights,
                       const Buffer<float>& form, Buffer<float>& result) {
   const std::int64_t ld = block.head->ld;

@@ -9,13 +9,13 @@
 
 namespace plumbline {
 
-// Float [R, N] weights with row stride block.stride, zero outside the visible keys, of the order of
-// 1 or less.
+// Float weights [R, N] with row stride block.stride, 0 outside the visible keys, of order 1 or
+// less.
 using Weights = Buffer<float>;
-// Smaller weights could only slow the products down, by becoming subnormal numbers.
+// Smaller weights are set to 0, because subnormal numbers would slow down the products.
 inline constexpr float negligible_weight = 1e-30F;
 
-// weights[r, k] = of_row(r)(k) for visible keys of those rows, else 0.
+// Sets weights[r, k] = of_row(r)(k) for the visible keys of these rows, otherwise 0.
 template <class OfRow>
 void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
                  OfRow of_row) {
@@ -31,16 +31,17 @@ void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weig
   }
 }
 
-// W M for a float form M of V (all keys of the head): result is [R, ld].
+// Computes W M for a float form M of V (all keys of the head). The result is [R, ld].
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
              Buffer<float>& result);
-// Row i of the result is that of rows[i], ascending. Moves these rows of the weights to the front.
+// Row i of the result belongs to rows[i]; `rows` is ascending. Moves these rows of the weights to
+// the front.
 void product(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
              const Buffer<float>& form, Buffer<float>& result);
 
-// result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square about the
-// column's center; keys that carry much of a row's weight, and pull o to themselves, are summed
-// apart, or the expansion would cancel. Destroys the weights.
+// Computes result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square
+// about the column's center. Heavy keys, which pull o towards themselves, are summed separately,
+// because the expansion would cancel. Destroys the weights.
 class CenteredMoment {
  public:
   void compute(const RowBlock& block, Weights& weights, Buffer<double>& result);

@@ -1,5 +1,5 @@
-// The variance of O that rounding P makes, with keys that round alike added up linearly.
-// docs/judging-formulas.md, TP.
+// The variance of O from rounding P, in which keys that round alike add linearly: TP in
+// docs/judging-formulas.md.
 #include <cblas.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// Negative sums (errors that cancel) are not relied on.
+// Negative sums, from errors that cancel, count as 0.
 void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> rows, bool about_o,
                          Buffer<double>& result) {
   const RowBlock& block = *sums.block;
@@ -31,7 +31,7 @@ void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> ro
 
 namespace {
 
-// T_j of the flat rows, and TP at least of that size.
+// Computes T_j of the flat rows, and raises TP to at least that size.
 void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
@@ -59,7 +59,7 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   }
 }
 
-// Of rows whose errors are known, as they stand in RowRounding::errors.
+// Computes TP of rows whose errors are known (RowRounding::errors).
 void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -87,8 +87,8 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   moments.add_excess(sums, tied, false, result);
 }
 
-// Rows with kappas of their own, where all weights were kappa p_k^2. Their product is of these rows
-// alone, which are few.
+// Recomputes rows that have kappas of their own, after all weights were kappa p_k^2. There are few
+// such rows, so they get a product of their own.
 void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -111,7 +111,8 @@ void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   }
 }
 
-// Where all weights were kappa p_k^2: keys with a P of nearly 1, which err by less.
+// Reduces the variance of keys with P near 1, which have smaller errors, after all weights were
+// kappa p_k^2.
 void take_largest_p_out(const BlockSums& sums, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
@@ -179,7 +180,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     if (of_row.cells.empty()) continue;
     tied.push_back(r);
     if (weights_are_p && !sums.rounding.data()[r].is_local) {
-      // as LogitErrors left them
+      // LogitErrors left P as weights.
       of_row.unit_squared = unit_squared * kappa_coherent * square(model.largest_p);
     } else {
       of_row.weigh(unit_squared, [p = block.p_of(r), weights = weights_of(r)](std::int64_t k) {

@@ -1,10 +1,10 @@
-/* The C ABI of a library that computes the reference elsewhere than on the CPU, as on a GPU.
+/* The C ABI of a library that computes the reference on another device than the CPU, as on a GPU.
  *
- * It is opened at run time (harness/reference/reference_library.h). The harness hands over rows,
- * the keys each row sees, and the numbers of the rounding spec. The library answers, in fp64 and by
- * the formulas of docs/judging-formulas.md, attention and the variances of legal error before
- * output rounding. All memory is the caller's, on the host. Masks, layouts and paging are in the
- * offsets. */
+ * It is opened at run time (harness/reference/reference_library.h). The harness passes rows, the
+ * keys each row sees, and the numbers of the rounding spec. The library returns attention and the
+ * variances of legal error before output rounding, in fp64 and by the formulas of
+ * docs/judging-formulas.md. All memory belongs to the caller and is on the host. The offsets
+ * express masks, layouts and paging. */
 #ifndef PLUMBLINE_REFERENCE_H
 #define PLUMBLINE_REFERENCE_H
 
@@ -19,7 +19,7 @@ extern "C" {
 /* Symbols as in docs/judging-formulas.md; 0 for a rounding that is not made. */
 typedef struct plumbline_reference_accumulator {
   double u;            /* unit roundoff of one addition */
-  double f, f_out;     /* of truncation inside a step and of its result; 0 unless toward_zero */
+  double f, f_out;     /* truncation inside a step and of its result; 0 unless toward_zero */
   double step;         /* L, products per step */
   int32_t toward_zero; /* boolean */
   int32_t reserved;
@@ -51,15 +51,15 @@ typedef struct plumbline_reference_row {
 
 typedef struct plumbline_reference_request {
   uint32_t struct_size;
-  uint32_t dtype; /* of k and v: plumbline_dtype of the provider ABI; fp32, fp16 or bf16 */
+  uint32_t dtype; /* k and v: plumbline_dtype of the provider ABI; fp32, fp16 or bf16 */
   int64_t dim_qk, dim_vo;
   double scale;      /* s = scale q . k, in natural units */
-  const double* q;   /* [rows, dim_qk], prescaled and rounded where the spec says so */
+  const double* q;   /* [rows, dim_qk], prescaled and rounded if the spec requires it */
   const void *k, *v; /* stored tensors */
   uint64_t k_bytes, v_bytes;
   /* [offset_count] element 0 of each key's vector, in elements from k; the vector is contiguous */
   const int64_t* k_offsets;
-  const int64_t* v_offsets; /* [offset_count] likewise */
+  const int64_t* v_offsets; /* [offset_count] in elements from v, as for k */
   int64_t offset_count;
   const plumbline_reference_group* groups;
   int64_t group_count;
@@ -72,22 +72,23 @@ typedef struct plumbline_reference_request {
   double* bound;        /* [rows, dim_vo] worst case, before output rounding */
   double* lse;          /* [rows] natural logarithm */
   double* lse_variance; /* [rows] */
-  /* [rows] 1 where the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows"
-   * and S_t of TA): its variances lack what these add, and are the caller's to compute. Else 0. */
+  /* [rows] 1 if the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows" and
+   * S_t of TA), otherwise 0. The variances of such a row lack what these add; the caller computes
+   * them. */
   int32_t* repeats;
 } plumbline_reference_request;
 
 typedef struct plumbline_reference_library {
   uint32_t abi;
   uint32_t struct_size;
-  int32_t (*device_count)(void);    /* devices that it can use; 0: it cannot be used here */
-  const char* (*device_name)(void); /* of the one it uses; valid as long as the library */
-  /* NULL, or what went wrong, valid until the thread's next call. May be called from several
-   * threads. */
+  int32_t (*device_count)(void);    /* number of usable devices; 0: cannot be used here */
+  const char* (*device_name)(void); /* the device in use; valid as long as the library */
+  /* Returns NULL, or an error message that is valid until the thread's next call. May be called
+   * from several threads. */
   const char* (*compute)(const plumbline_reference_request* request);
 } plumbline_reference_library;
 
-/* The one symbol: const plumbline_reference_library* plumbline_reference(void); */
+/* The only symbol: const plumbline_reference_library* plumbline_reference(void); */
 #define PLUMBLINE_REFERENCE_SYMBOL "plumbline_reference"
 
 #ifdef __cplusplus

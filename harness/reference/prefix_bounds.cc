@@ -1,4 +1,4 @@
-// Bounds prefix sums from their values at chunk edges and the norms of the chunks between.
+// Bounds prefix sums by their values at chunk edges and the norms of the chunks between them.
 #include "harness/reference/prefix_bounds.h"
 
 #include <algorithm>

@@ -1,27 +1,28 @@
-// Bounds of the prefix sums of p_k v_kj in key order, found while O = P V is computed. They cost a
-// few percent of it.
+// Bounds of the prefix sums of p_k v_kj in key order. Finding them while O = P V is computed costs
+// a few percent of it.
 #pragma once
 
 #include "harness/reference/head_data.h"
 
 namespace plumbline {
 
-// At the edges of chunks of keys the sums themselves are at hand. Between two edges a sum exceeds
-// the larger of them by at most half of the chunk's sum of p |v_j|, and that is at most the product
-// of the chunk's 2-norms of p and of v_j (Cauchy-Schwarz).
+// The sums are known at the edges of chunks of keys. Between two edges a sum exceeds the larger of
+// them by at most half of the chunk's sum of p |v_j|. By Cauchy-Schwarz, this is at most half the
+// product of the chunk's 2-norms of p and v_j.
 class PrefixBounds {
  public:
-  // For R rows whose key 0 is `first_key` of the head; then each row's P, 0 where it sees no key.
+  // Call start() for R rows whose key 0 is `first_key` of the head, then start_row() with each
+  // row's P, which is 0 for keys it does not see.
   void start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys);
   void start_row(std::int64_t row, const double* p);
-  // Chunks in key order: the first is 0. Key range of chunk c, relative to the block's key 0.
+  // Chunks are in key order and begin with 0. chunk(c) is relative to the block's key 0.
   std::int64_t chunks() const { return chunks_; }
   KeyRange chunk(std::int64_t c) const;
-  // o [R, dim_vo]: the sums up to the end of chunk c.
+  // Adds o [R, dim_vo], the sums up to the end of chunk c.
   void add_edge(std::int64_t c, const double* o);
 
-  // max - min, zero included, of the prefix sums of a row, in v_unit, lies between edge_range and
-  // range.
+  // Bounds of max - min, zero included, of a row's prefix sums, in v_unit: at most range(), at
+  // least edge_range().
   float range(std::int64_t row, std::int64_t column) const {
     return high_.data()[row * head_->ld + column] - low_.data()[row * head_->ld + column];
   }
@@ -34,7 +35,7 @@ class PrefixBounds {
 
   const HeadData* head_ = nullptr;
   std::int64_t rows_ = 0, first_key_ = 0, keys_ = 0, first_chunk_ = 0, chunks_ = 0;
-  // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
+  // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the two adjacent chunks
   Buffer<float> norms_;
   std::vector<double> zeros_;                        // [dim_vo]
   Buffer<float> high_, low_, edge_high_, edge_low_;  // [R, ld]

@@ -1,4 +1,4 @@
-// What a reference is computed from, and what softcap, ALiBi, biases and sinks make of q . k.
+// The inputs of a reference, and the step from q . k to logits: softcap, ALiBi, biases and sinks.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 
 namespace plumbline {
 
-// From x = scale * q . k to the logit of a row: s = c tanh(x / c) + b, b = -slope |diagonal - key|
-// plus what a dump adds to each.
+// Turns x = scale * q . k into the logit of a row: s = c tanh(x / c) + b, with b = -slope |diagonal
+// - key| plus the bias that a dump states.
 struct LogitShape {
   double cap = 0;                // c; 0 = no softcap
   double alibi = 0;              // slope; 0 = none
   std::int64_t diagonal = 0;     // the key at distance 0, counted as in visible_keys()
-  const float* added = nullptr;  // to the logit of key 0 and behind it; nullptr: nothing
+  const float* added = nullptr;  // bias of key 0 and the following ones; nullptr = none
 
   bool has_bias() const { return alibi != 0 || added != nullptr; }
-  // The same, keys being counted from this one.
+  // Returns this shape with keys counted from `key`.
   LogitShape counted_from(std::int64_t key) const {
     return {cap, alibi, diagonal - key, added == nullptr ? nullptr : added + key};
   }
@@ -35,13 +35,13 @@ struct LogitShape {
 };
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
 
-// The smallest range that holds both; no_keys adds nothing.
+// Returns the smallest range that contains both. no_keys adds nothing.
 inline KeyRange joined(KeyRange a, KeyRange b) {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 inline constexpr KeyRange no_keys{std::numeric_limits<std::int64_t>::max(), 0};
 
-// Geometry and inputs outlive it.
+// The inputs of a reference. Geometry and inputs must outlive it.
 struct Question {
   Question(const Geometry& of, const InputView& view, const RoundingSpec& spec)
       : geometry(of),
@@ -50,7 +50,7 @@ struct Question {
         side(of.side),
         key_values(of, view.k, view.v, spec.kv_dequantized_to) {
     model.merges = of.problem().is_merge();
-    // A kernel may multiply P by V's scales before it is rounded: its significands are then any.
+    // A kernel may multiply P by V's scales before it is rounded, so its significands may be any.
     if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {
       model.p_max = MaximumOfP::free;
       model.p_normalized = false;
@@ -64,7 +64,7 @@ struct Question {
   KeyValues key_values;
 };
 
-// LSE of a row that sees no key: -inf, or the sink where the LSE has it.
+// Returns the LSE of a row that sees no key: -inf, or the sink if the LSE includes it.
 double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_includes_sink);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Cuts the rows into blocks of one key head, computes them over threads, and collects the results.
+// Cuts the rows into blocks of one key head, computes them in parallel and collects the results.
 #include "harness/reference/reference.h"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -19,12 +19,11 @@
 namespace plumbline {
 namespace {
 
-// Rows of a block: enough for the products to be efficient, few enough for its matrices over keys
-// to stay in the cache.
+// Rows of a block: enough to make the products efficient, few enough to keep its matrices over keys
+// in the cache.
 constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 19;
 
-// Multiply-adds from which threads share the work; fewer are done in the time that waking one
-// takes.
+// Multiply-adds from which threads share the work. Waking a thread takes as long.
 constexpr double least_shared_cost = 1e6;
 
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.
@@ -40,9 +39,9 @@ struct RowValue {
   double value = 0, variance = 0;
 };
 
-// The largest logit of the visible keys, without a sink, in natural units. Whichever key has it, it
-// errs by no more than the logit that errs most: roundings of S and tanh beside the products', and
-// 4 roundings to fp32 for kernels that keep it in other units.
+// Returns the largest logit of the visible keys, without a sink, in natural units. Its error is at
+// most that of the logit with the largest error: the products', roundings of S and tanh, and 4
+// roundings to fp32 for kernels that keep it in other units.
 RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
   const Model& model = worker.scales.model();
@@ -98,14 +97,14 @@ class Computation {
 
  private:
   bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
-  // Whether V is exact in bf16, and v - o, which could cancel, not asked for.
+  // Returns true if V is exact in bf16 and v - o, which could cancel, is not needed.
   bool projects_in_bf16(const HeadData& head) const {
     return options_.suite_scores && head.finite && geometry_.v.dtype == DType::bf16 &&
            !model_.denominator_from_rounded_p;
   }
 
-  // Rows without visible keys keep what without_keys() gave them. Those of a head are in order but
-  // for the long ones, which come last.
+  // Rows without visible keys keep the results of without_keys(). Rows of a head are in order,
+  // except that long ones come last.
   std::vector<HeadPlan> plan_heads() {
     const auto& rows = result_.selection.rows;
     const std::int64_t group = geometry_.problem().group();
@@ -139,8 +138,8 @@ class Computation {
     return plans;
   }
 
-  // A block's products run over the union of what its rows see; rows that see little of it start a
-  // block of their own. All rows of a block are long, or none is.
+  // A block's products cover all keys that any of its rows sees, so a row that sees few of them
+  // starts a new block. The rows of a block are either all long or all short.
   void cut_blocks(HeadPlan& plan, bool one_row_each) const {
     std::size_t begin = 0;
     KeyRange all = no_keys;
@@ -171,7 +170,8 @@ class Computation {
     HeadData head = gather_head(question_, plan.sample, plan.head_kv, plan.keys);
     if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
-    // Isolated: a thread that waits here must not start another head and gather its K and V, too.
+    // Isolated, because a thread that waits here must not start another head and also gather its K
+    // and V.
     tbb::this_task_arena::isolate([&] {
       const auto block = [&](std::size_t b) {
         const auto [begin, end] = plan.blocks[b];
@@ -279,7 +279,8 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
 
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error) {
-  // Either of two neighbours where it falls between them, a little aside of which fp64 cannot tell.
+  // Counts both neighbours if the result is within unit / 1024 of their midpoint, which fp64 cannot
+  // resolve.
   const double aside = unit / 1024;
   const auto stored = [&](double error) { return model.rounded_out(o + error) - o; };
   return at_least_shared(at_least_shared(sigma_squared, stored(shared_error - aside)),
@@ -288,8 +289,8 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
 
 namespace {
 
-// As a float, which cannot hold what is left of fp32's smallest outputs: a scale is not 0 unless it
-// was.
+// Returns the root as a float. It underflows for fp32's smallest outputs, but only a variance of 0
+// may give a scale of 0.
 float scale_of(double variance) {
   const auto scale = static_cast<float>(std::sqrt(variance));
   return variance > 0 ? std::max(scale, std::numeric_limits<float>::denorm_min()) : scale;

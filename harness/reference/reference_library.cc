@@ -1,4 +1,4 @@
-// Loads a reference library, packs a request for its C ABI, and unpacks the answer.
+// Loads a reference library, packs a request for its C ABI and unpacks the results.
 #include "harness/reference/reference_library.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ plumbline_reference_model to_abi(const Model& m) {
           to_abi(m.pv)};
 }
 
-// The rows that see a key, and the keys they see, as the ABI wants them.
+// The rows that see a key, and the keys they see, in the form of the ABI.
 class Request {
  public:
   Request(const Geometry& geometry, const InputView& inputs, const Model& model,
@@ -49,7 +49,7 @@ class Request {
   }
 
   [[nodiscard]] const plumbline_reference_request* abi() const { return &abi_; }
-  // Moves row `i` of the answer to row index(i) of the result.
+  // Copies the library's row `i` to row index_[i] of the result, for every i.
   void store(Reference& result) const;
   // Rows of the result that the library leaves to the CPU.
   [[nodiscard]] std::vector<std::size_t> repeating_rows() const;
@@ -63,20 +63,20 @@ class Request {
 
   struct Group {
     std::int64_t sample = 0, head_kv = 0;
-    KeyRange keys;  // what any of its rows sees
+    KeyRange keys;  // all keys that any of its rows sees
   };
 
   const Geometry& geometry_;
   const InputView& inputs_;
   const Model& model_;
-  std::vector<std::size_t> index_;  // of each row here in the selection
+  std::vector<std::size_t> index_;  // each row's index in the selection
   std::vector<Group> heads_;
   std::vector<plumbline_reference_row> rows_;
   std::vector<plumbline_reference_group> groups_;
   std::vector<std::int64_t> k_offsets_, v_offsets_;
   std::vector<double> q_, o_, variance_, bound_, lse_, lse_variance_;
   std::vector<std::int32_t> repeats_;
-  std::vector<float> k_rounded_, v_rounded_;  // where the model rounds its fp32 inputs
+  std::vector<float> k_rounded_, v_rounded_;  // set if the model rounds its fp32 inputs
   double scale_ = 1;
   plumbline_reference_request abi_{};
 };
@@ -121,9 +121,9 @@ void Request::load_queries(const std::vector<RowId>& rows) {
   });
 }
 
-// K and V are copied only where the model rounds them (tf32: fp32 inputs).
+// Copies K and V only if the model rounds them (fp32 inputs to tf32).
 void Request::round_keys() {
-  // 16-bit inputs are tf32 numbers as they are
+  // 16-bit inputs already are tf32 numbers.
   if (model_.inputs_rounded == DType::none || geometry_.k.dtype != DType::f32) return;
   const auto rounded = [&](const void* tensor, const TensorShape& shape) {
     std::vector<float> values(shape.bytes() / sizeof(float));
@@ -191,7 +191,7 @@ void Request::store(Reference& result) const {
   }
 }
 
-// Row i of `part` is row at[i] of the result.
+// Copies row i of `part` to row at[i] of the result.
 void store_rows(const Reference& part, const std::vector<std::size_t>& at, Reference& result) {
   const auto columns = static_cast<std::size_t>(result.columns);
   const auto move = [&](const auto& from, auto& to, std::size_t i, std::size_t width) {
@@ -229,8 +229,8 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// What a request can ask: rows that see a range of keys, logits that are scaled products, K and V
-// as stored.
+// A request supports rows that see a range of keys, logits that are scaled products, and K and V as
+// stored.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
          problem.sinks == Sinks::none && !problem.has_fp8_kv() && problem.mask != Mask::custom &&

@@ -1,4 +1,4 @@
-// Finds what share of a row's weights, or of a column of V, is one number.
+// Finds the share of a row's weights, or of a column of V, that is one number.
 #include "harness/reference/repeated_addends.h"
 
 #include <algorithm>
@@ -10,18 +10,19 @@
 namespace plumbline {
 namespace {
 
-// The i-th sampled of n keys: multiples of the golden ratio, a stride that values do not repeat
-// with.
+// Returns the i-th sample of n keys. Multiples of the golden ratio are a stride with which no
+// values repeat.
 std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
   if (n <= most_sampled_keys) return i;
   const std::uint64_t fraction = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761};
   return static_cast<std::int64_t>((fraction * static_cast<std::uint64_t>(n)) >> 32);
 }
 
-constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
+constexpr double two_steps = 8 * u32;  // in p, whose sum is 1
 
-// False where no window of two steps can hold a quarter of the values, which are at most 1: no two
-// neighbours of the eighths of binades from 16 windows on, and of what lies below, then hold one.
+// Returns false if no window of two steps can hold a quarter of the values, which are at most 1.
+// Counts values in eighths of a binade from 16 windows on, and smaller ones together. A window lies
+// within two neighbouring bins.
 bool may_repeat(std::span<const double> values) {
   constexpr auto eighth_of = [](double value) {
     return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 49);
@@ -37,7 +38,7 @@ bool may_repeat(std::span<const double> values) {
   return 4 * most >= values.size();
 }
 
-// The largest share of values within two steps; sorts them.
+// Returns the largest share of values within two steps. Sorts the values.
 double largest_share(std::span<double> values) {
   std::ranges::sort(values);
   std::size_t most = 0;
@@ -48,7 +49,7 @@ double largest_share(std::span<double> values) {
   return static_cast<double>(most) / static_cast<double>(values.size());
 }
 
-// Keys of the block, at most so many of those that a row sees.
+// Keys of the block: at most most_sampled_keys of those that a row sees.
 struct SampledKeys {
   std::array<std::int32_t, most_sampled_keys> keys;
   std::size_t count;

@@ -1,5 +1,5 @@
-// The limit of the rms, which the reference knows: the variance of a rounding that many terms share
-// (kappa_coherent of model.h) is what keeps a legal kernel below it at the worst draw.
+// The limit of the rms. It is here because the variance of a rounding that many terms share
+// (kappa_coherent in model.h) must keep a legal kernel below it even in the worst draw.
 #pragma once
 
 namespace plumbline {

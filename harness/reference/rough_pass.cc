@@ -1,5 +1,5 @@
-// Computes O and LSE of all rows without their scales, and compares by what the compared rows say.
-// docs/judging-formulas.md, "Rows without a reference".
+// Computes O and LSE of all rows without their scales. The rows with a reference calibrate the
+// rough scales: docs/judging-formulas.md, "Rows without a reference".
 #include "harness/reference/rough_pass.h"
 
 #include <tbb/task_arena.h>
@@ -21,8 +21,8 @@
 namespace plumbline {
 namespace {
 
-// The largest error, and sigma where there is a reference, both in units of tau: what P's rounding
-// alone could make of the output at most, and of the LSE what its sum in fp32 does.
+// The largest error and, for rows with a reference, the largest sigma, both in units of tau
+// (docs/judging-formulas.md, "Rows without a reference").
 struct Excess {
   double error = 0, widest = 0;
   std::int64_t column = 0;
@@ -33,7 +33,7 @@ struct OfRow {
   Excess output, lse;
 };
 
-// Rows of one sample and key head, by their number in `all`.
+// Rows of one sample and key head, as indices into `all_`.
 struct RoughHead {
   std::int64_t sample = 0, head_kv = 0;
   KeyRange keys = no_keys;
@@ -65,7 +65,7 @@ class Rough {
     }
     RoughPass pass;
     const auto take = [&](const RowId& id, const Excess& excess, double unit) {
-      // Nothing was compared that could say what is much: then nothing may differ.
+      // Without a compared row there is no scale, so nothing may differ.
       const double error = unit > 0            ? excess.error / unit
                            : excess.error == 0 ? 0
                                                : std::numeric_limits<double>::infinity();
@@ -87,7 +87,7 @@ class Rough {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
   static Key key_of(const RowId& id) { return {id.sample, id.head, id.row}; }
 
-  // Each, or evenly spaced ones and those with a reference.
+  // Chooses all rows, or evenly spaced ones and those with a reference.
   void choose_rows(double cost_limit) {
     const Problem& problem = geometry_.problem();
     const auto dims = static_cast<double>(problem.head_dim_qk + problem.head_dim_vo);
@@ -119,14 +119,14 @@ class Rough {
 
   void run_head(const RoughHead& of) {
     const HeadData head = gather_head(question_, of.sample, of.head_kv, of.keys);
-    if (!head.finite) {  // what some rows do not see is infinite: each has keys of its own
+    if (!head.finite) {  // Inf or NaN in V: gather each row by itself
       for (const std::size_t i : of.rows) {
         const HeadData of_row = gather_for_row(question_, all_[i]);
         if (of_row.finite) look_at_rows(of_row, {&i, 1});
       }
       return;
     }
-    // A matrix of all S is not to be larger than that of a reference.
+    // Limits the matrix of all S to the size of the reference's.
     const std::size_t rows_together = std::clamp<std::size_t>(
         (std::size_t{1} << 19) / static_cast<std::size_t>(of.keys.size()), 16, 64);
     const auto blocks =

@@ -1,5 +1,5 @@
-// A look at every row of an output, where the reference takes a sample: one row that is wrong is
-// found wherever it is. O and LSE are fp64's, the scale of error is rough, and so is its limit.
+// A check of every row of an output, for references that sample rows. It finds one wrong row
+// wherever it is. O and LSE are fp64's; the scale of errors and its limit are rough:
 // docs/judging-formulas.md, "Rows without a reference".
 #pragma once
 
@@ -12,27 +12,28 @@
 namespace plumbline {
 
 struct RoughPass {
-  std::int64_t rows = 0;  // with visible keys and without a reference, that were looked at
-  // The largest |e| in units of the largest error that these roundings could have, as the compared
-  // rows tell: a legal kernel stays below the limit of |e| / sigma. NaN where an output is.
+  std::int64_t rows = 0;  // rows that were checked: with visible keys, without a reference
+  // The largest |e| in units of the largest error that these roundings could have, which the
+  // compared rows determine. A legal kernel stays below the limit of |e| / sigma. NaN if an output
+  // is NaN.
   double largest = 0;
-  RowId row;                // where
+  RowId row;                // the row of `largest`
   std::int64_t column = 0;  // -1: the LSE
   double got = 0, expected = 0;
 };
 
-// What a kernel gave.
+// Reads the results of a kernel.
 struct RowReader {
-  // Writes the output of a row, [head_dim_vo], and answers its LSE in natural units. Called from
+  // Writes the output of a row, [head_dim_vo], and returns its LSE in natural units. Called from
   // several threads.
   std::function<double(const RowId& row, std::span<double> output)> read;
   bool has_lse = false;
-  double lse_unit = 1;  // an LSE may err by this where an output may err by 1, both in sigma
+  double lse_unit = 1;  // LSE error that counts like an output error of 1, both in sigma
 };
 
-// `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Where all rows
-// would cost (visible keys times both head dims) more than `cost_limit`, every n-th is taken, and
-// others with another rotation of the reference's rows.
+// `reference` has some rows, by the same spec. Runs in the calling oneTBB arena. If all rows would
+// cost (visible keys times both head dims) more than `cost_limit`, takes every n-th row, and other
+// ones with another rotation of the reference's rows.
 RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, const Reference& reference,
                              const RowReader& output, double cost_limit = 2e12);

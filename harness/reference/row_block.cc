@@ -22,7 +22,7 @@ double sum_of(__m256d v) {
   return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-// p[i] = exp(s[i] - m) for i < count, a multiple of 4; returns the sum.
+// Sets p[i] = exp(s[i] - m) for i < count, a multiple of 4. Returns the sum.
 double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
   const __m256d maximum = _mm256_set1_pd(m);
   __m256d sum = _mm256_setzero_pd();
@@ -65,7 +65,7 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
-  // The kernel's own Q, exactly: it multiplies K in base 2, or e.
+  // Exactly the kernel's Q, which multiplies K to logits in base 2 or e.
   const double factor = model.q_base == 1 ? scale : scale * std::numbers::log2e;
   for (double& value : row) value = round_to(value * factor, model.q_prescaled);
   return model.q_base;
@@ -93,7 +93,7 @@ void RowBlock::start(const Question& question, const HeadData& head_data,
   prefixes.start(*head, rows, first_key, keys);
 }
 
-// O = P V, chunk after chunk.
+// Computes O = P V, chunk by chunk.
 void RowBlock::finish() {
   const auto columns = static_cast<int>(head->dim_vo);
   for (std::int64_t c = 0; c < prefixes.chunks(); ++c) {
@@ -159,7 +159,7 @@ void RowBlock::load_q(const Question& question, std::span<const RowId> ids) {
   }
 }
 
-// From scale * (q . k) to the logit.
+// Turns scale * (q . k) into the logit.
 void RowBlock::shape_logits(std::int64_t row) {
   const LogitShape& shape = shapes[static_cast<std::size_t>(row)];
   const auto [begin, end] = keys_of(row);
@@ -173,7 +173,7 @@ void RowBlock::shape_logits(std::int64_t row) {
   }
 }
 
-// Gives hidden keys this logit.
+// Sets the logit of hidden keys.
 void RowBlock::hide(std::int64_t row, double logit) {
   for_hidden(row, [&](std::int64_t k) {
     const std::int64_t at = row * stride + k;
@@ -182,7 +182,7 @@ void RowBlock::hide(std::int64_t row, double logit) {
   });
 }
 
-// From the softmax over the keys to that over keys and sink.
+// Turns the softmax over the keys into that over keys and sink.
 void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model) {
   const auto r = static_cast<std::size_t>(row);
   Sink& sink = sinks[r];
@@ -207,7 +207,7 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
 
   if (!shapes.empty()) shape_logits(row);
   hide(row, minus_infinity);
-  // NaN logits are dropped by this maximum and come back through exp.
+  // This maximum drops NaN logits. exp brings them back.
   double m = minus_infinity;
 #pragma omp simd reduction(max : m)
   for (std::int64_t k = begin; k < end; ++k) m = std::max(m, s_row[k]);

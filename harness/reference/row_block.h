@@ -1,4 +1,4 @@
-// The fp64 part: logits, softmax, O and LSE of a block of rows that share K and V.
+// The fp64 part of the reference: logits, softmax, O and LSE of a block of rows that share K and V.
 #pragma once
 
 #include <cstdint>
@@ -10,57 +10,59 @@
 
 namespace plumbline {
 
-// The row's Q as the products see it, [dim_qk]: rounded, and pre-scaled and rounded, where the
-// model says so. Answers the scale by which q . k then becomes a logit in natural units.
+// Loads the row's Q as the products see it, [dim_qk]: rounded, and pre-scaled if the model requires
+// it. Returns the scale by which q . k becomes a logit in natural units.
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
                   const RowId& id, std::span<double> row);
 
-// An attention sink, beside the keys of one row: a logit whose v is 0.
+// The attention sink of one row: a logit whose v is 0.
 struct Sink {
   double s = 0;           // natural units
-  double p = 0;           // its weight; those of the keys sum to 1 - p
+  double p = 0;           // its weight; the weights of the keys sum to 1 - p
   double lse_keys = 0;    // LSE of the row without it
   double keys_total = 0;  // l without it, in units of exp(m)
 };
 
-// From this number of visible keys on a row is long: the worst case and the sizes of the products
-// q_d k_d may be bounds, those of R_j may move spre by more, and suite scores may multiply in bf16.
+// A row with this many visible keys and a finite V is long. Bounds may then replace its worst case
+// and the sizes of the products q_d k_d, bounds of R_j may move spre by more, and suite scores may
+// multiply in bf16.
 inline constexpr std::int64_t long_row = 1024;
 
-// R rows by N keys, the union of what the rows see; key 0 of the block is row `first_key` of
-// head->k. S and P have row stride `stride`; outside a row's range of keys S is -inf and P is 0. A
-// hidden key inside the range has P = 0 and a finite S, so that P times anything of it is 0. A
-// block is reused for many computations, to keep its memory.
+// R rows by N keys, all that any of the rows sees. Key 0 of the block is row `first_key` of
+// head->k. S and P have row stride `stride`. Outside a row's range of keys S is -inf and P is 0. A
+// hidden key inside the range has P = 0 and a finite S, so that P times any function of S is 0.
+// Reuse a block for many computations to keep its memory.
 struct RowBlock {
   const HeadData* head = nullptr;
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
   std::vector<KeyRange> visible;  // [R], relative to the block's key 0; never empty
   double scale = 1;               // s = scale * (q . k), natural-log units
-  // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec says so
+  // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec requires it
   Buffer<double> q;
   Buffer<double> s, p;          // [R, stride]
   Buffer<double> o;             // [R, dim_vo]
-  PrefixBounds prefixes;        // of o's sums
-  std::vector<double> row_max;  // [R] m = max s, over the sink, too
-  std::vector<double> total;    // [R] l = sum exp(s - m), likewise
-  std::vector<double> lse;      // [R] m + ln l; without the sink, where the spec's LSE excludes it
+  PrefixBounds prefixes;        // bounds of O's prefix sums
+  std::vector<double> row_max;  // [R] m = max s, including the sink
+  std::vector<double> total;    // [R] l = sum exp(s - m), including the sink
+  std::vector<double> lse;      // [R] m + ln l; without the sink if the spec's LSE excludes it
 
-  // Features; empty where the problem has none.
+  // Features; empty if the problem has none.
   std::vector<Sink> sinks;         // [R]
   std::vector<LogitShape> shapes;  // [R] keys counted from the block's key 0
-  // [R, stride] scale * (q . k), d s / d x, c tanh(x / c): where there are shapes
+  // [R, stride] scale * (q . k), d s / d x, c tanh(x / c); empty without shapes
   Buffer<double> x, slope, capped;
-  // [R] the visible keys, where others lie between them
+  // [R] the visible keys; empty unless some may be hidden between them
   std::vector<std::vector<std::int32_t>> seen;
 
   const double* s_of(std::int64_t row) const { return s.data() + row * stride; }
   const double* p_of(std::int64_t row) const { return p.data() + row * stride; }
-  // In units of v_unit.
+  // Returns O in units of v_unit.
   double o_of(std::int64_t row, std::int64_t column) const {
     return o.data()[row * head->dim_vo + column] / head->v_unit;
   }
   const Sink* sink(std::int64_t row) const { return sinks.empty() ? nullptr : sinks.data() + row; }
-  // Where a row has a weight for each key, that of its sink comes after them; -1: there is none.
+  // Returns the index of the sink's weight in rows with a weight for each key, after the keys. -1
+  // without a sink.
   std::int64_t sink_key() const { return sinks.empty() ? -1 : stride; }
   KeyRange keys_of(std::int64_t row) const { return visible[static_cast<std::size_t>(row)]; }
   std::int64_t count(std::int64_t row) const {  // visible keys
@@ -68,8 +70,8 @@ struct RowBlock {
     return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());
   }
 
-  // d s / d log scale of element `at` of S: the logit but for a softcap, whose slope counts, and
-  // ALiBi, which no scale multiplies.
+  // Returns d s / d log scale of element `at` of S: the logit, or slope * x if there are shapes,
+  // because no scale multiplies ALiBi.
   double by_log_scale(std::int64_t at) const {
     return shapes.empty() ? s.data()[at] : slope.data()[at] * x.data()[at];
   }
@@ -86,7 +88,7 @@ struct RowBlock {
     }
   }
 
-  // Likewise for each hidden key between them.
+  // Calls visit(k) for each hidden key within the row's range.
   template <class Visit>
   void for_hidden(std::int64_t row, Visit visit) const {
     if (seen.empty()) return;
@@ -98,11 +100,12 @@ struct RowBlock {
     for (; next < keys_of(row).end; ++next) visit(next);
   }
 
-  // Neither features nor hidden keys.
+  // Returns true if there are neither features nor hidden keys.
   bool is_plain() const { return sinks.empty() && shapes.empty() && seen.empty(); }
 
-  // `ids` lie in one (sample, key head) and all see at least one key. compute() is start(),
-  // softmax() of every row and finish(): logits to be, then S, P and LSE, then O.
+  // `ids` are in one (sample, key head), and each sees at least one key. compute() calls start(),
+  // softmax() for every row and finish(), which compute x = scale * (q . k), then S, P and LSE,
+  // then O.
   void compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
   void start(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
   void softmax(std::int64_t row, const Model& model);

@@ -1,9 +1,9 @@
-// Labels the visible keys of a row, and its sink, by the cell that each lies in.
+// Labels the visible keys of a row, and its sink, by their cells.
 #include "harness/reference/row_cells.h"
 
 namespace plumbline {
 
-// Of the visible keys, by label(key), and of the sink where it has a label.
+// Groups the visible keys by label(key), and the sink if it has a label.
 template <class Label>
 void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Cells& cells,
                      Label label, std::optional<std::uint64_t> of_sink) {
@@ -34,7 +34,7 @@ void RowCells::build(const RowBlock& block, std::int64_t row, KeepCells keep, Ce
 void RowCells::find(const Model& model, const RowBlock& block, std::int64_t row, Cells& cells) {
   const double *s = block.s_of(row), *p = block.p_of(row);
   const double m = block.row_max.data()[row],
-               l = block.total.data()[row],  // of the P that is rounded: its units of p
+               l = block.total.data()[row],  // total: from p to the P that is rounded
       total = model.p_normalized ? 1 : l;
   const auto build_by = [&](auto label) { build(block, row, KeepCells::multi_key, cells, label); };
   if (model.u_s > 0) {

@@ -1,4 +1,4 @@
-// Which keys of a row of a block share a cell.
+// Finds the keys of a block's row that share a cell.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace plumbline {
 
-// Holds its tables between rows.
+// Keeps its tables between rows.
 class RowCells {
  public:
-  // Of P: the cells of two keys and more.
+  // Finds the cells of P with at least two keys.
   void find(const Model& model, const RowBlock& block, std::int64_t row, Cells& cells);
-  // Of a shared rounding, all cells. With a sink, its key there is block.sink_key().
+  // Finds all cells of a shared rounding. A sink has the key block.sink_key().
   void find(SharedRounding rounding, const Model& model, const RowBlock& block, std::int64_t row,
             const Sink* sink, Cells& cells);
 

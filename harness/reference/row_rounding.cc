@@ -1,5 +1,5 @@
 // Finds octaves of P with few significands and flat rows, and tries the maxima that a kernel may
-// have had.
+// have used.
 #include "harness/reference/row_rounding.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace plumbline {
 namespace {
 
-// Of (sum_g p_k^2)^2: what the cells of an octave have to hold of it for its significands to be
-// few. Log-uniform ones of 50 keys hold less.
+// An octave's significands are few if its cells have this share of (sum_g p_k^2)^2. The log-uniform
+// significands of 50 keys have less.
 constexpr double few_significands = 1.0 / 8;
-// Of sum p_k^2: octaves of less are left alone.
+// Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double least_octave = 1.0 / 1024;
 
-// Whether the rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2 u_P)^2 sum
-// p_k, with c_k the logit without its bias.
+// Returns true if all rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2
+// u_P)^2 sum p_k, with c_k the logit without its bias.
 bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const auto [begin, end] = block.keys_of(row);
   const double *p = block.p_of(row), *c = block.shapes.empty()
@@ -28,7 +28,7 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const double limit = square(2 * model.u_p);
   double sum = 0, first = 0, second = 0;
   const double origin = c[begin];
-  // The first keys tell of most rows: a part of the keys has no more variance than all of them.
+  // A part of the keys has no larger sum than all of them, so the first keys decide most rows.
   for (std::int64_t k = begin, next = std::min(begin + 64, end); k < end;
        next = std::min(next + 4096, end)) {
 #pragma omp simd reduction(+ : sum, first, second)
@@ -44,7 +44,7 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   return sum > 0;
 }
 
-// Of the keys: a sink is none.
+// Returns the largest logit of the keys, without the sink.
 double largest_logit(const RowBlock& block, std::int64_t row) {
   if (block.sink(row) == nullptr) return block.row_max.data()[row];
   double m = -std::numeric_limits<double>::infinity();
@@ -54,21 +54,22 @@ double largest_logit(const RowBlock& block, std::int64_t row) {
 
 using OctaveSums = std::array<double, RowRounding::octaves>;
 
-// Of each octave, sum p_k^2.
+// Sets sum p_k^2 of each octave.
 void sum_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
   sums.fill(0);
   for (const double of_key : p)
     sums[static_cast<std::size_t>(RowRounding::octave(of_key * t_of_p))] += square(of_key);
 }
 
-// Faster, where all octaves but the first eight have too little together: their sums are then 0.
-// Else false. In fp32, which is enough for what the sums decide.
+// A faster version for rows in which all octaves after the first eight have too little together.
+// Sets their sums to 0. Returns false for other rows. fp32 is precise enough for the decisions made
+// from the sums.
 bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
   constexpr std::size_t first = 8, lanes = 8;
   using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
   using Lanes [[gnu::vector_size(lanes * sizeof(float))]] = float;
   std::array<Lanes, first> above{};  // sums over keys with t >= 2^-g
-  std::array<float, first> least;    // a power of two is not to be rounded below it
+  std::array<float, first> least;    // below 2^-g, so that no power of two is excluded
   for (std::size_t g = 0; g < first; ++g)
     least[g] = static_cast<float>(std::ldexp(1 - 1e-6, -static_cast<int>(g)) / t_of_p);
   Lanes all{};
@@ -103,12 +104,13 @@ bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sum
 
 }  // namespace
 
-// Answers whether some octave has few significands.
+// Returns true if some octave has few significands.
 bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::int64_t row,
                                 const Cells& cells, double m, const RowRounding& result) {
   const double* p = block.p_of(row);
   const auto [begin, end] = block.keys_of(row);
-  // Where m is not the largest logit, the few significands that it makes are of single keys, too.
+  // Cells of one key count only if m may not be the largest logit: under a sink above m, or with a
+  // p_max other than running.
   const Sink* sink = block.sink(row);
   const bool of_all_cells = (sink != nullptr && sink->s > m) || model.p_max != MaximumOfP::running;
   few_.fill(false);
@@ -117,7 +119,7 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   const auto octave_of = [p, t_of_p = result.t_of_p](std::int64_t k) {
     return static_cast<std::size_t>(RowRounding::octave(p[k] * t_of_p));
   };
-  if (of_all_cells) {  // as if each key were a cell
+  if (of_all_cells) {  // counts each key as a cell first
     for (std::int64_t key = begin; key < end; ++key)
       octaves_.of_cells[octave_of(key)] += square(square(p[key]));
   }
@@ -134,11 +136,11 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
     octaves_.of_cells[octave_of(key)] += square((last - first) * square(p[key]));
   }
   const std::span<const double> of_keys(p + begin, static_cast<std::size_t>(end - begin));
-  // Of an octave with as much as `least`.
+  // Returns true if octave g has few significands, taking its sum p_k^2 as at least `least`.
   const auto is_few = [this](std::size_t g, double least) {
     return octaves_.of_cells[g] > few_significands * square(std::max(octaves_.squares[g], least));
   };
-  if (of_keys.size() >= 256) {  // the sums over a part of the keys are no larger than over all
+  if (of_keys.size() >= 256) {  // quick exit: sums over some keys are at most those over all
     sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
     const double least = least_octave * octaves_.total();
     std::size_t g = 0;
@@ -169,9 +171,9 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
   lag_.resize(key_.size());
 }
 
-// Tiles of the sizes that kernels have, in either order, and all of it again with a maximum that
-// begins at the sink. Rows that repeat under another bias meet the same roundings tile by tile, so
-// that further sizes and splits count.
+// Returns the maxima to try: in tiles of the sizes that kernels have, in either order, and all of
+// them also with a maximum that begins at the sink. Rows that repeat under another bias meet the
+// same roundings tile by tile, so they add tile sizes and splits.
 std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool has_sink,
                                                        bool repeats) const {
   using Order = Guess::Order;
@@ -194,14 +196,14 @@ std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool 
   return all;
 }
 
-// m as a kernel holds it.
+// Returns m as a kernel holds it.
 double held_maximum(const Model& model, double m) {
   if (model.p_max == MaximumOfP::ceil2)
     return std::ceil(m * std::numbers::log2e) * std::numbers::ln2;
   return model.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
 }
 
-// lag_[i] = exp(m - m_i), with m the largest logit of all keys.
+// Sets lag_[i] = exp(m - m_i), with m the largest logit of all keys.
 void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
   const auto n = static_cast<std::int64_t>(key_.size());
   const double none = -std::numeric_limits<double>::infinity(),
@@ -227,13 +229,13 @@ void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, co
 }
 
 double RowRoundings::error_of(const Model& model, std::size_t i) const {
-  // A P that is a power of two but for the noise of fp64 is not to be truncated below it.
+  // A P that is a power of two except for fp64 noise must not be truncated below it.
   const double p = t_[i] * lag_[i] * (1 + 1e-12);
   if (p == 0) return 0;
   return (model.rounded_p(p) - p) / p;
 }
 
-// delta_k = rnd(p_k) - p_k, of the P that rounded logits make where they are rounded.
+// Computes delta_k = rnd(p_k) - p_k. If logits are rounded, p_k is that of the rounded logits.
 void RowRoundings::find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
                                    const Cells& cells, RowRounding& result) {
   const double *s = block.s_of(row), *p = block.p_of(row);
@@ -258,8 +260,8 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
                                                 cell_sums(cells, errors.data()).excess());
 }
 
-// With m anywhere, all keys of one significand round alike: shares of an octave by eighths of P's
-// own cells, so that keys of two neighbours count as one.
+// If m may be any number, all keys with one significand round alike. Finds shares of an octave in
+// cells eight times as wide as P's, so that keys in neighbouring cells of P count as one.
 void RowRoundings::find_shares(const Model& model) {
   std::map<std::pair<std::size_t, std::uint64_t>, double> of_cells;
   std::array<double, RowRounding::octaves> all{};

@@ -1,4 +1,4 @@
-// Chooses the rows to compute within a cost limit, those that tend to break kernels first.
+// Chooses the rows to compute within a cost limit, first those that tend to break kernels.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -12,7 +12,7 @@ namespace {
 // Rows of a sample that break kernels, in the order in which they are taken while cost remains.
 enum class Interest { last, first, mask_boundary, last_page, tile_edge };
 
-constexpr std::int64_t tile = 64;  // its multiples are those of 128, too
+constexpr std::int64_t tile = 64;  // its multiples include those of 128
 constexpr std::uint64_t order_stream = 0x726F77206F726472u, random_stream = 0x726F772072616E64u,
                         rotation_stream = 0x726F772074757273u;
 constexpr double share_of_fixed_rows = 0.75;
@@ -82,7 +82,7 @@ class Sampler {
     return rows;
   }
 
-  // Rows of one sample with their class; a row may stand in several.
+  // Returns rows of one sample with their class. A row may have several.
   std::vector<std::pair<Interest, std::int32_t>> interesting_rows(std::int64_t sample) const {
     const std::int64_t length = geometry_.length_q(sample), keys = geometry_.length_kv(sample);
     std::vector<std::pair<Interest, std::int32_t>> rows;
@@ -110,8 +110,9 @@ class Sampler {
     return rows;
   }
 
-  // Class by class over all samples and heads; inside a class in random order, so that none is
-  // favoured when the cost ends. The last row of every (sample, head) is taken whatever it costs.
+  // Takes rows class by class over all samples and heads, in random order within a class, so that
+  // none is favoured when the limit is reached. The last row of every (sample, head) is always
+  // taken.
   void take_interesting_rows() {
     struct Candidate {
       Interest interest;
@@ -137,8 +138,8 @@ class Sampler {
   }
 
   void take_random_rows(std::int64_t rows_total, std::uint64_t seed) {
-    // Samples are drawn by their number of rows. A draw that is taken already or does not fit is
-    // lost; more draws than rows bring little.
+    // Draws samples in proportion to their rows. A draw that is already taken or does not fit is
+    // lost, and more draws than rows would add little.
     for (std::int64_t draw = 0; draw < rows_total && cost_ < cost_limit_; ++draw) {
       const auto bits = [&](std::uint64_t part) {
         return counter_hash(seed, random_stream + part, static_cast<std::uint64_t>(draw));

@@ -1,5 +1,5 @@
-// Projects the errors of one output on the output itself and on its derivative by the softmax
-// scale. docs/judging-formulas.md, "Scale of one output".
+// Projects the errors of one output onto the output itself and onto its derivative by the softmax
+// scale: docs/judging-formulas.md, "Scale of one output".
 #include "harness/reference/scale_test.h"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t rows_together = 32;
-// Of the standard deviation of the scores.
+// The limit, in standard deviations of the scores.
 constexpr double deviations = 5;
 
-// Sums over clusters of (e - effect g)^2, for any effect: e is a cluster's sum of e_j g_j w_j, g
-// that of g_j^2 w_j.
+// Sums over clusters of (e - effect g)^2, for any effect. In a cluster e is the sum of e_j g_j w_j,
+// and g the sum of g_j^2 w_j.
 struct Clusters {
   double errors = 0, both = 0, norms = 0;
   void add(double e, double g) {
@@ -42,10 +42,10 @@ struct Clusters {
 // Sums of one direction g over rows.
 struct Sums {
   double score = 0, norm = 0;  // sum e g w, sum g^2 w
-  double variance = 0;         // V1: of the score, by the roundings of the spec
+  double variance = 0;         // V1: variance of the score from the spec's roundings
   double stored = 0;           // sum (round(o) - o) g w
   double of_sinks = 0;         // sum (mean |s - sink|) p_sink g^2 w
-  std::vector<double> shared;  // by guess of the maximum: sum of its errors of p_k times y_k
+  std::vector<double> shared;  // by guessed maximum: sum of its errors of p_k times y_k
   Clusters rows, columns, elements;
 
   void add(const Sums& other) {
@@ -66,7 +66,7 @@ struct LseSums {
   double score = 0, norm = 0, drift = 0;  // sum e L / s^2, sum L^2 / s^2, sum |L| / s
 };
 
-// Rows of one sample and key head, by their number in the selection.
+// Rows of one sample and key head, as indices into the selection.
 struct Head {
   std::int64_t sample = 0, head_kv = 0;
   KeyRange keys = no_keys;
@@ -111,7 +111,7 @@ class ScaleSums {
   void add_row(std::int64_t r, std::size_t row) {
     const RowBlock& block = worker_.block;
     const double *p = block.p_of(r), *s = block.s_of(r);
-    // Of the logits, and of their derivative by log scale.
+    // mean_s is for the logits, mean for their derivative by log scale.
     double weight = 0, mean_s = 0, mean = 0;
     block.for_seen(r, [&](std::int64_t k) {
       weight += p[k];
@@ -121,7 +121,7 @@ class ScaleSums {
     mean_s /= weight;
     double variance = 0;
     block.for_seen(r, [&](std::int64_t k) { variance += p[k] * square(s[k] - mean_s); });
-    // Flat rows share their roundings, which have a direction.
+    // Leaves out flat rows: they share their roundings, which have a direction.
     if (!(std::sqrt(variance / weight) > 8 * question_.model.u_p)) return;
     ++rows;
     add_lse(row, mean, weight);
@@ -131,7 +131,8 @@ class ScaleSums {
     for (std::size_t d = 0; d < 2; ++d) add_direction(r, row, d);
   }
 
-  // d LSE / d log scale is the mean of the keys' derivatives; without the sink, of the keys alone.
+  // d LSE / d log scale is the mean of the keys' derivatives. If the LSE excludes the sink, it is
+  // the mean over the keys alone.
   void add_lse(std::size_t row, double mean, double weight) {
     if (lse_errors_.empty()) return;
     const double sigma = reference_.lse_sigma[row],
@@ -142,8 +143,8 @@ class ScaleSums {
     lse.drift += std::abs(slope) / sigma;
   }
 
-  // An error that all keys share, relative to how far they lie from the sink, is a factor of the
-  // output by as much as the sink has of the weight.
+  // Returns the mean of |s - s_sink| over the keys, times p_sink. A relative error that all logits
+  // share scales the output in proportion to it.
   double distance_from_sink(std::int64_t r, double weight) const {
     const RowBlock& block = worker_.block;
     const Sink* sink = block.sink(r);
@@ -155,7 +156,7 @@ class ScaleSums {
     return distance / weight * sink->p;
   }
 
-  // o, and G less what a factor of the row has of it.
+  // Sets the directions: o, and G without its component along o.
   void find_directions(std::int64_t r, std::size_t row, double mean) {
     const RowBlock& block = worker_.block;
     const double* p = block.p_of(r);
@@ -205,7 +206,7 @@ class ScaleSums {
     add_p_and_s(r, on_o, sum);
   }
 
-  // What the roundings of P and S make of the score: y_k = sum_j v_kj g_j w_j.
+  // Adds the variance of the score from the roundings of P and S, with y_k = sum_j v_kj g_j w_j.
   void add_p_and_s(std::int64_t r, double on_o, Sums& sum) {
     const RowBlock& block = worker_.block;
     const Model& model = question_.model;
@@ -244,14 +245,14 @@ class ScaleSums {
   BlockWorker worker_;
   RowRoundings roundings_;
   std::size_t columns_;
-  double distance_ = 0;                            // of the row at hand from its sink
+  double distance_ = 0;                            // distance_from_sink() of the current row
   std::array<std::vector<double>, 2> directions_;  // [D]
   std::vector<double> weights_;                    // g_j / sigma_j^2, [D]
-  std::vector<std::vector<double>> errors_;        // of p_k, by guess of the maximum
+  std::vector<std::vector<double>> errors_;        // errors of p_k by guessed maximum
   std::array<std::vector<std::pair<double, double>>, 2> of_columns_;
 };
 
-// Evenly spaced rows with visible keys and scales, as many as the cost allows, by key head.
+// Returns evenly spaced rows with visible keys, as many as the cost allows, by key head.
 std::vector<Head> chosen_rows(const Geometry& geometry, const Reference& reference,
                               double cost_limit) {
   const auto& rows = reference.selection.rows;
@@ -273,7 +274,7 @@ std::vector<Head> chosen_rows(const Geometry& geometry, const Reference& referen
   return result;
 }
 
-// `of_logits`: a relative error that all logits share, by a rounded factor of theirs.
+// `of_logits` is a relative error that all logits share, from a rounded factor.
 ScaleTest tested(const Sums& sums, double smallest, double of_logits) {
   ScaleTest test;
   if (!(sums.norm > 0)) return test;
@@ -319,7 +320,7 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
     tests.rows += rows[i];
   }
   const Model& model = question.model;
-  // A kernel may take the root of the scale of Q and of K, rounded.
+  // A kernel may multiply both Q and K by the rounded root of the scale.
   const double smallest = model.u_s > 0
                               ? model.u_s / 4
                               : std::max({model.u_p, unit_roundoff(model.out), 64 * u32}) / 16;
@@ -329,7 +330,7 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
   if (all_lse.norm > 0) {
     tests.lse.judged = true;
     tests.lse.effect = all_lse.score / all_lse.norm;
-    // An error that all rows share, of one standard deviation.
+    // The last term is an error of one standard deviation that all rows share.
     tests.lse.limit = (model.u_s > 0 ? model.u_s / 4 : 64 * u32) +
                       deviations / std::sqrt(all_lse.norm) + all_lse.drift / all_lse.norm;
   }

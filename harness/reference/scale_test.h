@@ -1,5 +1,5 @@
-// Whether one output is too small, or its softmax too sharp or too flat, as a whole: faults that
-// stay within every element's limit but have one direction. docs/judging-formulas.md, "Scale of one
+// Tests if one whole output is too small, or its softmax too sharp or too flat. Such faults stay
+// within every element's limit but have one direction: docs/judging-formulas.md, "Scale of one
 // output".
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace plumbline {
 
-// A relative effect: an output times (1 + effect), or a softmax scale times that. Rounding alone
-// stays within `limit`. Not judged where no row tells of it.
+// A relative effect: the output, or the softmax scale, is multiplied by (1 + effect). Rounding
+// alone stays within `limit`. Not judged if no row shows an effect.
 struct ScaleTest {
   double effect = 0, limit = 0;
   bool judged = false;
@@ -21,14 +21,14 @@ struct ScaleTest {
 
 struct ScaleTests {
   ScaleTest shrink;       // of the output
-  ScaleTest temperature;  // of the softmax scale, by what of the output's error no factor imitates
-  ScaleTest lse;          // of the softmax scale, by the LSE
-  std::int64_t rows = 0;  // that these were made from
+  ScaleTest temperature;  // softmax scale, by the error's component orthogonal to the output
+  ScaleTest lse;          // softmax scale, by the LSE
+  std::int64_t rows = 0;  // number of rows used
 };
 
-// `z`: e / sigma of the reference's rows, [R, D], as Comparison has them. `lse_errors`: those of
-// the LSE, [R], natural units; empty without an LSE. Takes evenly spaced rows whose cost (visible
-// keys times head_dim_vo) is at most `cost_limit` in sum. NaN in z makes the effect NaN.
+// `z` is e / sigma of the reference's rows, [R, D], as in Comparison. `lse_errors` are errors of
+// the LSE, [R], in natural units; empty without an LSE. Takes evenly spaced rows whose total cost
+// (visible keys times head_dim_vo) is at most `cost_limit`. NaN in z makes the effect NaN.
 ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                       const Reference& reference, std::span<const float> z,
                       std::span<const double> lse_errors, double cost_limit = 4e8);

@@ -1,4 +1,4 @@
-// Variances from roundings that whole cells of keys share: of S, of a softcap's tanh, of exp2.
+// Variances from roundings that whole cells of keys share: of S, of a softcap's tanh and of exp2.
 #include "harness/reference/terms.h"
 
 namespace plumbline {

@@ -9,14 +9,14 @@
 namespace plumbline {
 namespace {
 
-// Negative sums (errors that cancel) are not relied on; NaN is.
+// Negative sums, from errors that cancel, count as 0. NaN stays.
 double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   const double excess = 2 * pairs_in_cells(cells, tied.data());
   return excess <= 0 ? 0 : excess;
 }
 
-// Correlated part c of the rounding of P, relative to O and to G: P values of near-uniform logits
-// sit in one or two rounding cells. Fits to simulated kernels.
+// The correlated part c of P's rounding, relative to O and to G: P values of near-uniform logits
+// are in one or two rounding cells. Fitted to simulated kernels.
 double correlated_shrink(const Model& model, double deviation) {
   return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p);
 }
@@ -25,8 +25,8 @@ double correlated_temperature(const Model& model, double deviation, double sensi
   return 0.3 * model.u_p / (1 + deviation / model.u_p) / sensitivity;
 }
 
-// Long rows whose projections stay in the second-level cache, for 8k keys at most, until they are
-// used.
+// Long rows that are projected together. Their projections, for up to 8k keys, stay in the L2 cache
+// until they are used.
 constexpr std::int64_t most_long_rows = 16;
 
 }  // namespace
@@ -69,7 +69,7 @@ void SuiteScores::finish(const Buffer<double>& sigma_squared) {
   }
 }
 
-// With a sink or a shape of the logits.
+// For rows with a sink or a shape of the logits.
 SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
   const auto [begin, end] = block_->keys_of(row);
   const std::int64_t at = row * block_->stride;
@@ -99,8 +99,8 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   const double* p = block_->p.data() + row * block_->stride;
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   const double m = block_->row_max.data()[row];
-  // Of s - m: equal logits give exactly 0. One p is 1 / n at least where s = m, so that the
-  // variance is mean^2 / n at least: the difference loses no more digits than n has.
+  // Uses s - m, so that equal logits give exactly 0. p is at least 1 / n where s = m, so the
+  // variance is at least mean^2 / n, and the difference loses no more digits than n has.
   double mean = 0, squares = 0;
 #pragma omp simd reduction(+ : mean, squares)
   for (std::int64_t k = begin; k < end; ++k) {
@@ -113,7 +113,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   return {m + mean, deviation, deviation};
 }
 
-// p_k (s_k - mean s)
+// Sets the weights p_k (s_k - mean s).
 void SuiteScores::weigh_gradient(std::int64_t row) {
   const std::int64_t first = row * block_->stride;
   const double *p = block_->p.data() + first, *s = block_->s.data() + first,
@@ -133,7 +133,8 @@ void SuiteScores::weigh_gradient(std::int64_t row) {
   centered_weight_.data()[row] = block_->sink(row) == nullptr ? 0 : block_->sink(row)->p * mean;
 }
 
-// G = sum_k p_k (s_k - mean s) v_k; the center of V drops out, and with it the cancellation.
+// Computes G = sum_k p_k (s_k - mean s) v_k. The center of V drops out, and with it the
+// cancellation.
 void SuiteScores::find_gradient() {
   const HeadData& head = *block_->head;
   product(*block_, weights_, head.v_centered, product_);
@@ -173,8 +174,8 @@ void SuiteScores::set_direction(std::int64_t at, const double* direction, const 
   directions_.data()[at] = {norm, offset};
 }
 
-// projection_[k] + offset = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded
-// P.
+// Computes projection_[k] + offset = <x_k, g>_w, with x_k = v_k, or v_k - o if the denominator is
+// of the rounded P.
 void SuiteScores::project() { rounds_ ? project_rounded() : project_centered(); }
 
 void SuiteScores::set_projection(std::int64_t stride, std::int64_t first_key) {
@@ -193,8 +194,8 @@ void SuiteScores::project_centered() {
               0, projection_.data(), static_cast<int>(projection_stride_));
 }
 
-// V is not centered here: centered it would not be exact, and where sigma_j is small because v_kj
-// is, the error would not be small.
+// V is not centered here, because it would not stay exact. If sigma_j is small because v_kj is,
+// that error would not be small.
 void SuiteScores::project_rounded() {
   const HeadData& head = *block_->head;
   constexpr std::int64_t panel = Bf16Matrix::panel;
@@ -208,7 +209,7 @@ void SuiteScores::project_rounded() {
                              projection_.data(), projection_stride_);
 }
 
-// As TP, with the projections in the place of v.
+// Like TP, with the projections in the place of v.
 SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
                                                              std::int64_t direction) {
   const std::int64_t of_gradient = direction + static_cast<std::int64_t>(directions_.size()) / 2;
@@ -242,7 +243,7 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
   } else {
     add_up([&](std::int64_t k) { return weights.independent(p[k]); });
   }
-  // of o_j^2: what P lose that are truncated, or sum to beyond 1
+  // in units of o_j^2: loss of a truncated P, or of a P that does not sum to 1
   const double of_all = square(truncated_share(model)) + rounding.sum_variance;
   for (std::int64_t k = begin; of_all > 0 && k < end; ++k) {
     mean_o += p[k] * (on_o[k] + offset_o);

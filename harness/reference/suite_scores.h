@@ -1,8 +1,8 @@
-// Gradient and variances that suite statistics need to find a shrunken output or wrong scale. For
-// the tests "shrink" and "temperature": the gradient G of O by the logarithm of the softmax scale,
-// and the variances of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row. In long
-// rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2
-// rounded to bf16 (docs/judging-formulas.md, "Bounded scales").
+// Gradient and variances for the suite statistics "shrink" and "temperature", which find a shrunken
+// output or a wrong softmax scale. The gradient G is that of O by the logarithm of the softmax
+// scale. The variances are those of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a
+// row. In long rows of a head with v_transposed, P's part of them uses o / sigma^2 and G / sigma^2
+// rounded to bf16 (evidence/bounded-scales.md).
 //
 // With g = O or G and <x, g> = sum_j x_j g_j / sigma_j^2, a row's variance is
 //   <g, g> + TP with <x_k, g> in the place of x_kj + (c <g, g>)^2, c: correlated_...()
@@ -16,8 +16,9 @@ namespace plumbline {
 
 class SuiteScores {
  public:
-  // start(), add_row() of each row once its S and P stand, finish() once the scales do;
-  // sigma_squared is [R, dim_vo], with output rounding. All rows of a block are long, or none is.
+  // Call start(), then add_row() for each row after its S and P, then finish() after the scales.
+  // sigma_squared is [R, dim_vo], with output rounding. The rows of a block are either all long or
+  // all short.
   void start(const BoundedScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);
@@ -30,9 +31,9 @@ class SuiteScores {
 
  private:
   struct LogitSpread {
-    double mean = 0;         // of d s / d log scale, which a sink has 0 of
-    double deviation = 0;    // of s, among the keys
-    double sensitivity = 0;  // deviation of d s / d log scale
+    double mean = 0;         // mean of d s / d log scale, which is 0 for a sink
+    double deviation = 0;    // standard deviation of s over the keys
+    double sensitivity = 0;  // standard deviation of d s / d log scale
   };
   LogitSpread logit_spread(std::int64_t row) const;
   LogitSpread feature_spread(std::int64_t row) const;
@@ -56,13 +57,13 @@ class SuiteScores {
   Buffer<double> gradient_;                   // [R, dim_vo]
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
-  // [R] sum of the weights of G over the keys, 0 without a sink
+  // [R] sum of G's weights over the keys, 0 without a sink
   std::vector<double> centered_weight_;
-  bool rounds_ = false;    // the projections are products in bf16
+  bool rounds_ = false;    // the projections are bf16 products
   Weights weights_;        // [R, stride]
   Buffer<float> product_;  // [R, ld]
 
-  // Of the directions g of some rows: O of every row, then G of every row.
+  // The directions g of some rows: O of every row, then G of every row.
   struct Direction {
     double norm = 0;    // <g, g>_w, w = 1 / sigma^2
     double offset = 0;  // part of <x_k, g>_w that all keys share

@@ -1,6 +1,6 @@
-// The terms of spre^2, the LSE's variance and the bound of a block of rows.
-// docs/judging-formulas.md has the formulas, and "Bounded scales" there what may stand for them.
-// Results are [R, ld] in v_unit.
+// The variance terms of spre^2 and of the LSE, and the bound, of a block of rows.
+// docs/judging-formulas.md has the formulas and, in "Bounded scales", what may replace them.
+// Results are [R, ld] in units of v_unit.
 #pragma once
 
 #include "harness/reference/column_passes.h"
@@ -10,11 +10,11 @@
 
 namespace plumbline {
 
-// Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term
-// that it bounds.
+// A share of a variance: 2.5e-5 of sigma. A bound that adds at most this share of TP replaces the
+// term that it bounds.
 inline constexpr double negligible_share = 5e-5;
 
-// The block at hand, and the sums over its keys that several terms are made of.
+// The current block, and the sums over its keys that several terms use.
 struct BlockSums {
   explicit BlockSums(const Model& of) : model(of), logits(of) {}
 
@@ -25,17 +25,18 @@ struct BlockSums {
   LogitErrors logits;
   std::vector<TiedKeys> tied;         // [R] by cells of P
   std::vector<RowRounding> rounding;  // [R]
-  Buffer<double> shared_error;        // [R, ld] T_j, 0 but in flat rows; empty where none is
-  std::vector<double> repeated_p;     // [R] S_t, 0 where few are
-  std::vector<std::vector<double>> repeated_v;  // [R][dim_vo] S_vj; empty where S_t is 0
-  Buffer<float> p_squared;    // [R, ld] sum p_k^2 v_kj^2, which p_rounding() leaves
-  Buffer<float> range;        // [R, ld] R_j, which find_ranges() leaves
-  TruncationSums truncation;  // likewise, where sums round toward zero
+  Buffer<double> shared_error;        // [R, ld] T_j, 0 except in flat rows; empty without them
+  std::vector<double> repeated_p;     // [R] S_t, 0 if few addends are equal
+  std::vector<std::vector<double>> repeated_v;  // [R][dim_vo] S_vj; empty if S_t is 0
+  Buffer<float> p_squared;                      // [R, ld] sum p_k^2 v_kj^2, from p_rounding()
+  Buffer<float> range;                          // [R, ld] R_j, from find_ranges()
+  TruncationSums truncation;                    // from find_ranges(), if sums round toward zero
 };
 
-// Sums over weights and V or V - O; kept for its memory.
+// Sums over weights and V or V - O. Reused to keep its memory.
 struct Moments {
-  // What sharing a cell adds to the sum of the squares of the rows' tied weights times V, or V - O.
+  // Adds what sharing a cell adds to the sum of the squares of the rows' tied weights times V, or V
+  // - O.
   void add_excess(const BlockSums& sums, std::span<const std::int64_t> rows, bool about_o,
                   Buffer<double>& result);
 
@@ -46,21 +47,22 @@ struct Moments {
   Buffer<float> pairs;
 };
 
-// TP. With a denominator from the rounded P the weights sum to 1, and only v - o carries error.
+// Computes TP. If the denominator is of the rounded P, the weights sum to 1, and only v - o carries
+// error.
 void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result);
-// TL, from TP.
+// Computes TL; needs TP.
 void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_variance,
                  Buffer<double>& result);
-// R_j, exact where the variance needs it.
+// Finds R_j, exactly if the variance needs it.
 void find_ranges(BlockSums& sums, const Buffer<double>& p_variance);
-// TA, and TR where partials are rounded.
+// Computes TA, and TR if partials are rounded.
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials);
 
-// TS, with that of the tanh, and TE; and their parts of lse_sigma^2.
+// Computes TS, with the tanh's part, and TE, and their parts of lse_sigma^2.
 class SharedRoundings {
  public:
   void find(const BlockSums& sums, Buffer<double>& of_s, Buffer<double>& of_exp2);
-  // Of an LSE made of keys with weights p, and of the sink where it is part of it.
+  // Adds to the variance of an LSE of keys with weights p, and of the sink if the LSE includes it.
   void add_to_lse(const BlockSums& sums, std::int64_t row, const double* p, const Sink* sink,
                   double& variance);
 
@@ -70,15 +72,15 @@ class SharedRoundings {
 
   RowCells row_cells_;
   Cells cells_;
-  std::vector<double> weights_;  // [stride + 1], the last that of the sink
+  std::vector<double> weights_;  // [stride + 1], the last for the sink
   Buffer<float> weights32_, coherent_, independent_;
   Shift shift_;
 };
 
 double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row);
 
-// Every rounding at its largest and all of one sign, |v - o| <= |v| + |o|. Logit errors enter with
-// their standard deviation. Destroys sd_k.
+// Computes the bound: every rounding at its largest and all of one sign, |v - o| <= |v| + |o|.
+// Logit errors count with their standard deviation. Destroys sd_k.
 void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result);
 
 }  // namespace plumbline

@@ -3,7 +3,7 @@
 
 namespace plumbline {
 
-// Raised when any result changes: stored outcomes and cached references of another version are not
+// Raised when any result changes. Stored outcomes and cached references of another version are not
 // compared.
 inline constexpr int reference_version = 6;
 

@@ -1,4 +1,4 @@
-// The bound of O's error: every rounding at its largest, and all of one sign.
+// The bound of O's error: every rounding at its largest and all of one sign.
 // docs/judging-formulas.md, "Worst case".
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace plumbline {
 namespace {
 
-// The logit errors are not needed any more: they take those of S and of the tanh at their largest.
+// Adds the largest roundings of S and of the tanh to the logit errors, which are not needed later.
 void add_rounding_of_logits(BlockSums& sums) {
   const RowBlock& block = *sums.block;
   const bool with_tanh = is_made(SharedRounding::tanh, sums.model, block.cap());
@@ -31,8 +31,8 @@ void add_rounding_of_logits(BlockSums& sums) {
   }
 }
 
-// Over keys: sum p_k e_k, sum e_k^2, u_P sum of the errors near zero; and the relative error of
-// the denominator.
+// Sums over keys of p_k e_k, of e_k^2, and u_P times that of the errors near zero. of_o is the
+// relative error of the denominator.
 struct WorstSums {
   double weighted, squares, near_zero, of_o;
 };

@@ -1,4 +1,4 @@
-// Chooses the place, the level and the words of each annotation, and escapes them.
+// Builds the workflow commands: their place, level and text, with escapes.
 #include "harness/report/annotations.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_of_a_level = 10;
 
-// Of a message; a property's value may not hold ':' and ',' either.
+// Escapes a message or, with more reserved characters, the value of a property.
 std::string of_command(const std::string& text, bool is_property) {
   return escaped(text, [&](char c) {
     const bool is_reserved =

@@ -1,4 +1,4 @@
-// What failed, as GitHub Actions shows it beside the lines of a suite: workflow commands
+// Failures as GitHub Actions workflow commands, which it shows next to the lines of a suite file
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
 #pragma once
 
@@ -14,17 +14,17 @@ namespace plumbline {
 
 struct SuitePlace {
   std::string file;
-  int line = 0;  // 0: not known
+  int line = 0;  // 0: unknown
 };
-// Of cases by suite and id, and of diffs by suite and name.
+// Key: suite, and case id or name of a diff.
 using SuitePlaces = std::map<std::pair<std::string, std::string>, SuitePlace>;
 
-// Files as seen from `root`, the folder of the repository.
+// Returns file paths relative to `root`, the repository's folder.
 SuitePlaces places_of(const Plan& plan, const std::filesystem::path& root);
 
-// One line for each piece of news, at the place of its lead: "::error file=cases/x.toml,line=12,
-// title=…::…". GitHub shows ten errors and ten warnings of a step; a last notice counts the rest.
-// What is open is a warning, and lost coverage too.
+// Returns one line per issue, at the place of its worst case: "::error
+// file=cases/x.toml,line=12,title=…::…". Open cases and lost coverage are warnings. GitHub shows
+// ten errors and ten warnings per step; a final notice counts the rest.
 std::string render_annotations(const RunReport& report, const SuitePlaces& places);
 
 }  // namespace plumbline

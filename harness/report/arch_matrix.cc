@@ -1,4 +1,4 @@
-// Computes for each architecture how near cases come to their limits, and whose bits agree.
+// Computes, for each architecture, how near cases come to their limits and which outputs are equal.
 #include "harness/report/arch_matrix.h"
 
 #include <algorithm>
@@ -19,14 +19,14 @@ using Question = std::pair<std::string, std::string>;  // kernel without its pro
 using Answers = std::map<std::string, const StoredOutcome*>;       // by device
 using RowKey = std::tuple<std::string, std::string, std::string>;  // kernel, dtype, tensor cores
 
-// "sm_100" behind "sm_90"; names without a number come last.
+// The number sorts "sm_100" after "sm_90". Names without a number come last.
 std::int64_t arch_number(const std::string& arch) {
   const auto number =
       parse_integer(std::string_view(arch).substr(std::min(arch.size(), arch.find('_') + 1)));
   return number.value_or(1'000'000);
 }
 
-// The outcomes of a run, by question; a case that stands in several suites counts once.
+// The GPU outcomes of a run by operation. A case in several suites counts once.
 class Outcomes {
  public:
   explicit Outcomes(const std::vector<StoredOutcome>& outcomes) {
@@ -41,7 +41,7 @@ class Outcomes {
     }
   }
 
-  // By name: that of the outcomes is the order in which threads finished.
+  // Sorted by name, because outcomes are stored in the order in which threads finished.
   std::vector<Question> questions() const {
     std::vector<Question> all;
     for (const auto& [question, answers] : answers_) all.push_back(question);
@@ -49,7 +49,7 @@ class Outcomes {
   }
   const Answers& answers(const Question& question) const { return answers_.at(question); }
 
-  // What did not run does not say its mode.
+  // Returns the mode of the kernel: an outcome that did not run has none of its own.
   std::string mode(const Question& question) const {
     const auto found = mode_of_kernel_.find(question.first);
     return found == mode_of_kernel_.end() ? "none" : found->second;
@@ -110,7 +110,7 @@ void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
   }
 }
 
-// `mode`: only kernels of this mode; nullopt = all.
+// `mode`: compare only kernels of this mode; nullopt = all.
 ArchMatrix::Bits compare(const Outcomes& outcomes, const std::string& a, const std::string& b,
                          const std::optional<std::string>& mode) {
   ArchMatrix::Bits bits{a, b, mode.value_or(""), 0, 0, "", ""};

@@ -1,4 +1,4 @@
-// Writes the reports of an audit and of a calibration as JSON.
+// Renders an audit and a calibration as JSON.
 #include "harness/outcome/statistics_table.h"
 #include "harness/report/audit_text.h"
 #include "harness/report/json_value.h"

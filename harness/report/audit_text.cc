@@ -17,7 +17,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-// A table and how many of its columns, on the left, are text.
+// A table whose first `text_columns` columns are text.
 struct Table {
   std::string title;
   Row columns;
@@ -30,7 +30,7 @@ std::string share(int part, int whole) {
   return whole == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * part / whole);
 }
 
-// The cells of mutants that differ in nothing but the dtype stand in one row, with all dtypes in
+// Adds a mutant's cells. Mutants that differ only in dtype share a row, which lists their dtypes in
 // the second column.
 void add_merged(Table& table, const std::string& dtype, Row cells) {
   for (Row& row : table.rows) {
@@ -79,7 +79,7 @@ Table rules_table(const AuditReport& report) {
   return table;
 }
 
-// Caught of those that count.
+// Percent caught of the mutants that count.
 Table classes_table(const AuditReport& report) {
   Table table{"Mutants caught, by class", {"provider", "class"}, {}, 2};
   for (const AuditRow& row : report.rows) table.columns.push_back(row.dtype);

@@ -1,4 +1,4 @@
-// Reports of `plumbline audit`: text for a terminal, Markdown for a CI job, JSON for programs.
+// Renders `plumbline audit` as terminal text, Markdown and JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Writes the script, one part after the other.
+// Writes the bisect script, section by section.
 #include "harness/report/bisect_script.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace plumbline {
 namespace {
 
-// In a comment, on one line.
+// Makes text safe for a one-line comment.
 std::string without_controls(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';

@@ -1,4 +1,4 @@
-// A script that finds the commit from which on a case is slower, less accurate or fails.
+// Writes a script that finds the commit since which a case is slower, less accurate or fails.
 #pragma once
 
 #include <string>
@@ -7,29 +7,29 @@
 
 namespace plumbline {
 
-// What a step looks at.
+// The value that decides if a commit is good.
 enum class BisectBy {
-  verdict,  // whether the case fails by itself: a limit, a fault, a crash
-  time,     // its time ratio
-  rms,      // its error in units of sigma
+  verdict,  // the case's own failure: a limit, a fault, a crash
+  time,     // the time ratio
+  rms,      // the rms error in units of sigma
 };
 
 struct BisectPlan {
   std::string case_id;
-  std::string good, bad;  // commits, as git understands them
+  std::string good, bad;  // git revisions
   BisectBy by = BisectBy::verdict;
-  double limit = 0;                      // above it a step is bad; not by verdict
-  double good_value = 0, bad_value = 0;  // as stored; 0 = unknown
-  std::string build;                     // a command of a shell, run in the repository's folder
-  std::string program;                   // plumbline, as the shell finds it
-  std::string arguments;                 // of `plumbline run`, quoted for a shell: its providers
+  double limit = 0;                      // a commit above it is bad; unused with BisectBy::verdict
+  double good_value = 0, bad_value = 0;  // stored values; 0 = unknown
+  std::string build;                     // shell command, run in the repository's folder
+  std::string program;                   // path or name of plumbline, for the shell
+  std::string arguments;                 // options of `plumbline run`, quoted: its providers
 };
 
-// Bash. Called in the repository it first measures the bad commit, which must be bad, and the good
-// one, which must be good, and stops with a message and exit code 1 where one is not; then it runs
-// git bisect, names the first bad commit and leaves the checkout as it was. Called with the word
-// `step` it is what `git bisect run` wants: it builds and measures what is checked out, and exits 0
-// (good), 1 (bad) or 125 (cannot be built or measured).
+// Returns a Bash script, to be run in the repository. It first measures the bad and the good commit
+// and stops with exit code 1 if one is not as expected. Then it runs git bisect, prints the first
+// bad commit and restores the checkout. With the argument `step` it is the command for `git bisect
+// run`: it builds and measures the checkout, and exits 0 (good), 1 (bad) or 125 (cannot be built or
+// measured).
 std::string bisect_script(const BisectPlan& plan);
 
 }  // namespace plumbline

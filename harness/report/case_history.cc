@@ -1,4 +1,4 @@
-// Draws a case's history for a terminal.
+// Renders a case's history for a terminal.
 #include "harness/report/case_history.h"
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::array unicode_levels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::array ascii_levels{"_", ".", ":", "-", "=", "+", "*", "#"};
-constexpr double least_span = 0.1;  // of the median
+constexpr double least_span = 0.1;  // relative to the median
 
 constexpr std::size_t label_columns = 8;  // "  error "
-constexpr std::size_t most_points = 60;   // of a sparkline
+constexpr std::size_t most_points = 60;   // columns of a sparkline
 constexpr std::size_t commit_digits = 7;
 
 std::string minute_of(const std::string& started_at) {
@@ -60,7 +60,8 @@ std::string time_now(const CaseHistory& history, const HistoryPoint& newest) {
   return text + "; level " + or_none(history.level) + ", limit " + or_none(history.limit);
 }
 
-// "  ^" under the points at which the time changed and "x" under those that failed.
+// Returns a line for below a sparkline: "^" where the level of the time changed, "x" where the case
+// failed.
 std::string marks(const CaseHistory& history, std::size_t begin) {
   std::string line(history.points.size() - begin, ' ');
   for (std::size_t i = begin; i < history.points.size(); ++i)
@@ -141,7 +142,8 @@ std::string sparkline(const std::vector<std::optional<double>>& values, bool uni
       text += ' ';
       continue;
     }
-    const double place = std::isfinite(*value) ? (*value - low) / span : 1;  // NaN is worst
+    // NaN counts as largest
+    const double place = std::isfinite(*value) ? (*value - low) / span : 1;
     const auto last = static_cast<double>(levels.size() - 1);
     text +=
         levels[static_cast<std::size_t>(std::clamp(std::floor(place * levels.size()), 0.0, last))];

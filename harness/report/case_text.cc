@@ -1,4 +1,4 @@
-// Makes the report of one outcome or diff, with how to repeat it.
+// Renders one outcome or diff, with the command that repeats it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-// An expected or acknowledged failure is no bad news, but who looks at it wants to know what fails.
+// Tolerated failures fail no run, but their report still has to show what fails.
 bool shows_failure(Verdict verdict) { return is_failure(verdict) || is_tolerated(verdict); }
 
 std::string nearest(const Judgement& judgement) {
@@ -58,12 +58,12 @@ std::string time_text(const Outcome& outcome) {
   return time;
 }
 
-// Behind the worst element: why its sigma is what it is.
+// Explains the sigma of the worst element.
 std::string sigma_text(const Outcome& outcome) {
   const WorstElement& worst = *outcome.worst;
   const double error = worst.got - worst.expected;
   const std::string keys = plural(static_cast<std::size_t>(worst.visible_keys), "visible key");
-  // Row outputs have no column, no output ulp and no shares.
+  // Outputs per row have no column, no ulp and no shares of sigma.
   if (worst.element.column < 0) return fmt::format("{:.3g} there, with {}", worst.sigma, keys);
   return fmt::format("{:.3g} there, with {}: {}; the error is {:.4g}, {:.3g} ulp", worst.sigma,
                      keys, shares(worst.share), error, error / worst.ulp);
@@ -75,7 +75,7 @@ std::string shares_outside_text(const ErrorStatistics& errors) {
                      errors.elements);
 }
 
-// The first line of a message, and what follows it: an exception has its traceback there.
+// Splits a message after its first line. The rest is, for example, an exception's traceback.
 std::pair<std::string, std::string> first_line(const std::string& text) {
   const auto end = text.find('\n');
   if (end == std::string::npos) return {text, ""};
@@ -126,7 +126,7 @@ class CaseReport {
            (outcome_.errors.has_lse ? "" : ", no LSE");
   }
 
-  // Adds the findings and notes that do not repeat the cause.
+  // Skips findings and notes that repeat the cause.
   void add_findings() {
     const std::string cause = cause_in_full();
     std::vector<std::string> findings;
@@ -136,7 +136,8 @@ class CaseReport {
     if (!findings.empty()) report_.details.push_back({"why", std::move(findings), 5});
     std::vector<std::string> notes;
     for (const std::string& note : judgement_.notes) {
-      if (!note.ends_with(cause)) notes.push_back(note);  // "unsupported: " + the reason
+      // Such a note is "unsupported: " and the reason
+      if (!note.ends_with(cause)) notes.push_back(note);
     }
     if (!notes.empty()) report_.details.push_back({"note", std::move(notes), 1});
   }
@@ -158,7 +159,7 @@ class CaseReport {
   void add_setting() {
     const Result<RoundingSpec> spec = parse_spec_text(outcome_.spec_judged);
     if (spec && !outcome_.spec_judged.empty())
-      add("spec", describe(*spec, outcome_.c.problem), 2);  // the fields that round
+      add("spec", describe(*spec, outcome_.c.problem), 2);  // only the fields that round
     add("suite", fmt::format("{}/{}", outcome_.suite, outcome_.group), 0);
     add("options", outcome_.provider_options, 2);
     add("saved to", outcome_.saved_to, 5);

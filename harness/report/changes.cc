@@ -1,4 +1,4 @@
-// Words each kind of change, and makes the table of a run's changes with their counts.
+// Renders the changes of a run as a table.
 #include "harness/report/changes.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Renders what changed about the cases of a run since they were measured before.
+// Renders how the cases of a run changed since an earlier run.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace plumbline {
 
-// "no longer measured", "now refused", …: what a reader is told of a kind of change.
+// Returns a kind of change as reports print it: "vanished", "now refused", ….
 std::string_view in_words(ChangeKind kind);
 
-// One row a kind and sentence, at most `most` of them with the number of those left out in the
-// last; no rows where nothing changed. What fails the run comes first.
+// Returns one row per change, those that need attention first. After `most` rows a last one counts
+// the rest. There are no rows if nothing changed.
 TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most);
 
 }  // namespace plumbline

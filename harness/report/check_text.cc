@@ -1,4 +1,4 @@
-// Writes what `plumbline check` found: answer, specs tried, worst elements; as text and as JSON.
+// Renders the result of `plumbline check` as text and as JSON.
 #include "harness/report/check_text.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ std::string problem_text(const Problem& problem, bool has_lse) {
   return text;
 }
 
-// "dk, dq", or the first six "and 3 more".
+// Returns "dk, dq". A style that is not verbose shows six names "and 3 more".
 std::string names_shown(const std::vector<std::string>& names, const Style& style) {
   constexpr std::size_t most = 6;
   const std::size_t shown = style.verbose ? names.size() : std::min(most, names.size());
@@ -44,7 +44,7 @@ std::string names_shown(const std::vector<std::string>& names, const Style& styl
   return shown == names.size() ? text : text + fmt::format(" and {} more", names.size() - shown);
 }
 
-// All that was given and not judged: also what a sample leaves out, and tensors of unknown names.
+// Adds, to what was not judged, the rows outside the sample and the tensors of unknown names.
 std::vector<NotJudged> all_not_judged(const CheckReport& report) {
   std::vector<NotJudged> all = report.not_judged;
   const ComparedOutput& outcome = report.judged_trial().outcome;
@@ -61,7 +61,7 @@ std::vector<NotJudged> all_not_judged(const CheckReport& report) {
   return all;
 }
 
-// "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
+// Returns "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
 std::string ladder_text(const CheckReport& report) {
   std::string text;
   for (const RungTrial& trial : report.trials) {
@@ -74,7 +74,7 @@ std::string ladder_text(const CheckReport& report) {
   return text;
 }
 
-// "0.0021 % (limit 0.031 %)"
+// Returns "output off by +0.0021 % (limit 0.031 %)".
 std::string scale_line(const ScaleTests& scale) {
   std::string text;
   const auto add = [&](const ScaleTest& test, std::string_view what) {
@@ -164,7 +164,7 @@ std::string figures_text(const RungTrial& judged) {
                      statistics_text(errors), number(errors.max_abs), number(errors.mean_abs));
 }
 
-// The details of a verbose report.
+// Details that only a verbose report shows.
 std::vector<Detail> all_details(const CheckReport& report) {
   const RungTrial& judged = report.judged_trial();
   std::vector<Detail> more;
@@ -249,7 +249,8 @@ OutputReport report_of(const CheckReport& report, const Style& style) {
   if (report.answer != Answer::rounding || style.verbose) {
     if (!report.worst.empty()) text.details.push_back(worst_elements(report.worst, 0, worst_shown));
     text.add("where", outcome.location.description, 6);
-    // The first one is the cause of a bug; all tell what to do where nothing is decided.
+    // A bug's first suggestion is already shown as its cause. If the answer is undecided, all
+    // suggestions are next steps.
     const std::size_t first = report.cause() == report.sentence ? 0 : 1;
     const bool is_open = report.answer == Answer::undecided;
     if (report.suggestions.size() > first) {

@@ -1,4 +1,4 @@
-// Renderers of `plumbline check`: the answer first, then what it rests on.
+// Renders `plumbline check`: the answer first, then the evidence.
 #pragma once
 
 #include <string>
@@ -9,23 +9,21 @@
 
 namespace plumbline {
 
-// The verdict that looks like an answer: its colour.
+// Returns the verdict whose colour the answer has.
 Verdict verdict_like(Answer answer);
 
-// In the layout of all reports (layout.h): problem, the rung judged by, figures and, unless all is
-// well, three worst elements, where the error sits and what else suggests itself. A verbose style
-// adds the ladder with the percent of the limit of each rung tried, all findings, five worst
-// elements and the roundings that make sigma.
+// Returns problem, rounding model and figures. Unless all is well, also the three worst elements,
+// the location of the error and suggestions. A verbose style adds all rounding models tried with
+// their percent of the limit, all findings, five worst elements and the variance terms of sigma.
 OutputReport report_of(const CheckReport& report, const Style& style);
-// For line 2 of a report: "; not judged: 192 of 256 rows (padding by the mask of valid keys); not
-// judged: dk, dq (nothing judges gradients yet)", or "". Of many tensors a style that is not
-// verbose names the first.
+// Returns the end of line 2: "; not judged: 192 of 256 rows (padding by the mask of valid keys);
+// not judged: dk, dq (nothing judges gradients yet)", or "". A style that is not verbose names only
+// the first few tensors.
 std::string not_judged_text(const std::vector<NotJudged>& not_judged, const Style& style);
 bool some_rows_not_judged(const std::vector<NotJudged>& not_judged);
 std::string render_check(const CheckReport& report, const Style& style);
 
-// What `plumbline check --format json` prints: an object with the list of dumps; `errors` are files
-// that could not be judged.
+// Returns the data of `plumbline check --format json`: an object with the list of dumps.
 std::string json_of_checks(const std::vector<CheckReport>& reports);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// What changed between two runs, nights or commits.
+// Renders the comparison of two runs, nights or commits.
 #include "harness/report/comparison.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 using Cases = std::vector<const ComparedCase*>;
 using Rows = std::vector<std::vector<std::string>>;
 
-// A new build may change the bits of every case: the largest changes tell.
+// A new build may change the bits of every case, so only the largest changes are listed.
 constexpr std::size_t most_errors = 20;
 
 template <class Keep>
@@ -27,7 +27,7 @@ Cases cases_that(const RunComparison& comparison, Keep keep) {
   return found;
 }
 
-// The largest first; what is no number is largest of all.
+// Sorts by size, largest first; NaN counts as infinite.
 template <class Size>
 void sort_by(Cases& cases, Size size) {
   const auto known = [&](const ComparedCase* c) {
@@ -59,7 +59,6 @@ std::string verdict_section(const RunComparison& comparison, const Style& style)
   return render_table({"case", "verdict before and after"}, rows, style) + "\n";
 }
 
-// "1.276 ms", "1.276 ms (set aside)".
 std::string time_cell(const ComparedSide& side) {
   const std::string time = duration(side.time_ns);
   return side.unjudged_time.empty() ? time : fmt::format("{} ({})", time, side.unjudged_time);
@@ -177,7 +176,7 @@ std::string render_comparison(const RunComparison& comparison, const Style& styl
                     count([](const auto& c) { return c.is_faster(); }));
 }
 
-// Two objects with the same keys as one: key_before, key_after, ….
+// Merges two objects with equal keys into one: key_before, key_after, ….
 void add_both(Json& object, const Json& before, const Json& after) {
   for (const auto& [key, value] : before.items()) {
     object[key + "_before"] = value;
@@ -202,7 +201,7 @@ Json case_json(const ComparedCase& c) {
 }
 
 std::string json_of_comparison(const RunComparison& comparison) {
-  // Of one run its id, as before there were nights.
+  // A single run is named by its id, as it was before nights existed.
   const auto named = [](const std::string& label, const std::vector<std::string>& runs) {
     return runs.size() == 1 ? runs.front() : label;
   };

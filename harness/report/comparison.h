@@ -1,4 +1,4 @@
-// Two runs, nights or commits, case by case.
+// Compares two runs, nights or commits, case by case.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace plumbline {
 
-// What one side measured of a case.
+// A case as one side measured it.
 struct ComparedSide {
   Verdict verdict = Verdict::pass;
-  double rms = 0;                  // of the error, in units of sigma
-  double time_ratio = 0;           // to the sentinel, median over the side's runs; 0 = not timed
-  double time_ns = 0;              // likewise
-  std::string_view unjudged_time;  // why its newest time is not judged, "" if it is
+  double rms = 0;                  // in units of sigma
+  double time_ratio = 0;           // median over the side's runs; 0 = not timed
+  double time_ns = 0;              // median over the side's runs; 0 = not timed
+  std::string_view unjudged_time;  // why its newest time is not judged; "" if it is
   std::string output_digest, build_id;
-  std::string machine;           // its class in words
-  std::string provider_options;  // of the kernel's provider
+  std::string machine;           // machine class in words
+  std::string provider_options;  // options of the kernel's provider
 };
 
 struct ComparedCase {
   std::string suite, case_id;
   ComparedSide before, after;
-  bool same_class = true;  // of machines: only then are times compared
-  double time_noise = 1;   // a ratio of times beyond which the change is no noise
-  // Both sides have an output, and whether it is the same.
+  bool same_class = true;  // equal machine classes; times are compared only then
+  double time_noise = 1;   // a larger ratio of times is a real change
+  // Returns true if both sides have an output.
   bool measured() const { return !before.output_digest.empty() && !after.output_digest.empty(); }
   bool bits_equal() const { return measured() && before.output_digest == after.output_digest; }
-  // After over before; 1 where they cannot be compared.
+  // Returns time after / time before, or 1 if the times cannot be compared.
   double time_change() const;
   bool is_slower() const { return time_change() > time_noise; }
   bool is_faster() const { return time_change() < 1 / time_noise; }
@@ -38,21 +38,22 @@ struct ComparedCase {
 
 struct RunComparison {
   std::string before, after;                         // "run 3f2a01bc", "night 2027-01-30"
-  std::vector<std::string> runs_before, runs_after;  // ids, the oldest first
-  std::vector<ComparedCase> cases;                   // in both
-  std::size_t only_before = 0, only_after = 0;       // series of one side
-  // Cases of the earlier side that the later one was to measure, too, and has no outcome of.
+  std::vector<std::string> runs_before, runs_after;  // ids, oldest first
+  std::vector<ComparedCase> cases;                   // those that both sides have
+  std::size_t only_before = 0, only_after = 0;       // series that one side lacks
+  // Cases of the earlier side that the later one planned to measure but has no outcome for.
   std::size_t lost = 0;
   IncompleteRuns incomplete_before, incomplete_after;
-  bool all = false;            // shows also cases that did not change
-  bool any_worse() const;      // a case that did not fail fails now
-  bool any_less_sure() const;  // a case that was fine is open or unmeasured now
-  // not_fine if a case got worse, open if a side is incomplete or cases were lost, else fine.
+  bool all = false;            // show unchanged cases also
+  bool any_worse() const;      // a case fails that did not before
+  bool any_less_sure() const;  // a case is open or unmeasured that was fine
+  // Returns not_fine if a case got worse, open if a side is incomplete or cases were lost,
+  // otherwise fine.
   RunState state() const;
 };
 
-// Verdicts that changed, times that changed by more than noise, errors whose bits changed, the
-// largest change first, and how many.
+// Returns tables of changed verdicts, of times that changed by more than noise and of errors whose
+// bits changed, each with the largest change first, and their counts.
 std::string render_comparison(const RunComparison& comparison, const Style& style);
 std::string json_of_comparison(const RunComparison& comparison);
 

@@ -1,4 +1,4 @@
-// Writes the differences of `plumbline diff --format json`.
+// Renders `plumbline diff --format json`.
 
 #include "harness/report/diff_text.h"
 #include "harness/report/json_value.h"

@@ -1,4 +1,4 @@
-// Renders a difference: the answer, its largest elements, and a map with one character a head.
+// Renders a diff: the answer, the largest differences, and a map with one character per head.
 #include "harness/report/diff_text.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ std::string sigma_text(const DiffReport& report) {
       number(sigma.sigma_a), number(sigma.sigma_b));
 }
 
-// Whether the rows that differ more are those with larger kappa.
+// Describes the rank correlation between a row's difference and its kappa.
 std::string relation(const Amplification& softmax) {
   if (std::isnan(softmax.correlation)) return "";
   const char* text = !softmax.significant ? "how much a row differs does not depend on its kappa"
@@ -98,7 +98,7 @@ char shade(const DiffCell& cell, double limit) {
   return cell.max_sigma <= 1 ? ':' : cell.max_sigma <= 3 ? 'o' : 'O';
 }
 
-// Of two characters of a map, the one that says more.
+// Returns the character that stands for the larger difference.
 char worse(char a, char b) {
   static constexpr std::string_view order = " .:oOX";
   return order.find(a) < order.find(b) ? b : a;

@@ -1,4 +1,4 @@
-// Renderers of `plumbline diff`.
+// Renders `plumbline diff`.
 #pragma once
 
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace plumbline {
 
-// One comparison, in the layout of all reports (layout.h): the answer with its sentence, both sides
-// against fp64, the largest differences with their elements, equal bits. A verbose style adds the
-// softmax's amplification and the map over (sample, head).
+// Returns one comparison: the answer with its sentence, the errors of both sides against fp64, the
+// elements that differ most, and how many bits are equal. A verbose style adds the amplification by
+// the softmax and the map over (sample, head).
 OutputReport report_of(const DiffReport& report, const Style& style);
 std::string render_diff(const DiffReport& report, const Style& style);
 
-// Several problems of two kernels: a table, a report of each that is not ROUNDING (the first five)
-// and of the largest difference that is, then the totals.
+// Renders several problems of two kernels: a table, a report of the first five that are not
+// ROUNDING and of the largest difference that is, and the totals.
 std::string render_diffs(const std::vector<DiffReport>& reports, const Style& style);
 
-// A legend and a line for each sample, with one character a head: '.' equal bits, ':' up to 1 of
-// the difference's standard deviations, 'o' up to 3, 'O' up to the limit, 'X' beyond. Where there
-// are more samples than 32 or more heads than fit the style's width, a character is the worst of
+// Returns a legend and one line per sample, with one character per head: '.' equal bits, ':' up to
+// 1 standard deviation of the difference, 'o' up to 3, 'O' up to the limit, 'X' above it. If there
+// are more than 32 samples, or more heads than fit the width, a character shows the worst of
 // several.
 std::vector<std::string> difference_map(const DiffReport& report, const Style& style);
 
-// For programs: an object with the overall answer and a list of the comparisons.
+// Returns a JSON object with the overall answer and the list of comparisons.
 std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer);
 
-// bug if any is, else undecided if any is, else rounding. Comparisons in which a side is
-// unsupported do not count; none left: undecided.
+// Returns bug if any comparison is one, otherwise undecided if any is, otherwise rounding.
+// Unsupported comparisons do not count; if no other is left, the answer is undecided.
 Answer overall_answer(const std::vector<DiffReport>& reports);
-// Comparisons in which both sides ran or one ended badly: not unsupported.
+// Counts the comparisons that are not unsupported: both sides ran, or one ended with an error.
 std::size_t compared(const std::vector<DiffReport>& reports);
 
 }  // namespace plumbline

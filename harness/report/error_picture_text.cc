@@ -1,4 +1,4 @@
-// Draws the errors of one outcome for a terminal: their histogram and where the largest are.
+// Draws the errors of one outcome for a terminal: their histogram and a map of the largest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,17 +14,17 @@ namespace plumbline {
 namespace {
 
 constexpr int bins = ErrorPicture::bins;
-constexpr int lines = 5;  // of the histogram
+constexpr int lines = 5;  // height of the histogram
 constexpr std::array eighths{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// Where the histogram stands, in eighths of a line: by the root, so that few elements far away are
-// seen beside many near zero.
+// Returns the height of a bar in eighths of a line. The square root keeps a few elements far out
+// visible next to many near zero.
 int height_of(double count, double most) {
   if (!(count > 0) || !(most > 0)) return 0;
   return std::max(1, static_cast<int>(std::lround(8 * lines * std::sqrt(count / most))));
 }
 
-// A cell of a bar that is so many eighths high above the cell's lower end.
+// Returns one cell of a bar whose top is `eighths_here` above the cell's lower edge.
 std::string bar_cell(int eighths_here, bool unicode) {
   const int filled = std::clamp(eighths_here, 0, 8);
   if (unicode) return eighths.at(static_cast<std::size_t>(filled));
@@ -44,7 +44,7 @@ std::string histogram_line(const ErrorPicture& picture, const ErrorCurve& expect
   return text;
 }
 
-// A line of a drawing below the texts of the labels.
+// Indents a line of the drawing to below the text of the labels.
 std::string drawn(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return std::string(label_width + 2, ' ') + line + "\n";

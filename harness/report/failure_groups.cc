@@ -53,7 +53,7 @@ std::string without_figures(std::string_view cause) {
       text += cause[i++];
       continue;
     }
-    // With a sign, a point and an exponent.
+    // Replaces the whole number: sign, point and exponent included.
     if (text.ends_with('-') || text.ends_with('+')) text.pop_back();
     while (i < cause.size() && (is_digit(cause[i]) || cause[i] == '.')) ++i;
     if (i + 1 < cause.size() && cause[i] == 'e' &&

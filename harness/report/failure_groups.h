@@ -1,4 +1,4 @@
-// Failures of a run by cause: a planted error that hits every kernel is one piece of news.
+// Groups the failures of a run by cause, because one bug can hit every kernel.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,31 @@
 
 namespace plumbline {
 
-// A cause without its figures, by which failures are grouped: "the softmax scale is 1 % too large"
-// and "… 0.9 % …" are one group. Numbers become '#'.
+// Replaces the numbers in a cause by '#', so that "the softmax scale is 1 % too large" and "… 0.9 %
+// …" are one group.
 std::string without_figures(std::string_view cause);
 
-// Failures with one verdict and one cause, whatever their kernels.
+// Failures with the same verdict and cause, of any kernel.
 struct FailureGroup {
   Verdict verdict = Verdict::fail;
-  std::string cause;               // of the first, in words
-  std::vector<std::string> names;  // of the cases, diffs or invariances
-  std::set<std::string> kernels;   // or the names of diffs
-  std::size_t cases = 0;           // how many of the names are cases
-  // The first, of which one is not null.
+  std::string cause;               // that of the first failure, in words
+  std::vector<std::string> names;  // ids of cases, names of diffs and invariances
+  std::set<std::string> kernels;   // for diffs their names
+  std::size_t cases = 0;           // the number of cases among `names`
+  // The first failure: one of the three is not null.
   const StoredOutcome* outcome = nullptr;
   const StoredDiff* diff = nullptr;
   const StoredInvariance* invariance = nullptr;
 };
 
-// Everything that fails or is open, the largest group first. The run outlives the groups.
+// Returns all failing and open results, the largest group first. The groups point into the report.
 std::vector<FailureGroup> failure_groups(const RunReport& report);
 
-// The report of the group's first.
+// Renders the group's first failure.
 std::string render_first(const FailureGroup& group, const std::string& reproduce_command,
                          const Style& style);
 
-// "12 of mutants/x", "196 of 13 kernels"; the name itself where there is one.
+// Returns "12 of mutants/x" or "196 of 13 kernels"; for one member its name.
 std::string members_text(const FailureGroup& group);
 
 }  // namespace plumbline

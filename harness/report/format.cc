@@ -1,4 +1,4 @@
-// Formats numbers, durations, places, wrapped and coloured text, and words for a shell.
+// Formats numbers, durations, wrapped and coloured text, and words for a shell.
 #include "harness/report/format.h"
 
 #include <fmt/color.h>

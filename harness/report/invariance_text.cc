@@ -1,4 +1,4 @@
-// Counts what held by kernel and invariance, and renders the tables and each violation.
+// Counts the results per kernel and invariance, and renders the tables and each violation.
 #include "harness/report/invariance_text.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace plumbline {
 namespace {
 
-// Beyond these a broken kernel says the same again.
+// One broken kernel can violate an invariance in every case.
 constexpr std::size_t most_full_violations = 20;
 
 std::string label(const InvarianceTally& tally) {
@@ -35,7 +35,7 @@ std::string cell(const InvarianceTally& tally) {
 
 std::string count(std::size_t n) { return n == 0 ? "" : std::to_string(n); }
 
-// The tallies of one kernel after those of another.
+// Groups the tallies by kernel.
 std::vector<std::vector<InvarianceTally>> by_kernel(
     const std::vector<StoredInvariance>& invariances) {
   std::vector<std::vector<InvarianceTally>> kernels;

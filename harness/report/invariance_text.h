@@ -1,4 +1,4 @@
-// Invariances as text: what was promised, what was found.
+// Renders invariances: what kernels promise and what was found.
 #pragma once
 
 #include <string>
@@ -9,28 +9,27 @@
 
 namespace plumbline {
 
-// What the cases of one kernel on one device showed of one invariance.
+// The results of one kernel on one device for one invariance.
 struct InvarianceTally {
   std::string kernel, device;
   Invariance invariance = Invariance::run_to_run;
-  Promise promise = Promise::none;  // the strongest over the cases
-  // Cases by what was found; nothing: the kernel takes no transformed call, or there is nothing to
-  // transform.
+  Promise promise = Promise::none;  // the strongest of its cases
+  // Cases by result. `nothing`: the kernel rejects the transformed call, or nothing can be
+  // transformed.
   std::size_t bitwise = 0, rounding = 0, violated = 0, nothing = 0;
-  double sigmas = 0;  // the largest difference, in standard deviations of two legal answers
+  double sigmas = 0;  // largest difference, in standard deviations of two legal outputs
 };
-// One a kernel, device and invariance that occurs, in this order.
+// Returns one tally per kernel, device and invariance, sorted in this order.
 std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invariances);
 
-// One invariance that was not kept: the two problems, the element, the size, and the line that
-// repeats it.
+// Renders a violated invariance: both problems, the element, the size and the reproduce line.
 std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command,
                               const Style& style);
-// A table a kernel: cases with the same bits, within rounding, violated, against the promise.
-// Violations before them.
+// Renders the violations, then a table per kernel that counts cases: equal bits, within rounding,
+// violated, and the promise.
 std::string render_invariances(const std::vector<StoredInvariance>& invariances,
                                const std::string& reproduce_command, const Style& style);
-// One table of all kernels, a column for each invariance, with its legend. GitHub-flavoured
+// Returns one table of all kernels with a column per invariance and a legend, as GitHub-flavoured
 // Markdown; "" without rows.
 std::string render_invariances_markdown(const std::vector<StoredInvariance>& invariances);
 

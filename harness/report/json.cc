@@ -1,4 +1,4 @@
-// Writes a run as JSON.
+// Renders a run as JSON.
 
 #include "harness/judge/judge.h"
 #include "harness/outcome/statistics_table.h"
@@ -69,7 +69,7 @@ Json launched_json(const Outcome& outcome) {
           JSON_FIELDS(outcome, workspace_bytes)};
 }
 
-// What only an outcome with output has.
+// Adds the members that only an outcome with an output has.
 void add_measurement(Json& object, const Outcome& outcome) {
   object.update(
       {JSON_FIELDS_BY(errors_json, outcome, errors), JSON_FIELDS_BY(faults_json, outcome, faults)});

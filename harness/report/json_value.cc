@@ -1,4 +1,4 @@
-// Numbers, elements and shares as JSON, and the text of a document.
+// Writes numbers, elements and shares as JSON, and a document as text.
 #include "harness/report/json_value.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace plumbline {
 
 Json rounded(double x, int digits) {
   if (!std::isfinite(x)) return nullptr;
-  constexpr double most = 1e15;  // whole numbers that a double holds
+  constexpr double most = 1e15;  // a double holds smaller whole numbers exactly
   const double value = std::strtod(fmt::format("{:.{}g}", x, digits).c_str(), nullptr);
   if (value == std::trunc(value) && std::abs(value) < most) return static_cast<std::int64_t>(value);
   return value;

@@ -1,5 +1,5 @@
-// Helpers that all JSON reports share: elements, shares, lists, and text that is not UTF-8. A
-// source that includes it pays for the JSON library's templates; documents are passed on as text.
+// Helpers that all JSON reports share. Include this only in sources: the JSON library's templates
+// are slow to compile. Headers pass documents as text.
 #pragma once
 
 #include <array>
@@ -14,11 +14,10 @@
 
 namespace plumbline {
 
-// NaN and the infinities, which JSON lacks, are null in its text (docs/json.md), so that a number's
-// place never holds a text.
+// NaN and infinities become null (docs/json.md), so that a number's place never holds a string.
 using Json = nlohmann::ordered_json;
 
-// To so many digits, a whole number where it is one: for what is only looked at.
+// Rounds to `digits` significant digits, for display; whole numbers become integers.
 Json rounded(double x, int digits = 4);
 inline Json rounded(const std::optional<double>& x) { return x ? rounded(*x) : Json(nullptr); }
 template <class T>
@@ -26,10 +25,10 @@ Json json_value(const std::optional<T>& value) {
   return value ? Json(json_value(*value)) : Json();
 }
 Json json_value(const ElementId& element);
-// Shares of sigma^2 by the roundings' names.
+// Returns the shares of sigma^2 by the name of their rounding.
 Json json_value(const std::array<double, rounding_count>& share);
 
-// What `write` makes of each; null pointers stand for no list.
+// Returns the list of `write(item)` for each item; a null pointer gives an empty list.
 template <class Range, class Write>
 Json json_list(const Range& range, const Write& write) {
   Json list = Json::array();
@@ -48,14 +47,14 @@ auto list_of(const Write& write) {
 
 struct Finding;
 struct NotJudged;
-// The texts of findings.
+// Returns the texts of the findings.
 Json json_value(const std::vector<Finding>& findings);
-// The list `not_judged` of check and diff (check_text.cc).
+// Returns the list `not_judged` of check and diff (check_text.cc).
 Json json_value(const std::vector<NotJudged>& not_judged);
 
-// A document's text; bytes that are not UTF-8 become U+FFFD.
+// Returns a document as text; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& root);
-// A document that is text already would become one JSON string.
+// Deleted because a document that is text already would become one JSON string.
 template <std::same_as<std::string> Text>
 std::string json_text(const Text& document) = delete;
 

@@ -1,7 +1,7 @@
-// Writes a run as JUnit XML, as Jenkins, GitLab and reporters for GitHub read it. Its elements are
-// testsuites / testsuite / testcase with failure, error or skipped, with attributes of Jenkins'
-// schema (junit-10.xsd) alone. Jenkins and GitHub's reporters list the message of a failure;
-// GitLab shows its text alone. Each begins with the cause.
+// Renders a run as JUnit XML for Jenkins, GitLab and GitHub reporters. Elements are testsuites /
+// testsuite / testcase with failure, error or skipped; attributes are only those of Jenkins' schema
+// (junit-10.xsd). Jenkins and GitHub reporters show a failure's message, GitLab its text, so both
+// begin with the cause.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// For a text, of characters that XML 1.0 allows alone; there line breaks stay as they are.
+// Escapes element text and keeps its line breaks. Characters that XML 1.0 forbids are replaced.
 std::string xml_text(std::string_view text) {
   std::string allowed = storable_text(text);
   for (const std::string_view no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
@@ -39,21 +39,21 @@ std::string xml_text(std::string_view text) {
   });
 }
 
-// For an attribute in double quotes, where a line break would be read as a blank unless it is a
-// reference.
+// Escapes a double-quoted attribute. Line breaks become references, because XML reads a plain one
+// as a blank.
 std::string xml(std::string_view text) {
   return escaped(xml_text(text), [](char c) { return c == '\n' ? "&#10;" : ""; });
 }
 
 enum class Kind { passed, failure, error, skipped };
 
-// True for a failure without an output: JUnit's <error>, not its <failure>.
+// Returns true for a failure without an output. JUnit calls it an error, not a failure.
 bool ended_early(Verdict verdict) {
   return verdict == Verdict::crashed || verdict == Verdict::timeout ||
          verdict == Verdict::out_of_memory || verdict == Verdict::error;
 }
 
-// An open verdict is an <error>: the case neither passed nor failed, and no reader may show it as
+// An open verdict is an error: the case neither passed nor failed, and no reader may show it as
 // fine.
 Kind kind_of(Verdict verdict) {
   switch (standing_of(verdict)) {
@@ -69,8 +69,8 @@ Kind kind_of(Verdict verdict) {
   __builtin_unreachable();
 }
 
-// A list of tests shows one line of each: the cause in words, then what was exceeded first. The
-// text of the element has the rest.
+// Returns the one line that a list of tests shows: the cause, then the first finding. The element's
+// text has the rest.
 std::string headline_of(const std::string& cause, const Judgement& judgement) {
   if (judgement.findings.empty()) return cause.empty() ? why(judgement) : cause;
   std::string text = (cause.empty() ? "" : cause + "; ") + judgement.findings.front().text;
@@ -79,7 +79,7 @@ std::string headline_of(const std::string& cause, const Judgement& judgement) {
   return text;
 }
 
-// A skipped case shows nothing but its message.
+// Readers show nothing but the message of a skipped case.
 std::string message_of(const StoredOutcome& stored) {
   const auto& [outcome, judgement] = stored;
   if (is_failure(judgement.verdict)) return headline_of(outcome.cause, judgement);
@@ -120,20 +120,20 @@ std::vector<TestCase> test_cases(const RunReport& report) {
                      std::string(name(judgement.verdict)), why(judgement),
                      render_invariance(stored, report.reproduce_command, plain)});
   }
-  // Named by what stands before the colon.
+  // The text before the colon is the name of the test.
   const auto add_of_run = [&](Kind kind, const char* type, const std::string& message) {
     cases.push_back({"plumbline", "plumbline.run", message.substr(0, message.find(": ")), 0, kind,
                      type, message, message});
   };
   if (report.state() == RunState::incomplete)
     add_of_run(Kind::error, "incomplete", "incomplete: " + missing_text(report.incomplete));
-  // Skipped tests alone would be green.
+  // If all tests are skipped, readers show the run as green.
   if (nothing_measured(report))
     add_of_run(Kind::error, "nothing_measured",
                "nothing measured: no kernel took any of the cases");
   for (const std::string& line : report.absent) add_of_run(Kind::skipped, "not_measured", line);
   for (const std::string& line : report.unsettled) add_of_run(Kind::error, "unsettled", line);
-  // What fails the run beside its cases. What does not fail is no test.
+  // Only changes that fail or are open become tests.
   for (const auto& [suite, case_id, change] :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
     if (change.standing != Standing::failure && change.standing != Standing::open) continue;
@@ -142,7 +142,7 @@ std::vector<TestCase> test_cases(const RunReport& report) {
                      std::string(name(change.kind)), change.text, change.text});
   }
   for (const SuiteScore& score : *report.scores) {
-    if (score.status.starts_with("not judged")) continue;  // neither a test nor a result
+    if (score.status.starts_with("not judged")) continue;
     const std::string message = fmt::format(
         "{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
         score.statistic, plural(static_cast<std::size_t>(score.cases), "case"));
@@ -170,7 +170,7 @@ std::string element(const TestCase& test) {
                             xml_text(test.text), tag);
 }
 
-// The counts that a suite and the whole carry alike; the root has no "skipped" in Jenkins' schema.
+// Attributes of a suite and of the root, except that the root has no "skipped" in Jenkins' schema.
 std::string attributes(const std::vector<TestCase>& cases, bool is_root) {
   const auto count = [&](Kind kind) {
     return std::count_if(cases.begin(), cases.end(),

@@ -1,4 +1,4 @@
-// Lays out a report: verdict and cause, what was judged, details that fit, a command.
+// Lays out a report: verdict and cause, what was judged, the details that fit, and a command.
 #include "harness/report/layout.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ constexpr std::string_view ellipsis = "…";
 
 using Lines = std::vector<std::string>;
 
-// The start of `text` that fills at most `columns`, in bytes; a code point is never split.
+// Returns the bytes of `text` that fill at most `columns`; never splits a code point.
 std::size_t bytes_within(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   while (end < text.size()) {
@@ -32,7 +32,7 @@ std::size_t bytes_within(std::string_view text, std::size_t columns) {
   return end;
 }
 
-// The position to break `text` at so that at most `columns` stay: after a blank or a '/' in the
+// Returns where to break `text` so that at most `columns` remain: at a blank, after a '/' in the
 // last two thirds, otherwise anywhere.
 std::size_t break_at(std::string_view text, std::size_t columns) {
   const std::size_t most = std::max<std::size_t>(1, bytes_within(text, columns));
@@ -44,8 +44,8 @@ std::size_t break_at(std::string_view text, std::size_t columns) {
   return most;
 }
 
-// Lines of at most `width` columns, of which the first has `first` fewer; 0 = unlimited. Line
-// breaks of the text and the indentation after them are kept.
+// Returns lines of at most `width` columns (0 = unlimited), the first `first` columns shorter.
+// Keeps line breaks and the indentation after them.
 Lines broken_lines(std::string_view text, std::size_t width, std::size_t first = 0) {
   Lines lines;
   while (true) {
@@ -68,7 +68,7 @@ Lines broken_lines(std::string_view text, std::size_t width, std::size_t first =
   return lines;
 }
 
-// Keeps the first `most` lines and marks that there were more.
+// Keeps the first `most` lines and marks that others were removed.
 void shorten(Lines& lines, std::size_t most, std::size_t width) {
   if (lines.size() <= most) return;
   lines.resize(most);
@@ -78,7 +78,7 @@ void shorten(Lines& lines, std::size_t most, std::size_t width) {
   last += fmt::format(" {}", ellipsis);
 }
 
-// The words of a command, with the blanks inside quotes kept.
+// Splits a command at blanks outside quotes.
 std::vector<std::string_view> shell_words(std::string_view command) {
   std::vector<std::string_view> words;
   std::size_t begin = 0;
@@ -99,8 +99,8 @@ std::vector<std::string_view> shell_words(std::string_view command) {
   return words;
 }
 
-// A word too long for a line, in pieces that a shell joins again: a backslash at the end of a line,
-// outside quotes, and the next piece at the start of the next line.
+// Splits a word that is too long for a line. A shell joins the pieces again: each ends with a
+// backslash outside quotes, and the next one starts its line.
 Lines pieces_of_word(std::string_view word, std::size_t first, std::size_t width) {
   Lines pieces(1);
   std::size_t room = std::max<std::size_t>(8, width - first);
@@ -123,7 +123,8 @@ Lines pieces_of_word(std::string_view word, std::size_t first, std::size_t width
   return pieces;
 }
 
-// "label: command", broken as a shell takes it where it is wider than `width` (0 = never).
+// Returns "label: command". If it exceeds `width` (0 = unlimited), it is broken so that a shell
+// still accepts it.
 Lines command_lines(const std::string& label, const std::string& command, std::size_t width) {
   const std::string whole = label + ": " + command;
   if (width == 0 || display_width(whole) <= width) return {whole};
@@ -132,7 +133,7 @@ Lines command_lines(const std::string& label, const std::string& command, std::s
   const std::vector<std::string_view> words = shell_words(command);
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string word(words[i]);
-    // An option stays on the line of its value.
+    // Keep an option and its value on one line.
     if (word.starts_with("--") && i + 1 < words.size() &&
         indent + display_width(word) + 1 + display_width(words[i + 1]) + 2 <= width)
       word += fmt::format(" {}", words[++i]);
@@ -156,7 +157,7 @@ Lines command_lines(const std::string& label, const std::string& command, std::s
 
 struct LaidOut {
   std::string_view label;
-  std::vector<Lines> items;  // a paragraph, or several that go whole
+  std::vector<Lines> items;  // one paragraph, which may be cut, or several, which are removed whole
   int weight = 0;
 
   std::size_t size() const {
@@ -181,13 +182,13 @@ std::size_t count_lines(const std::vector<LaidOut>& details) {
   return lines;
 }
 
-// The cost of losing the end of a detail. Losing a whole detail costs more.
+// Returns the cost of removing the end of a detail. Removing its last line costs more.
 int cost(const LaidOut& detail) {
   constexpr int of_the_whole = 4;
   return detail.weight + (detail.size() < 2 ? of_the_whole : 0);
 }
 
-// Takes lines from the details until `most` are left, the cheapest first.
+// Removes lines of the details, cheapest first, until `most` are left.
 void fit(std::vector<LaidOut>& details, std::size_t most, std::size_t width) {
   const std::size_t indent = 2 + detail_label_width;
   const std::size_t room = width > indent ? width - indent : 0;

@@ -1,6 +1,5 @@
-// Writes a run for a CI job's summary page or a pull-request comment, in bounded size. It takes at
-// most ten lines where all is well, and stays below what GitHub takes in a comment (65,536
-// characters) whatever happened.
+// Renders a run for a CI job's summary or a pull-request comment: at most ten lines if all is well,
+// and always less than a GitHub comment may have (65,536 characters).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,15 +21,15 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_bytes =
-    58'000;  // of a page; GitHub's limit is 65,536 characters of a comment
-constexpr std::size_t most_of_details = 40'000;  // of them, for failures in full
-constexpr std::size_t most_of_a_body = 6'000;    // of one failure in full
-constexpr std::size_t most_changes = 50;         // rows of what changed since the last run
-constexpr std::size_t most_named = 5;            // cases of a group named by their id
+constexpr std::size_t most_bytes = 58'000;  // page size; GitHub allows a comment 65,536 characters
+// Page bytes up to which failures are shown in full
+constexpr std::size_t most_of_details = 40'000;
+constexpr std::size_t most_of_a_body = 6'000;  // for one failure in full
+constexpr std::size_t most_changes = 50;       // rows of changes since the last run
+constexpr std::size_t most_named = 5;          // ids of further cases in a group
 constexpr Style plain{.width = 0, .verbose = true};
 
-// " of smoke, stories": in the order in which they first appear, the first few.
+// Returns " of smoke, stories": the first few suites, in the order of the outcomes.
 std::string suite_names(const RunReport& report) {
   constexpr std::size_t most = 8;
   std::vector<std::string> names;
@@ -54,7 +53,7 @@ std::string head(const RunReport& report) {
       run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
 }
 
-// What was not measured is not green: it stands before everything else.
+// Lists what was not measured. A reader must not take it for green, so it comes first.
 std::string absent(const RunReport& report) {
   std::string text;
   for (const auto* lines : {&report.unsettled, &report.absent})
@@ -90,7 +89,7 @@ std::string details(const FailureGroup& group, const std::string& reproduce_comm
   return text + "\n</details>\n\n";
 }
 
-// Sections as long as there is room for them.
+// A page that accepts sections as long as there is room.
 class Page {
  public:
   explicit Page(std::string head) : text_(std::move(head)) {}
@@ -114,7 +113,7 @@ class Page {
   std::string text_, left_out_;
 };
 
-// In full, then as lines, then as a number.
+// Adds groups in full, then as one line each, then as a count.
 void add_failures(Page& page, const std::vector<FailureGroup>& groups,
                   const std::string& reproduce_command) {
   if (groups.empty()) return;
@@ -158,7 +157,7 @@ std::string changes(const RunReport& report) {
                                   markdown_table(table.columns, table.rows, table.columns.size());
 }
 
-// One line each, as they are no bad news.
+// Changed bits are not failures, so a kernel gets only a count.
 std::string changed(const RunReport& report) {
   std::string text;
   for (const auto& [kernel, count] : changed_cases(*report.outcomes))
@@ -209,7 +208,7 @@ std::string gated_times(const RunReport& report) {
   return text.empty() ? "" : "### Times\n\n" + text + "\n";
 }
 
-// Where the run has more than one architecture.
+// Returns "" for a run with fewer than two devices.
 std::string architectures(const RunReport& report) {
   const ArchMatrix matrix = arch_matrix(*report.outcomes);
   return matrix.columns.size() < 2
@@ -235,7 +234,7 @@ std::string render_markdown(const RunReport& report) {
   page.add_or_name(expected_failures(report), "expected failures");
   page.add_or_name(acknowledged(report), "acknowledged regressions");
   page.add_or_name(changed(report), "changed kernels");
-  // Who asks for invariances asks for their table.
+  // Shown even if all is well: the table is the result of a run with invariances.
   page.add_or_name(invariances(report), "the table of invariances");
   if (is_well) return std::move(page).text();
   page.add_or_name(gated_times(report), "the gate of times");

@@ -1,4 +1,4 @@
-// Escapes text that would break Markdown, and writes it as tables and fenced blocks.
+// Escapes text and writes it as Markdown tables and fenced blocks.
 #include "harness/report/markdown_table.h"
 
 #include "harness/report/format.h"
@@ -11,7 +11,7 @@ std::string html(std::string_view text) {
   });
 }
 
-// A cell may hold neither a bar nor a line break, and `*` would start emphasis.
+// A bar or line break would end the cell, and `*` would start emphasis.
 std::string markdown_cell(std::string_view text) {
   return escaped(html(text), [](char c) {
     return c == '|'    ? "\\|"

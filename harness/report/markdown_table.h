@@ -1,4 +1,4 @@
-// GitHub-flavoured Markdown: tables and fences.
+// GitHub-flavoured Markdown: tables and fenced blocks.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace plumbline {
 
-// Text with &, < and > escaped.
+// Escapes &, < and >.
 std::string html(std::string_view text);
-// Text for a cell: no bar, no line break, no emphasis.
+// Makes text safe for a cell: no bar, no line break, no emphasis.
 std::string markdown_cell(std::string_view text);
-// `text_columns` columns of text on the left, numbers behind them. Ends with a blank line.
+// Returns a table whose first `text_columns` columns are text and whose others are numbers. It ends
+// with a blank line.
 std::string markdown_table(const std::vector<std::string>& columns,
                            const std::vector<std::vector<std::string>>& rows,
                            std::size_t text_columns);
-// Between fences longer than any in the text.
+// Encloses the text in fences longer than any in it.
 std::string markdown_fenced(const std::string& text);
 
 }  // namespace plumbline

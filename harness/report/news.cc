@@ -1,4 +1,4 @@
-// Groups what a run has to tell by kind, kernel, verdict and cause.
+// Groups the findings of a run by kind, kernel, verdict and cause.
 #include "harness/report/news.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t news_commit_digits = 9;
 
-// Whether there are findings, and all are of the time.
+// Returns true if there are findings and all are timing findings.
 bool is_of_time(const Judgement& judgement) {
   const auto& findings = judgement.findings;
   return !findings.empty() &&
@@ -50,14 +50,14 @@ NewsKind kind_of(ChangeKind kind) {
   }
 }
 
-// How far beyond what is allowed, as nights order their alerts.
+// Returns how far a result exceeds its limit. Nights sort their alerts by the same weight.
 double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;
   return std::max(judgement.percent_of_limit, of_time);
 }
 
-// One value, or "" where there are several.
+// Keeps the value that all members share, "" if they differ.
 void add_value(std::string& all, const std::string& value, bool is_first) {
   if (is_first) all = value;
   if (all != value) all.clear();
@@ -111,7 +111,7 @@ class Gathering {
     const auto kind = kind_of(stored.judgement);
     if (!kind) return;
     const std::string since = i < past_.size() ? past_[i].commit : "";
-    // Each slower case has a figure of its own.
+    // Timing findings have different figures, so one text groups them.
     const std::string cause = is_of_time(stored.judgement) ? "its time" : cause_in_words(stored);
     News& news = group(*kind, stored.outcome.c.kernel,
                        std::string(in_words(stored.judgement.verdict)), cause, since);
@@ -121,7 +121,7 @@ class Gathering {
     news.cases.push_back(i);
   }
 
-  // Cases of one cause have figures of their own: those that are told are the lead's.
+  // The figures of an issue are those of its worst case.
   void tell_of_lead(News& news) const {
     if (news.cases.empty()) return;
     const Judgement& judgement = (*report_.outcomes)[news.cases.front()].judgement;
@@ -174,7 +174,7 @@ class Gathering {
   std::map<Key, std::size_t> index_;
 };
 
-// Since when: a range of commits where two are known, else the night.
+// Returns " since A..B" if the commits are known, otherwise the night, otherwise "".
 std::string range(const News& news) {
   if (!news.since.empty() && news.since != news.commit) {
     return fmt::format(" since {}..{}", news.since.substr(0, news_commit_digits),
@@ -191,7 +191,7 @@ std::string cut_words(std::string text, std::size_t most) {
   return text + "…";
 }
 
-// News of one cause since one night or commit, in however many kernels.
+// Issues with one cause since one commit or night, in any number of kernels.
 struct Cause {
   const News* lead = nullptr;
   std::set<std::string> kernels;
@@ -205,8 +205,8 @@ struct Cause {
   }
 };
 
-// The causes of everything that fails, is slower or is open. Within a kind, a cause whose beginning
-// is known comes first, then the cause of most cases.
+// Returns the causes of everything that fails, is slower or is open. Within a kind, causes with a
+// known beginning come first, then those with the most cases.
 std::vector<Cause> causes_of(const std::vector<News>& news) {
   std::vector<Cause> causes;
   std::map<std::tuple<NewsKind, std::string, std::string>, std::size_t> index;
@@ -242,7 +242,7 @@ std::vector<News> news_of(const RunReport& report, const std::vector<PastCommit>
 
 namespace {
 
-// What a report says first: the state, then how much of what.
+// Returns the state and the counts.
 std::string begin_of_sentence(const RunReport& report) {
   const std::size_t cases = report.outcomes->size();
   switch (report.state()) {

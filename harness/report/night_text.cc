@@ -1,4 +1,4 @@
-// Words a night: its runs, its alerts with their leads, and its expected false alerts.
+// Renders a night: its runs, its alerts by group, and the false alerts to expect.
 #include "harness/report/night_text.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-// Beyond these, groups are counted and not told.
+// Further groups are only counted.
 constexpr std::size_t most_groups = 30;
 
 std::string what_it_means(const NightSummary& summary) {

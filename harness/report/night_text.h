@@ -1,4 +1,4 @@
-// A night for a terminal, as Markdown and as JSON.
+// Renders a night as terminal text, Markdown and JSON.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace plumbline {
 
 struct NightSummary;
 
-// What happened, the alerts in groups with a lead, and what chance alone would have given.
+// Returns the events, the alerts by group, and how many false alerts chance would give.
 std::string render_night(const NightSummary& summary, const Style& style);
 std::string render_night_markdown(const NightSummary& summary);
 std::string json_of_night(const NightSummary& summary);

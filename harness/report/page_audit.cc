@@ -1,4 +1,4 @@
-// Reads an audit's JSON document, and keeps what the page shows of it.
+// Extracts from an audit's JSON document what the page shows.
 #include <fmt/format.h>
 
 #include "harness/report/json_value.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// These members of each object of a list; those that are absent are null.
+// Copies these members of each object; absent ones become null.
 Json only(const Json& list, const Names& members) {
   return json_list(list, [&](const Json& object) {
     Json row = Json::object();
@@ -41,7 +41,7 @@ Result<std::string> audit_for_page(const std::string& text, const std::filesyste
     const Json document = Json::parse(text);
     if (document.at("schema").at("name") == "plumbline.audit" && !document.at("data").is_null())
       return kept_of(document.at("data")).dump();
-  } catch (const Json::exception&) {  // told below
+  } catch (const Json::exception&) {  // reported below
   }
   return fail(Error{file.string(), 0, "no result of an audit",
                     "write one with `plumbline audit --format json > FILE`"});

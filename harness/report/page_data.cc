@@ -1,4 +1,4 @@
-// Writes a run as columns, the outcomes that matter in full, and the nights before it.
+// Writes the page's JSON: a run as columns, details of selected outcomes, and the nights before it.
 #include "harness/report/page_data.h"
 
 #include <fmt/format.h>
@@ -22,21 +22,22 @@
 namespace plumbline {
 namespace {
 
-// Percent of a limit of an error that is no number or without bound, which JSON cannot hold
-// (page/src/format.ts has the same).
+// Stands for the percent of a limit if the error is NaN or infinite, which JSON cannot hold
+// (page/src/format.ts has the same value).
 constexpr double beyond_every_limit = 1e15;
 
 constexpr std::size_t most_not_fine = 500, most_near = 200;
 
-// Without the line ends that people read by.
+// Returns the document on one line.
 std::string compact(const Json& root) {
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A table by column, filled row by row. A text is its place in the words of its column.
+// A table stored by column. A text column holds its distinct words and, for each row, an index of
+// them.
 class Columns {
  public:
-  // `example`: a row, which tells the columns and is none of the table's.
+  // `example`: a row that defines the columns and is not added.
   explicit Columns(const Json& example) : places_(example.size()) {
     for (const auto& [key, value] : example.items()) {
       columns_.push_back({{"name", key}, {value.is_string() ? "words" : "numbers", Json::array()}});
@@ -120,8 +121,8 @@ class Writer {
             {"unmeasured", counts[Standing::unmeasured]}};
   }
 
-  // The first of the nights in a row, up to the newest, in which the lead was as it is; by the
-  // commits where its history is not at hand. -1: not known.
+  // Returns the index of the first of the newest nights in which the lead was failing or open
+  // without a break. Uses the commits if its history is unknown. -1: unknown.
   std::ptrdiff_t first_night(const News& news) const {
     if (!news.cases.empty()) {
       const auto history = input_.history.find(news.cases.front());
@@ -277,7 +278,7 @@ class Writer {
     });
   }
 
-  // What each kernel takes, by these outcomes; the reasons of what it refuses.
+  // Lists which features each kernel takes, by these outcomes, and why it refused others.
   Json support() const {
     struct Support {
       std::size_t taken = 0, refused = 0;
@@ -313,7 +314,7 @@ class Writer {
 
   const PageInput& input_;
   const RunReport& report_;
-  std::vector<News> news_;  // with their nights
+  std::vector<News> news_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Data for the page of a run or night, as JSON. page/src/data.ts names every field; the page is
-// built from that folder.
+// Writes the JSON for the page of a run or night. page/src/data.ts documents every field.
 #pragma once
 
 #include <filesystem>
@@ -14,42 +13,42 @@
 
 namespace plumbline {
 
-// What happened to a night: opened, closed, suspect, measured again, set aside.
+// An event of a night: opened, closed, suspect, measured again or set aside.
 struct PageEvent {
   std::string kind, at, who, detail;
 };
 
-// A night, or a run that is part of none.
+// A night, or a run outside of nights.
 struct PageNight {
   std::string name = {}, started_at = {}, commit = {};
   std::vector<std::string> run_ids = {};
-  RunState state = RunState::fine;  // the worst of its runs
+  RunState state = RunState::fine;  // that of its worst run
   std::size_t fine = 0, failures = 0, open = 0, unmeasured = 0;
   bool suspect = false;
-  double shift = 0;                    // of all times together, 0.01 = 1 %
-  std::string why = {};                // it is suspect
-  std::vector<PageEvent> events = {};  // in the order of time
+  double shift = 0;                    // common change of all times, 0.01 = 1 %
+  std::string why = {};                // why it is suspect
+  std::vector<PageEvent> events = {};  // by time
 };
 
-// What somebody decided about cases.
+// A user's decision about cases.
 struct PageDecision {
   std::string kind;  // accept, pin, acknowledge
   std::string run_id, glob, who, why, at;
 };
 
-// One night of one case.
+// One night in a case's history.
 struct PagePoint {
   std::string run_id, verdict;
   Standing standing = Standing::unmeasured;
   std::optional<double> percent, rms, ratio, level, limit;
-  bool is_set_aside = false;  // its time, which is not judged: the night or the case was disturbed
+  bool is_set_aside = false;  // the time is not judged: the night or the case was disturbed
 };
 
-// Another run, night or commit that the subject is compared with.
+// The run, night or commit that the report is compared with.
 struct PageOther {
   const RunReport* report = nullptr;
   std::string label;
-  std::vector<std::string> machine_of;  // of each of its outcomes, in words
+  std::vector<std::string> machine_of;  // per outcome, in words
 };
 
 struct PageInput {
@@ -57,30 +56,31 @@ struct PageInput {
   std::string kind = "run";  // run, night, commit
   std::string label;
   std::vector<std::string> run_ids;
-  std::vector<std::string> machine_of;  // of each outcome, in words
-  // Of each outcome, how its reproduce line begins (each run of a night has its own providers);
-  // empty: as the report says.
+  std::vector<std::string> machine_of;  // per outcome, in words
+  // The start of each outcome's reproduce line, since the runs of a night may have different
+  // providers. Empty: all as in the report.
   std::vector<std::string> reproduce_of = {};
   std::vector<News> news;
-  std::vector<PageNight> nights;  // the oldest first
+  std::vector<PageNight> nights;  // oldest first
   std::vector<PageDecision> decisions;
-  std::map<std::size_t, std::vector<PagePoint>> history;  // of outcomes in detail, oldest first
-  std::optional<PageOther> other = {};                    // nothing: none was named
-  std::string audit = {};  // what audit_for_page() gave; "" = none was named
+  // By index of an outcome in detail; oldest first
+  std::map<std::size_t, std::vector<PagePoint>> history;
+  std::optional<PageOther> other = {};  // if the user named one
+  std::string audit = {};               // result of audit_for_page(); "" = none
   std::string made_at, database;
-  bool live = false;  // whether details that are not here can be asked for
+  bool live = false;  // a server can give further details
 };
 
-// Places of the outcomes that are shown in full: those that are not fine, at most 500, and the 200
-// nearest to their limit. Ascending.
+// Returns, in ascending order, the indices of the outcomes that the page shows in full: at most 500
+// that are not fine, and the 200 nearest to their limit.
 std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& outcomes);
 
-// What the page shows of an audit, out of what `plumbline audit --format json` printed (`text`, of
-// `file`). Fails where it is no such document.
+// Extracts the page's data from `text`, the output of `plumbline audit --format json` in `file`.
+// Returns an error if it is not such a document.
 Result<std::string> audit_for_page(const std::string& text, const std::filesystem::path& file);
 
 std::string json_of_page(const PageInput& input);
-// Of one outcome, as the page shows it in full.
+// Returns the details of one outcome.
 std::string json_of_page_case(const PageInput& input, std::size_t row);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Errors, picture, time, contract and history of one outcome.
+// Writes the details of one outcome: errors, histogram, time, contract and history.
 #include "harness/report/page_detail.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace plumbline {
 namespace {
 
-// Rows of the longest sample, which the map divides.
+// Returns the rows of the longest sample, which the map covers.
 std::int64_t longest_sample(const Problem& problem) {
   const Geometry geometry(problem);
   std::int64_t longest = 0;
@@ -26,8 +26,9 @@ std::int64_t longest_sample(const Problem& problem) {
   return longest;
 }
 
-// By (sample, head): null where the error is no number, -1 where nothing was compared. The row says
-// 0 of these; an rms of exactly 0 is believed where all heads have it.
+// Returns the rms of each (sample, head): null for NaN and infinity, -1 if no row was compared. The
+// outcome has 0 for both an exact head and one without rows, so 0 means exact only if all heads are
+// 0.
 Json heads_json(const Outcome& outcome) {
   const auto& heads = outcome.head_rms;
   const bool all_exact = std::all_of(heads.begin(), heads.end(), [](float x) { return x == 0; });
@@ -104,7 +105,7 @@ Json finding_json(const Finding& finding) {
           JSON_FIELDS(finding, text)};
 }
 
-// Places of levels' changes in a list of ratios.
+// Returns the indices of `points` at which the level of the time changes.
 Json changes_json(const std::vector<PagePoint>& points) {
   std::vector<double> values;
   std::vector<std::size_t> places;

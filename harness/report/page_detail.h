@@ -1,4 +1,5 @@
-// What the page shows of one outcome in full. A source that includes it pays for the JSON library.
+// The details of one outcome for the page. Include this only in sources: it includes the JSON
+// library.
 #pragma once
 
 #include "harness/report/json_value.h"
@@ -7,7 +8,7 @@
 namespace plumbline {
 
 Json page_detail(const PageInput& input, std::size_t row);
-// Of the run among the nights; -1 = in none of them.
+// Returns the index of the run's night in `input.nights`; -1 if there is none.
 std::ptrdiff_t place_of_night(const PageInput& input, const std::string& run_id);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// gzip by zlib, and base64 (RFC 4648).
+// Compresses with zlib (gzip) and encodes as base64 (RFC 4648).
 #include "harness/report/page_file.h"
 
 #include <zlib.h>
@@ -10,12 +10,12 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view place = "@PLUMBLINE_DATA@";
-constexpr int gzip_format = 15 + 16;  // the largest window, with gzip's head
+constexpr int gzip_format = 15 + 16;  // the largest window, with a gzip header
 constexpr int memory_level = 9;
 
 std::string gzip(std::string_view text) {
   z_stream stream{};
-  // Without memory nothing else would work either: deflateInit2 and deflate fail for nothing else.
+  // deflateInit2 and deflate can fail only for lack of memory.
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_format, memory_level,
                    Z_DEFAULT_STRATEGY) != Z_OK)
     return "";

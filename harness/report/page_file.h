@@ -1,4 +1,4 @@
-// One HTML file that holds the page and what it shows.
+// Builds the page: one HTML file with its data.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// Puts `json` into the page's template (page), compressed by gzip and as base64. An
-// error where the template has no place for it.
+// Inserts `json` into the page's template, as base64 of gzip. Returns an error if the template has
+// no placeholder.
 Result<std::string> page_with_data(std::string_view page_template, std::string_view json);
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Writes a run as a Prometheus text file, for a node exporter's textfile collector or a pushgateway
-// (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// Renders a run in Prometheus' text format, for a node exporter's textfile collector or a
+// pushgateway (https://prometheus.io/docs/instrumenting/exposition_formats/).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,14 +15,14 @@
 namespace plumbline {
 namespace {
 
-// Backslashes, quotes and line ends are all that a label's value may not hold as they are.
+// A label value must escape backslashes, quotes and line ends, and nothing else.
 std::string label_value(std::string_view text) {
   return escaped(text, [](char c) {
     return c == '\\' ? "\\\\" : c == '"' ? "\\\"" : c == '\n' ? "\\n" : "";
   });
 }
 
-// {suite="smoke",case="…"}
+// Returns {suite="smoke",case="…"}.
 std::string labels(std::initializer_list<std::pair<std::string_view, std::string_view>> list) {
   std::string text;
   for (const auto& [name, value] : list)
@@ -42,12 +42,12 @@ class Metrics {
     name_ = name;
     text_ += fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
   }
-  // A sample of what begin() named.
+  // Adds a sample to the metric that begin() named.
   template <class Value>
   void add(const std::string& labels, const Value& value) {
     text_ += fmt::format("{}{} {}\n", name_, labels, value);
   }
-  // A metric with one sample.
+  // Adds a metric with one sample.
   template <class Value>
   void add(std::string_view name, std::string_view help, const Value& value) {
     begin(name, help);
@@ -60,7 +60,7 @@ class Metrics {
   std::string text_;
 };
 
-// What a sample of several cases is told by.
+// Labels of a sample that counts several cases: suite, kernel, dtype, architecture.
 using Place = std::tuple<std::string, std::string, std::string, std::string>;
 
 Place place_of(const RunReport& report, const Outcome& outcome) {
@@ -98,9 +98,9 @@ void add_cases(Metrics& metrics, const RunReport& report) {
   }
 }
 
-// An alert on a time needs this beside it: such a time says nothing of the kernel.
+// Alerts on times need this metric, because an unjudged time says nothing about the kernel.
 void add_unjudged_times(Metrics& metrics, const RunReport& report) {
-  std::set<std::string> samples;  // each once, though a case may be there with other options
+  std::set<std::string> samples;  // a set, because a case may occur with several options
   for (const auto& [outcome, judgement] : *report.outcomes) {
     const std::string_view reason = outcome.timed ? unjudged_time(judgement) : "";
     if (!reason.empty())

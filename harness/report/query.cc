@@ -1,4 +1,4 @@
-// Writes the rows of an SQL query as a text table, as CSV and as JSON.
+// Renders the rows of an SQL query as a text table, CSV and JSON.
 #include <charconv>
 
 #include "harness/report/json_value.h"
@@ -45,7 +45,7 @@ Json cell_json(const std::string& text, Store::CellType type) {
     if (std::from_chars(begin, end, value).ptr == end) return value;
   } else if (type == Store::CellType::real) {
     double value = 0;
-    // "Inf"
+    // not a JSON number, such as "Inf"
     return std::from_chars(begin, end, value).ptr == end ? Json(value) : Json();
   }
   return text;

@@ -1,4 +1,4 @@
-// Writes compiled resources beside the approved ones as text, as Markdown and as JSON.
+// Renders compiled resources next to the approved ones, as text, Markdown and JSON.
 #include "harness/report/resources_text.h"
 
 #include <fmt/format.h>
@@ -45,8 +45,7 @@ std::vector<std::string> cells(const JudgedResources& row) {
           verdict};
 }
 
-// The sources, and below them what `show` makes of the heading and the rows of each kernel and
-// launch, in order.
+// Lists the sources and, below each, show(heading, rows) for every kernel and launch, in order.
 template <class Show>
 std::string by_kernel(const ResourceComparison& comparison, Show show) {
   std::string text;
@@ -67,7 +66,7 @@ std::string by_kernel(const ResourceComparison& comparison, Show show) {
   return text;
 }
 
-// A line for each row that is neither as approved nor silently new.
+// Returns one line for each row whose verdict has a reason.
 std::vector<std::string> worth_a_line(const ResourceComparison& comparison) {
   std::vector<std::string> lines;
   for (const JudgedResources& row : comparison.rows) {

@@ -1,4 +1,4 @@
-// Renderers of `plumbline resources`. They return strings and decide nothing.
+// Renderers of `plumbline resources`. They return strings and judge nothing.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace plumbline {
 
-// For a terminal: a table a kernel and launch, with what its tiles predict beside what ptxas says;
-// then what is worth a line; then totals.
+// Returns terminal text: a table per kernel and launch, with predicted resources next to those of
+// ptxas; then notable rows; then totals.
 std::string render_resources(const ResourceComparison& comparison, const Style& style);
-// For the summary page of a CI job: totals and what is worth a line, the tables folded away.
+// Returns Markdown for a CI job's summary: totals and notable rows, with folded tables.
 std::string render_resources_markdown(const ResourceComparison& comparison);
-// {"rows": […], "notes": […]}; unknown figures are null.
+// Returns {"rows": […], "notes": […]}; unknown figures are null.
 std::string json_of_resources(const ResourceComparison& comparison);
 
-// "63 launches of kernels: 62 pass, 1 regressed", in the order of the enumerators.
+// Returns "63 launches of kernels: 62 pass, 1 regressed", in the order of the enumerators.
 std::string resource_totals(const ResourceComparison& comparison);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// A run for a terminal. What matters most stands last, where the eye is.
+// Renders a run for a terminal. The most important text comes last, next to the prompt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 namespace plumbline {
 namespace {
 
-// A verbose report shows so many failures, and names the rest.
+// A verbose report shows this many failures in full and lists the rest.
 constexpr std::size_t most_full_failures = 20;
-// Any other shows one failure of each of the first causes, a line for each of the next ones, and
-// counts the rest: whatever broke, this is at most 5 * 14 + 12 + 2 lines.
+// Other reports show one failure for each of the first causes, list further causes in one line
+// each, and count the rest: at most 5 * 14 + 12 + 2 lines.
 constexpr std::size_t max_causes_shown = 5, max_causes_listed = 12;
-constexpr std::size_t max_reasons = 8;  // why cases are unsupported, where something was measured
+constexpr std::size_t max_reasons = 8;  // for unsupported cases, if anything was measured
 
 std::string each_failure(const RunReport& report, const Style& style) {
   std::string text;
@@ -44,7 +44,7 @@ std::string each_failure(const RunReport& report, const Style& style) {
   return text;
 }
 
-// Cases alone: diffs and invariances have tables of their own.
+// Diffs and invariances have tables of their own, so only cases are shown here.
 std::string failures(const RunReport& report, const Style& style) {
   if (style.verbose) return each_failure(report, style);
   const RunReport cases_alone = [&] {
@@ -62,7 +62,7 @@ std::string failures(const RunReport& report, const Style& style) {
     if (i < max_causes_shown) {
       text += render_case(*group.outcome, report.reproduce_command, style);
       if (group.names.size() == 1) continue;
-      text.pop_back();  // its blank line
+      text.pop_back();  // the blank line at its end
       text += wrapped(fmt::format("the same cause in {}\n\n", members_text(group)), 0, style);
     } else if (listed.size() < max_causes_listed) {
       listed.push_back({std::string(in_words(group.verdict)), members_text(group),
@@ -76,8 +76,8 @@ std::string failures(const RunReport& report, const Style& style) {
   return text;
 }
 
-// A diff over several shapes repeats its name; the shape of its first case ("b4-h4-s64-d64", after
-// kernel and dtype) tells them apart.
+// A diff over several shapes repeats its name, so the shape of its first case ("b4-h4-s64-d64",
+// after kernel and dtype) is added.
 std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& diffs) {
   const auto twins = std::count_if(diffs.begin(), diffs.end(), [&](const StoredDiff& other) {
     return other.outcome.suite == diff.suite && other.outcome.name == diff.name;
@@ -107,7 +107,7 @@ std::vector<std::string> diff_row(const DiffOutcome& diff, const Judgement& judg
           timed ? number(diff.time_ns_a / diff.time_ns_b) : ""};
 }
 
-// A table a suite, each followed by what is concluded.
+// Returns a table per suite, each followed by its conclusions.
 std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& style) {
   std::string text;
   for (auto first = diffs.begin(); first != diffs.end();) {
@@ -149,7 +149,7 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   return text + "\n";
 }
 
-// A table of the scores that fail, and one line for those that pass.
+// Returns a table of the scores that fail and one line for those that pass.
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   std::size_t passed = 0;
@@ -175,7 +175,7 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
   return text.empty() ? "" : text + "\n";
 }
 
-// At the end, and only beside statistics that were judged: a part of a suite has none.
+// Shown only if other statistics were judged: a partial suite has none to judge.
 std::string not_judged_line(const RunReport& report, const Style& style) {
   const RunCounts counts = counts_of(report);
   if (counts.statistics_not_judged == 0 || (counts.statistics == 0 && !style.verbose)) return "";
@@ -193,7 +193,7 @@ std::string not_judged_line(const RunReport& report, const Style& style) {
          "\n";
 }
 
-// One line a reason; all reasons where nothing was measured.
+// Returns one line per reason, and all reasons if nothing was measured.
 std::string refusals_section(const RunReport& report, const Style& style) {
   const TallyTable table = refusals_table(*report.outcomes);
   if (table.rows.empty()) return "";
@@ -209,7 +209,7 @@ std::string refusals_section(const RunReport& report, const Style& style) {
   return text + "\n";
 }
 
-// A new build that changes bits changes them in every case: one line per kernel.
+// A new build may change the bits of every case, so there is one line per kernel.
 std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
   std::string text;
   for (const auto& [kernel, count] : changed_cases(outcomes))
@@ -217,7 +217,7 @@ std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
   return text;
 }
 
-// "" of a table without rows.
+// Returns "" if the table has no rows.
 std::string section(std::string_view title, const TallyTable& table, const Style& style) {
   if (table.rows.empty()) return "";
   return fmt::format("{}{}\n", title, render_table(table.columns, table.rows, style));
@@ -228,7 +228,7 @@ std::string changes_section(const RunReport& report, const Style& style) {
   return section("since the last run\n", changes_table(*report.changes, most_full_failures), style);
 }
 
-// A table a suite, so that a line fits a terminal.
+// One table per suite keeps the lines within a terminal.
 std::string tally_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
   std::vector<std::pair<std::string, std::vector<Tally>>> suites;
   for (const Tally& tally : tallies(outcomes)) {
@@ -255,7 +255,7 @@ std::string totals(const RunReport& report, const Style& style) {
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
   const std::string counts = verdicts_text(counts_of(report));
   if (report.state() == RunState::incomplete) {
-    // The state stands in the last line, as a reader of a log looks there.
+    // Readers of a log look at its last line, so the state is there.
     const std::string text =
         fmt::format("{}. Run {}, exit code {} ({} of measuring)", incomplete_sentence(report),
                     report.run->run_id.substr(0, 8), report.exit_code, duration(wall_ms * 1e6));

@@ -1,4 +1,4 @@
-// Picks each story's figures out of the outcomes and diffs of its suite.
+// Extracts the figures of each story from the outcomes and diffs of its suite.
 #include "harness/report/stories.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class Story {
       if ((*report.diffs)[i].outcome.suite == suite) story_.diffs.push_back(i);
   }
 
-  // Diffs that ran, of the first of these names of which there are any.
+  // Returns the diffs that ran with the first of these names that has any.
   std::vector<const DiffOutcome*> diffs(std::initializer_list<std::string_view> names) const {
     std::vector<const DiffOutcome*> found;
     for (const std::string_view name : names) {
@@ -73,7 +73,7 @@ std::string sigmas_text(const DiffOutcome& diff) {
   return fmt::format("at most {} standard deviations of what both declare", number(diff.max_sigma));
 }
 
-// The worst of them; "" where none was measured.
+// Returns the worst percent of a limit; "" without outcomes.
 std::string worst_percent(const std::vector<const StoredOutcome*>& outcomes) {
   if (outcomes.empty()) return "";
   double worst = 0;
@@ -122,16 +122,16 @@ StoryFigures ragged_bf16(const RunReport& report) {
   return story.take();
 }
 
-// From which length on unpadding wins, by the times of these diffs; a is the padded path.
+// Describes the length from which unpadding is faster; side a of the diffs is the padded path.
 std::string crossover_text(const std::vector<const DiffOutcome*>& diffs) {
-  std::map<std::int64_t, double> ratios;  // padded over unpadded, by length
+  std::map<std::int64_t, double> ratios;  // padded / unpadded time, by length
   for (const DiffOutcome* diff : diffs) {
     const auto c = parse_case_id(diff->case_a);
     if (c && diff->time_ns_a > 0 && diff->time_ns_b > 0)
       ratios[c->problem.seq_kv] = diff->time_ns_a / diff->time_ns_b;
   }
   if (ratios.empty()) return "";
-  std::int64_t from = 0;  // 0: nowhere
+  std::int64_t from = 0;  // 0: never faster
   for (const auto& [length, ratio] : ratios) {
     if (ratio <= 1)
       from = 0;
@@ -168,7 +168,7 @@ StoryFigures padding(const RunReport& report) {
   return story.take();
 }
 
-// Of the outcome that a side of a diff is, where the suite has it as a case, too.
+// Returns the resources of a diff's side if the suite has it as a case, otherwise "".
 std::string resources_text(const Story& story, const std::string& case_id) {
   const auto found = story.outcomes([&](const Outcome& outcome) {
     return outcome.case_id == case_id && outcome.description.registers_per_thread >= 0;

@@ -1,5 +1,4 @@
-// The five reports that plumbline grew out of (cases/stories), beside what a run of their suites
-// says: what was reported then, and the same figure here.
+// The five upstream issues that led to plumbline (cases/stories): their figures next to a run's.
 #pragma once
 
 #include <string>
@@ -12,19 +11,19 @@ namespace plumbline {
 
 struct StoryFigure {
   std::string what;
-  std::string theirs;  // as reported
-  std::string ours;    // "" = not measured by this run
+  std::string theirs;  // from the original report
+  std::string ours;    // "" = this run did not measure it
 };
 
 struct StoryFigures {
-  std::string_view id, title, source;  // "S1"; where the figures were reported
+  std::string_view id, title, source;  // id: "S1"; source: where the figures were reported
   std::vector<StoryFigure> figures;
-  std::vector<std::size_t> cases;  // places in the report's outcomes
-  std::vector<std::size_t> diffs;  // places in its diffs
+  std::vector<std::size_t> cases;  // indices of the report's outcomes
+  std::vector<std::size_t> diffs;  // indices of its diffs
 };
 
-// S1 to S5, each also where the run has none of its cases. Where a run has a story on CPU kernels
-// and on a GPU, the figures are those of the kernels that the story is about.
+// Returns S1 to S5, even those without cases in the run. If a run has a story on both CPU and GPU
+// kernels, the figures are those of the kernels that the story is about.
 std::vector<StoryFigures> stories_of(const RunReport& report);
 
 }  // namespace plumbline

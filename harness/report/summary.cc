@@ -1,4 +1,4 @@
-// Words the headline that every report shows, and its verdicts.
+// Writes the headline that every report shows, and its counts of verdicts.
 #include "harness/report/summary.h"
 
 #include <fmt/format.h>

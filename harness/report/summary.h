@@ -1,4 +1,4 @@
-// A run in one line. Every report says it in these words, so that no two of them give two numbers.
+// A run in one line. All reports use these functions, so that their numbers agree.
 #pragma once
 
 #include <string>
@@ -9,19 +9,20 @@ namespace plumbline {
 
 struct NightTimes;
 
-// "2 failures in 466 cases, 12 diffs and 30 suite statistics", of statistics those that were
-// judged; "nothing measured in 4 cases" with exit code 4. An incomplete run begins with
+// Returns "2 failures in 466 cases, 12 diffs and 30 suite statistics", counting only judged
+// statistics; "nothing measured in 4 cases" with exit code 4. For an incomplete run it begins with
 // "incomplete: 178 of 374 cases not measured; ".
 std::string headline(const RunReport& report);
-// "178 of 374 cases not measured", of runs that did not finish.
+// Returns "178 of 374 cases not measured", for runs that did not finish.
 std::string missing_text(const IncompleteRuns& runs);
-// "Incomplete: 178 of 374 cases not measured. 2 failures in 196 cases so far"
+// Returns "Incomplete: 178 of 374 cases not measured. 2 failures in 196 cases so far".
 std::string incomplete_sentence(const RunReport& report);
-// "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass"; kinds that
-// the run lacks are left out.
+// Returns "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass", without kinds that
+// the run lacks.
 std::string verdicts_text(const RunCounts& counts);
-// "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate asked in 3 fresh processes, 0
-// confirmed; 0.0004 false alerts expected; measured twice: 4, 0 would have been candidates"
+// Returns "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate asked in 3 fresh
+// processes, 0 confirmed; 0.0004 false alerts expected; measured twice: 4, 0 would have been
+// candidates".
 std::string night_times_sentence(const NightTimes& row);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Lays out a text table: numbers to the right, text broken to fit, columns left out when too wide.
+// Lays out a text table: aligns numbers, breaks text, and drops columns that do not fit.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,10 +12,11 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t gap = 2;           // blanks between columns
-constexpr std::size_t least_width = 12;  // a column of text is not broken below this
-using Lines = std::vector<std::string>;  // of one cell
+constexpr std::size_t least_width = 12;  // text columns are not made narrower
+using Lines = std::vector<std::string>;  // lines of one cell
 
-// "62 %", "1800x", "1.276 ms", "-3e-05", "nan" and "" are numbers; "12-34" and "3 of 4" are not.
+// Returns true for "62 %", "1800x", "1.276 ms", "-3e-05", "nan" and "", but not for "12-34" and "3
+// of 4".
 bool is_number(const std::string& cell) {
   if (cell.empty()) return true;
   double value = 0;
@@ -26,7 +27,8 @@ bool is_number(const std::string& cell) {
           (unit.size() <= 4 && unit[0] == ' ' && unit.find(' ', 1) == std::string::npos));
 }
 
-// Pieces of at most `width`, broken after the last of `breaks` that fits, otherwise within a word.
+// Splits a cell into pieces of at most `width` columns: after the last fitting character of
+// `breaks`, otherwise inside a word.
 Lines broken(const std::string& cell, std::size_t width, std::string_view breaks) {
   Lines lines;
   std::string rest = cell;
@@ -69,7 +71,7 @@ class TableText {
     leave_out();
   }
 
-  // "mean abs, rms a": columns for which there is no room.
+  // Returns the names of columns that did not fit: "mean abs, rms a".
   std::string left_out() const {
     std::string names;
     for (std::size_t c = shown_; c < columns_.size(); ++c)
@@ -81,7 +83,7 @@ class TableText {
     std::vector<Lines> parts;
     std::size_t height = 1;
     for (std::size_t c = 0; c < shown_; ++c) {
-      // headers of queries are names of columns: last_good_commit
+      // headers of queries are column names such as last_good_commit
       parts.push_back(right_[c] && !is_header
                           ? Lines{cells[c]}
                           : broken(cells[c], widths_[c], is_header ? "/ _" : "/ "));
@@ -115,8 +117,8 @@ class TableText {
     return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1));
   }
 
-  // Breaks the headers of numbers at their blanks, then takes columns from the widest text column,
-  // until the table fits or nothing can give.
+  // Breaks number headers at blanks, then narrows the widest text column, until the table fits or
+  // nothing can be narrowed.
   void fit() {
     if (style_.width <= 0 || widths_.empty() || total() <= static_cast<std::size_t>(style_.width))
       return;
@@ -139,8 +141,8 @@ class TableText {
     }
   }
 
-  // On a narrow terminal, from the right until the rest fits; two columns always stay. Files and
-  // pipes (120 columns) get all of them.
+  // Drops columns from the right until the table fits, but keeps at least two. Files and pipes (120
+  // columns) get all columns.
   void leave_out() {
     shown_ = columns_.size();
     if (style_.width <= 0 || style_.width >= 120) return;
@@ -158,8 +160,8 @@ class TableText {
 
   const std::vector<std::string>& columns_;
   const Style& style_;
-  std::size_t shown_ = 0;                          // columns
-  std::vector<std::size_t> widths_, cell_widths_;  // of columns; of their cells without the header
+  std::size_t shown_ = 0;                          // number of columns
+  std::vector<std::size_t> widths_, cell_widths_;  // per column; cell_widths_ without the header
   std::vector<bool> right_;
   std::string text_;
 };

@@ -1,4 +1,4 @@
-// Counts verdicts of a run, and outcomes by suite and kernel with the worst percent of a limit.
+// Counts verdicts of a run, and tallies outcomes by suite and kernel.
 #include "harness/report/tally.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What is counted of a run, once for all reports.
+// Counts of a run, shared by all reports.
 #pragma once
 
 #include <cmath>
@@ -16,54 +16,55 @@ struct Outcome;
 struct Tally {
   std::string suite, kernel;
   std::size_t cases = 0;
-  std::size_t ran = 0;  // status ok
+  std::size_t ran = 0;  // with status ok
   std::map<Verdict, std::size_t> verdicts;
-  double worst_percent = 0;  // of a limit; NaN if any is NaN
-  double wall_ms = 0;        // of measuring, summed
+  double worst_percent = 0;  // percent of a limit; NaN if any case has NaN
+  double wall_ms = 0;        // total measuring time
 };
 
-// What a case ran on: the architecture of the run's machine where its kernel does not say another.
+// Returns the architecture that a case ran on: its kernel's, or the run's machine's if unstated.
 std::string arch_of(const Outcome& outcome, const RunInfo& run);
-// The worse of two percentages of a limit; NaN is the worst of all.
+// Returns the larger of two percentages of a limit; NaN counts as largest.
 inline double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
-// One tally per (suite, kernel), in the order in which they first appear.
+// Returns one tally per (suite, kernel), in the order of the outcomes.
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes);
-// Verdicts that occur in outcomes, in the order of enum Verdict.
+// Returns the verdicts that occur, in the order of enum Verdict.
 std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies);
-// Cases with verdict `changed` by kernel: a new build that changes bits changes them in many cases,
-// which is one piece of news.
+// Counts the cases with verdict `changed` per kernel: a new build may change all cases of a kernel.
 std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes);
-// "139 pass, 2 fail"
+// Returns "139 pass, 2 fail".
 std::string counts_text(const std::map<Verdict, std::size_t>& counts);
 
 struct TallyTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
 };
-// Cases that failed as expected, a row an entry of the suites; no rows where there are none.
+// Returns expected failures, one row per entry of a suite; no rows if there are none.
 TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
-// Why cases are unsupported, a row a reason, the most frequent first: how many cases, whose (one
-// kernel, or how many), and the kernel's reason.
+// Returns why cases are unsupported, one row per reason, most frequent first: the number of cases,
+// the kernel (or the number of kernels), and the kernel's reason.
 TallyTable refusals_table(const std::vector<StoredOutcome>& outcomes);
-// Regressions that somebody has acknowledged, a row a case: what was said of it is its last note.
+// Returns acknowledged regressions, one row per case. The text is the note that says who
+// acknowledged it and why.
 TallyTable acknowledged_table(const std::vector<StoredOutcome>& outcomes);
-// Table of the tallies of one suite, a row a kernel.
+// Returns the tallies of one suite, one row per kernel.
 TallyTable tally_table(const std::vector<Tally>& tallies);
 
-// Of one kind of thing: cases, diffs, invariances.
+// Counts for one kind of result: cases, diffs or invariances.
 struct VerdictCounts {
   std::size_t total = 0, failures = 0;
   std::map<Verdict, std::size_t> verdicts;
 };
 
-// A failure is a case, a diff or an invariance whose verdict is one (is_failure), a suite statistic
-// beyond its limit, or a change since the last run that fails this one. A case that stands in
+// Counts of a run. A failure is a case, diff or invariance with a failing verdict (is_failure), a
+// suite statistic above its limit, or a change since the last run that fails this one. A case in
 // several suites counts in each.
 struct RunCounts {
   VerdictCounts cases, diffs, invariances;
-  // over suites: judged, of them failed, and not judged (a part of the suite, or too few cases)
+  // Statistics over suites: judged; failed among them; not judged (partial suite or too few cases).
   std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
-  // cases that are refused now, where that fails the run, and cases of a night that vanished
+  // Changes that fail the run (now refused), and those that leave it open (vanished cases of a
+  // night).
   std::size_t changes_failed = 0, changes_open = 0;
   std::size_t failures() const {
     return cases.failures + diffs.failures + invariances.failures + statistics_failed +
@@ -71,7 +72,7 @@ struct RunCounts {
   }
 };
 RunCounts counts_of(const RunReport& report);
-// Whether no kernel gave a result or failed to: every case was refused, or there is none.
+// Returns true if no kernel returned a result or failed: every case was refused, or there is none.
 bool nothing_measured(const RunReport& report);
 
 }  // namespace plumbline

@@ -1,6 +1,6 @@
 // Approved resources of CUDA kernels: one reviewed TOML file for each kernel source.
-// baselines/resources/NAME.toml has one line for each kernel, launch and architecture. Written by
-// `plumbline resources --accept`, reviewed like code.
+// baselines/resources/NAME.toml has one line for each kernel, launch and architecture. The file is
+// written by `plumbline resources --accept` and reviewed like code.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ApprovedResources {
   int registers = -1;  // -1: a device function
   int stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
   std::int64_t shared_bytes = 0;  // static and dynamic
-  std::optional<int> warps;  // resident on a multiprocessor: occupancy; absent where it was unknown
+  // Resident on a multiprocessor; unset if the occupancy was unknown.
+  std::optional<int> warps;
 
   std::int64_t spill_bytes() const { return std::int64_t{spill_store_bytes} + spill_load_bytes; }
   bool operator==(const ApprovedResources&) const = default;
@@ -31,7 +32,7 @@ struct Acceptance {
 };
 
 struct ApprovedSource {
-  std::string name;  // of the file without .toml
+  std::string name;  // the file's, without .toml
   std::string source, toolkit;
   Acceptance accepted;
   std::vector<ApprovedResources> kernels;
@@ -39,11 +40,12 @@ struct ApprovedSource {
 
 ApprovedResources approved_form(const Resources& row);
 
-// All *.toml of the folder, by name; empty where it is not there. Errors of all files at once.
+// Reads all *.toml of the folder, by name; empty if the folder does not exist. Returns the errors
+// of all files together.
 Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& directory);
 Result<ApprovedSource> parse_approved(std::string_view text, const std::string& file);
 
-// The text that parse_approved reads; the same resources give the same text.
+// Returns the text that parse_approved reads. Equal resources give equal text.
 std::string approved_text(const CompiledSource& source, const Acceptance& accepted);
 
 }  // namespace plumbline

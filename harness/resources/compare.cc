@@ -1,4 +1,4 @@
-// Compares registers, spills, shared memory and occupancy row by row, and says what got worse.
+// Compares registers, spills, shared memory and occupancy row by row, and describes what got worse.
 #include "harness/resources/compare.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ void compare_occupancy(const ApprovedResources& now, const ApprovedResources& ap
                              percent_of_warps(*approved.warps, now.arch)));
 }
 
-// Registers matter by the occupancy that they leave; where that is known, compare_occupancy
+// Registers matter only through the occupancy that they allow. If that is known, compare_occupancy
 // decides.
 void compare_registers(const ApprovedResources& now, const ApprovedResources& approved,
                        Differences& differences) {
@@ -113,7 +113,7 @@ class Comparison {
       judged.verdict = ResourceVerdict::not_comparable;
   }
 
-  // Another toolkit may have dropped a whole architecture; a kernel does not vanish by itself.
+  // A different toolkit may have dropped a whole architecture, but not a single kernel.
   void add_missing(const CompiledSource& compiled, const ApprovedSource& approved,
                    bool not_comparable) {
     std::set<std::string> compiled_archs;

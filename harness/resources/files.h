@@ -1,4 +1,4 @@
-// What the readers of a folder of resources share.
+// Shared by the readers of a folder of resource files.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace plumbline {
 
-// What `read(NAME)` answers for all NAME with `ending` of a folder, by name; empty where it is not
-// there. Errors of all files at once.
+// Returns `read(NAME)` for every file NAME + `ending` of a folder, by name; empty if the folder
+// does not exist. Returns the errors of all files together.
 template <class Source, class Read>
 Result<std::vector<Source>> read_all(const std::filesystem::path& directory,
                                      std::string_view ending, Read read) {

@@ -40,7 +40,7 @@ class FactsReader {
   }
 
  private:
-  // `otherwise` where the key is absent; without it, the key is needed.
+  // Returns `otherwise` if the key is absent. Without `otherwise` the key is required.
   int whole(std::string_view key, int least, double largest, std::optional<int> otherwise) {
     const ConfigNode* node = table_.find(key);
     if (node == nullptr) {

@@ -1,6 +1,6 @@
-// Calculates occupancy with the toolkit's cuda_occupancy.h, which no other file but
-// tests/ptx/test_device.cc includes. It is compiled where the toolkit's headers are, else
-// occupancy_unknown.cc.
+// Calculates occupancy with the toolkit's cuda_occupancy.h, which only tests/ptx/test_device.cc
+// also includes. Compiled if the toolkit's headers are installed; otherwise occupancy_unknown.cc
+// is.
 #include "harness/resources/occupancy.h"
 
 #include <cuda_occupancy.h>
@@ -21,7 +21,7 @@ cudaOccDeviceProp device_of(const MultiprocessorLimits& limits) {
   device.warpSize = 32;
   device.sharedMemPerBlock = 48 * 1024;
   device.sharedMemPerMultiprocessor = static_cast<std::size_t>(limits.shared_kib) * 1024;
-  device.numSms = 1;  // must be positive; nothing here depends on it
+  device.numSms = 1;  // must be positive; has no effect here
   device.reservedSharedMemPerBlock =
       static_cast<std::size_t>(limits.reserved_shared_bytes_per_block);
   device.sharedMemPerBlockOptin =
@@ -34,7 +34,7 @@ cudaOccFuncAttributes kernel_of(const BlockUsage& usage) {
   kernel.maxThreadsPerBlock = 1024;
   kernel.numRegs = usage.registers;
   kernel.sharedSizeBytes = static_cast<std::size_t>(usage.static_shared_bytes);
-  // as a launcher does that sets cudaFuncAttributeMaxDynamicSharedMemorySize
+  // Assumes that the launcher sets cudaFuncAttributeMaxDynamicSharedMemorySize.
   kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
   kernel.maxDynamicSharedSizeBytes = static_cast<std::size_t>(usage.dynamic_shared_bytes);
   kernel.numBlockBarriers = usage.barriers;

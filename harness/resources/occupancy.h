@@ -1,6 +1,5 @@
-// Theoretical occupancy: how many warps of a kernel one multiprocessor holds at once. The toolkit's
-// own calculation says it (cuda_occupancy.h, which needs no GPU but wants the device's limits from
-// us).
+// Theoretical occupancy: how many warps of a kernel one multiprocessor holds at once. Computed by
+// the toolkit's cuda_occupancy.h, which needs no GPU but needs the device's limits.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,18 @@
 
 namespace plumbline {
 
-// Limits of one multiprocessor by compute capability: the CUDA C++ Programming Guide's table
+// Limits of one multiprocessor by compute capability, from the CUDA C++ Programming Guide, table
 // "Technical Specifications per Compute Capability", checked against cuda/__device/arch_traits.h of
-// NVIDIA's CCCL. The same on all of them: 1024 threads a block, 65,536 32-bit registers a
-// multiprocessor and a block, 48 KiB of shared memory a block unless it opts in to more. From 8.0
-// on the driver reserves 1 KiB of shared memory for each block.
+// NVIDIA's CCCL. All have 1024 threads per block, 65,536 32-bit registers per multiprocessor and
+// per block, and 48 KiB of shared memory per block unless it opts in to more. From 8.0 on the
+// driver reserves 1 KiB of shared memory for each block.
 struct MultiprocessorLimits {
   int major = 0, minor = 0;
   int threads = 0;     // resident
   int shared_kib = 0;  // of all blocks
   int reserved_shared_bytes_per_block = 0;
 };
-// "sm_90" and "sm_90a" are the same device; nullopt where the table lacks it.
+// "sm_90" and "sm_90a" are the same device. Returns nullopt if the table does not list it.
 std::optional<MultiprocessorLimits> multiprocessor_limits(std::string_view arch);
 
 struct BlockUsage {
@@ -37,7 +36,7 @@ struct Occupancy {
   double share() const { return static_cast<double>(active_warps) / most_warps; }
 };
 
-// False where plumbline was built without cuda_occupancy.h: no occupancy is known then.
+// Returns false if plumbline was built without cuda_occupancy.h; then no occupancy is known.
 bool occupancy_is_known();
 std::optional<Occupancy> theoretical_occupancy(std::string_view arch, const BlockUsage& usage);
 

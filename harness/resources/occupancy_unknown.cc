@@ -1,4 +1,4 @@
-// Says that occupancy is unknown where the toolkit's headers are not there.
+// Replaces occupancy.cc if the toolkit's headers are not installed: occupancy is unknown.
 #include "harness/resources/occupancy.h"
 
 namespace plumbline {

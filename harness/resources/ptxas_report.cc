@@ -1,4 +1,4 @@
-// Parses ptxas's lines about each kernel, and shortens demangled names to readable ones.
+// Parses ptxas's lines about each kernel, and shortens demangled names.
 #include "harness/resources/ptxas_report.h"
 
 #include <cxxabi.h>
@@ -24,8 +24,8 @@ std::string without_all(std::string text, std::string_view part) {
   return text;
 }
 
-// Where the parameter list of a demangled function begins: the last '(' outside of template
-// arguments and of other parentheses.
+// Returns the position of a demangled function's parameter list: the last '(' outside of template
+// arguments and other parentheses.
 std::size_t parameters_at(const std::string& text) {
   std::size_t found = text.size();
   int depth = 0;
@@ -39,8 +39,8 @@ std::size_t parameters_at(const std::string& text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The sum of the numbers that stand before `unit` on this line: 1024 of "Used 84 registers, 1024
-// bytes smem" for " bytes smem". No figure of a kernel reaches 2^30; what is larger counts as that.
+// Returns the sum of the numbers before `unit` on this line: 1024 for " bytes smem" in "Used 84
+// registers, 1024 bytes smem". Limited to 2^30, which no figure of a kernel reaches.
 int amount(std::string_view line, std::string_view unit) {
   constexpr std::int64_t most = 1 << 30;
   std::int64_t sum = 0;
@@ -56,7 +56,7 @@ int amount(std::string_view line, std::string_view unit) {
   return static_cast<int>(sum);
 }
 
-// What stands between `before` and `behind` on this line, if both do.
+// Returns the text between the two markers on this line, if both occur.
 std::optional<std::string> between(std::string_view line, std::string_view before,
                                    std::string_view behind) {
   std::size_t begin = line.find(before);
@@ -67,7 +67,7 @@ std::optional<std::string> between(std::string_view line, std::string_view befor
   return std::string(line.substr(begin, end - begin));
 }
 
-// "sm_90a"
+// Returns true for names such as "sm_90a".
 bool is_arch(std::string_view text) {
   if (!text.starts_with("sm_") || arch_number(text) == 0) return false;
   text.remove_prefix(3);
@@ -88,7 +88,7 @@ class Parser {
       report_.source = text.substr(10);
     } else if (text.starts_with("# toolkit: ")) {
       report_.toolkit = text.substr(11);
-      // begins an architecture, not yet named
+      // An architecture begins; its name follows.
     } else if (text.ends_with(" bytes gmem") || text.find(" bytes gmem, ") != std::string::npos) {
       finish();
       arch_.clear();
@@ -97,7 +97,7 @@ class Parser {
       arch_ = *arch;
       begin(*kernel);
     } else if (function && function->find(' ') == std::string::npos) {
-      if (current_ && mangled_ == *function) return;  // of the kernel that is being compiled
+      if (current_ && mangled_ == *function) return;  // the kernel that is being compiled
       finish();
       if (arch_.empty()) return complain("names a function before any kernel");
       begin(*function);
@@ -192,7 +192,7 @@ std::string display_name(const std::string& mangled) {
     text.erase(at + 1, 1);
   text.erase(parameters_at(text));
   if (text.starts_with("void ")) text.erase(0, 5);
-  return text.empty() ? mangled : text;  // not every name is that of a function: FvvE is a type
+  return text.empty() ? mangled : text;  // mangled names may also be types: FvvE
 }
 
 int arch_number(std::string_view arch) {

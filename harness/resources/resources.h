@@ -1,5 +1,5 @@
-// What each kernel takes of each architecture: registers, memory, occupancy, prediction. ptxas's
-// figures and the launch facts are joined for it.
+// Each kernel's resources on each architecture: registers, memory, occupancy and prediction. Joins
+// ptxas's figures with the launch facts.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Resources {
   KernelUsage usage;
   std::string launch;  // LaunchFacts::name, "" without facts
   std::optional<LaunchFacts> facts;
-  std::optional<Occupancy>
-      occupancy;  // unknown without facts, without cuda_occupancy.h, and for device functions
-  std::optional<Prediction> prediction;  // where the facts name tiles
+  // Unknown without facts, without cuda_occupancy.h, and for device functions.
+  std::optional<Occupancy> occupancy;
+  std::optional<Prediction> prediction;  // if the facts have tiles
 
   std::int64_t shared_bytes() const {
     return usage.shared_bytes + (facts ? facts->dynamic_shared_bytes : 0);
@@ -31,22 +31,22 @@ struct Resources {
   }
 };
 
-// One .cu file as it was compiled.
+// One compiled .cu file.
 struct CompiledSource {
-  std::string name;                // "naive": of NAME.ptxas.txt, and of the approved text
+  std::string name;                // the NAME of NAME.ptxas.txt and of the approved file
   std::string source;              // "kernels/attention/naive.cu"
   std::string toolkit;             // "nvcc 13.0.88"
   std::vector<Resources> kernels;  // by kernel, launch and architecture
 };
 
-// Every launch table whose glob matches gives a row; a kernel that none matches has one without
-// facts. Errors: two tables of the same name match one kernel, a table matches none.
+// Returns one row for each launch table whose glob matches a kernel, and one without facts for each
+// kernel that none matches. Errors: two tables of one name match a kernel; a table matches none.
 Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
                                     const std::vector<LaunchFacts>& launches,
                                     const std::string& file);
 
-// All NAME.ptxas.txt of a folder with their NAME.launch.toml, by name; empty where the folder has
-// none or is not there.
+// Reads all NAME.ptxas.txt of a folder with their NAME.launch.toml, by name. Empty if there are
+// none or the folder does not exist.
 Result<std::vector<CompiledSource>> read_resources(const std::filesystem::path& directory);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Computes what changed since earlier runs and the exit code, and joins the past of two databases.
+// Computes a run's state and changes, and merges the histories that two databases hold of a case.
 #include "harness/run/conclusion.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using CaseName = std::pair<std::string, std::string>;  // suite, case id
 
-// Merges two lists that are sorted newest first; of two entries of one run the first list's stays.
+// Merges two time histories, newest first. If both have an entry of one run, `own` wins.
 TimeHistory joined(const TimeHistory& own, const TimeHistory& other) {
   struct Entry {
     double ratio;
@@ -96,7 +96,7 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
         changes.push_back({outcome.suite, outcome.case_id, change});
     }
   }
-  // What a shard does not hold may be in another one.
+  // Cases that one shard lacks may be in another, so a shard alone has no vanished cases.
   const bool is_whole = input.runs.size() > 1 || input.runs.front()->shard == "1/1";
   if (!input.complete || !is_whole) return result;
   std::vector<std::string> together;

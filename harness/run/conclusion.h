@@ -1,5 +1,5 @@
-// What a run comes to: its changes and its exit code. The commands that measure, judge again and
-// show use it.
+// A run's result: its state, changes and exit code. Used by the commands that measure, judge again
+// and show runs.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// Everything that a run's exit code follows from. Not owned.
+// Everything that determines a run's exit code. Not owned.
 struct RunParts {
   const std::vector<StoredOutcome>& outcomes;
   const std::vector<StoredDiff>& diffs;
@@ -20,27 +20,27 @@ struct RunParts {
   const std::vector<SuiteScore>& scores;
   const std::vector<RunChange>& changes;
   const std::vector<NightTimes>& night_times;
-  bool finished;      // the run measured and stored all that it planned
-  bool clock_behind;  // the clock was behind the newest run, so that the past may be another
+  bool finished;      // the run measured and stored its whole plan
+  bool clock_behind;  // the clock is earlier than the newest run, so its history may differ
 };
 RunState state_of(const RunParts& parts);
 
-// The pasts of one case in two databases, as one: the later baseline and pin, the times of both. A
-// run that both hold counts once.
+// Merges what two databases know about one case: the later baseline and pin, and the times of both.
+// A run that is in both counts once.
 Past joined(Past own, const Past& other);
 
-// What is different about the cases of `runs`, which are judged together: a run, or the shards of
-// one. Its cases' own changes, and the cases that their suites held before and that are missing
-// now: lost coverage of a night (open), and told elsewhere, where suites are edited. Looked for in
-// each of the databases; vanished cases only where `complete`, and not for a shard by itself.
+// The changes of runs that are judged together: a single run, or the shards of one. These are the
+// changes of each case, and the cases that vanished from their suites. A vanished case is open in a
+// nightly run, otherwise it is only reported. Vanished cases are searched in each of `stores`, only
+// if `complete`, and never for a single shard.
 struct ChangesInput {
   const std::vector<const RunInfo*>& runs;
   const std::vector<StoredOutcome>& outcomes;  // of all runs
-  const std::vector<std::string>& run_of;      // run id of each outcome
+  const std::vector<std::string>& run_of;      // the run id of each outcome
   const std::vector<Store*>& stores;
   bool complete = true;
 };
-// One list a run, in the order of `runs`.
+// Returns one list for each run, in the order of `runs`.
 Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input);
 
 }  // namespace plumbline

@@ -1,4 +1,5 @@
-// Judges stored outcomes against the past of their database, with what fresh processes said.
+// Judges stored runs again, against the history in their database. Nothing is measured here: the
+// only reruns considered are those that the database already holds.
 #include "harness/run/judge_runs.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@
 namespace plumbline {
 namespace {
 
-// "1/3", "2/3", "3/3" in any order make the whole; a single "1/1" does.
+// Returns true if the runs are exactly the shards 1/n to n/n, in any order.
 bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
   std::set<int> parts;
   for (const auto& run : runs) {
@@ -32,7 +33,7 @@ bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
   return parts.size() == runs.size();
 }
 
-// Shards of two partitions may both have measured a case, and none another.
+// Shards of two different partitions may contain one case twice and miss another.
 Result<void> check_partitions(const std::vector<RunInfo>& runs) {
   for (const RunInfo& run : runs) {
     const RunInfo& first = runs.front();
@@ -57,7 +58,8 @@ bool has_finding_of_time(const Judgement& judgement) {
   return std::ranges::any_of(judgement.findings, is_of_time);
 }
 
-// What was found of the time follows from what is stored, and is found again; the rest does not.
+// Resets a judgement with only timing findings to a pass: judge_times() finds them again from the
+// stored times. Any other judgement is returned unchanged.
 Judgement without_time(Judgement judgement) {
   if (!judgement.gated_time || judgement.findings.empty() ||
       !std::ranges::all_of(judgement.findings, is_of_time))
@@ -78,13 +80,14 @@ void keep(Judgement& now, const Judgement& before, std::string_view why) {
   now.notes.emplace_back(why);
 }
 
-// A regression is a regression once fresh processes have shown it again. What is found here for the
-// first time is `unconfirmed`. And what was found where its past was at hand does not become fine
-// where it is not.
+// Applies what is already known about the case to a new judgement:
+//   1. A regression counts only after fresh processes have reproduced it. Otherwise it is
+//      `unconfirmed`, or `ambiguous` if they disagreed.
+//   2. An unconfirmed regression stays until the case is measured again or accepted.
+//   3. A regression also stays if this database lacks the history it was found against.
 Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   now.confirmation = before.confirmation;
   if (now.verdict == Verdict::regressed && before.confirmation != Confirmation::confirmed) {
-    // Fresh processes have been asked, and the case is what they said.
     now.verdict =
         before.confirmation == Confirmation::disagree ? Verdict::ambiguous : Verdict::unconfirmed;
     if (now.verdict == Verdict::unconfirmed) {
@@ -102,8 +105,8 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   return now;
 }
 
-// Whether the rows of an outcome that hold `before` would be the same for `now`. Changes have rows
-// of their own; limits of suites, and of outputs that were not measured, are not stored.
+// Returns true if storing `now` would not change the rows that hold `before`. Changes have rows of
+// their own. Limits of suites, and of outputs that were not measured, are not stored.
 bool is_stored(Judgement now, const Judgement& before, const ErrorStatistics& errors) {
   now.changes.clear();
   if (now.terms) {
@@ -169,7 +172,8 @@ class Judging {
     std::ranges::move(pasts, std::back_inserter(pasts_));
     judged.run_of.insert(judged.run_of.end(), outcomes.size(), run_id);
     if (judged.outcomes.empty())
-      judged.outcomes = std::move(outcomes);  // mostly there is one run, of kilobytes an outcome
+      // An outcome takes kilobytes, and usually there is only one run.
+      judged.outcomes = std::move(outcomes);
     else
       std::ranges::move(outcomes, std::back_inserter(judged.outcomes));
     for (const AskedPast& of : asked) machine_of_.push_back(of.series.machine);
@@ -197,7 +201,7 @@ class Judging {
     return found == fresh_.end() ? none : found->second;
   }
 
-  // Everything but the time.
+  // Judges everything except the time.
   void judge_errors(std::size_t i) {
     StoredOutcome& stored = judged.outcomes[i];
     const Past& past = pasts_[i];
@@ -218,7 +222,7 @@ class Judging {
     add_fresh_ratios(i, fresh);
   }
 
-  // The times of the processes that were asked about a candidate are part of its outcome.
+  // Adds the time ratios of fresh processes that measured a suspected slowdown again.
   void add_fresh_ratios(std::size_t i, const std::vector<StoredOutcome>& fresh) {
     auto& ratios = judged.outcomes[i].outcome.times.fresh_ratios;
     if (!ratios.empty()) return;
@@ -230,8 +234,7 @@ class Judging {
     is_changed_[i] = !ratios.empty();
   }
 
-  // Times are concluded from what is stored of them, fresh processes included. What was found where
-  // the nights before were at hand stays where they are not.
+  // Judges the times from what is stored, including the times of fresh processes.
   Result<void> judge_times() {
     Result<void> floors;
     NightTimesInput input;
@@ -277,7 +280,8 @@ class Judging {
     return judge_suites(outcomes, text_.contracts, past, judged.complete, pins);
   }
 
-  // A machine class's row is stored with the first of the runs that has outcomes of it.
+  // A machine class has one row of night times. The row is stored with the first run that timed a
+  // case on it.
   std::vector<NightTimes> night_times_of(const RunInfo& run) const {
     std::vector<NightTimes> rows;
     for (const NightTimes& row : judged.night_times) {
@@ -317,11 +321,11 @@ class Judging {
   Store& store_;
   const ReviewedText& text_;
   const std::string& today_;
-  std::vector<Past> pasts_;               // of each outcome, as before its run
-  std::vector<MachineClass> machine_of_;  // of each outcome
-  std::vector<Judgement> before_;         // of each outcome, as it was stored
-  std::vector<bool> is_changed_;          // of each outcome: more than its judgement
-  std::vector<bool> is_complete_;         // of each run
+  std::vector<Past> pasts_;               // for each outcome: the history before its run
+  std::vector<MachineClass> machine_of_;  // for each outcome
+  std::vector<Judgement> before_;         // for each outcome: as it was stored
+  std::vector<bool> is_changed_;   // for each outcome: true if more than its judgement changed
+  std::vector<bool> is_complete_;  // for each run
   FreshOutcomes fresh_;
 };
 

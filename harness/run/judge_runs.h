@@ -1,5 +1,5 @@
-// Judges stored runs together, against the past of their database: one run, or the shards of one.
-// `plumbline judge` and `plumbline merge --judge` do.
+// Judges stored runs together, against the history in their database: a single run, or the shards
+// of one. Used by `plumbline judge` and `plumbline merge --judge`.
 #pragma once
 
 #include <string>
@@ -15,40 +15,41 @@ namespace plumbline {
 struct OpenCase;
 struct ReviewedText;
 
-// The runs, with all that was concluded from them.
+// The runs and their results.
 struct JudgedRuns {
   std::vector<RunInfo> runs;
   std::vector<StoredOutcome> outcomes;
-  std::vector<std::string> run_of;  // run id of each outcome
+  std::vector<std::string> run_of;  // the run id of each outcome
   std::vector<StoredDiff> diffs;
   std::vector<StoredInvariance> invariances;
   std::vector<SuiteScore> scores;
   std::vector<RunChange> changes;  // of all runs
   std::vector<NightTimes> night_times;
-  bool complete = true;  // every run measured all of its part, and the parts make the whole
+  bool complete = true;  // every run is complete, and the runs are a complete shard set
   int exit_code = 0;
 };
 
-// Judges the runs of these ids and stores what comes of it, in the database. Nobody can be asked
-// here: a regression is one where fresh processes have shown it again, those that the run itself
-// asked or those of runs of purpose "confirm" in the database; else it is `unconfirmed`. What was
-// found where its past was at hand does not become fine where it is not. `today`: the day on which
-// expected failures are looked at; "" = the day on which each run was begun.
-// Errors: a run that is not there or was interrupted; shards of different partitions.
+// Judges the runs and stores the results in the database. Nothing is measured: a regression counts
+// only if fresh processes have reproduced it, either those of the run itself or those of runs with
+// purpose "confirm" in the database. Otherwise it is `unconfirmed`. A regression stays if the
+// database lacks the history it was found against. `today`: the date that decides whether expected
+// failures have expired; "" = the start date of each run.
+// Errors: a run is missing or was interrupted; shards have different partitions.
 Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_ids,
                               const ReviewedText& text, const std::string& today);
 
-// The cases that fresh processes have to be asked about, in the order of the outcomes.
+// Returns the unconfirmed cases, which fresh processes must measure again, in the order of the
+// outcomes.
 std::vector<OpenCase> open_cases_of(const JudgedRuns& judged);
 
 // Runs that are judged together.
 struct Whole {
-  std::vector<std::string> run_ids;  // finished ones: the shards in their order, or a single run
-  std::vector<std::string> missing;  // shards that no finished run measured, "3/20"
+  std::vector<std::string> run_ids;  // finished runs: the shards in order, or a single run
+  std::vector<std::string> missing;  // shards without a finished run, "3/20"
 };
-// The wholes to which these runs belong, and those whose cases they measured again (runs of purpose
-// "confirm"). The other shards of a night may stand in the database already. Errors: shards of a
-// night that were divided differently, so that no whole comes of them.
+// Returns the shard sets of the given runs. For a run with purpose "confirm" these are the sets of
+// the runs whose cases it measured again. Other shards of the night are found in the database.
+// Errors: the shards of a night were divided differently, so no complete set exists.
 Result<std::vector<Whole>> wholes_of(Store& store, const std::vector<RunInfo>& runs);
 
 }  // namespace plumbline

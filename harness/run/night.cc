@@ -1,4 +1,4 @@
-// Gathers the runs of a night, groups their alerts and decides the night's exit code.
+// Collects the runs of a night, groups their alerts and determines the night's state.
 #include "harness/run/night.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int nights_of_the_rate = 30;
 
-// How far beyond what is allowed: of a time by its change, of anything else by its limit.
+// Returns the size of a finding in percent: of its limit, or 100 % plus the change of a time.
 double weight(const Judgement& judgement) {
   const double of_time =
       judgement.gated_time ? 100 * (1 + std::abs(judgement.gated_time->change)) : 0;
@@ -93,7 +93,7 @@ class Gathering {
 
   Store& store_;
   NightSummary summary_;
-  std::vector<std::vector<StoredOutcome>> kept_;  // what inputs_ point into
+  std::vector<std::vector<StoredOutcome>> kept_;  // inputs_ points into these
   std::vector<AlertInput> inputs_;
   std::map<std::string, std::string> commits_;
 };

@@ -1,4 +1,4 @@
-// What a night comes to: its runs over all machines, its alerts in groups, and its exit code.
+// A night's result: its runs on all machines, its alerts in groups and its state.
 #pragma once
 
 #include <string>
@@ -15,17 +15,18 @@ namespace plumbline {
 struct Alert {
   std::string suite, case_id, run_id, machine;
   Judgement judgement;
-  bool has_past = false;  // it was accepted before, in a run of `since`
+  bool has_past = false;  // an earlier run of the case was accepted
 };
-// Alerts that are likely one: the same kernel, dtype, architecture, verdict and range of commits.
+// Alerts that probably have one cause: they share kernel, dtype, architecture, verdict and range of
+// commits.
 struct AlertGroup {
   std::string kernel, dtype, arch;
   Verdict verdict = Verdict::fail;
-  std::string since, commit;  // first of them: the last accepted run's; "" = unknown
-  std::vector<Alert> alerts;  // the lead first: the one farthest beyond its limit
+  std::string since, commit;  // `since` is the commit of the last accepted run; "" = unknown
+  std::vector<Alert> alerts;  // worst case first
 };
-// Groups with many alerts first. `outcomes` of one run; `since` of each: the commit of the run of
-// its baseline, "" without one.
+// An outcome that needs attention. `since`: the commit of its baseline's run, "" without a
+// baseline.
 struct AlertInput {
   const RunInfo* run = nullptr;
   const StoredOutcome* stored = nullptr;
@@ -37,15 +38,16 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs);
 
 struct NightSummary {
   StoredNight night;
-  std::vector<RunState> states;  // of each run
+  std::vector<RunState> states;  // one for each run
   IncompleteRuns incomplete;
   std::vector<NightTimes> times;
   std::vector<AlertGroup> groups;
   std::vector<RunChange> failing_changes;
-  std::vector<std::pair<std::string, SuiteScore>> failing_scores;  // run id
+  std::vector<std::pair<std::string, SuiteScore>> failing_scores;  // run id, score
   std::size_t cases = 0, timed = 0;
   double expected_false_alerts = 0;
-  // Over the last 30 nights, this one included: cases measured twice, and false candidates.
+  // Over the last 30 nights including this one: cases measured twice, and false candidates among
+  // them.
   int second_pairs = 0, second_alarms = 0;
   RunState state = RunState::nothing_measured;  // the worst of its runs
 };

@@ -1,4 +1,4 @@
-// Screens, looks at the night as a whole, measures again, asks fresh processes, concludes.
+// Judges the times of a night: screens them, measures again if needed, and confirms candidates.
 #include "harness/run/night_times.h"
 
 #include <fmt/format.h>
@@ -21,12 +21,13 @@ constexpr const char* disturbed_in_words =
 
 struct Gated {
   TimedCase of;
-  Judgement untimed;  // everything but the time
+  Judgement untimed;  // the judgement without the time
   Screening screening;
-  bool disturbed = false;  // in all of its rounds: its time is compared with nothing
+  bool disturbed = false;  // in all rounds; the time is then not compared with anything
 };
 
-// By a hash of night and case, so that nobody chooses, and that a resumed night draws the same.
+// Draws by a hash of night and case: the draw cannot be influenced, and a resumed night draws the
+// same cases.
 Key lot(const std::string& draw, const Outcome& outcome) {
   return key_of(canonical_text({"second", draw, outcome.suite, outcome.case_id}));
 }
@@ -61,7 +62,7 @@ class ClassOfNight {
     Outcome outcome;
   };
 
-  // Of those that could be asked and ran well.
+  // Measures the cases that can be measured here. Returns only those that succeeded.
   std::vector<Answer> measure(const std::vector<Gated*>& asked, std::string_view why) {
     std::vector<Answer> answers;
     std::vector<const PlannedCase*> planned;
@@ -122,7 +123,7 @@ class ClassOfNight {
     if (input_.event) input_.event(kind, detail);
   }
 
-  // Everything once more, in processes of its own: what moved for a while may have passed.
+  // Measures every case again in fresh processes: what shifted the times may have passed.
   void measure_again() {
     event(NightEventKind::suspect, row_.why);
     std::vector<Gated*> all;
@@ -168,9 +169,9 @@ class ClassOfNight {
     return order;
   }
 
-  // All fresh processes of all candidates in common rounds, so that what disturbs the machine for a
-  // while takes a little from each and not everything from one. Those that were disturbed all the
-  // same are asked once more when the others are done.
+  // Measures all candidates in common rounds, so that a temporary disturbance takes a little from
+  // each case and not everything from one. Disturbed measurements are repeated once, after the
+  // others.
   void ask_fresh_processes() {
     for (int attempt = 0; attempt < 2; ++attempt) {
       std::vector<Gated*> asked;
@@ -265,7 +266,8 @@ void take_times(Outcome& to, Outcome from) {
 
 double floor_of_spread(const std::vector<double>& second_ratios) {
   constexpr std::size_t least_pairs = 20;
-  // of the median of |x| to the standard deviation, and of a difference to one of its sides
+  // Factors from the median of |x| to the standard deviation, and from a difference to one of its
+  // sides.
   constexpr double to_deviation = 1.4826, of_a_difference = 1.4142135623730951;
   if (second_ratios.size() < least_pairs) return 0;
   std::vector<double> distances;

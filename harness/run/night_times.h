@@ -1,5 +1,5 @@
-// The times of one night together: what is a candidate is measured again in fresh processes, and a
-// night in which everything moved is measured again or set aside. docs/nights.md.
+// Judges the times of one night together. Candidates are measured again in fresh processes. A
+// suspect night, in which everything shifted, is measured again or excluded. docs/nights.md.
 #pragma once
 
 #include <functional>
@@ -14,46 +14,46 @@
 
 namespace plumbline {
 
-// A timed outcome, judged in everything but its time. Not owned.
+// A timed outcome; everything except its time is judged. Not owned.
 struct TimedCase {
   StoredOutcome* stored = nullptr;
   const Past* past = nullptr;
-  MachineClass machine;                  // that it ran on
-  const PlannedCase* planned = nullptr;  // nullptr: its kernel cannot be asked here
+  MachineClass machine;                  // the machine class that ran it
+  const PlannedCase* planned = nullptr;  // nullptr: its kernel cannot be run here
 };
 
 struct NightTimesInput {
   std::vector<TimedCase> cases;
-  // Names the night: by it the cases are drawn that are measured a second time.
+  // Identifies the night. The cases that are measured a second time are drawn by this.
   std::string draw;
-  std::string today;  // "2027-01-30", in UTC: which acknowledgements have expired
-  // The floor of the spread between nights on a machine class (floor_of_spread).
+  std::string today;  // "2027-01-30", in UTC; decides which acknowledgements have expired
+  // Returns the minimum night-to-night spread of a machine class (floor_of_spread).
   std::function<double(const MachineClass&)> least_spread;
-  // Times cases as a night does, in processes of their own and in rounds over all of them; one may
-  // be named several times. `why` is for progress. nullopt: it did not run well, or the run is to
-  // stop. Empty: nobody can be asked, and candidates stay unconfirmed.
+  // Times cases in fresh processes, in rounds over all of them, as a night does. A case may be
+  // listed several times. `why` is for progress. nullopt: it failed, or the run is to stop. If the
+  // function is empty, nothing can be measured here and candidates stay unconfirmed.
   std::function<std::vector<std::optional<Outcome>>(const std::vector<const PlannedCase*>&,
                                                     std::string_view why)>
       measure;
-  // What happens to the night as a whole.
+  // Reports what happens to the whole night.
   std::function<void(NightEventKind, const std::string& detail)> event;
-  // A case has got its verdict.
+  // Called when a case has its verdict.
   std::function<void(const TimedCase&)> settled;
 };
 
-// One row a machine class.
+// Returns one row for each machine class.
 std::vector<NightTimes> judge_night_times(const NightTimesInput& input);
 
-// Everything about time in `to` becomes that of `from`, but for what was measured beyond the
-// night's own rounds: the second ratio and the fresh ones.
+// Copies the times of `from` into `to`. The second ratio and the ratios of fresh processes, which
+// are measured outside the night's own rounds, are kept.
 void take_times(Outcome& to, Outcome from);
 
-// From the ratios of second measurements to first ones on one machine class: the spread of one of
-// them, as a standard deviation of logarithms by their median. Fewer than 20 pairs say nothing, and
-// the gate's own floor holds.
+// Returns the spread of one measurement on a machine class, from the ratios of second measurements
+// to first ones: a standard deviation of logarithms, estimated by the median. Returns 0 for fewer
+// than 20 pairs; the gate's own minimum then applies.
 double floor_of_spread(const std::vector<double>& second_ratios);
 
-// The share of timed cases that are measured twice each night: every tenth, and one at least.
+// One timed case in this many is measured twice each night, and at least one.
 inline constexpr std::size_t one_in_second = 10;
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Writes and reads the list of open cases, and finds what fresh processes answered.
+// Writes and reads the list of open cases, and finds the outcomes of fresh processes.
 #include "harness/run/open_cases.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include "harness/base/json.h"
 #include "harness/suite/expected_failure.h"
 
-// nlohmann-json has no serializer for std::optional: nothing is null.
+// nlohmann-json has no serializer for std::optional. An empty one is null.
 template <class T>
 struct nlohmann::adl_serializer<std::optional<T>> {
   static void to_json(json& json, const std::optional<T>& value) {
@@ -28,7 +28,7 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 
 namespace plumbline {
 
-// Each object's fields once, for writing and reading.
+// Lists each object's fields once, for writing and reading.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredWith, providers, no_default_provider, baselines,
                                    timeout_ms, memory_limit_mib, reference_cost, row_seed,
                                    repetitions)

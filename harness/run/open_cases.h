@@ -1,5 +1,5 @@
-// The cases of a night whose regression nobody has been asked about yet: the input of a second job,
-// which measures them in fresh processes. docs/fleet.md describes the file.
+// The cases of a night whose regression no fresh process has measured yet. They are the input of a
+// second job, which measures them in fresh processes. docs/fleet.md describes the file.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace plumbline {
 
-// What of a run's command line bears on an outcome. It is kept in RunInfo::versions_json, so that
-// another process can measure a case as the run did.
+// The command line options that affect an outcome. Stored in RunInfo::versions_json, so that
+// another process can measure a case in the same way.
 struct MeasuredWith {
-  std::vector<std::string> providers;  // FILE[:OPTIONS], those that come with plumbline left out
+  std::vector<std::string> providers;  // FILE[:OPTIONS], without plumbline's own providers
   bool no_default_provider = false;
   std::string baselines;                   // directory; "" = plumbline's own
-  std::optional<std::int64_t> timeout_ms;  // none: as the work asks
+  std::optional<std::int64_t> timeout_ms;  // unset: derived from the work
   std::uint64_t memory_limit_mib = 0;      // 0 = none
   double reference_cost = 0;               // multiply-adds
   std::int64_t row_seed = 0;
@@ -28,46 +28,45 @@ struct MeasuredWith {
   bool operator==(const MeasuredWith&) const = default;
 };
 std::string with_measured(const std::string& versions_json, const MeasuredWith& measured);
-// nullopt: an older plumbline's run, which does not say.
+// Returns nullopt for a run of an older plumbline, which did not store this.
 std::optional<MeasuredWith> read_measured(const std::string& versions_json);
 
 struct OpenCase {
   std::string run_id, suite, group, tier, case_id;
   bool timed = false;
   std::optional<ExpectedFailure> expected;
-  MachineClass machine;          // that measured it, and that is to measure it again
-  std::string provider_options;  // of its provider, "" for none
-  std::string statistic, text;   // of the finding
-  int processes = 2;             // fresh ones to ask
+  MachineClass machine;          // measured the case, and must measure it again
+  std::string provider_options;  // "" = none
+  std::string statistic, text;   // of the first finding
+  int processes = 2;             // number of fresh processes to run
   bool operator==(const OpenCase&) const = default;
 };
 struct OpenRun {
   std::string run_id, commit;
   MeasuredWith measured_with;
-  int judged_with = 0;  // runs with the same number were judged together
+  int judged_with = 0;  // equal for runs that were judged together
   bool operator==(const OpenRun&) const = default;
 };
 struct OpenCases {
-  std::string night_id;       // "" = the runs are part of none
-  std::vector<OpenRun> runs;  // all that were judged
+  std::string night_id;       // "" = the runs belong to no night
+  std::vector<OpenRun> runs;  // all judged runs
   std::vector<OpenCase> cases;
   bool operator==(const OpenCases&) const = default;
 };
 
 std::string json_text_of(const OpenCases& open);
-// Errors name what is wrong with the file, and that `plumbline merge --judge` writes it.
+// Errors name the fault of the file and say that `plumbline merge --judge` writes it.
 Result<OpenCases> read_open_cases(const std::filesystem::path& file);
 
-// Of a run that asks fresh processes, which runs it asks about: the run whose case it measured is
-// that of the case. Kept in its RunInfo::versions_json.
+// The ids of the runs whose cases a run with purpose "confirm" measured again. Stored in its
+// RunInfo::versions_json.
 std::string with_confirmed_runs(const std::string& versions_json,
                                 const std::vector<std::string>& run_ids);
 std::vector<std::string> read_confirmed_runs(const std::string& versions_json);
 
-// What fresh processes answered about the cases of runs, by suite and case id, in the order in
-// which they were asked.
+// The outcomes of fresh processes, by suite and case id, oldest first.
 using FreshOutcomes = std::map<std::pair<std::string, std::string>, std::vector<StoredOutcome>>;
-// From the runs of purpose "confirm" in the database that name one of the runs.
+// Collects them from the runs with purpose "confirm" in the database that name one of `run_ids`.
 Result<FreshOutcomes> fresh_outcomes(Store& store, const std::vector<std::string>& run_ids);
 
 }  // namespace plumbline

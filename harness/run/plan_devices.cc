@@ -1,4 +1,4 @@
-// --device: moves the GPU cases of a suite to the devices that were named.
+// Implements --device: moves the GPU cases of a suite to the given devices.
 #include "harness/run/plan_devices.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace plumbline {
 namespace {
 
-// The provider of our GPU kernels on a device of this name.
+// Returns the provider of our GPU kernels for this device.
 std::string provider_on(const std::string& device) {
   return device.starts_with("cuda:") ? "cuda" : "emulated";
 }
@@ -24,13 +24,13 @@ SuiteCase on(SuiteCase c, const std::string& kernel, const std::string& device) 
   return c;
 }
 
-// A kernel that says it takes the device; may_take() also allows those that say nothing, which stay
-// where a suite puts them.
+// Returns true if the kernel declares that it takes the device. may_take() also accepts kernels
+// that declare nothing; those stay where the suite puts them.
 bool takes(const OfferedKernel& kernel, const std::string& device) {
   return !kernel.devices.empty() && may_take(kernel, device);
 }
 
-// The case on each of the devices that its kernels take; the kernels that take none of them stay.
+// Returns the case on each device that its kernels take. Kernels that take none of them stay.
 std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>& devices,
                              const std::vector<OfferedKernel>& kernels) {
   std::vector<SuiteCase> result;
@@ -57,7 +57,7 @@ std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>&
   return result;
 }
 
-// The side of a diff on one device; a side whose kernel does not take it stays.
+// Returns a diff's side on one device; it stays if its kernel does not take the device.
 SuiteCase moved_side(const SuiteCase& c, const std::string& device,
                      const std::vector<OfferedKernel>& kernels) {
   return moved(c, {device}, kernels).front();
@@ -68,7 +68,7 @@ std::string identity(const SuiteCase& c) {
                      fmt::join(c.tensor_cores, " "));
 }
 
-// Keeps the first of equal cases: timed if any is, and of the lowest tier.
+// Keeps the first of equal cases. It is timed if any of them is, and gets the lowest tier.
 class Cases {
  public:
   std::vector<SuiteCase> list;

@@ -1,4 +1,4 @@
-// Moves suites to other devices, as --device asks.
+// Moves suites to other devices, for --device.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 namespace plumbline {
 
 // Runs the suites on `devices` instead, each cuda:N or emulated:ARCH.
-// - The providers `cuda` and `emulated` offer kernels of the same names: a pattern emulated/NAME
-//   becomes cuda/NAME on a cuda device, and the other way round.
-// - A kernel of `kernels` that says that it takes devices of such a kind moves to those of them
-//   that it takes.
+// - The providers `cuda` and `emulated` offer kernels of the same names. A pattern emulated/NAME
+//   becomes cuda/NAME on a cuda device, and vice versa.
+// - A kernel of `kernels` that declares devices of such a kind moves to those of `devices` that it
+//   takes.
 // - Every other kernel stays where it was, and runs there once.
-// Cases that come to be the same are kept once. The sides of a diff move together; a diff whose
-// sides differed in nothing but the device is dropped. An error where a device is no GPU.
+// Cases that become equal are kept once. The sides of a diff move together. A diff whose sides
+// differed only in the device is dropped. Error: a device is not a GPU.
 Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices,
                          const std::vector<OfferedKernel>& kernels = {});
 

@@ -1,4 +1,4 @@
-// Proposes smaller problems, one field after another, and goes on from each that still fails.
+// Proposes smaller problems, one changed field at a time, and continues from each that still fails.
 #include "harness/run/reduce.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@
 namespace plumbline {
 namespace {
 
-// One field after another; of sizes, smallest first, so that a failure that needs no size ends at
-// once.
+// Lists the smaller problems, one changed field each. Sizes are tried smallest first, so a failure
+// that does not depend on a size shrinks in one step.
 class Shrinker {
  public:
   explicit Shrinker(const Problem& problem) : from_(canonical(problem)) {}
@@ -38,7 +38,7 @@ class Shrinker {
     if (ids_.insert(problem_id(problem)).second) steps_.push_back({std::move(what), problem});
   }
 
-  // The field without its feature; ragged comes between pages and a padded layout.
+  // Sets the field to its simplest value. Paged layouts first become ragged.
   void features(const FieldTraits& field) {
     if (field.key == "layout" && from_.is_paged())
       feature(field.key, std::string(name(Layout::ragged)));
@@ -80,7 +80,7 @@ class Shrinker {
       add(fmt::format("{} {} -> {}", what, now, to), problem);
     }
   }
-  // heads_kv must divide heads_q: both at once, then the group.
+  // heads_kv must divide heads_q, so both change together, then the group.
   void heads() {
     for (const std::int64_t kv : {std::int64_t{1}, from_.heads_kv / 2, from_.heads_kv}) {
       for (const std::int64_t group :
@@ -110,7 +110,7 @@ std::vector<ReduceStep> smaller_problems(const Problem& problem) {
 Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
                const std::function<bool()>& stop) {
   Reduced reduced{canonical(problem), {}, 0};
-  std::set<std::string> passed;  // a problem that does not fail is not asked about again
+  std::set<std::string> passed;  // these problems are not tried again
   for (bool shrunk = true; shrunk && !stop();) {
     shrunk = false;
     for (ReduceStep& step : smaller_problems(reduced.problem)) {
@@ -136,7 +136,7 @@ bool keeps_cause(std::string_view first, std::string_view second) {
     std::string kept;
     for (const char c : text) {
       const bool of_number = std::isdigit(static_cast<unsigned char>(c)) != 0;
-      // "0.07" and "3, 5" are one number each: lists also grow and shrink.
+      // "0.07" and "3, 5" count as one number each, because lists also change their length.
       if (of_number) {
         while (!kept.empty() &&
                std::string_view("., #").find(kept.back()) != std::string_view::npos)

@@ -1,4 +1,4 @@
-// Shrinks a failing problem while it keeps failing, down to the smallest case to think about.
+// Shrinks a failing problem while it keeps failing, to the smallest case to debug.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,26 @@ struct ReduceStep {
 
 struct Reduced {
   Problem problem;
-  std::vector<ReduceStep> steps;  // those that were kept, in order
-  int tried = 0;                  // problems that `fails` was asked about
+  std::vector<ReduceStep> steps;  // the steps that were taken, in order
+  int tried = 0;                  // problems that `fails` was called with
 };
 
-// The next smaller problems, boldest first: features at their default (lengths full, no window, no
-// mask, padded layout, plain laws), one sample, one head, one row, half the keys, half the head
-// dimension, …; only valid ones, each differing from `problem`. Two keys are the fewest: with one,
-// every weight is 1, and most errors look alike.
+// Returns the next smaller problems, largest step first: features at their default (lengths full,
+// no window, no mask, padded layout, plain input distribution), one sample, one head, one row, half
+// the keys, half the head dimension and so on. All are valid and differ from `problem`. There are
+// at least two keys: with one, every weight is 1 and most errors look alike.
 std::vector<ReduceStep> smaller_problems(const Problem& problem);
 
-// `fails` says whether a problem still fails as the first one did; `problem` itself does. Greedy:
-// the first smaller problem that fails is taken, until none does; the result is 1-minimal in the
-// steps above. `stop` (checked between problems) ends it early.
+// Reduces greedily: takes the first smaller problem for which `fails` returns true, until there is
+// none. The result is 1-minimal in the steps above. `problem` itself fails. `stop` is checked
+// between problems and ends the search early.
 Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
                const std::function<bool()>& stop);
 
-// True if a case with the second sentence of cause (harness/diagnose/causes.h) fails as one with
-// the first. A first one that explains the whole error ("would be explained if …") has to come
-// again, up to its numbers, which change with the sizes. Any other describes what the error looks
-// like and where it sits, which also changes with the sizes: it is not asked for.
+// Returns true if a case with the cause sentence `second` (harness/diagnose/causes.h) fails like
+// one with `first`. If `first` explains the whole error ("would be explained if …"), `second` must
+// match it up to the numbers, which change with the sizes. Any other `first` only describes the
+// error and its place, which also change with the sizes, so nothing is compared.
 bool keeps_cause(std::string_view first, std::string_view second);
 
 }  // namespace plumbline

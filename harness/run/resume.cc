@@ -1,4 +1,4 @@
-// Finds the unfinished run of the same plan and setup, and leaves out of the plan what it stored.
+// Finds the unfinished run with the same plan and setup, and removes from the plan what it stored.
 #include "harness/run/resume.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string digest_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
   file.seekg(0);
-  // at once: programs are tens of MB
+  // Reads in one call, because programs are tens of MB.
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file ? digest(bytes) : "unreadable";
 }
@@ -78,7 +78,8 @@ std::string differences(const RunFacts& then, const RunFacts& now) {
 
 using CaseName = std::pair<std::string, std::string>;  // suite, case id
 
-// Cases of which nothing is missing. Invariances are asked only of cases that ran well themselves.
+// Returns the cases that need no more measuring. Invariances are measured only for cases that ran
+// successfully themselves.
 std::set<CaseName> finished_cases(const StoredPart& stored,
                                   const std::vector<Invariance>& invariances) {
   std::map<CaseName, std::set<Invariance>> measured;
@@ -118,7 +119,7 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
     facts[file] = digest_of_file(reviewed_directory / file);
   for (const auto& provider : options.providers) {
     const auto launch = find_launch({options.worker_executable, provider});
-    if (!launch) continue;  // it was started before: discover
+    if (!launch) continue;  // it was started before, by discover()
     facts["provider " + provider] = digest_of_file(launch->provider);
     for (const auto& word : launch->command) {
       if (std::filesystem::is_regular_file(word)) facts["worker " + word] = digest_of_file(word);
@@ -192,7 +193,7 @@ Plan remaining(const Plan& plan, const StoredPart& stored,
   return rest;
 }
 
-// A name in the abstract socket namespace: it belongs to a process and needs no file.
+// A name in the abstract socket namespace belongs to a process and needs no file.
 Result<std::unique_ptr<RunOwner>> RunOwner::claim(const std::string& run_id) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -1,4 +1,5 @@
-// `plumbline run --resume`: which unfinished run is continued, and what is left of its plan.
+// Implements `plumbline run --resume`: which unfinished run is continued, and what is left of its
+// plan.
 #pragma once
 
 #include <map>
@@ -11,19 +12,19 @@
 
 namespace plumbline {
 
-// Everything that a verdict of a run rests on, by name: programs, providers and reviewed text by
-// digest of their bytes, the plan by digest and size, options by value. Stored with the run,
+// Everything that a run's verdicts depend on, by name: programs, providers and reviewed text as
+// digests of their bytes, the plan as digest and size, options as values. Stored with the run and
 // compared when it is resumed.
 using RunFacts = std::map<std::string, std::string>;
 RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
                    const std::filesystem::path& reviewed_directory);
 void store_facts(RunInfo& run, const RunFacts& facts);  // in versions_json
 
-// The newest unfinished run of the same facts. Errors: there is none; or it says in what the newest
-// unfinished one differs.
+// Returns the newest unfinished run with the same facts. Errors: there is none; the error then
+// lists the differences from the newest unfinished run.
 Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts);
 
-// What a run stored before it was interrupted.
+// The rows that a run stored before it was interrupted.
 struct StoredPart {
   std::vector<StoredOutcome> outcomes;
   std::vector<StoredDiff> diffs;
@@ -31,17 +32,17 @@ struct StoredPart {
 };
 Result<StoredPart> read_part(Store& store, const std::string& run_id);
 
-// The plan without what is stored. The untimed cases of a problem are left out all or none: some
-// take over another's outcome, and all of them measured together make the same outcomes as in an
-// undisturbed run.
+// Returns the plan without what is stored. The untimed cases of a problem are removed all or none:
+// some reuse another's outcome, and measured together they give the same outcomes as in an
+// uninterrupted run.
 Plan remaining(const Plan& plan, const StoredPart& stored,
                const std::vector<Invariance>& invariances);
 
-// Held while a process measures a run, gone with it however it ends: two that resume one run at
-// once would measure everything twice.
+// Held while a process measures a run, and released however the process ends. Prevents two
+// processes from resuming one run.
 class RunOwner {
  public:
-  // An error where a process of this machine (and network namespace) measures the run.
+  // Error: another process of this machine (and network namespace) measures the run.
   static Result<std::unique_ptr<RunOwner>> claim(const std::string& run_id);
   ~RunOwner();
   RunOwner(const RunOwner&) = delete;

@@ -21,7 +21,7 @@ std::array<std::string, 3> invariance_name(const InvarianceOutcome& outcome) {
   return {outcome.suite, outcome.case_id, std::string(name(outcome.invariance))};
 }
 
-// The cases of a plan, sides of diffs among them, by suite and case id.
+// Returns the cases of a plan and the sides of its diffs, by suite and case id.
 std::map<std::pair<std::string, std::string>, const PlannedCase*> by_name(const Plan& plan) {
   std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
   for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
@@ -85,7 +85,7 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
 }
 
 void RunSession::judge_run(bool complete) {
-  const bool is_whole = !stopped();  // asked once: a signal may come at any time
+  const bool is_whole = !stopped();  // read once: a signal may arrive at any time
   find_changes(complete && is_whole);
   std::vector<const Outcome*> outcomes;
   std::vector<const Baseline*> baselines, pins;
@@ -96,8 +96,8 @@ void RunSession::judge_run(bool complete) {
     baselines.push_back(past.baseline ? &*past.baseline : nullptr);
     pins.push_back(past.pin ? &past.pin->outcome : nullptr);
   }
-  // A shard is complete in itself, and judged over its suites only together with the others
-  // (plumbline judge RUN RUN…).
+  // A shard may be complete, but suites are judged only over all shards together (plumbline judge
+  // RUN RUN…).
   scores_ = judge_suites(outcomes, text_.contracts, baselines,
                          complete && is_whole && run_.shard == "1/1", pins);
   finished_ = is_whole && store_errors_.empty();
@@ -108,7 +108,7 @@ void RunSession::judge_run(bool complete) {
   if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
 }
 
-// What a shard does not hold may be in another one: that is known when all are judged together.
+// Cases that one shard lacks may be in another; `plumbline judge` finds the changes of all shards.
 void RunSession::find_changes(bool complete) {
   std::vector<Store*> stores;
   for (Store* store : {store_, past_store_}) {
@@ -149,14 +149,13 @@ Past RunSession::past_of(const Outcome& outcome) {
 }
 
 Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) const {
-  // By the day on which it was begun: a run that is resumed after midnight is judged as an
-  // undisturbed one.
+  // Uses the start date, so that a run resumed after midnight is judged like an uninterrupted one.
   const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
   return judge(inputs_of(outcome, past, text_.contracts, text_.support, day));
 }
 
-// A worker that crashed or refused does not say what GPU it would have run on: it is the one that
-// the device's other cases had.
+// A worker that crashed or refused does not report its GPU. Uses the GPU that the device's other
+// cases reported.
 void RunSession::know_device(Outcome& outcome) {
   if (!outcome.c.device.starts_with("cuda")) return;
   KnownDevice& known = devices_[outcome.c.device];
@@ -166,8 +165,8 @@ void RunSession::know_device(Outcome& outcome) {
   if (outcome.description.device_arch.empty()) outcome.description.device_arch = known.arch;
 }
 
-// Cases that ended before any case had named the device: they are judged and stored again in the
-// series that they belong to.
+// Some cases ended before any case had reported the device. They are judged and stored again, now
+// in their own series.
 void RunSession::place_on_devices() {
   for (StoredOutcome& stored : outcomes_) {
     Outcome known = stored.outcome;
@@ -195,7 +194,7 @@ void RunSession::store(const Row& row) {
 }
 
 void RunSession::take(Outcome outcome) {
-  // The side of a diff may be a case of its suite, too: it is kept once.
+  // A diff's side may also be a case of its suite; it is kept once.
   if (!taken_.insert({outcome.suite, outcome.case_id}).second) return;
   know_device(outcome);
   const auto [past, fresh] = past_.try_emplace(outcome.case_id);
@@ -206,7 +205,7 @@ void RunSession::take(Outcome outcome) {
   outcomes_.push_back(std::move(stored));
 }
 
-// They were judged by what they answered, and stored.
+// The suspects were already judged by their outputs and stored; both are replaced.
 void RunSession::blame(const LateCrash& late) {
   const auto is_suspect = [&](const std::string& suite, const std::string& case_id) {
     return std::ranges::find(late.suspects, ServedCase{suite, case_id}) != late.suspects.end();
@@ -226,7 +225,7 @@ void RunSession::blame(const LateCrash& late) {
     if (outcome.status != Status::ok || (!is_suspect(outcome.suite, outcome.case_id) &&
                                          !is_suspect(outcome.suite, outcome.reused_from)))
       continue;
-    ComparedOutput failed;  // of an answer that is not trusted nothing is said
+    ComparedOutput failed;  // an untrusted output has no statistics
     failed.status = Status::crashed;
     failed.reason = late.reason();
     static_cast<ComparedOutput&>(outcome) = std::move(failed);
@@ -252,9 +251,8 @@ void RunSession::take(InvarianceOutcome outcome) {
   invariances_.push_back(std::move(stored));
 }
 
-// A regression must show again in fresh processes. Two are
-// asked: if both agree that there is none, the first was noise; if they disagree, the case is
-// ambiguous. Any other failure there is what the case is.
+// A regression must repeat in two fresh processes. If neither shows it, the first measurement was
+// noise. If they disagree, the case is ambiguous. Any other failure in both replaces the outcome.
 void RunSession::confirm_regressions(const Plan& plan) {
   const auto planned = by_name(plan);
   for (auto& stored : outcomes_) {
@@ -274,7 +272,8 @@ void RunSession::confirm_regressions(const Plan& plan) {
   }
 }
 
-// The spread between two measurements of one night, of this machine class and by both databases.
+// Returns the spread between two measurements of one night, from this machine class's ratios in
+// both databases.
 double RunSession::least_spread(const MachineClass& machine) {
   std::vector<double> ratios;
   for (Store* store : {store_, past_store_}) {
@@ -300,7 +299,7 @@ void RunSession::judge_times(const Plan& plan) {
     const auto at = planned.find({stored.outcome.suite, stored.outcome.case_id});
     input.cases.push_back({&stored, &past, series_of(stored.outcome, run_.machine).machine,
                            at == planned.end() ? nullptr : at->second});
-    // Taken over from an interrupted run, it may have been concluded before.
+    // The interrupted run may already have judged this time.
     if (resumed_ && stored.outcome.timed && stored.judgement.gated_time)
       stored.judgement = judge_with_past(stored.outcome, past);
   }
@@ -338,8 +337,8 @@ void RunSession::distrust_store(const Errors& errors) {
 void RunSession::keep(Result<void> result) {
   if (result) return;
   store_errors_.insert(store_errors_.end(), result.error().begin(), result.error().end());
-  // A row that is refused is gone and the others go on; a store that fails keeps its rows and fails
-  // again.
+  // The store drops a row that it refuses and keeps the others. A store that fails keeps its rows
+  // and fails again.
   if (store_ != nullptr && !store_->flush()) store_failed_ = true;
 }
 

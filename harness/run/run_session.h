@@ -1,5 +1,5 @@
-// One run from plan to exit code: measure, judge, store, confirm regressions, judge the suites.
-// Shared by `plumbline run` and the CTest program.
+// One run from plan to exit code: measures, judges, stores, confirms regressions and judges the
+// suites. Shared by `plumbline run` and the CTest program.
 #pragma once
 
 #include <array>
@@ -24,26 +24,26 @@ struct ReviewedText;
 
 class RunSession {
  public:
-  // `store` may be null: nothing is stored. `past` may be null: a database that is only read, whose
-  // runs count as the past, too. Where both are, nothing is compared with the past.
+  // If `store` is null, nothing is stored. `past`, which may be null, is a read-only database whose
+  // runs also count as history. If both are null, nothing is compared with earlier runs.
   RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store,
              Store* past = nullptr);
 
-  // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it
-  // is not asked for again, and `execute` gets the rest of its plan. `whole` is all of it: a case
-  // that was stored may be asked again, about its time.
+  // Continues an interrupted run: stored rows are not measured again, and `execute` gets the rest
+  // of the plan. `whole` is the full plan, because times of stored cases may be measured again.
   void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs,
               std::vector<StoredInvariance> invariances, Plan whole);
 
-  // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms
-  // where cases follow each other faster, so that a process that is killed loses nothing else. The
-  // first failure to store ends the measuring: what has been stored stays, the run stays unfinished
-  // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them).
-  // Suite statistics are judged where it is, and the run no shard.
+  // Measures, judges and stores the plan. Rows are committed at once, or within 20 ms if cases
+  // follow each other faster, so a killed process loses nothing else. The first failed write ends
+  // the measuring; what is stored stays, and the run can be resumed. `complete`: the plan is all of
+  // its suites, or the shard's share of them. Suite statistics are judged only if it is, and not
+  // for a shard.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
-  // The run could not be stored, though writing it said nothing: it is not finished.
+  // Marks the run as unfinished: it turned out not to be stored, although writing reported no
+  // error.
   void distrust_store(const Errors& errors);
-  // Told before something is measured beyond the plan: a candidate asked again, say.
+  // Sets a callback for measurements beyond the plan, such as confirmations of candidates.
   void on_more(std::function<void(const std::string&)> tell) { tell_more_ = std::move(tell); }
 
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
@@ -53,13 +53,13 @@ class RunSession {
   const std::vector<RunChange>& changes() const { return changes_; }
   const std::vector<NightTimes>& night_times() const { return night_times_; }
   const RunInfo& info() const { return run_; }
-  // measuring ended early, since nothing could be stored or measured any more
+  // Measuring ended early because nothing could be stored or measured any more.
   bool interrupted() const { return store_failed_ || harness_failed_; }
-  // plumbline itself could not go on (HarnessFailure); what was measured is stored
+  // plumbline itself failed (HarnessFailure). What was measured is stored.
   bool harness_failed() const { return harness_failed_; }
-  // True if all of the plan was measured and stored.
+  // Returns true if the whole plan was measured and stored.
   bool finished() const { return finished_; }
-  // This run, if it did not finish.
+  // Returns this run if it did not finish.
   IncompleteRuns incomplete() const;
   int exit_code() const;
 
@@ -97,17 +97,17 @@ class RunSession {
   std::vector<RunChange> changes_;
   std::vector<NightTimes> night_times_;
   std::function<void(const std::string&)> tell_more_;
-  Plan whole_;                        // of a run that is resumed
+  Plan whole_;                        // the full plan of a resumed run
   std::map<std::string, Past> past_;  // by case id
   struct KnownDevice {
     DeviceFacts facts;
     std::string arch;
   };
-  std::map<std::string, KnownDevice> devices_;           // what GPUs said of themselves, by device
-  std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
+  std::map<std::string, KnownDevice> devices_;              // what GPUs reported, by device
+  std::set<std::pair<std::string, std::string>> taken_;     // (suite, case id)
   std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
   bool resumed_ = false, finished_ = false;
-  std::optional<PromptCommits> commits_;  // while measuring into a store
+  std::optional<PromptCommits> commits_;  // only while measuring into a store
   std::atomic<bool> store_failed_ = false;
   bool harness_failed_ = false;
   Errors store_errors_;

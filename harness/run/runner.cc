@@ -1,4 +1,4 @@
-// Spreads the untimed tasks of a plan over threads; the timed ones follow alone.
+// Spreads the untimed tasks of a plan over threads. The timed cases follow, one at a time.
 #include "harness/run/runner.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::vector<Task> untimed_tasks(const Plan& plan) {
 
 void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   std::mutex mutex;
-  std::exception_ptr failure;  // the first of a thread
+  std::exception_ptr failure;  // the first one of any thread
   std::atomic<bool> failed{false};
   const auto stopped = [this, &sinks, &failed] {
     return failed.load(std::memory_order_relaxed) ||
@@ -111,7 +111,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     std::vector<std::thread> pool;
     try {
       for (int i = 1; i < threads; ++i) pool.emplace_back(guarded);
-    } catch (const std::system_error&) {  // those that could be started do it all
+    } catch (const std::system_error&) {  // the threads that started do all the work
     }
     guarded();
     for (auto& thread : pool) thread.join();

@@ -1,5 +1,5 @@
 // Runs a plan: untimed work on several threads, then timed cases one at a time and in rounds
-// (timed_rounds.h). Nothing else of the run is then at work.
+// (timed_rounds.h), with nothing else running.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,14 @@ struct RunSinks {
   // Called from one thread at a time, in the order in which work is finished.
   std::function<void(Outcome)> outcome;
   std::function<void(DiffOutcome)> diff;
-  // After each case or diff of the plan, of timed ones after each of their rounds.
+  // Called after each case or diff of the plan; for timed ones, after each of their rounds.
   std::function<void()> progress;
   std::function<void(InvarianceOutcome)> invariance = nullptr;
-  // Set by a sink that can take no more: no new work is started.
+  // Set by a sink that accepts no more; no new work is started then.
   const std::atomic<bool>* full = nullptr;
-  // Says what is measured beyond the plan.
+  // Reports measurements beyond the plan.
   std::function<void(const std::string&)> more = nullptr;
-  // Cases that were handed on before, and fail for what they left running.
+  // Reports late crashes. Their suspects were passed to `outcome` before, and fail after all.
   std::function<void(const LateCrash&)> late = nullptr;
 };
 
@@ -43,25 +43,24 @@ struct Runner {
   const std::vector<ProviderInfo>& providers;
   const Contracts& contracts;
   int jobs = 2;
-  // Set by a signal handler: no new work is started.
+  // Set by a signal handler; no new work is started then.
   const std::atomic<bool>* stop = nullptr;
-  // Measured of every case that ran well itself, on this machine and not taken over from another
-  // architecture; the sides of a diff excepted.
+  // Measured for every case that ran successfully on this machine. Not measured for reused outcomes
+  // and sides of diffs.
   std::vector<Invariance> invariances = {};
-  // What the timed cases of the run have shown so far, for time_fresh too.
+  // The sentinel's pace in the run's timed cases; time_fresh also uses it.
   std::shared_ptr<SentinelPace> pace = std::make_shared<SentinelPace>();
 
-  // All functions here throw HarnessFailure where plumbline itself cannot go on; what was handed to
-  // the sinks before stays.
+  // All functions throw HarnessFailure if plumbline itself cannot continue. What the sinks received
+  // before stays valid.
   void run(const Plan& plan, const RunSinks& sinks) const;
-  // One case in fresh worker processes: confirmation of a regression.
+  // Measures one case in fresh worker processes, to confirm a regression.
   Outcome run_fresh(const PlannedCase& planned) const;
-  // The times of cases, measured as a plan measures them: in all rounds, each in a fresh worker
-  // process, every case once before any is measured again. The same case may be named several
-  // times. Of the outcomes only status, reason and times are filled; status is error where it was
-  // stopped. For the confirmation of findings of time, and for second measurements.
-  // `progress(done, rounds, case)` comes before each round; rounds are those that are known to be
-  // needed.
+  // Times cases as a plan does: in all rounds, each in a fresh worker process, every case once
+  // before any is measured again. A case may be listed several times. Only status, reason and times
+  // of the outcomes are filled; status is error if the run was stopped. Used to confirm timing
+  // findings and for second measurements. `progress(done, rounds, case)` is called before each
+  // round; `rounds` is the number known to be needed.
   std::vector<Outcome> time_fresh(const std::vector<const PlannedCase*>& cases,
                                   const FreshProgress& progress = nullptr) const;
 };

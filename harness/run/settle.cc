@@ -1,4 +1,4 @@
-// Lets two fresh processes decide about one outcome.
+// Confirms or refutes a regression by two fresh processes.
 #include "harness/run/settle.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What two fresh processes make of an outcome that looked like a regression.
+// Confirms or refutes a regression by two fresh processes.
 #pragma once
 
 #include <array>
@@ -7,9 +7,10 @@
 
 namespace plumbline {
 
-// `again`: what two fresh processes gave, judged against the same past. If both fail, that is what
-// the case is; if neither does, the first was noise, and the first of them takes its place, but for
-// the time, which was taken among all others of its night; if they differ, it is ambiguous.
+// `again`: the outcomes of two fresh processes, judged against the same history. If both fail, the
+// regression is confirmed; another kind of failure replaces the outcome. If neither fails, the
+// first measurement was noise, and the first fresh outcome replaces it except for its times. If
+// they differ, the case is ambiguous.
 void settle(StoredOutcome& stored, std::array<StoredOutcome, 2> again);
 
 }  // namespace plumbline

@@ -1,4 +1,5 @@
-// Groups a plan by problems, spreads the groups over the parts, and names the result.
+// Groups a plan by problem, spreads the groups over the shards, and computes the partition's
+// digest.
 #include "harness/run/shards.h"
 
 #include <algorithm>
@@ -20,8 +21,9 @@ namespace {
 
 constexpr const char* shard_member = "shard";
 
-// Milliseconds, as on a machine like those of docs/performance.md: two calls of the kernel at 5e9
-// multiply-adds a second (5e7 emulated), a timed one 15 ms of kernel and of sentinel a repetition.
+// Returns milliseconds on a machine like those of docs/performance.md: two calls at 5e9
+// multiply-adds a second (emulated: 5e7). A timed case adds 15 ms of kernel and of sentinel for
+// each repetition.
 double estimated_call_cost(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = 1e3 * multiply_adds(planned.c.problem) /
@@ -30,13 +32,14 @@ double estimated_call_cost(const PlannedCase& planned, int repetitions) {
   return 3 + 2 * calls + timing;
 }
 
-// The fp64 reference at 1e9 multiply-adds a second. Beyond so many it samples rows.
+// Returns milliseconds for the fp64 reference at 1e9 multiply-adds a second. Above 1e9
+// multiply-adds the reference samples rows.
 double estimated_reference_cost(const Problem& problem) {
   constexpr double sampled_from = 1e9, rate = 1e9;
   return 1e3 * std::min(multiply_adds(problem), sampled_from) / rate;
 }
 
-// Sets of problems that stay together, by number of their smallest member.
+// Union-find over problems that stay together. A group is identified by its smallest problem.
 class Groups {
  public:
   explicit Groups(std::size_t problems) : parent_(problems) {
@@ -64,8 +67,8 @@ std::vector<std::string> sorted_problems(const Plan& plan) {
 }
 
 struct Estimate {
-  double recorded = 0, estimated_too = 0;  // of the cases with a recorded cost
-  double estimated = 0;                    // of those without
+  double recorded = 0, estimated_too = 0;  // cases with a recorded cost
+  double estimated = 0;                    // cases without one
 };
 
 }  // namespace
@@ -102,7 +105,7 @@ Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, 
   }
   const double scale = ratios.empty() ? 1 : median(std::move(ratios));
 
-  // In whole microseconds, whose sums are exact in any order.
+  // Sums of integral microseconds are exact in any order.
   std::vector<std::pair<std::int64_t, std::size_t>> costs;  // cost, group
   for (std::size_t g = 0; g < problems.size(); ++g) {
     if (groups.of(g) != g) continue;

@@ -1,5 +1,5 @@
-// The parts of a plan that are measured apart, on several machines say: whole problems, so that a
-// reference is computed in one part only, spread by what they cost.
+// Divides a plan into shards, for example for several machines. A problem stays in one shard, so
+// its reference is computed once. Shards are balanced by cost.
 #pragma once
 
 #include <map>
@@ -10,41 +10,41 @@
 
 namespace plumbline {
 
-// Milliseconds that measuring a case took, by case id: recorded_milliseconds() of a database.
+// Milliseconds that a case took to measure, by case id: recorded_milliseconds() of a database.
 using CaseCosts = std::map<std::string, double, std::less<>>;
 
-// Which part measures what. It follows from the plan, the number of parts and the costs alone: all
-// parts of a night find the same one where these are the same.
+// Assigns every case and diff to a shard. Depends only on the plan, the number of shards and the
+// costs, so all shards of a night compute the same partition.
 struct Partition {
-  std::vector<int> of_case, of_diff;  // the part, from 1, of each case and diff of the plan
-  std::vector<double> milliseconds;   // of each part: what it is expected to take
-  // names the partition: 16 hexadecimal digits of XXH3-128 over parts, cases and diffs
+  std::vector<int> of_case, of_diff;  // the shard, from 1, of each case and diff
+  std::vector<double> milliseconds;   // the expected time of each shard
+  // 16 hexadecimal digits of XXH3-128 over the number of shards, cases and diffs
   std::string digest;
 };
 
-// Cases of one problem, and problems that a diff compares, stay together. These groups go to the
-// part with the least cost so far, the most expensive first (longest processing time first: at most
-// 4/3 of the best, Graham 1969); where costs are equal, in the order of their problems' ids. A case
-// of which no cost is recorded is estimated from its work, in proportion to the recorded ones.
-// `repetitions`: of a timed case.
+// Cases of one problem, and problems that a diff compares, stay together. The most expensive group
+// goes first to the shard with the least cost (longest processing time first: at most 4/3 of the
+// optimum, Graham 1969). Ties are broken by problem id. The cost of a case without a record is
+// estimated from its work, scaled to the recorded ones. `repetitions`: per timed case.
 Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, int repetitions);
 
-// What part `part` of the partition measures, in the plan's order. `absent` stays the plan's.
+// Returns shard `part` of the plan, in the plan's order. `absent` is that of the whole plan.
 Plan part_of(const Plan& whole, const Partition& partition, int part);
 
-// Part `part` of `parts` of a plan of which no cost is recorded.
+// Returns shard `part` of `parts`, without recorded costs.
 Plan part_of(const Plan& whole, int part, int parts);
 
-// References that measuring a plan computes at least: one for each problem of its untimed cases,
-// each timed case and each side of a diff. Contracts that pin other roundings, and failures, add
-// some.
+// Returns the minimum number of references that a plan computes: one for each problem of its
+// untimed cases, each timed case and each side of a diff. Contracts with other roundings, and
+// failures, add more.
 std::size_t references_of(const Plan& plan);
 
-// How a run says which part of what it is; kept in RunInfo::versions_json.
+// Identifies a shard: its partition and the suites of the full plan. Stored in
+// RunInfo::versions_json.
 struct ShardFacts {
-  std::string partition;  // Partition::digest; "" where the run is no shard
-  // names of the whole plan's suites, sorted; shards of two partitions of the same suites are a
-  // mistake, of other suites another run
+  std::string partition;  // Partition::digest; "" if the run is not a shard
+  // The names of the full plan's suites, sorted. Shards of two partitions are an error if the
+  // suites are equal; otherwise they belong to different runs.
   std::vector<std::string> suites;
   bool operator==(const ShardFacts&) const = default;
 };
@@ -52,7 +52,7 @@ ShardFacts shard_facts(const Plan& whole, const Partition& partition);
 std::string with_shard_facts(const std::string& versions_json, const ShardFacts& facts);
 ShardFacts read_shard_facts(const std::string& versions_json);
 
-// "3/20" as numbers; {0, 0} where it is none.
+// Parses "3/20". Returns {0, 0} if the text is not a shard number.
 struct ShardNumber {
   int part = 0, parts = 0;
 };

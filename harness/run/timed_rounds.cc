@@ -1,4 +1,4 @@
-// Keeps the outcomes of the first round until every further round has added its times.
+// Holds the outcomes of the first round until every further round has added its times.
 #include "harness/run/timed_rounds.h"
 
 #include <fmt/format.h>
@@ -21,12 +21,13 @@ namespace {
 // A case of the plan, or one side of a diff.
 struct TimedCase {
   PlannedCase planned;
-  std::optional<Outcome> outcome;  // while it waits for further rounds
+  std::optional<Outcome> outcome;  // held until all rounds are done
   std::shared_ptr<const Geometry> geometry = nullptr;
-  const TimedCase* same = nullptr;  // that is measured earlier in each round: times are its own
+  // An equal case that is measured earlier in each round; its times are used.
+  const TimedCase* same = nullptr;
 };
 
-// What is reported together.
+// Cases that are reported together.
 struct TimedStep {
   std::vector<TimedCase*> cases;
   const PlannedDiff* diff = nullptr;
@@ -51,7 +52,7 @@ class TimedRounds {
     }
   }
 
-  // false: it was stopped, and nothing was handed on but what failed.
+  // Returns false if the run was stopped. Only failures were passed on then.
   bool measure() {
     for (TimedStep& step : steps_) {
       if (stopped_()) return false;
@@ -92,13 +93,14 @@ class TimedRounds {
     }
   }
 
-  // Late crashes of all rounds. Outcomes have to be handed on before somebody is blamed.
+  // Returns the late crashes of all rounds. Call this after hand_on(), because suspects must have
+  // been passed on.
   std::vector<LateCrash> finish() {
     std::vector<LateCrash> all = std::move(lates_);
     for (LateCrash& late : measurer_.finish()) all.push_back(std::move(late));
     return all;
   }
-  // Cases of the plan that ran well themselves; asked before they are handed on.
+  // Returns the cases of the plan that ran successfully. Call this before hand_on().
   std::vector<const PlannedCase*> well() const {
     std::vector<const PlannedCase*> cases;
     for (const TimedStep& step : steps_) {
@@ -127,7 +129,7 @@ class TimedRounds {
     return rounds;
   }
 
-  // What disturbed a case for all its rounds may have passed when all others were measured.
+  // A disturbance that lasted through all rounds of a case may have passed by now.
   void measure_disturbed_again() {
     for (int extra = 1; extra <= extra_rounds_; ++extra) {
       const std::vector<TimedCase*> disturbed = with_few_quiet_rounds();
@@ -212,7 +214,7 @@ class TimedRounds {
   SentinelPace& pace_;
   int extra_rounds_;
   Measurer measurer_;
-  std::deque<TimedCase> cases_;                    // stay where they are
+  std::deque<TimedCase> cases_;                    // a deque keeps its elements in place
   std::map<std::string, const TimedCase*> first_;  // by case id
   std::vector<TimedStep> steps_;
   std::vector<LateCrash> lates_;

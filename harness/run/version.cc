@@ -1,4 +1,4 @@
-// Joins the versions that the folders below state.
+// Combines the versions that the modules below define.
 #include "harness/run/version.h"
 
 #include <fmt/format.h>

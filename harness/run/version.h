@@ -1,11 +1,11 @@
-// What a run was made with: this program's version, and those on which its verdicts depend.
+// Versions stored with a run: this program's, and those that its verdicts depend on.
 #pragma once
 
 #include <string>
 
 namespace plumbline {
 
-// "plumbline 0.1.0 (judge 2, reference 8, schema 9)".
+// Returns "plumbline 0.1.0 (judge 2, reference 8, schema 9)".
 std::string version();
 
 }  // namespace plumbline

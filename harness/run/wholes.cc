@@ -1,4 +1,4 @@
-// Finds the runs of a database that are shards of one whole.
+// Finds the runs of a database that are shards of one plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace plumbline {
 namespace {
 
-// What the shards of one whole have in common.
+// Shared by all shards of one plan.
 struct WholeName {
   std::string night_id, partition;
   int parts = 1;
@@ -25,7 +25,7 @@ WholeName whole_of(const RunInfo& run) {
           std::max(1, read_shard(run.shard).parts)};
 }
 
-// What was asked for, however it was divided: two partitions of it in one night are a mistake.
+// Identifies the full plan. Two partitions of one plan in one night are an error.
 using Question =
     std::tuple<std::string, std::string, std::string, std::string, std::vector<std::string>, int>;
 Question question_of_run(const RunInfo& run) {
@@ -47,7 +47,7 @@ struct Part {
 };
 struct Parts {
   const RunInfo* first = nullptr;
-  std::map<int, Part> of;  // by number of the shard: the newest finished run, else the newest
+  std::map<int, Part> of;  // by shard number: the newest finished run, otherwise the newest run
 
   Whole whole(int parts) const {
     Whole whole;
@@ -84,7 +84,7 @@ Result<std::vector<Whole>> wholes_of(Store& store, const std::vector<RunInfo>& g
   for (const RunInfo& run : *known) {
     const ShardNumber shard = read_shard(run.shard);
     const bool is_wanted = wanted.contains(run.run_id);
-    // Without a night to name them, the shards of yesterday could be those of today.
+    // Without a night id, yesterday's shards look like today's.
     const bool belongs = is_wanted || (!run.night_id.empty() && is_of_a_night(run) &&
                                        shard.parts > 1 && named.contains(whole_of(run)));
     if (!belongs) continue;

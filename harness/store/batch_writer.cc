@@ -1,4 +1,5 @@
-// Checks and collects rows, and inserts many a statement, with the cases and builds they refer to.
+// Checks and collects rows, and inserts many per statement, with the cases and builds they refer
+// to.
 #include "harness/store/batch_writer.h"
 
 #include <SQLiteCpp/Exception.h>
@@ -21,16 +22,15 @@
 namespace plumbline {
 namespace {
 
-// of random keys: small batches write the leaves of every index again and again
+// Keys are random, so small batches would rewrite the leaves of every index again and again.
 constexpr std::size_t batch_rows = 1000;
 constexpr std::chrono::seconds batch_age{2};
-// In one statement. SQLite opens a statement's tables and indices, and the table it makes of a
-// check like status IN ('ok', …), once for all of its rows: one row each took 1.3 times as many
-// instructions.
+// Rows per statement. SQLite sets up a statement's tables, indices and CHECK lists once for all its
+// rows; with one row per statement it took 1.3 times as many instructions.
 constexpr std::size_t statement_rows = 16;
 constexpr std::size_t most_spec_texts = 64;
 
-// Columns that are not part of a row's own description, in the order in which write() binds them.
+// Columns that do not come from a row's description, in the order in which write() binds them.
 const std::vector<std::string> outcome_keys{"run_id",
                                             "case_key",
                                             "series_key",
@@ -69,7 +69,7 @@ void execute(SQLite::Statement& statement) {
 std::string arch_of(const Outcome& outcome, const std::string& machine_arch) {
   std::string arch = arch_of(outcome);
   if (!arch.empty()) return arch;
-  // a GPU that could not say what it is has not the CPU's architecture
+  // An unidentified GPU does not have the CPU's architecture.
   return outcome.c.device == "cpu" ? machine_arch : "unknown";
 }
 
@@ -79,7 +79,7 @@ void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& o
     for (int i = 0; i < 3; ++i) statement.bind(first + i);
     return;
   }
-  // NaN is the worst
+  // NaN counts as largest
   const auto rank = [](float value) {
     return std::isnan(value) ? std::numeric_limits<float>::infinity() : value;
   };
@@ -210,7 +210,8 @@ const BatchWriter::SpecText& BatchWriter::text_of(const RoundingSpec& declared) 
   return spec_texts_.emplace_back(SpecText{declared, text, spec_key(text)});
 }
 
-// A declared spec with a NaN in it would be stored and never be read again.
+// Returns an error for a declared spec that could be stored but not read back, such as one with
+// NaN.
 std::optional<Error> BatchWriter::check_spec(const SpecText& spec, const std::string& case_id) {
   if (known_.contains(spec.key)) return std::nullopt;
   const auto parsed = parse_spec_text(spec.text);
@@ -259,7 +260,7 @@ Result<void> BatchWriter::flush() {
         return errors;
       });
   if (!refused) {
-    known_.clear();  // rolled back with the rest
+    known_.clear();  // the rollback removed them
     return tl::unexpected(refused.error());
   }
   waiting_ = 0;
@@ -267,7 +268,7 @@ Result<void> BatchWriter::flush() {
   return refused->empty() ? Result<void>{} : tl::unexpected(*refused);
 }
 
-// An error if what `write` writes breaks a rule of the schema.
+// Returns an error if the rows that `write` stores violate a constraint of the schema.
 template <class Write>
 std::optional<Error> BatchWriter::refusal(Write&& write) {
   try {
@@ -307,7 +308,7 @@ void BatchWriter::write_case(const PendingOutcome& pending) {
   insert_case_.bind(2, outcome.case_id);
   bind_key(insert_case_, 3, pending.series_key);
   Binder binder(insert_case_, 4);
-  // one id, one row, whoever stores it first
+  // The canonical form gives one id one row, regardless of which outcome is stored first.
   const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};
   case_columns(binder, c);
   execute(insert_case_);
@@ -373,7 +374,7 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
 
 void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
   const Outcome& outcome = pending.stored.outcome;
-  if (outcome.status != Status::ok) return;  // a later call may have failed
+  if (outcome.status != Status::ok) return;  // the kernel may have failed after these were measured
   const std::optional<Terms>& terms = pending.stored.judgement.terms;
   for (const RowOutput output : further_row_outputs) {
     const RowStatistics& of = row_statistics[output];

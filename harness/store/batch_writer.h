@@ -1,4 +1,4 @@
-// Writes outcomes and diffs in batches of one transaction.
+// Writes outcomes and diffs in batches, one transaction each.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -27,12 +27,12 @@ class BatchWriter {
   BatchWriter(SQLite::Database& db, std::filesystem::path path);
   ~BatchWriter();
 
-  // Checks the ids, keeps the row, and flushes if the batch is full or two seconds old.
+  // Checks the ids, buffers the row, and flushes if the batch is full or two seconds old.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
-  // One transaction. If the disk fails, nothing of the batch is stored, the error says so, and the
-  // rows are kept for the next try. A row that breaks a rule of the schema is left out and named;
-  // the others are stored.
+  // Writes the batch in one transaction. After an I/O error nothing of it is stored, and the rows
+  // are kept for the next try. A row that violates a constraint is left out and reported; the
+  // others are stored.
   Result<void> flush();
 
  private:
@@ -40,7 +40,7 @@ class BatchWriter {
     MachineClass host;
     std::string order;  // run.run_order
   };
-  using Run = std::pair<const std::string, RunFacts>;  // under its id
+  using Run = std::pair<const std::string, RunFacts>;  // key: the run id
   struct SpecText {
     RoundingSpec declared;
     std::string text;
@@ -68,17 +68,17 @@ class BatchWriter {
   SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_,
       insert_machine_, insert_spec_, insert_output_;
   std::map<std::string, RunFacts> known_runs_;
-  std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
-  std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
-  // the first `waiting_`; the others keep their memory for what comes
+  std::unordered_set<Key, KeyHash> known_;  // rows of referenced tables that are known to be stored
+  std::vector<SpecText> spec_texts_;        // cache of recent specs; a night has few
+  // Only the first `waiting_` are in use. The others keep their memory for later rows.
   std::vector<PendingOutcome> outcomes_;
   std::size_t waiting_ = 0;
   std::vector<PendingDiff> diffs_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
 
-// INSERT of `rows` rows of these columns; on a conflict of the `unique` ones the others are
-// replaced, or the row is left alone where `replace` is false.
+// Returns an INSERT of `rows` rows. On a conflict of the `unique` columns it updates the other
+// columns, or does nothing if `replace` is false.
 std::string insert_sql(const std::string& table, const std::vector<std::string>& columns,
                        const std::vector<std::string>& unique, bool replace, std::size_t rows = 1);
 

@@ -1,4 +1,4 @@
-// Stores and reads changes, and finds in an earlier run the cases that a suite should hold.
+// Stores and reads the changes of a run, and finds the cases that its suites should contain.
 #include "harness/store/change_rows.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -26,16 +26,15 @@ constexpr auto change_columns = [](auto& columns, auto& row) {
   columns("standing", row.change.standing);
 };
 
-// Whether run w is another shard of run r's whole.
+// SQL condition: run w is another shard of run r's full plan.
 constexpr const char* is_shard_with = R"(
   r.shard <> '1/1' AND w.night_id = r.night_id AND w.complete
     AND CASE WHEN json_valid(w.versions_json) THEN json_extract(w.versions_json, '$.shard.partition') END
       = CASE WHEN json_valid(r.versions_json) THEN json_extract(r.versions_json, '$.shard.partition') END
 )";
 
-// The newest run that held the suite as this one should: all of it, or as one of all shards. ?1 its
-// host's class, ?2 its place in time, ?3 suite, ?4 purpose, ?5 selection, ?6 runs that are judged
-// with it.
+// Finds the newest complete run of the suite: unsharded, or a shard whose shard set is complete. ?1
+// machine class of the host, ?2 run_order, ?3 suite, ?4 purpose, ?5 selection, ?6 runs to skip.
 std::string earlier_run() {
   return fmt::format(R"(
   SELECT r.run_id FROM run AS r
@@ -50,7 +49,7 @@ std::string earlier_run() {
                      is_shard_with);
 }
 
-// That run, or all shards of its whole. ?1 the run.
+// Selects run ?1 and the other shards of its full plan.
 std::string runs_with_it() {
   return fmt::format(
       "SELECT w.run_id FROM run AS r JOIN run AS w ON w.run_id = r.run_id OR ({}) WHERE r.run_id = "
@@ -86,7 +85,7 @@ Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
   using Cases = std::vector<std::pair<std::string, std::string>>;
   return guarded(path, "looking up what was measured before", [&]() -> Result<Cases> {
     std::set<std::pair<std::string, std::string>> cases;
-    std::string order = "~";  // after every run
+    std::string order = "~";  // greater than any run_order
     SQLite::Statement find_order(db, "SELECT run_order FROM run WHERE run_id = ?");
     find_order.bind(1, run.run_id);
     if (find_order.executeStep()) order = find_order.getColumn(0).getString();

@@ -1,4 +1,4 @@
-// Stores what changed about the cases of a run, and finds which cases it should hold.
+// Stores the changes of a run, and finds the cases that its suites should contain.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// As Store::set_changes, Store::changes and Store::expected_cases.
+// Implementations of Store::set_changes, Store::changes and Store::expected_cases.
 Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path,
                            const std::string& run_id, const std::vector<RunChange>& changes);
 Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path,

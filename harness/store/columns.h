@@ -1,6 +1,6 @@
-// Lists a row's columns once, for naming, binding and loading them alike. A row's description
-// (rows.h) is a function called with something that collects the columns' names, binds their values
-// to a statement, or loads them from one. So what is stored is what is loaded.
+// Lists a row's columns once for naming, binding and loading. A row's description (rows.h) is a
+// function template. It is called with a collector of names, a Binder or a Loader, so that exactly
+// what is stored is loaded.
 #pragma once
 
 #include <SQLiteCpp/Column.h>
@@ -53,15 +53,15 @@ class Binder {
   explicit Binder(SQLite::Statement& statement, int first = 1)
       : statement_(statement), index_(first) {}
 
-  int next() const { return index_; }  // of the statement's parameters
-  // The columns from here on were measured, or are NULL.
+  int next() const { return index_; }  // the next parameter of the statement
+  // If `yes` is false, the following columns are stored as NULL.
   void measured(bool yes) { measured_ = yes; }
   template <class T>
   void operator()(const char*, const T& value) {
     measured_ ? put(value) : statement_.bind(index_);
     ++index_;
   }
-  // -1 stands for unknown: NULL.
+  // Stores -1 (unknown) as NULL.
   template <class T>
   void unless_minus_one(const char*, const T& value) {
     value == -1 ? statement_.bind(index_) : put(value);
@@ -70,17 +70,17 @@ class Binder {
 
  private:
   void put(const std::string& text) {
-    // most texts are, and a copy of "" is an allocation too
+    // Most texts are empty, and copying "" would allocate.
     if (text.empty()) return statement_.bindNoCopy(index_, "");
     is_storable_text(text) ? statement_.bind(index_, text)
                            : statement_.bind(index_, storable_text(text));
   }
-  // SQLite would make NaN NULL. +Inf is outside every limit too, and the fault counts tell what it
-  // was.
+  // SQLite would store NaN as NULL. +Inf also exceeds every limit, and the fault counts tell them
+  // apart.
   void put(double value) {
     statement_.bind(index_, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
   }
-  // Numbers as they lie in memory: little-endian, as plumbline's hosts are.
+  // Stores the numbers as little-endian bytes, the byte order of all supported hosts.
   template <class Number>
   void put(const std::vector<Number>& values) {
     statement_.bind(index_, values.empty() ? "" : static_cast<const void*>(values.data()),
@@ -89,7 +89,7 @@ class Binder {
   template <class T>
   void put(T value) {
     if constexpr (std::is_enum_v<T>) {
-      statement_.bindNoCopy(index_, name(value).data());  // a literal
+      statement_.bindNoCopy(index_, name(value).data());  // a string literal
     } else {
       statement_.bind(index_, static_cast<std::int64_t>(value));
     }
@@ -106,7 +106,7 @@ class Loader {
   explicit Loader(SQLite::Statement& statement, int first = 0)
       : statement_(statement), index_(first) {}
 
-  void measured(bool) {}  // the columns themselves tell: NULL leaves a value as it is
+  void measured(bool) {}  // not needed: NULL leaves a value unchanged
   template <class T>
   void operator()(const char* column, T& value) {
     const SQLite::Column stored = statement_.getColumn(index_++);

@@ -1,4 +1,4 @@
-// Refuses files that are no database of ours, opens and migrates the others, and refreshes views.
+// Opens databases: refuses files of other programs, migrates old schemas, and refreshes views.
 #include "harness/store/connection.h"
 
 #include <SQLiteCpp/Backup.h>
@@ -52,8 +52,8 @@ std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_ap
   return std::nullopt;
 }
 
-// What can be told without SQLite, which might otherwise create, recover or checkpoint something
-// beside a file that is not ours.
+// Checks the file without SQLite, which could create, recover or checkpoint files next to one that
+// belongs to another program.
 std::optional<Error> refuse_file(const fs::path& path, bool read_only) {
   std::error_code ignored;
   const fs::path directory = path.parent_path();
@@ -86,7 +86,7 @@ std::int64_t pragma(SQLite::Database& db, const std::string& name) {
   return db.execAndGet("PRAGMA " + name).getInt64();
 }
 
-// The same again through SQLite, which also sees what still stands in the write-ahead log.
+// Repeats the check through SQLite, which also reads the write-ahead log.
 std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db, bool read_only,
                                      int oldest_schema) {
   if (!read_only && sqlite3_db_readonly(db.getHandle(), "main") == 1) {
@@ -94,8 +94,8 @@ std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db,
         path, "no permission to write the file",
         "make the file and its directory writable for this user, or open it for reading");
   }
-  // One snapshot: another process may be creating the same file, and its id and its tables must be
-  // seen together or not at all.
+  // A single snapshot, because another process may be creating the same file: its id and its tables
+  // must be read together.
   const SQLite::Transaction snapshot(db);
   const auto id = static_cast<std::uint32_t>(pragma(db, "application_id"));
   const std::int64_t version = pragma(db, "user_version");
@@ -128,9 +128,9 @@ std::unique_ptr<SQLite::Database> connect_by_uri(const fs::path& path, std::stri
       uri_of(path, options), SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
 }
 
-// With the index of the log in this process's memory, no locks and no checkpoint: reads what the
-// log holds and writes nothing, not even beside the file. Only where nobody can write: on a full
-// disk, or beside a log that another machine's user left.
+// Reads the log with its index in this process's memory, without locks or a checkpoint, and writes
+// no files. Safe only if no process can write: on a full disk, or next to a log left by another
+// machine's user.
 std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& path) {
   auto db = connect_by_uri(path, "mode=ro&vfs=unix-none");
   sqlite3_db_config(db->getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -138,10 +138,9 @@ std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& 
   return db;
 }
 
-// A reader of a WAL database writes its -shm file, which it cannot where the directory is not its
-// own (a shared disk, a CI artefact) or the disk is full. In a directory not its own the file is
-// opened as immutable, if no log stands beside it: nobody is writing then, or what he writes is not
-// yet in the file.
+// A reader of a WAL database writes its -shm file. It cannot if the disk is full or the directory
+// is read-only (a shared disk, a CI artefact). In a read-only directory without a log the file is
+// opened as immutable: a writer, if any, has not changed it yet.
 std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
   const bool can_write_beside =
       faccessat(AT_FDCWD, path.parent_path().c_str(), W_OK, AT_EACCESS) == 0;
@@ -159,8 +158,8 @@ std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
   }
 }
 
-// An empty database without a name. SQLite keeps such a one in a file that it unlinks at once, and
-// in memory where temp_store says so.
+// Opens an empty database without a name. SQLite keeps it in a file that it unlinks at once, or in
+// memory if temp_store demands that.
 std::unique_ptr<SQLite::Database> open_private() {
   auto db = std::make_unique<SQLite::Database>(
       "", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, busy_timeout_ms);
@@ -168,15 +167,15 @@ std::unique_ptr<SQLite::Database> open_private() {
   return db;
 }
 
-// Statistics that nobody reads take a lock for each allocation and release. Without effect where
-// the process has used SQLite before.
+// These statistics are not used, but take a lock for each allocation and release. Has no effect if
+// the process has already used SQLite.
 void stop_counting_memory() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(once);
 }
 
-// Changing to WAL takes a lock that SQLite does not wait for in every case when several processes
-// open a new file at once.
+// If several processes open a new file at once, the change to WAL needs a lock that SQLite does not
+// always wait for.
 void use_write_ahead_log(SQLite::Database& db) {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
@@ -242,8 +241,8 @@ void drop_own_views(SQLite::Database& db) {
   db.exec(drops);
 }
 
-// Views and verdicts belong to the program, not to the schema: they are written anew when they
-// differ from this program's.
+// Views and the table of verdicts belong to the program, not to the schema, so they are rewritten
+// if they differ from this program's.
 void refresh_views(SQLite::Database& db) {
   const std::string fingerprint = views_fingerprint();
   const auto is_current = [&] {
@@ -294,13 +293,13 @@ constinit const int schema_version = embedded_schema.number();
 void migrate(SQLite::Database& db, const Schema& schema) {
   if (pragma(db, "user_version") >= schema.number()) return;
   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-  // A view of the older program would refer to what a migration removes. refresh_views() follows.
+  // Old views may refer to columns that a migration removes. refresh_views() creates the new ones.
   if (pragma(db, "user_version") > 0) {
     drop_own_views(db);
     if (db.tableExists("meta")) db.exec("DELETE FROM meta WHERE key = 'views'");
   }
   const auto apply = [&](int number, std::string_view sql) {
-    // also where another process was faster
+    // Another process may have migrated the file in the meantime.
     if (pragma(db, "user_version") >= number) return;
     db.exec(std::string(sql));
     db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id,
@@ -344,9 +343,9 @@ Result<void> check_integrity(SQLite::Database& db, const fs::path& path) {
   });
 }
 
-// A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6 s
-// on a disk where these take 0.7 s. Up to 2 GiB of the file are mapped: judging reads a page here
-// and there of a large one, and a call of read() for each costs a sixth of its time.
+// A log of 64 MiB and an equal cache: SQLite's defaults (4 MB, 2 MB) took 6 s for 20,000 outcomes
+// on a disk where these take 0.7 s. Up to 2 GiB are mapped, because judging reads scattered pages,
+// and read() would cost it a sixth of its time.
 void set_writer_pragmas(SQLite::Database& db, const char* schema) {
   db.exec(
       fmt::format("PRAGMA {0}.synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA "
@@ -366,7 +365,7 @@ Result<void> copy_database(const fs::path& given, SQLite::Database& db, const ch
       SQLite::Backup(db, schema, *from, "main").executeStep(-1);
       return {};
     }
-    const auto older = open_private();  // what migrates names no schema
+    const auto older = open_private();  // migrations do not name a schema
     SQLite::Backup(*older, *from).executeStep(-1);
     migrate(*older, embedded_schema);
     SQLite::Backup(db, schema, *older, "main").executeStep(-1);
@@ -385,11 +384,11 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& path) {
 }
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
-  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
+  // An absolute path also keeps SQLite from interpreting "file:" or ":memory:".
   const fs::path path = fs::absolute(given);
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
   stop_counting_memory();
-  // one thread at a time drives a Store
+  // Only one thread at a time uses a Store, so SQLite needs no mutex.
   const int writing = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
     auto db = read_only
@@ -398,7 +397,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, b
     if (auto refused = refuse_contents(path, *db, read_only, schema_version)) return fail(*refused);
     db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
     if (read_only) return db;
-    // before the change to WAL, so that the file's own header says at once whose it is
+    // Before the change to WAL, so that the file's header has the application id from the start.
     migrate(*db, embedded_schema);
     use_write_ahead_log(*db);
     set_writer_pragmas(*db, "main");

@@ -1,4 +1,4 @@
-// Opens a database of runs: what it refuses, how it migrates, how SQLite's errors become ours.
+// Opens and copies databases of runs, checks them, and converts SQLite's errors.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -15,47 +15,47 @@
 
 namespace plumbline {
 
-// a merge of a million rows holds the write lock for about 5 s
+// merging a million rows holds the write lock for 5 s
 inline constexpr int busy_timeout_ms = 20'000;
 
-// An open connection with our pragmas, migrated and with the current views unless `read_only`. See
-// Store::open for what is refused.
+// Opens a connection with our pragmas. Unless `read_only`, migrates the schema and refreshes the
+// views. Store::open lists the errors.
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path,
                                                         bool read_only);
 
-// What a writer sets for a database of a connection: "main", or one that is attached.
+// Sets the pragmas of a writer for `schema`: "main", or an attached database.
 void set_writer_pragmas(SQLite::Database& db, const char* schema);
 
-// For merging: a connection to a private copy of what the file holds now, migrated and with the
-// current views, whatever its schema was. Refuses what open_database refuses, and damage that
-// SQLite's integrity_check finds. The file itself is only read. The copy has no name: what exceeds
-// the cache lies in a file (under TMPDIR) that SQLite unlinks as it opens it, so that a process
-// that is killed leaves nothing behind.
+// Returns a private copy of the file for merging, migrated and with current views. Returns the
+// errors of open_database, and an error for damage that SQLite's quick_check finds. The file is
+// only read. The copy has no name: what exceeds the cache is in a file under TMPDIR that SQLite
+// unlinks at once, so a killed process leaves no file.
 Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path);
 
-// The same into a database that is attached to `db` as `schema` and has no name either; views stay
-// those of the file.
+// Copies the file into `schema`, a database without a name that is attached to `db`. Does not
+// refresh the views.
 Result<void> copy_database(const std::filesystem::path& path, SQLite::Database& db,
                            const char* schema);
 
-// An error where the file is no longer where it was opened: SQLite would go on writing to what
-// nobody can open any more.
+// Returns an error if the file was moved or deleted: SQLite would write to a file that cannot be
+// opened any more.
 Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path,
                             const char* schema = "main");
 
-// An error unless SQLite's quick_check finds nothing: every page and row is read, and indexes are
-// not held against their tables.
+// Returns an error if SQLite's quick_check finds damage. It reads every page and row, but does not
+// compare indexes with their tables.
 Result<void> check_integrity(SQLite::Database& db, const std::filesystem::path& path);
 
-// Whether a later outcome may be compared with one of this verdict.
+// Returns true if an outcome with this verdict can be a baseline.
 bool can_be_baseline(Verdict verdict);
 
 Error error_at(const std::filesystem::path& path, std::string message, std::string remedy);
-// "storing outcomes: database or disk is full", the file, and what to do.
+// Returns an error such as "storing outcomes: database or disk is full", with the file and a
+// remedy.
 Error database_error(const std::filesystem::path& path, std::string_view doing,
                      const SQLite::Exception& exception);
 
-// Runs `body`, which returns a Result, and turns what it throws into an error.
+// Runs `body`, which returns a Result, and converts exceptions to errors.
 template <class Body>
 auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& body)
     -> decltype(body()) {

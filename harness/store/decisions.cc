@@ -1,4 +1,4 @@
-// Stores what people accept, pin and acknowledge.
+// Stores what users accept, pin and acknowledge.
 #include "harness/store/decisions.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -22,7 +22,7 @@
 namespace plumbline {
 namespace {
 
-// Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob
+// Returns the keys of cases that `sql` selects for the run as (case_key, case_id) and that the glob
 // matches.
 std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& sql,
                                             const Decision& decision) {
@@ -56,8 +56,8 @@ std::string cases_that_may_be_baselines() {
       cases_with_a_result);
 }
 
-// Acknowledged is what fails, is still open, or was acknowledged before and is again, with another
-// reason or day.
+// Selects what an acknowledgement applies to: failing and open outcomes, and acknowledged ones,
+// whose reason or date can be replaced.
 std::string cases_that_are_regressions() {
   std::vector<std::string> names;
   for (const Verdict verdict : all<Verdict>()) {
@@ -70,14 +70,13 @@ std::string cases_that_are_regressions() {
       fmt::join(names, ", "));
 }
 
-// A kind of decision: what is said of it, and the tables that keep what was decided, and of which
-// cases.
+// A kind of decision: its messages, the table of decisions and the table of their cases.
 struct Kind {
   const char* word;
   const char* doing;
   const char* decision;
   const char* cases;
-  const char* nothing;  // is said of a run and a glob
+  const char* nothing;  // format string with run and glob
   const char* remedy;
 };
 constexpr Kind accepts{"accept",
@@ -101,7 +100,7 @@ constexpr Kind acknowledgements{
     "run '{}' has no regression or failure that '{}' matches",
     "`plumbline show` lists them; what is fine needs no acknowledgement"};
 
-// `until`: of an acknowledgement.
+// `until`: only for acknowledgements.
 void store_decision(SQLite::Database& db, const Kind& kind, const Decision& decision,
                     const std::vector<std::string>& keys, const std::optional<std::string>& until) {
   const auto& [run_id, case_glob, who, why] = decision;
@@ -139,7 +138,7 @@ Errors check_decision(const Decision& decision, std::string_view verb) {
   return errors;
 }
 
-// Decides about the cases that each of these statements gives; how many each gave.
+// Stores a decision about the cases that the statements select. Returns the number of each.
 Result<std::vector<int>> decide(SQLite::Database& db, const std::filesystem::path& path,
                                 const Kind& kind, const Decision& decision,
                                 const std::vector<std::string>& cases,

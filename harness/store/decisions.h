@@ -1,4 +1,4 @@
-// What people decide of the outcomes of a run: accept, pin, acknowledge. Rows are only added.
+// Decisions of users about the outcomes of a run: accept, pin, acknowledge. Rows are only added.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -10,11 +10,11 @@
 
 namespace plumbline {
 
-// Who says what of which cases of a run, and why.
+// A decision about the cases of a run: who made it and why.
 struct Decision {
   std::string run_id, case_glob, who, why;
 };
-// As Store::accept, Store::pin and Store::acknowledge.
+// Implementations of Store::accept, Store::pin and Store::acknowledge.
 Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
                                  const Decision& decision);
 Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,

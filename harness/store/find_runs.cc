@@ -1,4 +1,4 @@
-// Finds runs by what people call them.
+// Finds runs by night, commit or id.
 #include "harness/store/find_runs.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ bool may_be_a_commit(std::string_view text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-// None where no run of this commit is stored.
+// Returns nullopt if no run of this commit is stored.
 Result<std::optional<RunSelection>> find_commit(SQLite::Database& db, const fs::path& path,
                                                 const std::string& text) {
   const auto found = first_column(

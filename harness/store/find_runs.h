@@ -1,4 +1,4 @@
-// Which runs a person means: of a night, of a commit, or one run.
+// Finds the runs that a user names: a night, a commit or one run.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// As Store::resolve_runs.
+// Implementation of Store::resolve_runs.
 Result<RunSelection> find_runs(SQLite::Database& db, const std::filesystem::path& path,
                                const std::string& text);
 

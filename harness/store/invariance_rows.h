@@ -1,5 +1,4 @@
-// Stores and reads the outcomes of invariances, the rows of table `invariance`. The table is in
-// baselines/schema.sql.
+// Stores and reads outcomes of invariances: table `invariance` of baselines/schema.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -12,8 +11,8 @@
 
 namespace plumbline {
 
-// One transaction; replaces rows of the same run, suite, case and invariance. The run and the
-// outcomes of the cases are stored.
+// Uses one transaction. Replaces rows of the same run, suite, case and invariance. The run and the
+// outcomes of the cases must be stored.
 Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path,
                                const std::string& run_id,
                                const std::vector<StoredInvariance>& rows);

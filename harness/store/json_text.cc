@@ -1,4 +1,4 @@
-// Writes findings, notes and figures by head as JSON text, and parses them back.
+// Writes findings, notes and figures per head as JSON text, and parses them.
 #include "harness/store/json_text.h"
 
 #include <cmath>
@@ -32,7 +32,7 @@ double parse_number(const json& value) {
   return value.is_number() ? value.get<double>() : number_of_word(value.get<std::string>());
 }
 
-// json.get would make any integer of 1e300.
+// json.get would convert 1e300 to an arbitrary integer.
 std::int64_t whole_number(const json& value) {
   if (!value.is_number_integer())
     throw json::type_error::create(302, "a whole number is expected, not " + write_json(value),
@@ -40,7 +40,7 @@ std::int64_t whole_number(const json& value) {
   return value.get<std::int64_t>();
 }
 
-// The members of a round by their keys, written once for both directions.
+// Keys and members of a round, for both directions.
 constexpr std::pair<std::string_view, std::vector<double> TimeRound::*> round_samples[] = {
     {"kernel_ns", &TimeRound::kernel_ns},
     {"sentinel_ns", &TimeRound::sentinel_ns},
@@ -58,8 +58,8 @@ constexpr std::pair<std::string_view, double TimeRound::*> round_numbers[] = {
     {"quiet", &TimeRound::quiet},
     {"ratio", &TimeRound::ratio}};
 
-// Fills rounds while it reads: a tree of JSON values first takes four times as long, and `judge`
-// reads the rounds of ten thousand outcomes.
+// Fills rounds while parsing: a tree of JSON values takes four times as long, and `judge` reads the
+// rounds of ten thousand outcomes.
 class RoundReader : public nlohmann::json_sax<json> {
  public:
   explicit RoundReader(const std::string& text) : text_(text) {}
@@ -100,7 +100,8 @@ class RoundReader : public nlohmann::json_sax<json> {
   bool end_array() override { return true; }
   bool end_object() override { return true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    [[maybe_unused]] const json thrown = json::parse(text_);  // as other readers here throw
+    // Throws the exception that json::parse throws for this text.
+    [[maybe_unused]] const json thrown = json::parse(text_);
     return false;
   }
 
@@ -115,7 +116,7 @@ class RoundReader : public nlohmann::json_sax<json> {
 
   const std::string& text_;
   std::vector<TimeRound> rounds_;
-  std::vector<double>* samples_ = nullptr;  // what the last key names; null: nothing known
+  std::vector<double>* samples_ = nullptr;  // the member of the last key; null: unknown
   double* number_ = nullptr;
   bool is_throttled_ = false;
 };
@@ -123,7 +124,7 @@ class RoundReader : public nlohmann::json_sax<json> {
 }  // namespace
 
 std::string findings_text(const std::vector<Finding>& findings) {
-  if (findings.empty()) return "[]";  // as most are
+  if (findings.empty()) return "[]";  // the usual case
   json list = json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"statistic", name(finding.kind)},

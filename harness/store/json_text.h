@@ -1,6 +1,5 @@
-// Lists inside a row, as JSON text that SQL can take apart with json_each. A number that JSON does
-// not know is "Infinity", "-Infinity" or "NaN". The parsers throw std::runtime_error on text that
-// these functions did not write.
+// Lists inside a row, as JSON text that SQL can read with json_each. Numbers that JSON lacks are
+// "Infinity", "-Infinity" or "NaN". The parsers throw std::runtime_error on other text.
 #pragma once
 
 #include <string>
@@ -23,7 +22,7 @@ std::vector<DiffHead> parse_per_head(const std::string& text);
 // [1.25, …]
 std::string numbers_text(const std::vector<double>& numbers);
 std::vector<double> parse_numbers(const std::string& text);
-// [{"kernel_ns": [1.25, …], "load": 0.5, …}, …]; what is empty or 0 is left out
+// [{"kernel_ns": [1.25, …], "load": 0.5, …}, …], without members that are empty or 0
 std::string rounds_text(const std::vector<TimeRound>& rounds);
 std::vector<TimeRound> parse_rounds(const std::string& text);
 

@@ -1,4 +1,4 @@
-// Hashes canonical texts into 128-bit keys, and writes the text that identifies a machine class.
+// Hashes canonical texts to 128-bit keys, and writes the text that identifies a machine class.
 #include "harness/store/keys.h"
 
 #include <fmt/format.h>

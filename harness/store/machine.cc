@@ -1,4 +1,4 @@
-// Derives the machine class of an outcome and the series of its case, GPU ordinal left out.
+// Derives an outcome's machine class, and its series without the GPU ordinal.
 #include "harness/store/machine.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ std::int64_t whole_gib(std::int64_t bytes) { return (bytes + (std::int64_t{1} <<
 }  // namespace
 
 MachineClass class_of(const Outcome& outcome, const MachineClass& host) {
-  // an emulated device is computed by the host
+  // the host computes emulated devices
   if (!outcome.c.device.starts_with(cuda)) return host;
   MachineClass machine{std::string(cuda), arch_of(outcome), outcome.device.model,
                        whole_gib(outcome.device.memory_bytes), host.clock_policy};

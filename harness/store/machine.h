@@ -1,5 +1,5 @@
-// Which series an outcome belongs to: a case on a machine class, by a provider with the same
-// options.
+// Machine classes and series of outcomes. A series is a case on a machine class, with equal
+// provider options.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace plumbline {
 
-// The class of what the case ran on: the host's own, but for a GPU (device "cuda:N"), which is a
-// class of its own by its model, memory and architecture. Where the worker does not tell what GPU
-// it was, the class says beside which CPU that GPU stands.
+// Returns the class of the device that the case ran on. A GPU (device "cuda:N") has its own class
+// by model, memory and architecture; otherwise it is the host's. For a GPU that the worker could
+// not identify, the class names the host's CPU.
 MachineClass class_of(const Outcome& outcome, const MachineClass& host);
 
-// The series of an outcome of a run on this host.
+// Returns the series of an outcome that ran on this host.
 SeriesName series_of(const Outcome& outcome, const MachineClass& host);
 
-// The case id without the ordinal of its device: "…/device=cuda:1" becomes "…/device=cuda".
+// Removes the ordinal of the device: "…/device=cuda:1" becomes "…/device=cuda".
 std::string series_id(const std::string& case_id);
 
-// In words: "cuda sm_90 NVIDIA H100 80GB HBM3".
+// Returns, for example, "cuda sm_90 NVIDIA H100 80GB HBM3".
 std::string describe(const MachineClass& machine);
 
 }  // namespace plumbline

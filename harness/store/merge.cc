@@ -1,4 +1,4 @@
-// Copies the rows of several databases into one, and refuses those that contradict each other.
+// Merges databases, and refuses those that contradict each other.
 #include "harness/store/merge.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 enum class Part {
-  named,     // content named by its key: the same wherever it is stored
-  of_run,    // replaced with its run
-  appended,  // joined, whichever copy of the run was finished last
+  named,     // content-addressed: equal in all databases
+  of_run,    // replaced together with its run
+  appended,  // the union of both, whichever copy of the run is newer
 };
 struct Table {
   const char* name;
@@ -29,7 +29,7 @@ struct Table {
   Part part;
 };
 
-// `run` stands apart. Referenced rows before those that reference them.
+// The table `run` is merged separately. Referenced tables come before those that reference them.
 const std::vector<Table>& tables_before_run() {
   static const std::vector<Table> tables{{"machine_class", {"machine_key"}, Part::named},
                                          {"attention_case", {"case_key"}, Part::named},
@@ -57,18 +57,18 @@ const std::vector<Table>& tables_after_run() {
   return tables;
 }
 
-// One side of a merge: a database of the connection, by the name it has there, and its file.
+// One side of a merge: a database's schema name in the connection, and its file.
 struct Side {
   const char* schema;
   const fs::path& path;
 };
-constexpr const char* staged_schema = "main";  // the shards that came together so far
-constexpr const char* next_schema = "more";    // the shard that comes to them
+constexpr const char* staged_schema = "main";  // the shards merged so far
+constexpr const char* next_schema = "more";    // the next shard
 constexpr const char* out_schema = "result";
 
 std::vector<std::string> columns_of(SQLite::Database& db, const Side& side, const char* table) {
   std::vector<std::string> columns;
-  // generated columns are not listed
+  // This pragma does not list generated columns.
   SQLite::Statement select(db, "SELECT name FROM pragma_table_info(?, ?)");
   select.bind(1, table);
   select.bind(2, side.schema);
@@ -76,14 +76,14 @@ std::vector<std::string> columns_of(SQLite::Database& db, const Side& side, cons
   return columns;
 }
 
-// What `from` holds goes into `to`, within a transaction of the caller.
+// Copies the rows of `from` into `to`, within the caller's transaction.
 class Merger {
  public:
   Merger(SQLite::Database& db, const Side& from, const Side& to) : db_(db), from_(from), to_(to) {}
 
   void run() {
-    // Runs that both hold, none of them later: only their rows can contradict each other.
-    // A run that is not finished was never later; text of ISO 8601 sorts as time does.
+    // Only runs with equal finish times on both sides can contradict each other. An unfinished run
+    // counts as oldest, and ISO 8601 text sorts by time.
     for (const auto& [name, order] : {std::pair{"merge_both", "="}, std::pair{"merge_newer", ">"},
                                       std::pair{"merge_older", "<"}}) {
       db_.exec(
@@ -99,8 +99,8 @@ class Merger {
   }
 
  private:
-  // Rows of one key whose other columns differ. A key that follows from content cannot have two
-  // contents; a run has one past.
+  // Returns an error if rows of equal key differ in another column. A content key cannot have two
+  // contents, and a run cannot have two histories.
   Result<void> check_same(const Table& table, const std::vector<std::string>& ignored = {}) {
     std::vector<std::string> differs;
     for (const auto& column : columns_of(db_, to_, table.name)) {
@@ -108,7 +108,7 @@ class Merger {
       if (compared) differs.push_back(fmt::format("m.{0} IS NOT r.{0}", column));
     }
     const bool of_run = std::ranges::find(table.key, "run_id") != table.key.end();
-    // CROSS JOIN: the few rows that come in are looked up among the many that are there.
+    // CROSS JOIN: look up the few new rows among the many existing ones.
     SQLite::Statement find(
         db_, fmt::format("SELECT {} FROM {}.{} AS m CROSS JOIN {}.{} AS r USING ({}) WHERE ({}){} "
                          "LIMIT 1",
@@ -142,7 +142,7 @@ class Merger {
     }
     unwrap(check_same(table));
     const auto columns = columns_of(db_, to_, table.name);
-    // In the order of storing, which reports keep; tables without rowids have none.
+    // Reports keep the order of storing, that of the rowids. The other tables have no rowids.
     const bool has_rowid =
         table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
     db_.exec(fmt::format(
@@ -173,14 +173,14 @@ class Merger {
   const Side to_;
 };
 
-// In one transaction.
+// Merges in one transaction.
 Result<void> merge_side(SQLite::Database& db, const Side& from, const Side& to) {
   return guarded(to.path,
                  fmt::format("merging {}, by way of a copy under TMPDIR", from.path.string()),
                  [&]() -> Result<void> {
                    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
                    Merger(db, from, to).run();
-                   // The private copies have no name, and so no place.
+                   // The private copies have no name, so they cannot be moved.
                    if (to.schema == out_schema) unwrap(check_in_place(db, to.path, out_schema));
                    transaction.commit();
                    return {};
@@ -196,7 +196,7 @@ Result<void> attach(SQLite::Database& db, const fs::path& file, const char* sche
   });
 }
 
-// Adds a shard to those that came together.
+// Merges a shard into `staged`.
 Result<void> stage(SQLite::Database& staged, const fs::path& shard, const fs::path& first) {
   if (auto attached = attach(staged, "", next_schema); !attached) return attached;
   auto merged = copy_database(shard, staged, next_schema);
@@ -213,8 +213,8 @@ std::map<std::string, std::string> finish_times(SQLite::Database& db) {
   return times;
 }
 
-// `db` is a connection to `out`, which keeps it open; the rows go there by the connection of the
-// shards, since only they have no file that could be attached.
+// `db` only keeps `out` open. The connection of the shards writes the rows, because their database
+// has no file that `db` could attach.
 Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
                                const fs::path& shards) {
   auto db = open_database(out, false);
@@ -251,8 +251,8 @@ std::vector<std::string> merged_tables() {
   return names;
 }
 
-// All shards first come together in a private copy, so that what they contradict each other in is
-// found before `out` is touched. It has no name: see open_private.
+// All shards are first merged in a private copy (open_private), so that contradictions between them
+// are found before `out` is changed.
 Result<MergeReport> merge_databases(const fs::path& out, const std::vector<fs::path>& shards) {
   if (shards.empty()) return fail("there is nothing to merge", "name the files of the shards");
   std::unique_ptr<SQLite::Database> staged;

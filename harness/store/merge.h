@@ -1,5 +1,5 @@
-// Joins databases of runs into one. Keys follow from content, so what several files share is stored
-// once, and the order of files does not matter.
+// Merges databases of runs. Keys follow from content, so rows in several files are stored once, and
+// the order of the files does not matter.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@ namespace plumbline {
 
 struct MergedRun {
   RunInfo info;
-  // against what `out` held before
+  // compared with `out` before
   enum class State : std::uint8_t { added, replaced, kept } state = State::added;
 };
 
 struct MergeReport {
-  std::vector<MergedRun> runs;       // of the shards, oldest first
+  std::vector<MergedRun> runs;       // runs of the shards, oldest first
   std::int64_t outcomes_before = 0;  // in `out`
-  std::int64_t outcomes = 0;         // afterwards
+  std::int64_t outcomes = 0;         // in `out`, after the merge
 };
 
-// Adds to `out`, which is created if need be, what the shards hold and it lacks. Of two copies of
-// one run the one that was finished last counts whole (judging again finishes it anew, a run that
-// is not finished was never later); copies of one run that were finished at the same moment, or not
-// at all, give each what the other lacks. Accepted baselines and resources are joined.
+// Adds the rows of the shards to `out`, which is created if missing. If two files hold the same
+// run, the copy finished last replaces the other. Judging a run finishes it anew, and an unfinished
+// copy counts as oldest. If both finish times are equal or absent, the copies are united.
+// Decisions, events of nights and compiled resources are always united.
 //
-// Errors name the shard and leave `out` as it was: what Store::open refuses, damage that SQLite's
-// quick_check finds in a shard, a shard that is `out` itself, and two copies of one run that
-// contradict each other. Of `out` only what comes together with the shards is looked at, so that a
-// night costs what a night holds, however long the history is. Shards are only read; they may be of
-// older schemas, and in use.
+// Errors name the shard and leave `out` unchanged. They are those of Store::open, damage that
+// SQLite's quick_check finds, a shard that is `out` itself, and two copies of a run that contradict
+// each other. Only rows of `out` that meet rows of the shards are read, so a merge costs as much as
+// the new night, not as the history. Shards are only read. They may have older schemas and be in
+// use.
 Result<MergeReport> merge_databases(const std::filesystem::path& out,
                                     const std::vector<std::filesystem::path>& shards);
 
-// The tables that are merged, for the test that none was forgotten.
+// Returns the names of the merged tables, so that a test can check that none is missing.
 std::vector<std::string> merged_tables();
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// A night: all runs of one night over all machines, with what happened to it. Stored append-only.
+// A night: all runs with one night id on all machines, and its events. Stored append-only.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace plumbline {
 
-// How the times of one run stood together on one machine class, and what chance would have given.
+// The gated times of one run on one machine class, and the false alerts that chance would give.
 struct NightTimes {
   MachineClass machine;
-  int series = 0;           // with enough nights to be gated
-  double common_shift = 0;  // relative, of all series together
-  double shift_limit = 0;   // of the median deviation, in spreads
-  bool suspect = false;     // no time of the run is a finding or a baseline
-  std::string why;          // one sentence of a suspect night, or of cases set aside alone
-  int fresh = 0;            // fresh processes that each candidate was asked in
+  int series = 0;           // series with enough nights to be gated
+  double common_shift = 0;  // relative change that all series share
+  double shift_limit = 0;   // limit for the median deviation, in spreads
+  bool suspect = false;     // the times of the run are neither findings nor baselines
+  std::string why;          // why the night is suspect or cases were excluded; one sentence
+  int fresh = 0;            // fresh processes that measured each candidate again
   int candidates = 0, confirmed = 0;
-  double expected_false_alerts = 0;  // by the rate of the simulated noise
-  // Cases that were measured twice in the night, and how many of these second measurements would
-  // have been candidates where the first was none.
+  double expected_false_alerts = 0;  // computed from the simulated noise
+  // Cases measured twice in the night, and how many second measurements would have been candidates
+  // although the first was not.
   int second_pairs = 0, second_alarms = 0;
-  double load = 0;  // the largest load average seen while timing
+  double load = 0;  // largest load average during timing
   bool operator==(const NightTimes&) const = default;
 };
 
@@ -31,16 +31,16 @@ struct NightEvent {
   std::string night_id;
   NightEventKind kind = NightEventKind::opened;
   std::string at;      // ISO 8601 UTC
-  std::string who;     // a person, or the host
-  std::string detail;  // a sentence; "" = there is nothing to say
+  std::string who;     // a user or a host
+  std::string detail;  // a sentence, or ""
   bool operator==(const NightEvent&) const = default;
 };
 
-// All that is stored of one night.
+// Everything stored about one night.
 struct StoredNight {
   std::string night_id;
-  std::vector<NightEvent> events;  // in their order
-  std::vector<StoredRun> runs;     // in their order
+  std::vector<NightEvent> events;  // by time
+  std::vector<StoredRun> runs;     // by run_order
 };
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Nights in SQL: events append-only, times of a run replaced with it.
+// Stores and reads nights. Events are append-only; the times of a run are replaced with it.
 #include "harness/store/night_rows.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -32,7 +32,7 @@ void night_times_columns(Columns& columns, Row& row) {
   columns("load", row.load);
 }
 
-// The words of the database, in the order of the enumerators.
+// Texts in the database, in the order of the enumerators.
 constexpr std::string_view event_words[] = {"opened", "closed", "suspect", "measured again",
                                             "set aside"};
 
@@ -41,7 +41,7 @@ NightEventKind parse_event(const std::string& word) {
   return static_cast<NightEventKind>(at - std::begin(event_words));
 }
 
-// Every night that a run or an event names, with the moment at which it began.
+// Selects the night of every run and event, newest start first.
 constexpr const char* nights_of_the_database = R"(
   WITH named AS (
     SELECT night_id, min(started_at) AS began FROM run WHERE night_id <> '' GROUP BY night_id

@@ -1,4 +1,4 @@
-// Stores and reads nights: their events, and how the times of their runs stood together.
+// Stores and reads nights: their events, and the gated times of their runs.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// As the calls of Store.
+// Implementations of the functions of Store.
 Result<void> store_night_times(SQLite::Database& db, const std::filesystem::path& path,
                                const std::string& run_id, const std::vector<NightTimes>& rows);
 Result<std::vector<NightTimes>> read_night_times(SQLite::Database& db,

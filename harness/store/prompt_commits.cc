@@ -1,4 +1,4 @@
-// Commits in a thread of its own the rows that have waited too long.
+// Commits rows that have waited too long, on a thread of its own.
 #include "harness/store/prompt_commits.h"
 
 #include <utility>
@@ -21,7 +21,7 @@ void PromptCommits::added() {
   if (is_due()) {
     commit();
   } else if (first) {
-    late_.notify_one();  // once a commit: waking the thread takes longer than adding a row
+    late_.notify_one();  // once per commit: waking the thread takes longer than adding a row
   }
 }
 

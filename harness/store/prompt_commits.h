@@ -1,4 +1,4 @@
-// Commits rows soon after they were added, so that a killed process (kill -9) loses little.
+// Commits rows soon after they are added, so that a killed process (kill -9) loses little.
 #pragma once
 
 #include <chrono>
@@ -11,22 +11,22 @@
 
 namespace plumbline {
 
-// Rows that follow each other by more than this are committed one by one, at once; faster ones
-// together, this long after the first at the latest. A commit rewrites a page of each index, some
-// 30 kB: one each for 20,000 rows in a row would take 5 times as long as their storing.
+// A row is committed at once if the last commit is at least this old. Otherwise it is committed
+// with others, at most this long after that commit. A commit rewrites a page of each index, about
+// 30 kB; a commit for each of 20,000 rows would take 5 times as long as storing them.
 inline constexpr std::chrono::milliseconds commit_delay{20};
 
 class PromptCommits {
  public:
-  // `failed` gets the errors of commits, with the lock held.
+  // `failed` receives the errors of commits, with the lock held.
   PromptCommits(Store& store, std::function<void(const Errors&)> failed);
-  ~PromptCommits();  // commits what is left
+  ~PromptCommits();  // commits the remaining rows
   PromptCommits(const PromptCommits&) = delete;
   PromptCommits& operator=(const PromptCommits&) = delete;
 
-  // Needed for every use of the store while this object lives: it has a thread of its own.
+  // Every use of the store needs this lock while this object exists, because it has its own thread.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  // After rows were added, with the lock held.
+  // Call this after adding rows, with the lock held.
   void added();
 
  private:

@@ -1,4 +1,4 @@
-// Walks every series in the order of time, marks what stays, and deletes the rest.
+// Visits every series in order of time, marks the outcomes to keep, and deletes the others.
 #include "harness/store/prune.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t nights_before_a_pin = 14;  // the most that the gate pools, and a pin's level
+// Enough for the gate's largest pool and for a pin's level
+constexpr std::size_t nights_before_a_pin = 14;
 
 struct RunFacts {
   std::string night;
@@ -32,10 +33,11 @@ struct RunFacts {
 struct Row {
   std::int64_t rowid = 0;
   const RunFacts* run = nullptr;
-  std::string run_id, case_key, place;  // place: suite and case, within the series
-  // Bits, verdict, versions, and whether the run was finished: what may change.
+  std::string run_id, case_key, place;  // place: case and suite
+  // Output digest, verdict, versions, and whether the run finished. Outcomes where it changes are
+  // kept.
   std::string state;
-  std::optional<double> log_time;  // of a timed outcome that did not fail
+  std::optional<double> log_time;  // only for a timed outcome that did not fail
   bool is_failure = false;
   std::optional<KeptFor> kept;
 };
@@ -132,13 +134,13 @@ class Pruner {
       row.place = row.case_key + select.getColumn(4).getString();
       row.state = select.getColumn(5).getString() + (row.run->is_finished ? " finished" : "");
       row.is_failure = select.getColumn(7).getInt() != 0;
-      const double ratio = select.getColumn(6).getDouble();  // NULL gives 0
+      const double ratio = select.getColumn(6).getDouble();  // 0 for NULL
       if (ratio > 0 && std::isfinite(ratio) && !row.is_failure) row.log_time = std::log(ratio);
     }
     mark_series(rows);
   }
 
-  // Rows of one series, newest first; leaves none.
+  // Marks the rows of one series, which are newest first, and clears them.
   void mark_series(std::vector<Row>& rows) {
     std::ranges::reverse(rows);
     report_.outcomes_before += static_cast<std::int64_t>(rows.size());
@@ -186,8 +188,9 @@ class Pruner {
     }
   }
 
-  // Also the first and the newest outcome: with the changes they tell of every outcome in between
-  // whether it could be a baseline, and so of a later first_seen one whether it has a past.
+  // The first and the newest outcome are kept also. With the changes they determine, for every
+  // outcome between, whether it could be a baseline, and so whether a later first_seen outcome has
+  // a past.
   static void mark_changes(std::vector<Row>& rows) {
     std::map<std::string, Row*> before;
     for (Row& row : rows) {
@@ -217,8 +220,8 @@ class Pruner {
     }
   }
 
-  // Where much is deleted, the indexes are made anew of what stays: row by row their pages, which
-  // lie in another order than the rows, would be written to the log again and again.
+  // If many rows go, dropping and recreating the indexes is faster: their pages are in another
+  // order than the rows, and would be written to the log again and again.
   void delete_outcomes() {
     std::vector<std::pair<std::string, std::string>> indexes;  // name and statement
     if (4 * report_.outcomes_deleted > report_.outcomes_before) {
@@ -301,13 +304,13 @@ Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& opt
   if (options.nights < 1)
     return fail(fmt::format("{} nights cannot stay", options.nights),
                 "name at least 1; 60 is what the gate of times looks at");
-  // A file that is not there is not created.
+  // Opening read-only first avoids creating a missing file.
   if (auto there = open_database(path, true); !there) return tl::unexpected(there.error());
   auto db = open_database(path, false);
   if (!db) return tl::unexpected(db.error());
   return guarded(path, "pruning", [&]() -> Result<PruneReport> {
     const std::int64_t bytes_before = bytes_of(path);
-    (*db)->exec("PRAGMA cache_size = -262144");  // the largest index of a year
+    (*db)->exec("PRAGMA cache_size = -262144");  // fits the largest index of a year
     PruneReport report;
     {
       SQLite::Transaction transaction(**db, SQLite::TransactionBehavior::IMMEDIATE);

@@ -1,4 +1,4 @@
-// Deletes the outcomes of old nights, except those that later nights, people or questions need.
+// Deletes outcomes of old nights, except those that later nights, decisions or reports need.
 #pragma once
 
 #include <array>
@@ -11,43 +11,43 @@
 
 namespace plumbline {
 
-// Why an outcome of an older night is kept: the first of these that holds.
+// Why an outcome of an older night is kept. The first reason that applies counts.
 enum class KeptFor : std::uint8_t {
-  failure,       // its verdict fails a run
-  accepted,      // somebody accepted or acknowledged it
-  pinned,        // later runs are measured against it
-  before_a_pin,  // of the 14 nights before a pinned one: the pinned level and its noise
-  change,        // the nights on both sides of other bits, another verdict or another judge_version
-  end_of_series,  // the first or the newest of its series
-  level,          // the nights on both sides of a change of the series' time (harness/timing)
-  complete_run,   // of the newest complete run of its kind, which says what later runs should hold
+  failure,        // its verdict fails a run
+  accepted,       // a user accepted or acknowledged it
+  pinned,         // later runs are compared with it
+  before_a_pin,   // in the 14 nights before a pin, for its level and noise
+  change,         // next to a change of bits, verdict or version of the judge, reference or inputs
+  end_of_series,  // the first or newest of its series
+  level,          // next to a change of the series' time (harness/timing)
+  complete_run,   // in the newest complete run of its kind, which defines the expected cases
 };
 inline constexpr std::size_t reasons_to_keep = 8;
 std::string_view words(KeptFor reason);
 
 struct PruneOptions {
-  int nights = 60;  // that stay whole: what the gate of times looks at; at least 1
+  int nights = 60;  // newest nights kept whole, at least 1; the gate uses 60
   bool dry_run = false;
-  bool vacuum = false;  // gives the space back to the file system, which rewrites the file
+  bool vacuum = false;  // return free space to the file system; rewrites the file
 };
 
 struct PruneReport {
   int nights_before = 0, nights_whole = 0;
-  std::string since;  // the first night that stays whole: its id or, without one, its day
+  std::string since;  // the oldest night kept whole: its id, or its day
   std::int64_t outcomes_before = 0, outcomes_deleted = 0;
   std::array<std::int64_t, reasons_to_keep> kept{};  // outcomes of older nights, by KeptFor
   std::int64_t other_rows_deleted = 0;  // diffs, invariances, statistics, … of older nights
   std::int64_t runs_before = 0, runs_deleted = 0;
-  std::int64_t bytes_before = 0, bytes = 0;  // of the file, its log included
+  std::int64_t bytes_before = 0, bytes = 0;  // file size, with its log
 };
 
-// A night is the runs of one night id, or of one day where a run has none. Of older nights diffs,
-// invariances and what was different stay where they fail, compiled resources where they are no
-// plain pass; what people said stays, and so does every run of which a row is left. A baseline, the
-// past of a pin and whether an outcome is accepted are afterwards what they were.
+// Prunes a database. A night is the runs of one night id, or of one day for runs without one. From
+// older nights it also keeps failing diffs, invariances, statistics and changes, suspect times,
+// compiled resources that are not a plain pass, all decisions, and every run with a remaining row.
+// Baselines, the past of pins and the acceptance of outcomes do not change.
 //
-// One transaction: whatever fails or interrupts it leaves the file as it was. An error where the
-// file cannot be opened for writing, is no database of runs, or is written by others for 20 s.
+// Uses one transaction, so an error or a crash leaves the file unchanged. Returns an error if the
+// file cannot be opened for writing, is not a database of runs, or is being written for 20 s.
 Result<PruneReport> prune_database(const std::filesystem::path& path, const PruneOptions& options);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Prepares one SQL statement with every side effect denied, and reads its rows as texts.
+// Runs one SQL statement with all side effects denied, and reads its rows as text.
 #include "harness/store/read_query.h"
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@ struct Finalize {
 };
 using StatementPointer = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-// What neither a read-only connection nor sqlite3_stmt_readonly refuses: other files, transactions
-// and the connection's own settings. Only pragmas that describe tables pass. (A list of what is
-// permitted would be shorter, but json_each declares its columns by CREATE TABLE.)
+// Denies what a read-only connection and sqlite3_stmt_readonly permit: other files, transactions
+// and settings of the connection. Only pragmas that describe tables are allowed. (A list of
+// permitted actions would be shorter, but json_each declares its columns by CREATE TABLE.)
 int refuse_side_effects(void*, int action, const char* first, const char* second, const char*,
                         const char*) {
   constexpr std::array<std::string_view, 6> describing{"table_info", "table_xinfo", "table_list",
@@ -61,7 +61,7 @@ Error query_error(sqlite3* handle, int code) {
           "'view' has every view with its columns"};
 }
 
-// The first statement of `sql`, which is cut off; null at the end or where only comments are left.
+// Prepares the first statement of `sql` and removes it from `sql`. Null if only comments are left.
 Result<StatementPointer> prepare_next(sqlite3* handle, std::string_view& sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
@@ -126,7 +126,8 @@ Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
     auto& row = table.rows.emplace_back();
     auto& types = table.types.emplace_back();
     for (int i = 0; i < columns; ++i) {
-      types.push_back(value_type(statement, i));  // before its text is asked for, which converts it
+      // Read the type first: reading the text converts the value.
+      types.push_back(value_type(statement, i));
       row.push_back(value_text(statement, i));
     }
   }
@@ -140,7 +141,7 @@ Result<Store::Table> read_query(const std::filesystem::path& path, const std::st
   auto db = open_database(path, true);
   if (!db) return tl::unexpected(db.error());
   sqlite3* handle = (*db)->getHandle();
-  // By default SQLite takes a misspelt "column" in double quotes for a text.
+  // By default SQLite reads a misspelt "column" in double quotes as text.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_set_authorizer(handle, refuse_side_effects, nullptr);
   auto statement = prepare_only_statement(handle, sql);

@@ -1,4 +1,4 @@
-// Runs SQL from outside, which can only read.
+// Runs SQL of a user, read-only.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// Runs one statement on a read-only connection of its own. Refused: more than one statement, none,
-// and everything but SELECT, VALUES, EXPLAIN and the pragmas that describe tables. Blobs come as
-// x'…' literals, infinities as Inf and -Inf.
+// Runs one statement on its own read-only connection. Refuses several statements, none, and all but
+// SELECT, VALUES, EXPLAIN and pragmas that describe tables. Blobs become x'…' literals, infinities
+// Inf and -Inf.
 Result<Store::Table> read_query(const std::filesystem::path& path, const std::string& sql);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Reads runs, outcomes, diffs and suite scores, and finds a run by the beginning of its id.
+// Reads runs, outcomes, diffs and suite scores, and finds a run by a prefix of its id.
 #include "harness/store/read_rows.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ RunInfo load_run(SQLite::Statement& select) {
   return run;
 }
 
-// Adds the rows of outcome_output to the outcomes of a run.
+// Adds the rows of outcome_output to the outcomes.
 void read_further_outputs(SQLite::Database& db, const std::string& run_id,
                           std::vector<StoredOutcome>& outcomes) {
   SQLite::Statement select(

@@ -1,4 +1,4 @@
-// Reads stored runs, outcomes, diffs and suite scores as values.
+// Reads stored runs, outcomes, diffs and suite scores.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -16,7 +16,7 @@
 
 namespace plumbline {
 
-// As Store::runs, Store::run and Store::resolve_run.
+// Implementations of Store::runs, Store::run and Store::resolve_run.
 Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const std::filesystem::path& path,
                                        int limit);
 Result<StoredRun> read_run(SQLite::Database& db, const std::filesystem::path& path,
@@ -24,7 +24,7 @@ Result<StoredRun> read_run(SQLite::Database& db, const std::filesystem::path& pa
 Result<std::string> find_run(SQLite::Database& db, const std::filesystem::path& path,
                              const std::string& text);
 
-// What is stored of a run, in the order of storing; nothing for an unknown run.
+// Return the rows of a run in the order of storing; none for an unknown run.
 Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db,
                                                  const std::filesystem::path& path,
                                                  const std::string& run_id);
@@ -34,7 +34,7 @@ Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db,
                                                   const std::filesystem::path& path,
                                                   const std::string& run_id);
 
-// The texts of the first column, of a statement with these values.
+// Returns the first column of a statement's rows as text. `values` are bound to its parameters.
 template <class... Values>
 std::vector<std::string> first_column(SQLite::Database& db, const std::string& sql,
                                       const Values&... values) {
@@ -45,7 +45,7 @@ std::vector<std::string> first_column(SQLite::Database& db, const std::string& s
   return found;
 }
 
-// 0 for the word itself, 2 for "WORD~2"; nullopt for any other text.
+// Returns 0 for `word`, 2 for "WORD~2", and nullopt for other text.
 std::optional<std::int64_t> steps_back(std::string_view text, std::string_view word);
 
 }  // namespace plumbline

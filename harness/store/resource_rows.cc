@@ -1,4 +1,4 @@
-// Inserts what compiled kernels take of each architecture, as judged in one run.
+// Inserts the compiled resources of kernels per architecture, as judged in one run.
 #include "harness/store/resource_rows.h"
 
 #include "harness/store/run_rows.h"

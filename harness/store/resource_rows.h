@@ -1,5 +1,4 @@
-// Stores what compiled kernels take of a GPU, the rows of table `kernel_resources`. The table is in
-// baselines/schema.sql.
+// Stores compiled resources of kernels: table `kernel_resources` of baselines/schema.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -12,8 +11,8 @@
 
 namespace plumbline {
 
-// One transaction; replaces rows of the same run, source, kernel, launch and architecture. The run
-// is known.
+// Uses one transaction. Replaces rows of the same run, source, kernel, launch and architecture. The
+// run must be stored.
 Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path,
                              const std::string& run_id, const std::vector<JudgedResources>& rows);
 

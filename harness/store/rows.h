@@ -1,4 +1,4 @@
-// The columns of baselines/schema.sql, table by table, in the order of the statements. `Columns` is
+// The columns of baselines/schema.sql by table, in the order of the statements. `Columns` is
 // ColumnNames, Binder or Loader (columns.h); a row is const except for Loader.
 #pragma once
 
@@ -48,7 +48,7 @@ template <class Columns, class Row>
 void case_columns(Columns& columns, Row& c) {
   columns("kernel", c.kernel);
   columns("device", c.device);
-  // Dtypes are resolved, so that SQL need not know the default; loaded back in canonical form.
+  // Stores resolved dtypes, so that SQL need not know the default. Loads the canonical form.
   Problem p = c.problem;
   p.kv_dtype = p.kv();
   p.out_dtype = p.out();
@@ -107,7 +107,7 @@ void error_columns(Columns& columns, Row& errors, Status status) {
   values_if("has_suite_scores", &ErrorStatistics::has_suite_scores);
 }
 
-// Of a row output that is a row of outcome_output. `limit` is std::optional<double>.
+// For outputs per row that have a row in outcome_output. `limit`: std::optional<double>.
 template <class Columns, class Row, class Limit>
 void output_columns(Columns& columns, Row& errors, Limit& limit, RowOutput output) {
   const RowStatistics& of = row_statistics[output];
@@ -129,7 +129,7 @@ void fault_columns(Columns& columns, Row& faults) {
   columns("faults_detail", faults.detail);
 }
 
-// `worst` is std::optional<WorstElement>.
+// `worst`: std::optional<WorstElement>.
 template <class Columns, class Row>
 void worst_columns(Columns& columns, Row& worst) {
   static constexpr const char* share_columns[] = {
@@ -146,7 +146,7 @@ void worst_columns(Columns& columns, Row& worst) {
   columns("worst_head", w.element.head);
   columns("worst_row", w.element.row);
   columns("worst_column", w.element.column);
-  // the one NaN that is a fact about the kernel and not a statistic
+  // This NaN is a fact about the kernel, so it must survive; NaN in statistics is stored as +Inf.
   bool got_is_nan = std::isnan(w.got);
   columns("worst_got_is_nan", got_is_nan);
   columns("worst_got", w.got);
@@ -176,7 +176,7 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
-// Of a case alone. `terms` is std::optional<Terms>.
+// Only for cases. `terms`: std::optional<Terms>.
 template <class Columns, class Row>
 void terms_columns(Columns& columns, Row& terms) {
   const bool known = terms.has_value();
@@ -228,7 +228,7 @@ void case_judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
-// `expected` is std::optional<ExpectedFailure>; every one has an issue.
+// `expected`: std::optional<ExpectedFailure>. "" in expected_issue means that there is none.
 template <class Columns, class Row>
 void expected_columns(Columns& columns, Row& expected) {
   ExpectedFailure e = expected.value_or(ExpectedFailure{});
@@ -249,7 +249,7 @@ void picture_columns(Columns& columns, Row& picture) {
   columns("error_map", picture.map);
 }
 
-// Zero stands for "not measured": NULL.
+// Stores 0 (not measured) as NULL.
 template <class Columns, class Row>
 void times_columns(Columns& columns, Row& times) {
   std::string rounds = rounds_text(times.rounds), fresh = numbers_text(times.fresh_ratios);
@@ -274,8 +274,7 @@ void times_columns(Columns& columns, Row& times) {
   unless_zero("second_ratio", times.second_ratio);
 }
 
-// Everything of an outcome that is a column of its own row: not the case, the build and the specs,
-// which other tables hold.
+// All columns of table outcome, except the case, the build and the specs, which other tables hold.
 template <class Columns, class Row>
 void outcome_columns(Columns& columns, Row& stored) {
   auto& o = stored.outcome;
@@ -383,7 +382,7 @@ void suite_score_columns(Columns& columns, Row& score) {
   columns("status", score.status);
 }
 
-// The names that a description gives, for example column_names(outcome_columns<ColumnNames, const
+// Returns the column names of a description: column_names(outcome_columns<ColumnNames, const
 // StoredOutcome>).
 template <class Row>
 std::vector<std::string> column_names(void (*describe)(ColumnNames&, const Row&)) {

@@ -1,4 +1,4 @@
-// Stores and reads the rows that a run has in one table, by their description.
+// Stores and reads the rows of a run in one table, by their description.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -19,17 +19,17 @@
 
 namespace plumbline {
 
-// What a table has of each row: run_id first, then what is described.
+// A table whose first column is run_id; the description adds the others.
 struct RunTable {
   std::string name;
-  std::vector<std::string> unique;  // columns; a row of the same values is replaced
-  bool is_whole = false;            // the run's rows of before go
+  std::vector<std::string> unique;  // columns; a row with equal values is replaced
+  bool is_whole = false;            // first delete the run's earlier rows
 };
 
-// A key as the value of a column.
+// Returns a key as a column's value.
 inline std::vector<unsigned char> blob_of(const Key& key) { return {key.begin(), key.end()}; }
 
-// `describe`: called with a collector of columns.h and a row. `doing`: for errors, "storing …".
+// `describe` is called with a collector of columns.h and a row. `doing` is for errors: "storing …".
 template <class Row, class Describe>
 Result<void> store_rows(SQLite::Database& db, const std::filesystem::path& path,
                         std::string_view doing, const RunTable& table, const std::string& run_id,
@@ -57,7 +57,7 @@ Result<void> store_rows(SQLite::Database& db, const std::filesystem::path& path,
   });
 }
 
-// `from`: tables, and how the rows are ordered: "diff WHERE run_id = ? ORDER BY rowid".
+// `from`: the part of SELECT after FROM, such as "diff WHERE run_id = ? ORDER BY rowid".
 template <class Row, class Describe>
 Result<std::vector<Row>> read_rows(SQLite::Database& db, const std::filesystem::path& path,
                                    std::string_view doing, std::string_view from,

@@ -1,4 +1,4 @@
-// The schema of the database as text, and how a file comes to it.
+// The database's schema as text, and its migrations.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -8,22 +8,22 @@
 
 namespace plumbline {
 
-// From the number before to this one. Never edited once it has been released.
+// Changes the previous schema to `number`. Must not be edited after its release.
 struct Migration {
   int number;
   std::string_view sql;
 };
 
 struct Schema {
-  int first;             // the number of a file that `sql` made; earlier files are refused
+  int first;             // number of the schema that `sql` creates; older files are refused
   std::string_view sql;  // baselines/schema.sql
   std::span<const Migration> migrations;
 
   constexpr int number() const { return migrations.empty() ? first : migrations.back().number; }
 };
 
-// Makes an empty file one of this schema, and applies to any other the migrations that it has not
-// seen, in their order: in one transaction, which also raises user_version.
+// Creates the schema in an empty file, or applies the missing migrations in order. Uses one
+// transaction, which also sets user_version.
 void migrate(SQLite::Database& db, const Schema& schema);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Finds a case's baseline, pin, acknowledgement and past times in SQL.
+// Finds a case's baseline, pin, acknowledgement and past times with SQL.
 #include "harness/store/series.h"
 
 #include <SQLiteCpp/Transaction.h>
@@ -20,11 +20,11 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t time_history_runs = gate_window;  // and what `prune` keeps
+constexpr std::size_t time_history_runs = gate_window;  // prune keeps as many nights
 constexpr std::size_t pinned_time_runs = 5;
 
-// Whether the verdict of this row can be a baseline's, as text of SQL: comparisons cost less than a
-// look into a table, and this is asked of sixty rows a case.
+// Returns an SQL condition: the verdict of `row` can be a baseline's. It is evaluated for sixty
+// rows per case, and comparisons cost less than a lookup in table verdict.
 std::string may_be_baseline(std::string_view row) {
   std::vector<std::string> verdicts;
   for (const Verdict verdict : all<Verdict>()) {
@@ -34,14 +34,16 @@ std::string may_be_baseline(std::string_view row) {
   return fmt::format("({})", fmt::join(verdicts, " OR "));
 }
 
-// Accepted outcomes of a series before a run; the index of a series' outcomes in time gives them
-// newest first. A first_seen outcome that has a past is one that was measured where its past was
-// not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
-// What was measured to confirm another outcome is no baseline of its own.
-// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options, ?8 the
-// run_orders of runs that do not count, as JSON (which there mostly are none of, and a look into a
-// table for each of sixty rows costs more than all else). `more` joins further tables; `counts`
-// tells of a row of outcome AS o whether its verdict does.
+// Returns joins and conditions for the accepted outcomes of a series before a run. The index
+// outcome_in_time yields them newest first.
+//
+// A first_seen outcome that has a past was measured by a shard whose database lacked it. It counts
+// only after `plumbline judge` has compared it. Confirmation runs are not baselines.
+//
+// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options, ?8 JSON list
+// of run_orders to exclude. The list is usually empty, and searching it for each of sixty rows
+// would cost more than all else. `more`: further joins. `counts`: condition on the verdict of
+// outcome AS o.
 std::string accepted_outcomes(std::string_view more, std::string_view counts) {
   constexpr const char* text = R"(
   {more}
@@ -90,8 +92,8 @@ std::string baseline_sql() {
                         may_be_baseline("o")));
 }
 
-// CROSS JOIN, here and below: from what people decided, of which there is little, to the outcomes
-// and never the other way round.
+// CROSS JOIN here and below makes SQLite start from the decisions, which are few, and look up their
+// outcomes.
 
 constexpr const char* uncounted_runs_sql = R"(
   SELECT json_group_array(run_order) FROM (
@@ -99,8 +101,8 @@ constexpr const char* uncounted_runs_sql = R"(
     UNION SELECT run_order FROM run INDEXED BY run_that_confirms WHERE purpose = 'confirm')
 )";
 
-// The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought
-// of its run later changes nothing.
+// Selects the outcome of the newest pin. It was accepted when it was pinned, so later changes to
+// its run do not matter.
 std::string pin_sql() {
   return fmt::format(
       "SELECT {} FROM attention_case AS c CROSS JOIN pinned_case AS k ON k.case_key = c.case_key "
@@ -115,10 +117,9 @@ std::string pin_sql() {
       baseline_columns());
 }
 
-// Times that count, newest first; of a run in several suites the first one does, which comes first
-// here. A time about which fresh processes disagreed is a time all the same; one that was set aside
-// with its night is none. What was accepted although it had failed begins a level, and so does a
-// confirmed improvement.
+// Selects times that count, newest first. If a run has the case in several suites, the first one
+// counts. Ambiguous times count; excluded times do not. A level starts at a failed outcome that was
+// accepted and at a confirmed improvement.
 std::string times_sql() {
   const std::string may = may_be_baseline("o");
   return fmt::format(
@@ -129,8 +130,8 @@ std::string times_sql() {
       may, accepted_outcomes("", fmt::format("(o.verdict = 'ambiguous' OR {})", may)));
 }
 
-// Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2. A
-// refusal with other provider options than ?4 says nothing.
+// Checks if a user accepted that the case has no result, in a run after ?1 and up to ?2. Refusals
+// with provider options other than ?4 do not count.
 constexpr const char* refusal_sql = R"(
   SELECT EXISTS (
     SELECT 1 FROM attention_case AS c JOIN accepted_case AS a ON a.case_key = c.case_key JOIN run AS r ON r.run_id = a.run_id
@@ -139,8 +140,8 @@ constexpr const char* refusal_sql = R"(
         AND (o.status = 'ok' OR o.provider_options <> ?4)))
 )";
 
-// The newest acknowledgement of an outcome after the baseline's run (?8): an outcome that was
-// accepted since needs none.
+// Selects the newest acknowledgement of an outcome after the baseline's run (?8). An outcome that
+// was accepted since needs none.
 constexpr const char* acknowledgement_sql = R"(
   SELECT a.acknowledged_by, a.reason, a.until, o.run_order,
     CASE WHEN o.timed THEN o.time_ratio ELSE 0.0 END, coalesce(o.rms, 0.0), o.output_digest
@@ -154,8 +155,8 @@ constexpr const char* acknowledgement_sql = R"(
   ORDER BY a.acknowledged_at DESC, o.run_order DESC, o.suite LIMIT 1
 )";
 
-// A statement in use: it ends with this, so that it neither holds a snapshot of the database nor
-// what was bound.
+// Resets a statement when its use ends, so that it holds neither a snapshot of the database nor
+// bound values.
 class InUse {
  public:
   explicit InUse(SQLite::Statement& statement) : statement_(statement) {}
@@ -200,7 +201,7 @@ Baseline load_baseline(SQLite::Statement& row) {
   terms_columns(load, baseline.terms);
   load("has_lse", baseline.judged[RowOutput::lse]);
   for (const RowOutput output : further_row_outputs) {
-    double limit = -1;  // NULL: the baseline did not have the output
+    double limit = -1;  // stays -1 if NULL: the baseline did not have this output
     load("limit_value", limit);
     baseline.judged[output] = limit >= 0;
     if (baseline.terms)
@@ -223,7 +224,7 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
       find_uncounted_(db, uncounted_runs_sql) {}
 
 Result<std::string> Series::order_before(const std::string& before_run) {
-  if (before_run.empty()) return std::string("~");  // after every time
+  if (before_run.empty()) return std::string("~");  // greater than any run_order
   if (before_run == order_of_) return order_;
   const InUse in_use(find_order_);
   find_order_.bind(1, before_run);
@@ -291,7 +292,7 @@ Past Series::past_of(const SeriesKeys& series, const std::string& order, bool ti
   if (decided.pins) {
     bind_series(find_pin_, series, order);
     if (auto pinned = first_of(find_pin_)) {
-      // Text after every text that begins as it does: the pinned run itself counts.
+      // Greater than the pinned run's order, so that its own time is included.
       const std::string until = pinned->run_order + "~";
       past.pin = Pin{*pinned, timed ? times_before(series, until, pinned_time_runs, uncounted)
                                     : TimeHistory{}};

@@ -14,18 +14,19 @@
 
 namespace plumbline {
 
-// What a series is stored under.
+// The stored keys of a series.
 struct SeriesKeys {
   Key machine, series;
   std::string provider_options;
 };
 
-// Its queries, prepared once: a run asks for each of its cases. What SQLite throws leaves them.
+// Queries about series, prepared once because a run needs them for each case. May throw SQLite's
+// exceptions.
 class Series {
  public:
   Series(SQLite::Database& db, std::filesystem::path path);
 
-  // As Store::baseline, Store::time_history, Store::past and Store::pasts.
+  // Implementations of Store::baseline, Store::time_history, Store::past and Store::pasts.
   Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
   Result<TimeHistory> times(const SeriesName& series, const std::string& before_run);
   Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
@@ -33,13 +34,13 @@ class Series {
                                   const std::string& before_run);
 
  private:
-  // What anybody has decided; what nobody has need not be looked for in each series.
+  // Kinds of decisions that the database holds. Others need not be searched in each series.
   struct Decided {
     bool pins = true, acknowledgements = true, accepts = true;
   };
 
   Result<std::string> order_before(const std::string& before_run);
-  // As JSON, the run_orders of runs of which nothing is a baseline.
+  // Returns a JSON list of the run_orders of runs whose outcomes cannot be baselines.
   std::string uncounted_runs();
   static std::optional<Baseline> first_of(SQLite::Statement& bound);
   std::optional<Baseline> baseline_of(const SeriesKeys& series, const std::string& order,
@@ -52,7 +53,7 @@ class Series {
                const Decided& decided, const std::string& uncounted);
 
   std::filesystem::path path_;
-  std::string order_of_, order_;  // the run asked for last; its order never changes
+  std::string order_of_, order_;  // cached for the last run; its order never changes
   SQLite::Database& db_;
   SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_refusal_,
       find_acknowledgement_, find_uncounted_;

@@ -1,4 +1,4 @@
-// Implements the store's interface on SQLite, with each call checked and each failure an error.
+// Implements Store on SQLite: checks each call and returns failures as errors.
 #include "harness/store/store.h"
 
 #include <SQLiteCpp/Statement.h>
@@ -51,9 +51,8 @@ Errors check_run_info(const RunInfo& run) {
   return errors;
 }
 
-// Text whose order is the order of runs: start, then the moment of recording, so that two runs
-// within one second keep their order, then the id, so that it is unique. It is stored: merged
-// databases agree on it.
+// Returns a text that sorts runs: by start time, then by the time of recording, for runs within one
+// second, then by id. It is stored, so that merged databases agree.
 std::string run_order(const RunInfo& run) {
   const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -61,7 +60,7 @@ std::string run_order(const RunInfo& run) {
                      run.run_id);
 }
 
-// That of a run whose clock was behind: the newest order of the file, and one nanosecond.
+// Returns the order of a run whose clock is wrong: one nanosecond after the newest run in the file.
 std::string order_after_newest(SQLite::Database& db, const RunInfo& run) {
   SQLite::Statement newest(db, "SELECT max(run_order) FROM run");
   if (!newest.executeStep() || newest.getColumn(0).isNull()) return run_order(run);
@@ -79,7 +78,7 @@ Store::Store(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, b
   if (!read_only) writer_ = std::make_unique<BatchWriter>(*db_, path_);
 }
 
-// What cannot be stored any more is lost with the process; callers that want to know call flush.
+// Errors are lost here; callers that need them call flush().
 Store::~Store() { static_cast<void>(flush()); }
 
 tl::unexpected<Errors> Store::read_only() const {
@@ -91,7 +90,7 @@ Series& Store::series() {
   return *series_;
 }
 
-// What `read` finds of a run that is known.
+// Returns the result of `read` if the run is stored.
 template <class Row>
 Result<std::vector<Row>> Store::of_run(
     const std::string& run_id,
@@ -100,14 +99,14 @@ Result<std::vector<Row>> Store::of_run(
   return check_run(run_id).and_then([&] { return read(*db_, path_, run_id); });
 }
 
-// Calls `write` where this may write, and the run is known.
+// Calls `write` if the store is writable and the run is stored.
 template <class Write>
 auto Store::to_run(const std::string& run_id, Write write) -> decltype(write()) {
   if (!writer_) return read_only();
   return check_run(run_id).and_then(write);
 }
 
-// Pending rows are written and the run is known.
+// Writes pending rows and checks that the run is stored.
 Result<void> Store::check_run(const std::string& run_id) {
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto in_place = check_in_place(*db_, path_); writer_ && !in_place) return in_place;
@@ -344,7 +343,7 @@ Result<void> Store::update_judgements(const std::vector<JudgedCase>& cases) {
     for (std::string& column : column_names<Judgement>(case_judgement_columns))
       names.push_back(std::move(column));
     const int next = static_cast<int>(names.size()) + 1;
-    // Mostly the verdict is what it was. It stands in four indexes, which are then left alone.
+    // Most verdicts do not change. Leaving the column out saves updates of four indexes.
     std::vector<std::string> values;
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] != "verdict") values.push_back(fmt::format("{} = ?{}", names[i], i + 1));

@@ -1,5 +1,5 @@
-// The database of runs: what is stored of them, and how it is asked for. It is SQLite with WAL,
-// STRICT tables and content-addressed keys; views are its public interface (baselines/README.md).
+// The database of runs: SQLite with WAL, STRICT tables and content-addressed keys. Its views are
+// the public interface for SQL (baselines/README.md).
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ struct StoredOutcome;
 struct SuiteScore;
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
-// Of baselines/schema.sql and its migrations.
+// The number of the schema after all migrations (baselines/schema.sql).
 extern const int schema_version;
 
-// Declared identity of a kind of machine: part of the key of a series. A run has that of its host,
-// an outcome that of what it ran on (class_of in machine.h). What merely accompanies a run
-// (compiler, library versions) is in RunInfo.
+// The declared identity of a kind of machine, part of a series' key. A run has its host's class, an
+// outcome the class of the device it ran on (class_of in machine.h). Compiler and library versions
+// are not part of it; RunInfo has them.
 struct MachineClass {
-  std::string device_kind = "cpu";  // cpu (emulated devices too), cuda
+  std::string device_kind = "cpu";  // cpu (also for emulated devices) or cuda
   std::string arch;                 // x86-64-v3, sm_90
   std::string model;                // "AMD EPYC …", "NVIDIA H200"
   std::int64_t memory_bytes = 0;    // rounded to GiB
@@ -48,8 +48,8 @@ struct MachineClass {
   bool operator==(const MachineClass&) const = default;
 };
 
-// Which series an outcome belongs to: a case on a machine class, by a provider with these options
-// ("" for none), so that other options are never compared.
+// A series: a case on a machine class, by a provider with these options ("" = none). Outcomes with
+// other options are never compared.
 struct SeriesName {
   std::string case_id;
   MachineClass machine;
@@ -57,40 +57,40 @@ struct SeriesName {
 };
 
 struct RunInfo {
-  std::string run_id;      // UUID, lower case hex with dashes
+  std::string run_id;      // UUID, lower-case hex with dashes
   std::string started_at;  // ISO 8601 UTC
   MachineClass machine;
-  std::string commit;  // of the code under test, "" if unknown
+  std::string commit;  // commit of the code under test; "" if unknown
   std::string host;
   std::string compiler, flags, versions_json;
   std::string command_line;
   std::string shard = "1/1";
   std::string purpose = "run";  // run, nightly, confirm, test, gpu, resources
-  // Names the night that all runs of it share, over all machines; "" = no part of one.
+  // The id of the night, shared by its runs on all machines; "" = not part of one.
   std::string night_id = {};
-  // What of its suites' cases it was asked for; runs of one selection should hold the same cases.
-  // "" = an older plumbline's.
+  // Which of its suites' cases the user selected. Runs with equal selections should have the same
+  // cases. "" = stored by an older plumbline.
   std::string selection = {};
-  // Cases that the run is to measure, sides of diffs included; 0 = none, or not known.
+  // Planned cases, with the sides of diffs; 0 = none, or unknown.
   std::int64_t planned_cases = 0;
-  // Seconds by which the machine's clock was behind the newest run of the database; 0 = it was not.
-  // Such a run is ordered after that one all the same.
+  // Seconds from the start, by the machine's clock, to the newest run of the database; 0 = the
+  // clock was not slow. The run is ordered after that one regardless.
   std::int64_t clock_behind_s = 0;
 };
-// Machines that share a database may differ by so much.
+// Tolerated difference between the clocks of machines that share a database.
 inline constexpr std::int64_t max_clock_skew_s = 60;
 inline bool has_wrong_clock(const RunInfo& run) { return run.clock_behind_s > max_clock_skew_s; }
 struct StoredRun {
   RunInfo info;
-  bool finished = false;  // ended by itself
-  bool complete = false;  // and measured all of its suites, or its shard's part
+  bool finished = false;  // was not interrupted
+  bool complete = false;  // finished, and measured all of its suites or of its shard
 };
 
-// The runs of a selection that did not finish.
+// Counts for the runs of a selection that did not finish.
 struct IncompleteRuns {
   bool any = false;
-  std::size_t planned_cases = 0, missing_cases = 0;  // of their plans; those without an outcome
-  // Changes nothing for a run that finished.
+  std::size_t planned_cases = 0, missing_cases = 0;  // missing: planned cases without an outcome
+  // Adds a run; a finished one is ignored.
   void add(const StoredRun& run, std::size_t outcomes) {
     if (run.finished) return;
     const auto planned = static_cast<std::size_t>(run.info.planned_cases);
@@ -106,32 +106,32 @@ struct JudgedCase {
   const Judgement* judgement = nullptr;
 };
 
-// A series of which the past is looked up.
+// A series whose past is wanted.
 struct AskedPast {
   SeriesName series;
   bool timed = false;  // with its times
 };
 
-// Runs that somebody named together.
+// The runs that a user's text names.
 struct RunSelection {
   std::string label;                 // "run 3f2a01bc", "night 2027-01-30", "commit 3f2a01b"
-  std::vector<std::string> run_ids;  // at least one, the oldest first
+  std::vector<std::string> run_ids;  // at least one, oldest first
 };
 
-// What was accepted.
+// The number of accepted cases.
 struct Accepted {
   int outcomes = 0, refused = 0, vanished = 0;
 };
 
-// One thread at a time drives one Store; any number of Stores, in any processes of one host, may
-// have the same file open. A failed write leaves what was stored before intact and names the file,
-// what SQLite says and a remedy. Ids are stored as they are, or refused where they are not UTF-8
-// without NUL; other words are repaired.
+// A database of runs. Use a Store from one thread at a time; any number of Stores, also in other
+// processes of the host, may have the same file open. A failed write leaves earlier rows intact;
+// its error names the file, SQLite's message and a remedy. Ids must be UTF-8 without NUL. Other
+// texts are repaired.
 class Store {
  public:
-  // Opens or creates. Errors (each leaves the file untouched): not a database, another program's
-  // application_id, a newer schema or one before the first, no permission, directory missing.
-  // Migrates older schemas forward (baselines/migrations), in one transaction.
+  // Opens or creates the file. Returns an error, without changing it, if it is not a database, has
+  // another application_id, a newer schema or one before the first, no permission or no directory.
+  // Migrates older schemas (baselines/migrations) in one transaction.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
                                              bool read_only = false);
   ~Store();
@@ -139,111 +139,110 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   Result<void> begin_run(const RunInfo& run);
-  // Batches rows; flushed when 1000 are waiting or, by the next add, 2 seconds after the last
-  // flush; by flush(), by finish_run, by whatever reads rows, and when the Store goes away. BEGIN
-  // IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an outcome
-  // that is not ok, and times of an untimed one, are not stored. An outcome of the same run, case
-  // and suite replaces the earlier one.
+  // Add a row to the batch. It is flushed at 1000 rows, by the first add 2 seconds after the last
+  // flush, by flush() and finish_run(), before reads, and by the destructor. Uses BEGIN IMMEDIATE
+  // with a busy timeout of 20 s. NaN statistics are stored as +Inf. Errors of outcomes that are not
+  // ok and times of untimed ones are not stored. An outcome replaces an earlier one of the same
+  // run, case and suite.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
   Result<void> flush();
   Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores);
-  // Invariances of cases whose outcomes were added to the run; one of the same suite and case is
-  // replaced.
+  // Stores invariances. The outcomes of their cases must be in the run. Replaces rows of the same
+  // suite, case and invariance.
   Result<void> add_invariances(const std::string& run_id,
                                const std::vector<StoredInvariance>& rows);
-  // What the kernels compiled for take of each architecture; a row of the same run, source, kernel,
-  // launch and architecture is replaced.
+  // Stores compiled resources. Replaces rows of the same run, source, kernel, launch and
+  // architecture.
   Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows);
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete);
 
-  // The last accepted passing outcome of a series before `before_run` ("" = now): a verdict of
-  // pass, improved, first_seen or changed in a finished run; or the outcome of status ok that an
-  // accept row names. Same judge_version, reference_version and inputs_version.
+  // Returns the last accepted passing outcome of a series before `before_run` ("" = now). It has
+  // verdict pass, improved, first_seen or changed in a finished run, or has status ok and was
+  // accepted by a user. Its judge_version, reference_version and inputs_version are the current
+  // ones.
   Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
-  // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series
-  // that had failed, where somebody did.
+  // Returns the newest times of accepted and ambiguous outcomes, at most 60, and marks those that
+  // start a level: accepted failures and confirmed improvements.
   Result<TimeHistory> time_history(const SeriesName& series, const std::string& before_run);
 
-  // Both, with what is pinned; without times unless `timed`.
+  // Returns all that the judge needs of the past; times only if `timed`.
   Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
-  // The same of many series, as they are at one moment, and sooner than one by one.
+  // Returns the past of many series from one snapshot, faster than one by one.
   Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
                                   const std::string& before_run);
 
-  // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now,
-  // the run's outcomes of status ok, and the cases that it lists as vanished or refused, which is
-  // no failure of later runs then; an error if there is none.
+  // Accepts new baselines. Applies to the run's matching outcomes of status ok, and to matching
+  // cases that it lists as vanished or refused, which then do not fail later runs. Returns an error
+  // if no case matches.
   Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
                           const std::string& who, const std::string& why);
-  // Makes the run's outcomes that may serve as baselines and that the glob matches now what later
-  // runs are measured against, until a later pin: who, when, why. How many; an error if there is
-  // none.
+  // Pins the run's matching outcomes that may serve as baselines: later runs are compared with them
+  // until a later pin. Returns their number, or an error if no case matches.
   Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who,
                   const std::string& why);
 
-  // Somebody has seen the run's regressions and failures that the glob matches now, and says why
-  // they stay: until they are worse than in that run, or the day `until` comes ("2027-01-30", "" =
-  // without an end). No baseline. How many; an error if there is none.
+  // Acknowledges the run's matching regressions and failures. They fail no run until they are worse
+  // than in that run, or until the date `until` ("2027-01-30"; "" = no end). They do not become
+  // baselines. Returns their number, or an error if no case matches.
   Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
                           const std::string& who, const std::string& why, const std::string& until);
 
-  // What is different about the cases of a run beside their verdicts; setting it replaces what was
-  // set before.
+  // Replaces the stored changes of a run.
   Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes);
   Result<std::vector<RunChange>> changes(const std::string& run_id);
-  // The cases, as (suite, case id), that a run of these suites should hold: those of each suite in
-  // the newest earlier run that was complete, of the same host class, purpose and selection (with
-  // the other shards of its night, where it was one), and those that had vanished from that one and
-  // were not accepted. `run` need not be in this database: then all runs of the database are
-  // earlier. `judged_with`: runs that are no earlier ones, the other shards of `run`.
+  // Returns the cases, as (suite, case id), that a run of these suites should have. For each suite
+  // these are the cases of the newest earlier complete run (or complete shard set) with the same
+  // host class, purpose and selection, and cases that had vanished there and were not accepted. If
+  // `run` is not in this database, all its runs are earlier. `judged_with`: the other shards of
+  // `run`, to be skipped.
   Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites,
       const std::vector<std::string>& judged_with = {});
 
-  // How the times of a run stood together, a row a machine class (night.h); it replaces what
-  // was set before.
+  // Replaces the gated times of a run, one row per machine class (night.h).
   Result<void> set_night_times(const std::string& run_id, const std::vector<NightTimes>& rows);
   Result<std::vector<NightTimes>> night_times(const std::string& run_id);
   Result<void> add(const NightEvent& event);
-  // Ids of nights, newest first; all if limit <= 0.
+  // Returns ids, newest first; all if limit <= 0.
   Result<std::vector<std::string>> nights(int limit);
-  Result<StoredNight> night(const std::string& night_id);  // an error if there is none
-  // "latest", "latest~1", an id
+  Result<StoredNight> night(const std::string& night_id);  // error if unknown
+  // `text`: "latest", "latest~1" or an id.
   Result<std::string> resolve_night(const std::string& text);
-  // Second over first ratio of the cases that were measured twice in a night, on this machine
-  // class: at most 400, of the last 60 runs that were part of a night.
+  // Returns second / first time ratio of the cases measured twice in a night on this machine class:
+  // at most 400, from the last 60 runs of nights.
   Result<std::vector<double>> second_ratios(const MachineClass& machine);
 
-  // Seconds by which a time (ISO 8601 UTC) is before the newest run of the database; 0 = it is not.
+  // Returns the seconds from `time` (ISO 8601 UTC) to the newest run of the database; 0 if it is
+  // later.
   Result<std::int64_t> seconds_behind_newest(const std::string& time);
   Result<std::vector<RunInfo>> runs(int limit);      // newest first; all if limit <= 0
-  Result<StoredRun> run(const std::string& run_id);  // an error if there is none
-  // "latest", "latest~1", a unique prefix of a run id
+  Result<StoredRun> run(const std::string& run_id);  // error if unknown
+  // `text`: "latest", "latest~1" or a unique prefix of a run id.
   Result<std::string> resolve_run(const std::string& text);
-  // Of one run, as above; or of a night: "latest-night", "latest-night~1", "night:" and its id or a
-  // unique prefix; or of a commit: "commit:" and a unique prefix of at least 4 digits, or such a
-  // prefix alone where no run's id begins with it. Runs without cases (purpose resources) are left
-  // out. Errors: there is none, or the prefix is not unique.
+  // `text`: a run as above; "latest-night", "latest-night~1", or "night:" and a unique prefix of an
+  // id; "commit:" and a unique prefix of at least 4 digits, or only the prefix if no run id begins
+  // with it. Leaves out runs without cases (purpose resources). Returns an error if nothing matches
+  // or the prefix is not unique.
   Result<RunSelection> resolve_runs(const std::string& text);
   Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id);
   Result<std::vector<StoredDiff>> diffs(const std::string& run_id);
   Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id);
   Result<std::vector<StoredInvariance>> invariances(const std::string& run_id);
-  // Replaces judgements of stored runs (plumbline judge), all of them or, with an error, none.
+  // Replaces judgements of stored runs; after an error none is replaced.
   Result<void> update_judgements(const std::vector<JudgedCase>& cases);
   Result<void> update_judgement(const std::string& run_id, const std::string& suite,
                                 const std::string& case_id, const Judgement& judgement) {
     return update_judgements({{run_id, suite, case_id, &judgement}});
   }
 
-  // Read-only SQL for `plumbline query`: rows as text, with the type that SQLite gives each cell.
-  // Anything that writes is refused.
-  enum class CellType : std::uint8_t { null, integer, real, text };  // a blob is a text: x'0fa0'
+  // Runs read-only SQL for `plumbline query`. Rows are text, with SQLite's type of each cell.
+  // Refuses statements that write.
+  enum class CellType : std::uint8_t { null, integer, real, text };  // a blob is text: x'0fa0'
   struct Table {
     std::vector<std::string> columns;
     std::vector<std::vector<std::optional<std::string>>> rows;
-    std::vector<std::vector<CellType>> types;  // of each cell of `rows`
+    std::vector<std::vector<CellType>> types;  // per cell of `rows`
   };
   Result<Table> query(const std::string& sql);
 
@@ -262,8 +261,8 @@ class Store {
 
   std::unique_ptr<SQLite::Database> db_;
   std::filesystem::path path_;
-  std::unique_ptr<BatchWriter> writer_;  // unless read-only
-  std::unique_ptr<Series> series_;       // once the past was asked for
+  std::unique_ptr<BatchWriter> writer_;  // null if read-only
+  std::unique_ptr<Series> series_;       // created by the first query about the past
 };
 
 }  // namespace plumbline

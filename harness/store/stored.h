@@ -1,4 +1,4 @@
-// What a run holds of each case, diff and invariance: the outcome and what was concluded of it.
+// Stored results of a run: outcomes of cases, diffs and invariances with their judgements.
 #pragma once
 
 #include "harness/judge/judgement.h"

@@ -1,4 +1,4 @@
-// What a run holds of an invariance: the outcome and what was concluded of it.
+// A stored invariance: its outcome and judgement.
 #pragma once
 
 #include "harness/judge/judgement.h"

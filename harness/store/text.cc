@@ -1,4 +1,4 @@
-// Escapes bytes that the database cannot keep, checks ids, and writes times that sort as text.
+// Escapes bytes that the database cannot store, checks ids, and writes times that sort as text.
 #include "harness/store/text.h"
 
 #include <fmt/chrono.h>
@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none (Unicode 15, table
+// Returns the length of the valid UTF-8 sequence at the start of `text`, or 0 (Unicode 15, table
 // 3-7). NUL counts as invalid.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
@@ -23,7 +23,7 @@ std::size_t sequence_length(std::string_view text) {
   if (first >= 0x01 && first <= 0x7F) return 1;
   if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
   if (first >= 0xE0 && first <= 0xEF) {
-    // neither overlong nor surrogates
+    // excludes overlong forms and surrogates
     const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
     return continues(1, low, high) && continues(2) ? 3 : 0;
   }
@@ -35,7 +35,7 @@ std::size_t sequence_length(std::string_view text) {
   return 0;
 }
 
-// Bytes before the first one that cannot be stored.
+// Returns the number of bytes before the first invalid one.
 std::size_t storable_prefix(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

@@ -1,4 +1,4 @@
-// Parses expiry dates, counts the days left, and tells which kernels an entry covers.
+// Parses expiry dates, counts the days left, and matches entries with kernels.
 #include "harness/suite/expected_failure.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-// Digits only: parse_unsigned alone would take "+1".
+// Checks for digits, because parse_unsigned alone would accept "+1".
 std::optional<unsigned> digits(std::string_view text, std::size_t count) {
   if (text.size() != count || text.find_first_not_of("0123456789") != std::string_view::npos)
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Cases known to fail: what an entry [[expect_failure]] of a suite says of them.
+// Cases known to fail: the entries [[expect_failure]] of a suite.
 #pragma once
 
 #include <chrono>
@@ -11,27 +11,28 @@ namespace plumbline {
 
 struct ExpectedFailure {
   std::string issue;    // its http or https address
-  std::string expires;  // "2027-01-31": from that day on, UTC, the entry is void
+  std::string expires;  // "2027-01-31": the entry is void from that day on, UTC
   std::string reason;
-  std::string file;  // where it stands; "" where it is read back from a database
+  std::string file;  // file and line of the entry; "" if read from a database
   int line = 0;
   bool operator==(const ExpectedFailure&) const = default;
 };
 
-// An entry as the cases of its suite carry it until kernels are known. The groups and the problem
-// are those of the case already.
+// An entry as the cases of its suite carry it until kernels are known. Its groups and its problem
+// already match the case.
 struct FailureRule {
   ExpectedFailure what;
-  std::vector<std::string> kernels;  // globs; any may match
+  std::vector<std::string> kernels;  // globs, one of which must match
   std::vector<std::string> devices;  // empty = any
   bool covers(std::string_view kernel, std::string_view device) const;
 };
 
-// A day as "2027-01-31"; nullopt for any other text and for days that no calendar has.
+// Parses a day such as "2027-01-31". Returns nullopt for other texts and for days that do not
+// exist.
 std::optional<std::chrono::sys_days> parse_date(std::string_view text);
 
-// Days from `today` (a date as above) until the expectation is void: 0 and less where it has
-// expired.
+// Returns the days from `today` (a date as above) until the expectation is void, 0 or less if it
+// has expired.
 int days_left(const ExpectedFailure& expected, std::string_view today);
 
 }  // namespace plumbline

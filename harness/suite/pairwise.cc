@@ -1,4 +1,4 @@
-// Builds the combinations greedily, as AETG does, and searches where few choices are allowed.
+// Builds the combinations greedily, like AETG, and searches if few choices are allowed.
 #include "harness/suite/pairwise.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t unset = static_cast<std::size_t>(-1);
-constexpr int candidates_per_row = 24;  // AETG's authors found little gain beyond 50
+constexpr int candidates_per_row = 24;  // AETG's authors found little gain beyond 50.
 constexpr std::size_t fillings_tried = 4096;
 
 using Allowed = std::function<bool(const Combination&)>;
@@ -27,7 +27,7 @@ class Random {
   std::uint64_t counter_ = 0;
 };
 
-// Which pairs of values have not been covered yet.
+// The pairs of values that are not covered yet.
 class OpenPairs {
  public:
   explicit OpenPairs(std::span<const std::size_t> sizes) : first_value_(sizes.size() + 1, 0) {
@@ -42,7 +42,7 @@ class OpenPairs {
     }
   }
 
-  // A combination with only the first open pair set, or nothing when all are covered.
+  // Returns a combination with only the first open pair set, or nullopt if all are covered.
   std::optional<Combination> first() const {
     const auto found = std::ranges::find(open_, true);
     if (found == open_.end()) return std::nullopt;
@@ -53,7 +53,7 @@ class OpenPairs {
     return pair;
   }
 
-  // Open pairs that `value` of `dimension` makes with the dimensions already set.
+  // Returns the number of open pairs of `value` of `dimension` with the dimensions already set.
   std::size_t gain(const Combination& partial, std::size_t dimension, std::size_t value) const {
     std::size_t count = 0;
     for (std::size_t other = 0; other < partial.size(); ++other) {
@@ -95,9 +95,9 @@ class OpenPairs {
     }
   }
 
-  // of each dimension in the flat numbering of all values, and their count
+  // each dimension's first value in the flat numbering of all values, then their count
   std::vector<std::size_t> first_value_;
-  std::vector<bool> open_;  // [value, value], only where the first value's dimension comes first
+  std::vector<bool> open_;  // [value, value], only if the first value's dimension comes first
 };
 
 std::vector<std::size_t> unset_dimensions(const Combination& partial) {
@@ -108,8 +108,8 @@ std::vector<std::size_t> unset_dimensions(const Combination& partial) {
   return dimensions;
 }
 
-// Sets the open dimensions in random order, each to the value that covers most open pairs; among
-// equals a random one.
+// Sets the open dimensions in random order, each to the value that covers most open pairs. Ties are
+// broken at random.
 Combination fill_greedily(Combination partial, std::span<const std::size_t> sizes,
                           const OpenPairs& open, Random& random) {
   std::vector<std::size_t> order = unset_dimensions(partial);
@@ -129,7 +129,7 @@ Combination fill_greedily(Combination partial, std::span<const std::size_t> size
   return partial;
 }
 
-// Writes the `number`-th filling (mixed radix) of the open dimensions.
+// Sets the open dimensions to their `number`-th filling (mixed radix).
 Combination fill_numbered(Combination partial, std::span<const std::size_t> sizes,
                           const std::vector<std::size_t>& open, std::size_t number) {
   for (const std::size_t dimension : open) {
@@ -139,8 +139,8 @@ Combination fill_numbered(Combination partial, std::span<const std::size_t> size
   return partial;
 }
 
-// The allowed filling of `pair` that covers most, among all fillings if they are few, else among
-// random ones.
+// Returns the allowed filling of `pair` that covers most, among all fillings if they are few,
+// otherwise among random ones.
 std::optional<Combination> search_filling(const Combination& pair,
                                           std::span<const std::size_t> sizes, const OpenPairs& open,
                                           const Allowed& allowed, Random& random,
@@ -203,7 +203,7 @@ std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const All
   Random random;
   for (auto pair = open.first(); pair && tries_left > 0; pair = open.first()) {
     const auto row = cover_pair(*pair, sizes, open, allowed, random, tries_left);
-    open.cover(row ? *row : *pair);  // a pair that nothing allowed contains is closed without a row
+    open.cover(row ? *row : *pair);  // closes a pair without a combination
     if (row) rows.push_back(*row);
   }
   return rows;

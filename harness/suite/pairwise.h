@@ -1,4 +1,4 @@
-// Few combinations of values that together contain every pair of them.
+// Finds few combinations of values that together contain every pair.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace plumbline {
 
-using Combination = std::vector<std::size_t>;  // index of the value of each dimension
+using Combination = std::vector<std::size_t>;  // index of each dimension's value
 
-// Combinations over dimensions with `sizes` values such that every pair of values of two dimensions
-// that any allowed combination contains is in at least one of them, and all of them are allowed.
-// With one dimension: every value. Greedy, after AETG (Cohen, Dalal, Fredman, Patton, IEEE TSE
-// 23(7), 1997); the same result on every machine. A pair is given up as impossible when no allowed
-// combination with it is found among all (to 4096) or 4096 random fillings of the other dimensions.
-// `tries_left` counts down the fillings that are looked at; at 0 the search ends with the rows that
-// it has.
+// Returns allowed combinations over dimensions with `sizes` values. Every pair of values of two
+// dimensions that an allowed combination can contain is in at least one of them. With one
+// dimension, returns every value. Greedy, after AETG (Cohen, Dalal, Fredman, Patton, IEEE TSE
+// 23(7), 1997); the same result on every machine.
+// A pair counts as impossible if no allowed combination with it is found among all fillings of the
+// other dimensions (up to 4096) or among 4096 random ones. `tries_left` counts down the fillings
+// that are checked. At 0 the search ends with the rows that it has.
 std::vector<Combination> all_pairs(std::span<const std::size_t> sizes,
                                    const std::function<bool(const Combination&)>& allowed,
                                    std::size_t& tries_left);

@@ -1,4 +1,5 @@
-// Matches suites with the kernels on offer, filters the cases, and reports what matches nothing.
+// Matches suites with the available kernels, filters the cases, and reports patterns without a
+// match.
 #include "harness/suite/plan.h"
 
 #include <fmt/format.h>
@@ -15,8 +16,8 @@
 namespace plumbline {
 namespace {
 
-// "*/flash" on the CPU does not mean the GPU providers, which would refuse it: they are matched by
-// their name.
+// On the CPU, "*/flash" does not mean the GPU providers, which would refuse it. They match only by
+// name.
 bool is_out_of_place(const std::string& kernel, const std::string& pattern,
                      const std::string& device) {
   return device == "cpu" && is_gpu_kernel(kernel) &&
@@ -45,22 +46,23 @@ std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_co
                                               kernels.size() - most);
 }
 
-// "did you mean cpu/flash? ", by the letters without wildcards; "" where nothing is near.
+// Returns "did you mean cpu/flash? " for the pattern's letters without wildcards, or "" if none is
+// near.
 std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
   std::string letters(pattern);
   std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
   return did_you_mean(letters, texts_of(kernels, &OfferedKernel::name));
 }
 
-// Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a
-// group each, unless the filter's globs drop the case for each kernel that the pattern matches.
+// Chooses kernels by pattern, device and tensor-core mode. A pattern without a kernel is one error
+// per group, unless the filter's globs drop the case for every kernel that the pattern matches.
 class KernelChoice {
  public:
   explicit KernelChoice(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
   Errors errors;
   bool left_out = false;  // the filter dropped a case that would be an error
 
-  // False where the globs of the filter drop the case for a kernel.
+  // Returns false if the filter's globs drop the case for a kernel.
   using Selects = std::function<bool(const OfferedKernel&)>;
 
   std::vector<OfferedKernel> of(const SuiteCase& c, const Selects& selects) {
@@ -85,7 +87,7 @@ class KernelChoice {
              fmt::format("it matches {}: correct the devices or the pattern", matched));
       return found;
     }
-    // --kernel asks its kernels for what they answer, of suites that ask for both.
+    // --kernel takes only cases of the kernels' operation from suites that have both operations.
     const std::string_view asked = question_of(c.problem);
     std::erase_if(found, [&](const OfferedKernel& kernel) { return kernel.question != asked; });
     if (found.empty()) {
@@ -110,7 +112,7 @@ class KernelChoice {
 
  private:
   void add_error(const SuiteCase& c, std::string message, std::string remedy) {
-    // A pattern of --kernel stands in no file.
+    // A pattern of --kernel is in no file.
     const std::string file = c.kernel_line > 0 ? c.file : "";
     if (!reported_.insert({file, c.kernel_line, c.kernel_pattern}).second) return;
     errors.push_back({file, c.kernel_line, std::move(message), std::move(remedy)});
@@ -120,9 +122,9 @@ class KernelChoice {
   std::set<std::tuple<std::string, int, std::string>> reported_;
 };
 
-// Expected failures of suites. A case is judged once, whichever groups and diffs ask for it, so
-// what is expected of one is expected of all. Entries that cover no case are errors, if the
-// provider whose kernels they name is loaded: elsewhere nothing can be said about them.
+// Expected failures of suites. A case is judged once, even if several groups and diffs have it, so
+// an expectation for one applies to all. Entries that cover no case are errors if the provider of
+// their kernels is loaded. Otherwise they cannot be checked.
 class Expectations {
  public:
   explicit Expectations(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
@@ -175,12 +177,12 @@ class Expectations {
   std::map<std::pair<std::string, std::string>, ExpectedFailure> of_case_;  // by suite and case id
 };
 
-// The names that the filter's globs are compared with.
+// Returns the names that the filter's globs are compared with.
 std::vector<std::string> names_of_case(const PlannedCase& p) {
   return {p.suite + "/" + p.group + "/" + p.case_id, p.case_id};
 }
 
-// What of the suites cannot be asked here.
+// The cases of suites that this run cannot measure.
 class Absence {
  public:
   Absence(const std::vector<OfferedKernel>& kernels, const Surroundings& here,
@@ -188,7 +190,7 @@ class Absence {
       : kernels_(kernels), here_(here), filter_(filter) {}
   std::vector<AbsentCases> list;
 
-  // Whether the case is absent; counts it where the filter selects it.
+  // Returns true if the case is absent, and counts it if the filter selects it.
   bool takes(const SuiteCase& c) {
     const std::string why = reason(c);
     if (!why.empty()) count(c, c.suite, c.group, why);
@@ -201,7 +203,7 @@ class Absence {
   }
 
  private:
-  // Of our own kernels the plan itself says what is missing.
+  // For our own kernels the plan itself reports what is missing.
   std::string reason(const SuiteCase& c) const {
     const std::string provider = c.kernel_pattern.substr(0, c.kernel_pattern.find('/'));
     if (const auto lacking = here_.lacking.find(provider); lacking != here_.lacking.end())
@@ -280,7 +282,7 @@ std::string missing_kernel_remedy(std::string_view pattern,
   }
   const std::string meant = meant_kernel(pattern, kernels);
   if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));
-  // A file of kernels that has another name than the suite expects.
+  // The loaded kernels may have another provider name than the suite expects.
   std::vector<OfferedKernel> own;
   std::ranges::copy_if(kernels, std::back_inserter(own), [](const auto& k) {
     const std::string name = provider_of(k.name);
@@ -350,7 +352,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
     }
     for (const SuiteDiff& d : suite.diffs) {
       if (absence.takes(d)) continue;
-      // A side is asked for with its own kernel and the pattern of the other.
+      // The filter sees a side with its own kernel and the pattern of the other side.
       const auto selects = [&](const SuiteCase& side, const SuiteCase& other) {
         return [&](const OfferedKernel& kernel) {
           return !selects_tier(filter, d.tier) ||

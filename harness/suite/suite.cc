@@ -1,4 +1,4 @@
-// Decides by tier and glob which cases a filter selects.
+// Selects cases by tier and glob.
 #include "harness/suite/suite.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Suites: files in TOML that say which cases are run and why, and their expansion.
+// Suites: TOML files that state which cases are run and why, and their expansion.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace plumbline {
 
 enum class Tier { smoke = 0, pr = 1, nightly = 2, full = 3 };
 
-// A case as a suite states it, before kernels are known: `kernel_pattern` is a glob such as
+// A case as stated in a suite, before kernels are known. `kernel_pattern` is a glob such as
 // "cpu/flash" or "cpu/*".
 struct SuiteCase {
   std::string suite;  // name of the suite
@@ -25,27 +25,27 @@ struct SuiteCase {
   Tier tier = Tier::smoke;
   std::string kernel_pattern;
   std::string device = "cpu";
-  // on, off, none: keeps the kernels that say one of these of themselves; empty = any
+  // on, off, none: keeps kernels that state one of these modes; empty = any
   std::vector<std::string> tensor_cores;
   Problem problem;
   bool timed = false;
-  std::string file;  // where the group stands
-  int line = 0;      // of the group or the diff
-  // of its entry in `kernels`, or of a diff's `kernel`; 0 where another kernel was put in its place
+  std::string file;  // file of the group
+  int line = 0;      // line of the group or the diff
+  // Line of its entry in `kernels`, or of a diff's `kernel`. 0 if another kernel replaced it.
   int kernel_line = 0;
-  // that may cover it, in file order: the first that covers its kernel holds
+  // Entries that may cover it, in file order. The first that covers its kernel applies.
   std::vector<std::shared_ptr<const FailureRule>> failures;
 };
 
-// Two cases whose outputs are compared row by row: rows correspond by (sample, head, position from
-// the end of the sample's keys), so the last row of a prefill meets the one row of a decode. Stands
-// for the stories: does what both declare explain the difference?
+// Two cases whose outputs are compared row by row. Rows correspond by (sample, head, position from
+// the end of the sample's keys), so the last row of a prefill corresponds to the one row of a
+// decode. The question is: do the declared roundings of both explain the difference?
 enum class DiffExpect {
-  // |a - b| must be explained by the two sigmas (the limit of the peak:
-  // docs/judging-comparisons.md, "Two cases")
+  // |a - b| must be explained by the two sigmas, within the limit of the peak
+  // (docs/judging-comparisons.md, "Two cases").
   rounding,
   bitwise,  // must be equal
-  report,   // printed and stored, never judged (for example fp32 against the cast to bf16)
+  report,   // printed and stored, never judged (for example fp32 compared with the cast to bf16)
 };
 struct SuiteDiff {
   std::string suite;
@@ -61,43 +61,42 @@ struct SuiteDiff {
 struct Suite {
   std::string name;
   std::string description;
-  // expanded, in file order, without duplicates (same kernel pattern, device, tensor_cores and
+  // expanded, in file order, without duplicates (equal kernel pattern, device, tensor_cores and
   // problem)
   std::vector<SuiteCase> cases;
   std::vector<SuiteDiff> diffs;
   std::vector<std::string> files;  // the suite file and everything it includes
-  bool redirected =
-      false;  // other kernels or devices than the files name were put in place of theirs
+  bool redirected = false;         // other kernels or devices replaced those in the files
 };
 
-// Reads and expands a suite with its includes. All semantic errors of all files come at once, each
-// with file, line and remedy: unknown keys, bad values, zipped lists of unequal length, missing
-// reason, invalid problems, include cycles, a group that expands to nothing, a listed value that no
-// case has, an expected failure that no case can have.
+// Reads and expands a suite with its includes. Returns all semantic errors of all files at once,
+// each with file, line and remedy: unknown keys, bad values, zipped lists of unequal length,
+// missing reason, invalid problems, include cycles, a group that expands to nothing, a listed value
+// that no case has, an expected failure that no case can have.
 //
-// Order: kernels, devices, then product (its last field fastest), zip, pairwise; fields in the
-// order of field_names(), never of the file. Fields of `defaults` are set first; those of set,
-// product, zip and pairwise then in the order of field_names(), so that set = { heads_kv = 2 }
-// narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are passed over;
-// elsewhere they are errors unless excluded. A case that comes again is dropped, but makes the
-// first one timed and lowers its tier if it was so itself.
+// Order: kernels, devices, then product (its last field fastest), zip, pairwise. Fields are in the
+// order of field_names(), not in that of the file. Fields of `defaults` are set first, then those
+// of set, product, zip and pairwise in the order of field_names(), so that set = { heads_kv = 2 }
+// narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are skipped; elsewhere
+// they are errors unless excluded. A repeated case is dropped, but if it is timed or has a lower
+// tier, the first one becomes so.
 //
 //   schema = 1
 //   name = "smoke"                       description = "…"
-//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as
-//                                        they are, under its own suite name
+//   include = ["../models/llama3.toml"]  # relative to this file; its groups and diffs are used
+//                                        # unchanged, under its own suite name
 //   defaults = { seed = 1 }              # problem fields for every group and diff of this file
 //
 //   [[group]]
 //   name = "causal"
 //   reason = "why this group exists"
-//   tier = "smoke"                       # default of the file: top-level `tier`, else "smoke"
+//   tier = "smoke"                       # default: the file's top-level `tier`, or "smoke"
 //   kernels = ["cpu/flash", "cpu/*"]
 //   devices = ["cpu"]                    # optional
 //   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80",
-//                                        "emulated:sm_90"]; see harness/problem/arch.h
-//   tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say
-//                                        on, off or none; absent: all of them
+//                                        # "emulated:sm_90"]; see harness/problem/arch.h
+//   tensor_cores = ["on", "off"]         # keeps matching kernels that state on, off or none;
+//                                        # absent: all of them
 //   timed = false
 //   set = { heads = 4 }                  # single values
 //   # every combination of the values:
@@ -106,7 +105,7 @@ struct Suite {
 //   zip = { seq_q = [1, 16], seq_kv = [512, 300] }
 //   # every pair of values at least once, few cases, deterministic:
 //   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }
-//   # drops cases that match all fields of one table; a list means any of its values, and `kernel`
+//   # drops cases that match all fields of one table. A list means any of its values, and `kernel`
 //   # is a glob over an entry of kernels:
 //   exclude = [{ dtype = "fp32", layout = "ragged" }]
 //
@@ -118,30 +117,31 @@ struct Suite {
 //   a = { kernel = "cpu/flash", seq_q = 512 }
 //   b = { kernel = "cpu/split_kv", seq_q = 1 }
 //
-//   [[expect_failure]]                   # cases of this file, or of what it includes, that are
-//                                        known to fail; sides of diffs too
+//   [[expect_failure]]                   # cases of this file and its includes that are known to
+//                                        # fail, and sides of diffs
 //   reason = "why it fails"
 //   issue = "https://…"                  # where the failure is tracked
-//   expires = 2027-01-31                 # from this day on (UTC) it counts again; also as a text
+//   expires = 2027-01-31                 # the failure counts again from this day on (UTC); may be
+//                                        # a text
 //   kernels = ["cpu/flash"]              # globs
 //   groups = ["causal"]                  # optional: groups and diffs of these names
 //   match = { dtype = ["fp16", "bf16"], seq_kv = 65 }   # optional: cases that have one of the
-//                                                       values of each field
-//   devices = ["cpu"]                    # optional, or arch; absent: all of them. Where two
-//                                        entries cover a case, the first holds; # those of included
-//                                        files come first
+//                                                       # values of each field
+//   devices = ["cpu"]                    # optional, or arch; absent: all of them. If two entries
+//                                        # cover a case, the first applies; those of included files
+//                                        # come first
 Result<Suite> read_suite(const std::filesystem::path& path);
 
 struct CaseFilter {
   std::vector<std::string>
-      // globs over the case id with its suite and group: "*bf16*"; any may match; empty = all
+      // globs over the case id with its suite and group: "*bf16*"; one must match; empty = all
       match;
   std::vector<std::string> exclude;  // any match drops the case
-  std::optional<Tier> tier;          // keeps cases of this tier and lower ones
+  std::optional<Tier> tier;          // keeps cases of this and lower tiers
   int shard = 1, shards = 1;         // 1-based
 };
-// The parts of the filter that a case by itself is selected by. `texts`: what patterns are compared
-// with, such as a case id and "suite/group/" + case id.
+// The parts of the filter that apply to a single case. Patterns are compared with `texts`, such as
+// a case id and "suite/group/" + case id.
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
 

@@ -1,4 +1,4 @@
-// Reads and checks the devices, architectures and tensor-core modes that a group or side names.
+// Reads and checks devices, architectures and tensor-core modes of a group or side.
 #include "harness/suite/suite_devices.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void check_word(const ConfigNode& node, std::string_view what,
       suggestion(node.text, known)));
 }
 
-// Whether `arch` stands beside `other`, which says the same in another way.
+// Adds an error if `arch` is combined with `other`, which states the same in another way.
 void reject_both(const ConfigNode& table, std::string_view other, Errors& errors) {
   const ConfigNode* arch = table.find("arch");
   if (arch == nullptr || table.find(other) == nullptr) return;

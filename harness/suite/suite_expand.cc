@@ -1,4 +1,4 @@
-// Expands the set, product, zip and pairwise tables of a group into the problems that they span.
+// Expands the set, product, zip and pairwise tables of a group into problems.
 
 #include <algorithm>
 #include <cassert>
@@ -15,8 +15,8 @@ void assign(Problem& problem, const std::string& key, const std::string& value) 
   assert(!message && "values were checked when the suite was read");
 }
 
-// All dimensions of a space with the value each has at the moment. `product` and `pairwise` hold
-// one choice a dimension, `zip` one for all.
+// The current value of every dimension of a space. `product` and `pairwise` have one choice per
+// dimension, `zip` has one for all.
 class Cursor {
  public:
   Combination product, pairwise;
@@ -39,7 +39,7 @@ class Cursor {
     std::ranges::sort(sorted_,
                       [&](const Axis& a, const Axis& b) { return position(a) < position(b); });
   }
-  Cursor(const Cursor&) = delete;  // axes_ points into it
+  Cursor(const Cursor&) = delete;  // axes_ points into this object
   Cursor& operator=(const Cursor&) = delete;
 
   Problem problem() const {
@@ -72,7 +72,7 @@ class Cursor {
   std::size_t none_ = 0;
 };
 
-// Calls `visit` at every combination of product (last dimension fastest) and zip.
+// Calls `visit` for every combination of product (last dimension fastest) and zip.
 template <class Visit>
 void for_each_fixed(const ProblemSpace& space, Cursor& cursor, const Visit& visit) {
   const std::size_t zipped = space.zip.empty() ? 1 : space.zip.front().values.size();
@@ -126,7 +126,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
 
   for_each_fixed(space, cursor, [&] {
     if (tries_left == 0) return;
-    std::vector<std::string> wrong;  // with the first invalid combination here
+    std::vector<std::string> wrong;  // messages of the first invalid combination
     const auto allowed = [&](const Combination& combination) {
       std::ranges::copy(combination, cursor.pairwise.begin());
       const Problem problem = cursor.problem();
@@ -141,8 +141,8 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
       cursor.mark_used(result.used);
       result.problems.push_back(canonical(cursor.problem()));
     }
-    // Invalid combinations within pairwise only restrict the search; where nothing valid is left
-    // they are a mistake of the suite.
+    // Invalid combinations within pairwise only restrict the search. If no valid one is left, the
+    // suite has a mistake.
     if (!rows.empty()) return;
     for (std::string& sentence : wrong) {
       if (std::ranges::find(result.invalid, sentence) == result.invalid.end()) {

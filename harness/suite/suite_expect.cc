@@ -1,4 +1,4 @@
-// Reads and checks the expected failures of a suite, and tells which cases each may concern.
+// Reads and checks the expected failures of a suite, and finds the cases that each may cover.
 #include "harness/suite/suite_expect.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The entries [[expect_failure]] of a suite file, as read before its cases are known.
+// The entries [[expect_failure]] of a suite file, before its cases are known.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@ struct FailureEntry {
   std::shared_ptr<const FailureRule> rule;
   std::vector<std::string> groups;  // empty = any
   std::vector<Dimension> match;
-  const ConfigNode* node = nullptr;  // where it stands
+  const ConfigNode* node = nullptr;  // place in the file
 };
 
-// Entries that are wrong are errors and left out.
+// Reads the entries. Wrong ones are reported as errors and left out.
 std::vector<FailureEntry> read_expected_failures(const ConfigNode& file, Errors& errors);
 
-// Whether the entry speaks of a case that stands in `group`; its kernel is only known to match its
-// pattern.
+// Returns true if the entry may cover a case of `group`. Of the case's kernel only the pattern is
+// known.
 bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view group);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Reads suite files and what they include into cases and diffs, and collects the errors of all.
+// Reads suite files and their includes into cases and diffs, and collects all errors.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,14 +32,14 @@ bool is_kernel_name(std::string_view text, bool glob) {
          });
 }
 
-// Reads one suite file after another into one Suite; errors of all of them are collected.
+// Reads one suite file after another into one Suite, and collects the errors of all.
 class SuiteReader {
  public:
   Suite suite;
   Errors errors;
 
   void read(const fs::path& path, const ConfigNode* included_from) {
-    std::error_code unreachable;  // for example a name that is too long: reading it says so
+    std::error_code unreachable;  // such as a name that is too long; reading reports it
     const fs::path canonical = fs::weakly_canonical(path, unreachable);
     const std::string identity = unreachable ? path.string() : canonical.string();
     if (std::ranges::find(open_files_, identity) != open_files_.end()) {
@@ -49,7 +49,7 @@ class SuiteReader {
       return;
     }
     if (!read_files_.insert(identity).second) {
-      // what two files include belongs to both
+      // A file that two files include belongs to both.
       const std::vector<Named> again = cases_of_file_[identity];
       named_.insert(named_.end(), again.begin(), again.end());
       return;
@@ -75,7 +75,7 @@ class SuiteReader {
   struct FileContext {
     std::string suite_name;
     Tier tier = Tier::smoke;
-    Problem base;  // with the file's defaults
+    Problem base;  // includes the file's defaults
   };
 
   void read_file(const ConfigNode& file, const fs::path& path) {
@@ -107,7 +107,7 @@ class SuiteReader {
     if (includes.empty() && !file.find("group") && !file.find("diff")) {
       errors.push_back(file.error("the suite has no group, diff or include", "add a [[group]]"));
     }
-    // what a group with a mistake stands for is not known
+    // the cases of a group with a mistake are unknown
     const bool expanded = errors.size() == errors_before;
     const auto entries = read_expected_failures(file, errors);
     if (expanded) expect_failures(entries, first_named, first_diff);
@@ -129,7 +129,7 @@ class SuiteReader {
     }
   }
 
-  // What groups and diffs have in common.
+  // Reads the parts that groups and diffs have in common.
   SuiteCase read_head(const ConfigNode& table, const FileContext& context,
                       std::set<std::string>& names) {
     TableReader reader(table, errors);
@@ -149,7 +149,7 @@ class SuiteReader {
     return head;
   }
 
-  // Each with its line.
+  // Returns each kernel with its line.
   std::vector<std::pair<std::string, int>> read_kernels(const ConfigNode& group) {
     std::vector<std::pair<std::string, int>> kernels;
     for (const ConfigNode* kernel : TableReader(group, errors).texts("kernels", true)) {
@@ -181,14 +181,14 @@ class SuiteReader {
       expand_group(group, head, kernels, devices, space, context.base);
   }
 
-  static constexpr std::size_t most_cases =
-      100000;  // of a group, as far as they can be counted before they are expanded
-  // combinations looked at, some seconds: most of them find cases
+  // Maximum number of a group's cases, as far as they can be counted before expansion.
+  static constexpr std::size_t most_cases = 100000;
+  // Maximum number of combinations tried, some seconds: most of them find cases.
   static constexpr std::size_t most_tries = 1 << 18;
 
   void check_size(const ConfigNode& group, std::size_t runs, const ProblemSpace& space) {
     const std::size_t fixed = fixed_combinations(space, most_cases);
-    // read_space says the former
+    // read_space already reports the first case.
     if (fixed > most_cases || fixed * std::min(runs, most_cases + 1) <= most_cases) return;
     errors.push_back(group.error(
         fmt::format("kernels, devices, product and zip make more than {} cases", most_cases),
@@ -214,7 +214,7 @@ class SuiteReader {
           add_case(with_line, kernel, device, problem);
       }
     }
-    // those of several kernels once
+    // report an error of several kernels once
     const std::set<std::string> sentences(invalid.begin(), invalid.end());
     for (const std::string& sentence : sentences) {
       errors.push_back(group.error(
@@ -245,7 +245,7 @@ class SuiteReader {
     }
   }
 
-  // A listed value that no case has is not tested, whatever the file seems to say.
+  // A listed value that no case has would be untested without notice.
   void check_all_used(const ProblemSpace& space, const std::vector<std::vector<bool>>& used) {
     std::size_t d = 0;
     for (const auto* dimensions : {&space.product, &space.zip, &space.pairwise}) {
@@ -261,7 +261,7 @@ class SuiteReader {
     }
   }
 
-  // A case that stands already keeps its place; it is timed if either is, and of the lower tier of
+  // A case that already exists keeps its place. It is timed if either is, and has the lower tier of
   // both.
   void add_case(SuiteCase head, const std::string& kernel, const std::string& device,
                 const Problem& problem) {
@@ -281,8 +281,8 @@ class SuiteReader {
     standing.tier = std::min(standing.tier, head.tier);
   }
 
-  // Hands each entry to the cases it may cover, of those named and diffs read since the file was
-  // begun.
+  // Gives each entry to the cases that it may cover, of those named and of the diffs read since the
+  // file was begun.
   void expect_failures(const std::vector<FailureEntry>& entries, std::size_t first_named,
                        std::size_t first_diff) {
     for (const FailureEntry& entry : entries) {
@@ -396,7 +396,7 @@ class SuiteReader {
     return errors.size() == errors_before;
   }
 
-  // A case and a group that asks for it; the case itself may stand in an earlier group.
+  // A case with a group that has it. The case itself may be in an earlier group.
   struct Named {
     std::size_t index;
     std::string group;
@@ -407,11 +407,11 @@ class SuiteReader {
   std::vector<std::string> open_files_;  // from the suite down to the file being read
   std::set<std::string> read_files_;
   std::unordered_map<std::string, std::size_t> case_index_;
-  std::vector<Named> named_;  // in the order in which files name them
+  std::vector<Named> named_;  // in the order of the files
   std::map<std::string, std::vector<Named>> cases_of_file_;
 };
 
-// Files in the order in which they first complain, each from its first line to its last.
+// Sorts errors by file, in the order of the files' first errors, and by line.
 void sort_by_place(Errors& errors) {
   std::map<std::string, std::size_t> file_order;
   for (const Error& error : errors) file_order.try_emplace(error.file, file_order.size());

@@ -1,4 +1,4 @@
-// Reads and checks the tables that span a group's problems, before anything is expanded.
+// Reads and checks the tables that span a group's problems, before any expansion.
 #include "harness/suite/suite_space.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ bool expect_table(const ConfigNode& node, std::string_view what, Errors& errors)
   return false;
 }
 
-// Appends the value's text when the field takes it.
+// Appends the value's text if the field accepts it.
 void read_value(const std::string& key, const ConfigNode& value, Dimension& dimension,
                 Errors& errors) {
   if (!value.is_scalar()) {
@@ -56,8 +56,8 @@ void read_value(const std::string& key, const ConfigNode& value, Dimension& dime
   }
 }
 
-// Each member of `table` that is a field, as a dimension with the values of its list (or its one
-// value).
+// Returns a dimension for each member of `table` that is a field, with the values of its list or
+// its single value.
 std::vector<Dimension> read_lists(const ConfigNode& table, Errors& errors) {
   std::vector<Dimension> dimensions;
   for (const auto& [key, value] : table.members) {
@@ -87,7 +87,7 @@ void check_zip(const std::vector<Dimension>& zip, Errors& errors) {
   }
 }
 
-// A field in two tables has no defined value.
+// Reports fields in two tables, because their value would be undefined.
 void check_given_once(const ProblemSpace& space, Errors& errors) {
   const std::array<std::pair<std::string_view, const std::vector<Dimension>*>, 4> tables{
       {{"set", &space.set},
@@ -109,7 +109,7 @@ void check_given_once(const ProblemSpace& space, Errors& errors) {
   }
 }
 
-// A slip such as one list too many should say so instead of filling the memory, or searching for
+// Reports a mistake such as one list too many, which would otherwise fill the memory or search for
 // pairs all day.
 void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& errors) {
   constexpr std::size_t most = 100000, most_paired = 256;

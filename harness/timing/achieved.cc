@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-// How often a peak is doubted: what else runs on a shared core makes it look lower for a while.
+// Measurements of a peak that may follow: other work on a core makes it look lower for a while.
 constexpr int most_doubts = 5;
 
 double physics_of(const Work& work, const ProcessorPeak& peak, double seconds) {

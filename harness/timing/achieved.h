@@ -1,4 +1,4 @@
-// What a timed kernel achieved of what the processor can do, and whether anybody could.
+// The throughput of a timed kernel, its share of the processor's peak, and if it is possible.
 #pragma once
 
 namespace plumbline {
@@ -6,10 +6,10 @@ namespace plumbline {
 class Geometry;
 struct CaseRun;
 
-// Fills flops_per_second and bytes_per_second of a timed case from its wall time, and on the CPU
-// flops_share, bytes_share and `physics` from its processor time and the peaks measured by this
-// process (processor_peak.h). A peak is measured again before a kernel is found to be faster. An
-// outcome without times is left as it is.
+// Fills flops_per_second and bytes_per_second of a timed case from its wall time. On the CPU, also
+// fills flops_share, bytes_share and `physics` from its processor time and the peaks that this
+// process measured (processor_peak.h). If the kernel is impossibly fast, the peaks are measured
+// again first. An outcome without times is left unchanged.
 void fill_achieved(const Geometry& geometry, CaseRun& run);
 
 }  // namespace plumbline

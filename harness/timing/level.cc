@@ -1,4 +1,4 @@
-// The level of a series and its noise.
+// Estimates the level of a series and its noise.
 #include <algorithm>
 #include <cmath>
 
@@ -8,18 +8,18 @@
 namespace plumbline {
 namespace {
 
-// Of a normal distribution: standard deviation over median deviation; and that of all values over
-// that of those that remain when the 5 % farthest are left out.
+// For a normal distribution: the standard deviation over the median absolute deviation, and over
+// the standard deviation of the values without the 5 % farthest ones.
 constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
-// One night of 20 may be a spike: it has no part in the spread.
+// One night in 20 may be a spike, which does not count in the spread.
 constexpr std::size_t nights_a_spike = 20;
-// One night of 30 may be farther than any other, and is no known value of the series.
+// One night in 30 may be farther off than any other. It is not a known value of the series.
 constexpr std::size_t nights_a_stray = 30;
-// Series that tell the persistence of a machine class, within 0.15 / sqrt(20) = 0.03 of 60 nights;
-// and what is left to chance.
+// Series needed for the persistence of a machine class, which is then known within 0.15 / sqrt(20)
+// = 0.03 after 60 nights. Smaller persistences than the minimum may be chance.
 constexpr std::size_t least_series = 20;
 constexpr double least_persistence = 0.05;
-// A night's part in the level, in spreads.
+// A night counts in the level with at most this deviation, in spreads.
 constexpr double most_of_a_night = 2.5;
 
 double median_in_place(std::vector<double>& values) {
@@ -29,8 +29,8 @@ double median_in_place(std::vector<double>& values) {
   return (*half + *std::max_element(values.begin(), half)) / 2;
 }
 
-// The larger of two robust estimates: the median deviation alone takes a series of two modes for a
-// quiet one.
+// Returns the larger of two robust estimates and a floor. The median deviation alone would take a
+// series with two modes for a quiet one.
 double spread_of(const std::vector<double>& residuals, std::size_t levels,
                  const GateOptions& options) {
   std::vector<double> sizes;
@@ -51,11 +51,12 @@ double spread_of(const std::vector<double>& residuals, std::size_t levels,
 }
 
 struct Levels {
-  std::vector<std::size_t> begins;  // of each level; the first is 0
+  std::vector<std::size_t> begins;  // first night of each level; begins with 0
   std::vector<double> residuals;    // of every night
 };
 
-// Residuals about the median of each level, or about its mean where nights count up to a limit.
+// Fills in the residuals about each level, and returns the last one. A level is the median of its
+// nights; if `limit` > 0, the mean, with deviations from the median cut at `limit`.
 double take_levels(Levels& levels, std::span<const double> values, double limit) {
   double last = 0;
   std::vector<double> part;
@@ -77,11 +78,12 @@ double take_levels(Levels& levels, std::span<const double> values, double limit)
   return last;
 }
 
-// Correlation of neighbours, without the bias of a short series (Kendall 1954: -(1 + 3 r) / n).
+// Returns the lag-1 autocorrelation, without the bias of short series (Kendall 1954:
+// -(1 + 3 r) / n).
 double persistence_of(const Levels& levels, double limit) {
   double products = 0, squares = 0;
   const auto& residuals = levels.residuals;
-  std::size_t next = 1;  // level
+  std::size_t next = 1;  // the next level
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     const double now = std::clamp(residuals[i], -limit, limit);
     squares += now * now;
@@ -95,7 +97,7 @@ double persistence_of(const Levels& levels, double limit) {
   return std::min(0.9, measured + (1 + 3 * measured) / static_cast<double>(residuals.size()));
 }
 
-// Where only rare residuals are beyond, on both sides.
+// Sets low and high so that one residual in 30 lies outside on each side.
 void add_known_values(GateLevel& level, std::vector<double> residuals) {
   const std::size_t strays = residuals.size() / nights_a_stray;
   const auto at = [&](std::size_t i) { return residuals.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -105,7 +107,7 @@ void add_known_values(GateLevel& level, std::vector<double> residuals) {
   level.high = level.level + residuals[residuals.size() - 1 - strays];
 }
 
-// Of what was shown, not only of what a single process gave: as pools take it.
+// Returns the level of shown(), as pools use it, not of the values of single processes.
 double shown_level(std::span<const GateNight> nights, double limit) {
   std::vector<double> values;
   values.reserve(nights.size());
@@ -137,7 +139,7 @@ GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) 
 
   Levels levels{{0}, std::vector<double>(values.size())};
   const bool settled = past.size() >= static_cast<std::size_t>(std::max(0, options.changes_from));
-  std::size_t begin = 0;  // of what is known to have one level
+  std::size_t begin = 0;  // start of the nights between two known changes
   for (std::size_t i = 0; i <= past.size(); ++i) {
     if (i < past.size() && (i == 0 || !past[i].starts_level)) continue;
     if (settled) {

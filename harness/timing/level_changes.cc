@@ -1,4 +1,4 @@
-// Binary segmentation of a series into levels.
+// Splits a series into levels by binary segmentation.
 #include "harness/timing/level_changes.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t shortest_level = 5, shortest_last_level = 4;
-// In standard deviations of a difference of two means. The largest of 50 splits of white noise
-// exceeds it in one series of 100,000, that of AR(1) noise with 0.4 in one of 50.
+// In standard deviations of a difference of two means. The largest of 50 splits exceeds it in one
+// series of 100,000 for white noise, and in one of 50 for AR(1) noise with 0.4.
 constexpr double least_difference = 5.0;
-// ln: 0.05 %, below which no clock that is known to us tells levels apart.
+// ln: 0.05 %. No clock known to us separates levels below it.
 constexpr double least_noise = 0.0005;
 // The standard deviation of the median of three normal values is 0.670 of that of one.
 constexpr double median_of_three = 0.670;
@@ -20,7 +20,7 @@ double middle(double a, double b, double c) {
   return std::max(std::min(a, b), std::min(std::max(a, b), c));
 }
 
-// Single spikes vanish; a step stays where it is.
+// Removes single spikes and keeps the place of a step.
 std::vector<double> without_spikes(std::span<const double> values) {
   std::vector<double> result(values.begin(), values.end());
   for (std::size_t i = 1; i + 1 < values.size(); ++i)
@@ -36,7 +36,7 @@ class Segmentation {
       : size_(values.size()), sum_(size_ + 1), squares_(size_ + 1) {
     const std::vector<double> smooth = without_spikes(values);
     for (std::size_t i = 0; i < size_; ++i) {
-      const double x = smooth[i] - smooth.front();  // keeps digits
+      const double x = smooth[i] - smooth.front();  // avoids cancellation
       sum_[i + 1] = sum_[i] + x;
       squares_[i + 1] = squares_[i] + x * x;
     }
@@ -50,7 +50,8 @@ class Segmentation {
     for (std::size_t k = begin + shortest_level; k + last <= end; ++k) {
       if (const double now = difference(begin, k, end); now > best) best = now, at = k;
     }
-    const double unsure = 1 + 10 / static_cast<double>(end - begin);  // of the noise
+    // Few values estimate the noise poorly.
+    const double unsure = 1 + 10 / static_cast<double>(end - begin);
     if (best < least_difference * std::sqrt(unsure)) return;
     split(begin, at, changes);
     changes.push_back(at);
@@ -66,7 +67,7 @@ class Segmentation {
     return squares_[end] - squares_[begin] - sum * sum / static_cast<double>(end - begin);
   }
 
-  // Of the two sides' means, in standard deviations.
+  // Returns the difference between the means of the two sides, in standard deviations.
   double difference(std::size_t begin, std::size_t at, std::size_t end) const {
     const double left = static_cast<double>(at - begin), right = static_cast<double>(end - at);
     const double within = scatter(begin, at) + scatter(at, end);
@@ -76,7 +77,7 @@ class Segmentation {
   }
 
   std::size_t size_;
-  std::vector<double> sum_, squares_;  // of the first i values
+  std::vector<double> sum_, squares_;  // sums over the first i values
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where the level of a series changes, for display and for cutting the past there.
+// Finds the changes of a series' level, for display and for cutting off the past there.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,10 @@
 
 namespace plumbline {
 
-// Ascending indices from which on another level holds; none is 0. Binary segmentation: the split
-// whose two sides differ most, in units of their noise, is kept where it beats chance, and both
-// sides are split again. The noise is that of the whole series, from differences of neighbours and
-// of the sides themselves; spikes count up to a limit. A level lasts at least 5 values, except the
-// last, which is known from 4 on.
+// Returns the ascending indices at which a new level begins; 0 is never one. Binary segmentation:
+// the split whose sides differ most, in units of their noise, is kept if it is beyond chance, and
+// both sides are split again. The noise is the scatter within both sides, after a median of three
+// has removed single spikes. A level lasts at least 5 values; the last one may have 4.
 std::vector<std::size_t> level_changes(std::span<const double> values);
 
 }  // namespace plumbline

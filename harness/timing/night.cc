@@ -1,4 +1,4 @@
-// Whether all series of a night moved together.
+// Decides if all series of a night moved together.
 #include "harness/timing/night.h"
 
 #include <fmt/format.h>
@@ -13,19 +13,20 @@ namespace plumbline {
 namespace {
 
 constexpr int min_series_of_a_factor = 5;
-// In spreads of a series: a common shift below it lets hardly more through than none.
+// In spreads of a series. A smaller common shift hardly adds false alerts.
 constexpr double least_shift = 1.0;
-// Standard deviations of the median of independent series, of which one is sqrt(pi / 2).
+// In standard deviations of the median of n independent series; one is sqrt(pi / 2) / sqrt(n). The
+// third constant is the standard deviation over the median deviation.
 constexpr double beyond_chance = 4.0, sd_of_median = 1.2533, sd_of_median_deviation = 1.4826;
 
-// The median of 20 series adds 4 % to the noise of each.
+// Subtracting the median of 20 series adds 4 % to the noise of each.
 constexpr int series_to_take_out = 20;
-// ln. More than what a neighbour on the same host was seen to do (docs/nights.md) may be anything.
+// ln. A neighbour on the same host shifts times by less (evidence/nights.md).
 constexpr double most_taken_out = 0.02;
-// In spreads of a series. Where series differ by more, they did not move alike.
+// In spreads of a series. If the series differ by more, they did not move alike.
 constexpr double most_spread_to_take_out = 1.5;
 
-// Of the changes without `shift`, each in its own spread: its change over its deviation.
+// Returns the spread of the changes without `shift`, each in its own spread: change over deviation.
 double spread_without(double shift, std::span<const double> changes,
                       std::span<const double> deviations) {
   std::vector<double> rest;

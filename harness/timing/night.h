@@ -1,4 +1,4 @@
-// A look at the night as a whole: where all series move together, the machine moved.
+// Compares a night with earlier ones as a whole: if all series move together, the machine changed.
 #pragma once
 
 #include <span>
@@ -8,21 +8,21 @@ namespace plumbline {
 
 struct NightLook {
   double common_shift = 0;  // ln, median of the series' changes
-  double deviation = 0;     // median of the series' deviations, in their own spreads
-  double spread = 0;        // of the deviations once the shift is taken out; usually about 1
-  double limit = 0;         // of the size of `deviation`
-  bool moved = false;       // beyond `limit`
-  bool suspect = false;     // nothing of tonight is a finding or a baseline: measure it again
-  // `common_shift`, where it is beyond `limit`, small, and the same for at least 20 series: tonight
-  // is judged without it (GateOptions::common_shift). Else 0.
+  double deviation = 0;     // median of the series' deviations
+  double spread = 0;        // spread of the series without the shift, in their own: about 1
+  double limit = 0;         // limit of |deviation|
+  bool moved = false;       // |deviation| > limit
+  bool suspect = false;     // tonight's times are excluded: measure the night again
+  // `common_shift` if the night moved, and the shift is small and alike in at least 20 series;
+  // otherwise 0. Tonight is judged without it (GateOptions::common_shift).
   double taken_out = 0;
   int series = 0;
-  // One sentence, of a night that moved, and of one with too few series to tell.
+  // One sentence, if the night moved or has too few series to tell.
   std::string why;
 };
 
-// `changes`: ln tonight - level, one of each series that has enough nights; `deviations`: the same
-// in the spread of the series (Screening::deviation of pool 1). At least 5 series are needed.
+// `changes` and `deviations`: Screening::change_tonight and deviation_tonight of each series with
+// enough nights. At least 5 series are needed.
 NightLook look_at_night(std::span<const double> changes, std::span<const double> deviations);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Multiply-adds in registers, loads from the first-level cache, and a copy, by processor time.
+// Measures multiply-adds in registers, loads from the first-level cache, and a copy.
 #include "harness/timing/processor_peak.h"
 
 #include <time.h>
@@ -21,8 +21,8 @@ namespace plumbline {
 namespace {
 
 constexpr int attempts = 100;
-constexpr int steps = 20'000;                               // of one attempt: some 0.1 ms
-constexpr std::size_t cached_bytes = std::size_t{8} << 10;  // a quarter of the smallest L1 or less
+constexpr int steps = 20'000;                               // per attempt, about 0.1 ms
+constexpr std::size_t cached_bytes = std::size_t{8} << 10;  // at most a quarter of the smallest L1
 constexpr std::size_t copied_bytes = std::size_t{32} << 20;
 
 double thread_seconds() {
@@ -31,13 +31,13 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Nothing that computes this value may be left out.
+// Keeps the compiler from removing the computation of `value`.
 template <class Value>
 void keep(const Value& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-// The most units a second of `work`, which says how many it did.
+// Returns the highest rate of `work`, which returns how many units it did, in units per second.
 template <class Work>
 double fastest(int times, Work work) {
   double most = 0;
@@ -50,8 +50,8 @@ double fastest(int times, Work work) {
   return most;
 }
 
-// Every loop has ten sums, more than a multiply-add takes cycles times those begun in one cycle.
-// The constants keep them finite: x <- x / 2 + 1.
+// Each vector loop of multiply-adds has ten independent sums, more than the latency in cycles times
+// the multiply-adds issued per cycle. The constants keep the sums finite: x <- x / 2 + 1.
 using Loop = double (*)(const float* cached);
 
 double plain_multiply_adds(const float*) {
@@ -172,10 +172,10 @@ double fastest_copy() {
   });
 }
 
-// AMX multiplies 16 x 32 by 32 x 16 bf16 in 16 cycles, 1024 operations a cycle, where two AVX-512
-// units have 64, and twice that for 8 bits (Intel, Optimization Reference Manual, chapter on AMX).
-// VDPBF16PS and fp16 arithmetic double a vector. Other architectures may have matrix units that
-// Linux names otherwise: nothing is concluded there below 64 times a vector's rate.
+// AMX multiplies 16 x 32 by 32 x 16 bf16 in 16 cycles: 1024 operations a cycle, where two AVX-512
+// units have 64. It does twice that for 8 bits (Intel, Optimization Reference Manual, chapter on
+// AMX). VDPBF16PS and fp16 arithmetic double a vector's rate. Linux may name matrix units
+// differently on other architectures, so nothing is concluded there below 64 times a vector's rate.
 double widest_factor() {
 #if defined(__x86_64__)
   std::ifstream cpuinfo("/proc/cpuinfo");

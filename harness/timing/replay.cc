@@ -1,4 +1,4 @@
-// Replaying the gate, without fresh processes.
+// Replays the gate without fresh processes.
 #include "harness/timing/replay.h"
 
 #include <algorithm>
@@ -10,26 +10,26 @@
 namespace plumbline {
 namespace {
 
-// In standard deviations of one point. Two points of normal noise at 5, or three at 3.5, are as
-// rare as one series in a million; single points are spikes.
+// In standard deviations of one point. In normal noise, two such points in a row beyond 5, or three
+// beyond 3.5, are as rare as one series in a million. Single points are spikes.
 struct Running {
   int points;
   double deviations;
 };
 constexpr Running running[]{{2, 5.0}, {3, 3.5}};
-// A pool of points, as screen() has them, has to beat more than it: nobody confirms it.
+// A pool, as in screen(), must exceed its limit by this factor, because no rerun confirms it.
 constexpr double pool_beyond_limit = 1.1;
 constexpr int replayed_pools[]{7, 14};
-// A step shorter than this is none that anybody acts on: 1 %.
+// Users do not act on steps below 1 %.
 constexpr double least_change = 0.01;
-// ln 1.25: found before the noise is known.
+// ln 1.25: a change that is found before the noise is known.
 constexpr double replayed_huge_change = 0.2231;
 constexpr std::size_t points_of_a_huge_change = 3, least_points = 10,
                       points_before_a_huge_change = 3;
 
 GateOptions options() {
   GateOptions result;
-  // A foreign series has no second mode that is known; its first spike is one.
+  // The series has no known second mode, so its first spike already counts as one.
   result.spikes_from = static_cast<int>(least_points);
   result.persistence = 0.2;
   return result;
@@ -42,13 +42,13 @@ std::vector<GateNight> nights_of(std::span<const double> values) {
   return nights;
 }
 
-// Whether all of the last points are on one side of the level before them by so much.
+// Returns true if all points are beyond `limit` on one side of `level`.
 bool all_beyond(std::span<const double> points, double level, double limit) {
   const double sign = points.front() > level ? 1 : -1;
   return std::ranges::all_of(points, [&](double point) { return sign * (point - level) > limit; });
 }
 
-// The first of the last points that is on the side of the last ones, with no gap behind it.
+// Returns the index from which on all values are on the step's side of half the change.
 std::size_t begin_of_step(std::span<const double> values, double level, double change) {
   const double sign = change > 0 ? 1 : -1;
   std::size_t begin = values.size() - 1;
@@ -57,7 +57,7 @@ std::size_t begin_of_step(std::span<const double> values, double level, double c
 }
 
 struct Step {
-  std::size_t begin;  // in the values looked at
+  std::size_t begin;  // index in the values
   double from, to;    // ln
 };
 
@@ -66,7 +66,7 @@ Step step_from(std::span<const double> values, double level, double change) {
   return {begin, level, mean_of(values.subspan(begin))};
 }
 
-// `values` since the last alert; the last one is the point of now.
+// Returns the step that the last point shows. `values`: all since the last alert.
 std::optional<Step> step_now(std::span<const double> values) {
   const std::vector<GateNight> nights = nights_of(values);
   const std::span<const GateNight> all(nights);

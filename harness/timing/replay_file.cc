@@ -1,4 +1,4 @@
-// A series of a CSV file.
+// Reads a series from a CSV file.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -22,7 +22,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\"") - begin + 1);
 }
 
-// Commas in quotes belong to their entry.
+// Commas in quotes do not separate entries.
 std::vector<std::string> entries_of(const std::string& line) {
   std::vector<std::string> entries(1);
   bool quoted = false;
@@ -45,7 +45,7 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-// Index of the column in question; the first line with points decides where none is named.
+// Returns the index of the column to read. Without a "value", the first line of points decides.
 std::optional<std::size_t> column_of(const std::vector<std::string>& names,
                                      const std::vector<std::string>& first) {
   for (std::size_t i = 0; i < names.size(); ++i) {

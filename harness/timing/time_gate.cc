@@ -1,4 +1,4 @@
-// Screening of a night, and the answer of fresh processes.
+// Screens a night, and decides its candidates by the values of fresh processes.
 #include "harness/timing/time_gate.h"
 
 #include <algorithm>
@@ -12,35 +12,36 @@ namespace {
 
 constexpr std::array<int, 4> pools{1, 3, 7, 14};
 
-// In standard deviations. tests/timing/simulation.cc measures what they let through, and what they
-// find; docs/nights.md has the table.
+// In standard deviations. tests/timing/simulation.cc measures their false alerts and power;
+// evidence/nights.md has the table.
 constexpr double screens_at = 2.8;         // tonight alone
 constexpr double fresh_agrees_at = 2.2;    // each fresh process
-constexpr double beyond_known = 0.35;      // each fresh process, above the known values
-constexpr double nights_to_know = 20;      // of n nights, by (1 + (20 / n)^2) as far above them
-constexpr double fresh_mean_at = 2.8;      // their mean
+constexpr double beyond_known = 0.35;      // each fresh process, beyond the known values
+constexpr double nights_to_know = 20;      // for n nights, that margin grows by 1 + (20 / n)^2
+constexpr double fresh_mean_at = 2.8;      // mean of the fresh processes
 constexpr double pool_screens_at = 3.15;   // a pool of nights
-constexpr double pool_confirms_at = 3.65;  // the same with what fresh processes gave for tonight
-// What persists is shared by the fresh processes, which then refute less: of a pool, and of tonight
+constexpr double pool_confirms_at = 3.65;  // a pool with the mean of fresh processes for tonight
+// Fresh processes share the noise that persists, and so refute less. For a pool, and for tonight
 // alone.
 constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
 constexpr int nights_beside_a_pool = 10;
-constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
-constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
-// A night's part in a pool, in spreads: a spike is no step.
+constexpr double fresh_share_at = 0.9;   // mean of the fresh processes over the pool's change
+constexpr double fresh_least_at = 0.85;  // each fresh process, over that change / sqrt(nights)
+// A night counts in a pool with at most this deviation, in spreads: a spike is not a step.
 constexpr double max_night_deviation = 3.0;
-// ln 1.25: what is found after any number of nights.
+// ln 1.25: a change that is found after any number of nights.
 constexpr double huge_change = 0.2231;
-// ln 1.08: what may add up since the pin in steps that were accepted or not found.
+// ln 1.08: the sum of accepted or unfound steps that is tolerated since the pin.
 constexpr double most_drift = 0.07696;
 constexpr double drift_beyond_noise = 3.0;  // standard deviations
-// A pinned value is the level of a few nights: judge takes up to 5.
+// A pinned value is the median of a few nights: harness/judge takes up to 5.
 constexpr int nights_of_a_pin = 5;
 
-// By n^3 for n nights: twice as wide limits at 10 nights, 17 % wider at 20.
+// A variance from n nights grows by 1 + 3000 / n^3: limits are twice as wide at 10 nights, and 17 %
+// wider at 20.
 constexpr double doubtful_spread = 3000;
 
-// n times the variance of the mean of n nights, over that of one night.
+// Returns n times the variance of the mean of n nights, over that of one night.
 double correlated(int n, double persistence) {
   double sum = 1, power = 1;
   for (int lag = 1; lag < n; ++lag) {
@@ -55,14 +56,14 @@ double variance_of_mean(int n, double persistence) {
   return n == 0 ? 1 : correlated(n, persistence) / n;
 }
 
-// That of the class, or half the way to what the series' own nights show where that is more: 60
-// nights know it within 0.13.
+// Returns the persistence of the class, or its mean with that of the series if the latter is
+// higher: 60 nights determine it only within 0.13.
 double persistence_of(const GateLevel& level, const GateOptions& options) {
   return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
 }
 
-// Standard deviation of the difference of two means. A spread of few nights is a guess: limits of
-// Student's t at 3 sigma are as far out.
+// Returns the standard deviation of the difference of two means. The spread of few nights is
+// uncertain; the limits of Student's t at 3 sigma are as wide.
 double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
   const double persistence = persistence_of(level, options);
   const double n = level.nights_in_all;
@@ -76,12 +77,12 @@ struct Pool {
   GateLevel level;   // before the pooled nights
   double noise = 0;  // standard deviation of `change`
   double change = 0, limit = 0;
-  double doubt = 1;  // by which the limits of a pool are wider
+  double doubt = 1;  // factor by which the limits of a pool are wider
   bool usable = false;
 };
 
-// `tonight`: the value of the night's own process, or the mean of its fresh ones. `level`: that of
-// `past`, where it is known.
+// `tonight`: the value of the night's own process, or the mean of its fresh ones. `level`: the
+// level of `past`, if it is known.
 Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
              const GateOptions& options, const GateLevel* level = nullptr) {
   Pool pool;
@@ -90,12 +91,12 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   if (past.size() < earlier + least_nights) return pool;
   const auto pooled = past.last(earlier);
   for (const GateNight& night : pooled) {
-    if (night.starts_level) return pool;  // a known change is no finding
+    if (night.starts_level) return pool;  // a known change is not a finding
   }
   pool.level = level != nullptr && earlier == 0
                    ? *level
                    : level_of(past.first(past.size() - earlier), options);
-  // A level of few nights is a bad judge of small steps: its cut may be one itself.
+  // A level of few nights cannot judge small steps: it may begin with one.
   if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);
@@ -122,7 +123,7 @@ GateFinding direction(double change) {
   return change > 0 ? GateFinding::slower : GateFinding::faster;
 }
 
-// Too few nights for a limit of the series' own.
+// Screens a night that has too few earlier ones for limits of its own.
 Screening screen_young(std::span<const GateNight> past, double tonight,
                        const GateOptions& options) {
   Screening result;
@@ -137,15 +138,14 @@ Screening screen_young(std::span<const GateNight> past, double tonight,
   return result;
 }
 
-// The level of now, tonight included, from the pin.
+// Returns the distance of the current level, tonight included, from the pin.
 Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
               const GateOptions& options) {
   std::vector<GateNight> nights(past.begin(), past.end());
   nights.push_back({tonight, {}, false});
   Pool pool;
   GateOptions accepted = options;
-  accepted.changes_from =
-      static_cast<int>(gate_window) + 1;  // the level of nobody's choice is noise
+  accepted.changes_from = static_cast<int>(gate_window) + 1;  // unaccepted steps are noise here
   pool.level = level_of(nights, accepted);
   pool.nights = 1;
   pool.change = pool.level.level - pinned;
@@ -173,8 +173,8 @@ Confirmation confirm_tonight(const GateLevel& level, double change, double size_
   return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
 }
 
-// A small step: the pool with what fresh processes gave stands on its own, and the fresh processes,
-// which did not choose the pool, show at least half of it.
+// Confirms a small step: the pool is beyond its limit also with the mean of the fresh processes for
+// tonight. These did not select the pool, and must show at least 0.9 of its change on average.
 Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
                           std::span<const double> fresh, const GateOptions& options) {
   const double sign = pool.change > 0 ? 1 : -1;
@@ -253,7 +253,7 @@ Confirmation confirm(const Screening& screening, std::span<const GateNight> past
   if (past.size() < least_nights) {
     return confirm_tonight(screening.level, screening.change, huge_change, huge_change, fresh);
   }
-  // A pool may confirm what tonight alone leaves open.
+  // A pool may confirm what tonight alone leaves undecided.
   Confirmation result = Confirmation::refuted;
   for (const int nights : pools) {
     const Pool pool = pool_of(nights, past, tonight, options);

@@ -7,7 +7,7 @@ namespace plumbline {
 
 double slowest_rate(std::string_view device) {
   // The slowest of our kernels on two cores that twenty processes shared (AMD EPYC, 2026-11-22), as
-  // multiply_adds of b1-h4-s512-d64 and b1-h1-s128-d64 by the median time: cpu/split_kv 1.5e9,
+  // multiply_adds of b1-h4-s512-d64 and b1-h1-s128-d64 over the median time: cpu/split_kv 1.5e9,
   // emulated/naive 1.8e7 a second.
   constexpr double host = 4e8, emulated = 4e6;
   return device.starts_with("emulated:") ? emulated : host;
@@ -22,7 +22,7 @@ double multiply_adds(const Problem& problem) {
 std::chrono::milliseconds time_limit(const Problem& problem, std::string_view device,
                                      int timed_repetitions) {
   const double calls = timed_repetitions > 0 ? timed_repetitions + 4.0 : 1.0;
-  // Far beyond what anyone waits for, and within what a clock can add.
+  // Longer than any user waits, and within the range of a clock.
   constexpr double most_seconds = 30.0 * 24 * 3600;
   const double seconds =
       std::min(calls * multiply_adds(problem) / slowest_rate(device), most_seconds);

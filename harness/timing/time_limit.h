@@ -1,4 +1,4 @@
-// How long a worker may take over one request, from the work that the request asks for.
+// The time limit of a worker's request, derived from the work that it takes.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,21 @@
 
 namespace plumbline {
 
-// What every request gets, whatever it asks: starting a framework, compiling a kernel, a loaded
-// machine.
+// The part of every limit that covers the start of a framework, the compilation of a kernel, and a
+// loaded machine.
 inline constexpr std::chrono::seconds least_time_limit{60};
 
-// Multiply-adds a second that no kernel of this device falls short of. `cpu` serves libraries and
-// Python files alike, cuda:N as well.
+// Returns a rate that every kernel of the device exceeds, in multiply-adds per second. The rate of
+// "cpu" also applies to cuda:N, and to libraries and Python files alike.
 double slowest_rate(std::string_view device);
 
-// batch * heads_q * seq_q * seq_kv * (head_dim_qk + head_dim_vo): as if no mask or length spared a
-// kernel anything.
+// Returns batch * heads_q * seq_q * seq_kv * (head_dim_qk + head_dim_vo), as if masks and lengths
+// saved no work.
 double multiply_adds(const Problem& problem);
 
-// least_time_limit + calls * multiply_adds(problem) / slowest_rate(device); calls are 1 untimed;
-// timed one a repetition, and 4: the first, two that calibrate, one that measures memory.
+// Returns least_time_limit + calls * multiply_adds(problem) / slowest_rate(device); the second term
+// is at most 30 days. calls: 1 if untimed, otherwise the repetitions plus 4 (the first call, two to
+// calibrate, one to measure memory).
 std::chrono::milliseconds time_limit(const Problem& problem, std::string_view device,
                                      int timed_repetitions);
 

@@ -1,4 +1,4 @@
-// Takes the least time of each round, and the median over rounds.
+// Summarises rounds by their quiet repetitions, or by medians over rounds.
 #include "harness/timing/time_rounds.h"
 
 #include <stdlib.h>
@@ -22,12 +22,12 @@ bool has_processor_time(const TimeRound& round) {
   return !round.kernel_cpu_ns.empty() && !round.sentinel_cpu_ns.empty();
 }
 
-// The sentinel's times by the clock that gates.
+// Returns the sentinel's times by the clock that gates.
 const std::vector<double>& gating_sentinel(const TimeRound& round) {
   return has_processor_time(round) ? round.sentinel_cpu_ns : round.sentinel_ns;
 }
 
-// Whether repetition i lies between two sentinels that nobody disturbed.
+// Returns true if the sentinels before and after repetition i were undisturbed.
 bool is_quiet(const TimeRound& round, std::size_t i, double pace_ns) {
   const auto undisturbed = [&](std::size_t at) {
     return round.sentinel_cpu_ns[at] <= most_of_pace * pace_ns;
@@ -47,7 +47,7 @@ struct Quiet {
   }
 };
 
-// Also counts them.
+// Returns the least times of the quiet repetitions, and sets the round's `quiet` and `ratio`.
 Quiet quiet_of(TimeRound& round, double pace_ns) {
   Quiet quiet;
   round.quiet = 0;
@@ -66,7 +66,7 @@ bool is_quiet_round(double quiet, const TimeRound& round) {
                                      quiet_repetitions_of_round);
 }
 
-// Median over rounds of what `of` gives; 0 where it gives nothing but zeros.
+// Returns the median over rounds of the positive values of `of`; 0 if there are none.
 template <class Of>
 double median_of_rounds(const std::vector<TimeRound>& rounds, Of of) {
   std::vector<double> values;

@@ -1,4 +1,4 @@
-// Counts visible pairs, and the keys that any row of a sample sees.
+// Counts visible pairs, and the keys that at least one row of a sample sees.
 #include "harness/timing/work.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::int64_t keys_by_mask_bits(const Geometry& g, std::int64_t sample) {
   return keys;
 }
 
-// Ranges by their first key: what they cover together.
+// Returns the number of keys that the ranges cover together.
 std::int64_t keys_by_ranges(std::vector<KeyRange> ranges) {
   std::ranges::sort(ranges, [](const KeyRange& a, const KeyRange& b) { return a.begin < b.begin; });
   std::int64_t keys = 0, end = 0;

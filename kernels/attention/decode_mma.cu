@@ -1,4 +1,4 @@
-// Instantiates the tensor-core decode kernel for each dtype and head dimension that is compiled.
+// Instantiates the tensor-core decode kernel for each compiled dtype and head dimension.
 #include "kernels/attention/decode_mma.cuh"
 #include "kernels/attention/every_dtype.cuh"
 

@@ -1,18 +1,18 @@
-// Decode on tensor cores: all query heads of a key head are rows of one product. So M = 16 is not
-// wasted on one row.
+// Decode on tensor cores: all query heads of a key head are rows of one product, so that M = 16 is
+// not wasted on one row.
 //
 //   Q [16, HeadDim]     rows (position, head of the group), packed:
 //                       row = position * group + head within the group
-//   Warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two deep in shared
-//   memory, and its own online softmax:
+//   Warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two tiles deep in
+//   shared memory, and its own online softmax:
 //     S  = scale log2(e) Q K^T, softcap, ALiBi
 //     m' = max(m, max_j S_j)
 //     P  = 2^(S - m')
 //     l  = l 2^(m - m') + sum_j P_j
 //     O  = O 2^(m - m') + P V
-//   The warps' O, m, l are put together in shared memory; merge_splits does so for splits.
+//   The warps' O, m, l are combined in shared memory; merge_splits combines the splits.
 //
-// Warps share nothing while they compute, so each waits for its own copies only.
+// Warps share nothing while they compute, so each waits only for its own copies.
 #pragma once
 
 #include "kernels/attention/online_softmax.cuh"
@@ -26,7 +26,7 @@ struct DecodeMma {
   using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 16, stages = 2;
   static constexpr int row_bytes = head_dim * static_cast<int>(sizeof(Element));
-  // So that two tiles fit the shared memory of every architecture.
+  // Limited so that two tiles fit the shared memory of every architecture.
   static constexpr int warps = row_bytes > 512 ? 1 : row_bytes > 256 ? 2 : 4;
   static constexpr int threads = 32 * warps, tile_kv = 16 * warps;
   using Tile = SharedTile<Element, head_dim>;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   const int split = static_cast<int>(blockIdx.z) % p.splits;
   const Sample sample = sample_at(p, static_cast<int>(blockIdx.z) / p.splits);
   const int head_kv = static_cast<int>(blockIdx.y);
-  // packed
+  // in packed rows
   const int first_row = static_cast<int>(blockIdx.x) * tile_q, rows = sample.positions * p.group;
   if (first_row >= rows) return;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     }
   };
 
-  // Tiles of this split with a key that some row of the block sees.
+  // The tiles of this split in which some row of the block sees a key.
   const int last_row = first_row + tile_q < rows ? first_row + tile_q - 1 : rows - 1;
   Keys block_keys = union_of_keys(p, sample, first_row / p.group, last_row / p.group);
   const int split_begin = split * p.split_keys;
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   const int end_tile =
       block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
 
-  // 1. Q, for all warps; then the first K and V of this warp are on their way.
+  // 1. Load Q for all warps, and start loading the first K and V of this warp.
   copy_rows<tile_q, Tiling::threads>(q_tile, thread, p.q.data, [&](int row) -> const Element* {
     const int token = position_of(row) - sample.first_q;
     if (first_row + row >= rows || token < 0 || token >= sample.length_q) return nullptr;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   if (first_tile < end_tile) copy_keys(v_tile(first_tile), p.v, first_tile);
   simt::cp_async_commit();
 
-  // Of this lane's rows, g and g + 8.
+  // Keys visible to this lane's rows, g and g + 8.
   Keys keys[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   Fragment<float> o[column_blocks] = {};
 
   for (int tile = first_tile; tile < end_tile; ++tile) {
-    // 2. This warp's K has landed, and none of its lanes is still at the tile before.
+    // 2. This warp's K has landed, and all of its lanes have finished the previous tile.
     if constexpr (!widens<Tiling>) simt::cp_async_wait<1>();
     __syncwarp();
     if (tile + 1 < end_tile) copy_keys(k_tile(tile + 1), p.k, tile + 1);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     float weights[key_blocks][4];
     next_tile(sums, weights, o, product, keys, first_key(tile), p, logit_scale, alibi);
 
-    // 5. O += P V, when V has landed; widened, it has been there since the barrier above
+    // 5. O += P V, after V has landed; widened V is complete since the barrier above
     if constexpr (!widens<Tiling>) {
       simt::cp_async_wait<2>();
       __syncwarp();
@@ -169,8 +169,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     }
   }
 
-  // 6. The warps' parts, [warps, 16, head_dim] and [warps, 16] of m and l, take the place of the
-  //    tiles.
+  // 6. The warps' parts replace the tiles: [warps, 16, head_dim] of O, [warps, 16] of m and l.
   __syncthreads();
   float* const parts = reinterpret_cast<float*>(shared);
   Sums* const part_sums = reinterpret_cast<Sums*>(parts + warps * tile_q * head_dim);

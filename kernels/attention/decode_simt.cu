@@ -1,4 +1,4 @@
-// Instantiates the CUDA-core decode kernel for each dtype and head dimension that is compiled.
+// Instantiates the CUDA-core decode kernel for each compiled dtype and head dimension.
 #include "kernels/attention/decode_simt.cuh"
 #include "kernels/attention/every_dtype.cuh"
 

@@ -1,13 +1,13 @@
-// Decode on CUDA cores: one row of one head a block, in fp32 throughout.
+// Decode on CUDA cores: each block has one row of one head, all in fp32.
 //
-//   head_dim / 8 lanes share a key, 8 dimensions each; the groups of lanes of 4 warps take
-//   neighbouring keys, 4 of them in turn. Each group:
-//     s  = scale log2(e) q . k         8 fma a lane, then a butterfly of shuffles
+//   head_dim / 8 lanes share a key, 8 dimensions each. The groups of lanes of 4 warps take adjacent
+//   keys, 4 keys one after another. Each group:
+//     s  = scale log2(e) q . k         8 fma per lane, then a butterfly of shuffles
 //     m' = max(m, s_0 .. s_3)
 //     p_u = 2^(s_u - m')
 //     l  = l 2^(m - m') + sum p_u
 //     o  = o 2^(m - m') + sum p_u v_u
-//   The groups' o, m, l are put together in shared memory; merge_splits does so for splits.
+//   The groups' o, m, l are combined in shared memory; merge_splits combines the splits.
 #pragma once
 
 #include "kernels/attention/results.cuh"
@@ -19,13 +19,13 @@ struct DecodeSimt {
   using Element = Element_;
   using KvElement = Element;
   static constexpr int head_dim = HeadDim, threads = 128, per_lane = 8, in_turn = 4;
-  static constexpr int lanes = head_dim / per_lane;  // that share a key
-  static constexpr int groups = threads / lanes;     // keys at the same time
+  static constexpr int lanes = head_dim / per_lane;  // lanes per key
+  static constexpr int groups = threads / lanes;     // keys at a time
   static constexpr int tile_q = 1, tile_kv = groups * in_turn, stages = 0;
   static constexpr int shared_bytes = groups * (head_dim + 2) * static_cast<int>(sizeof(float));
 };
 
-// 8 neighbouring elements, loaded 16 bytes at a time (fp8: 8).
+// 8 adjacent elements, loaded 16 bytes at a time (fp8: 8).
 template <class Element>
 struct alignas(sizeof(Element) == 1 ? 8 : 16) Eight {
   Element x[8];
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
   const int split = static_cast<int>(blockIdx.z), thread = static_cast<int>(threadIdx.x);
   const int group = thread / lanes, first_dim = thread % lanes * per_lane;
 
-  // 1. Keys of this split that the row sees
+  // 1. The keys of this split that the row sees
   Keys keys = visible_keys(p, sample, row.position);
   const int split_begin = split * p.split_keys;
   if (keys.begin < split_begin) keys.begin = split_begin;

@@ -1,4 +1,4 @@
-// A device by the CUDA runtime: whether it is there, and what it is.
+// Checks and describes a device through the CUDA runtime.
 #include "kernels/attention/device_cuda.h"
 
 #include "harness/provider/plumbline_provider.hpp"

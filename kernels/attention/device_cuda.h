@@ -1,4 +1,4 @@
-// What the providers for GPUs ask of the CUDA runtime about a device.
+// Queries of the GPU providers to the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,17 +9,16 @@
 
 namespace plumbline::attention {
 
-// "launch: cudaErrorInvalidValue (1): invalid argument", or "".
+// Returns "launch: cudaErrorInvalidValue (1): invalid argument", or "" on success.
 std::string in_words(cudaError_t error, const std::string& what);
 
-// "" on a GPU that is there; elsewhere that `kernels` ("the cuda kernels") run on CUDA devices
-// only.
-// Throws provider::Refused with PLUMBLINE_NO_DEVICE where the GPU is not there.
+// Returns "" for an available GPU, otherwise that `kernels` ("the cuda kernels") run only on CUDA
+// devices. Throws provider::Refused with PLUMBLINE_NO_DEVICE if the GPU is missing.
 std::string refuse_other_than_gpus(const plumbline_device& device, const std::string& kernels);
 
-// 0: unknown.
+// Returns 0 if unknown.
 int attribute(const plumbline_device& device, cudaDeviceAttr which);
-// 90 of sm_90
+// Returns 90 for sm_90.
 int compute_capability(const plumbline_device& device);
 
 }  // namespace plumbline::attention

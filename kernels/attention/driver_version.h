@@ -1,4 +1,4 @@
-// The version of the NVIDIA driver in what its kernel module says of itself.
+// Parses the NVIDIA driver's version from the text of its kernel module.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace plumbline::attention {
 
-// The first word of digits and dots in a line such as /proc/driver/nvidia/version begins with, ""
-// if there is none:
+// Returns the first word of digits and dots, or "" if there is none, of a line such as the first of
+// /proc/driver/nvidia/version:
 //   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build (…)
 inline std::string first_version(const std::string& line) {
   for (std::size_t begin = 0; begin < line.size();) {

@@ -1,6 +1,6 @@
-// The numbers that our kernels read, write and compute with, the same in every bit on GPU and CPU.
-// There are IEEE operations only, explicit fmaf and our own 2^x; the kernels are compiled without
-// contraction, flushing or fast division.
+// The numbers that our kernels read, write and compute with. The bits are the same on GPU and CPU:
+// only IEEE operations, explicit fmaf and our own 2^x, compiled without contraction, flushing or
+// fast division.
 #pragma once
 
 #include <math.h>
@@ -21,19 +21,19 @@
 
 namespace plumbline::attention {
 
-// Storage of 16-bit elements; both sides convert by the functions below. NaN becomes 0x7fff, as on
-// a GPU.
+// Storage of 16-bit elements. The functions below convert them on both machines. NaN becomes
+// 0x7fff, as on a GPU.
 struct Half {
   std::uint16_t bits;
 };
 struct BFloat16 {
   std::uint16_t bits;
 };
-// K or V in e4m3 or e5m2, as Parameters::dtype_kv says: numbers without their scale.
+// An element of K or V in e4m3 or e5m2 (Parameters::dtype_kv), without the scale.
 struct Fp8 {
   std::uint8_t bits;
 };
-// fp32 in memory; tensor cores take it rounded to tf32.
+// fp32 in memory; rounded to tf32 for tensor cores.
 using Float = float;
 
 __device__ __forceinline__ float to_float(float x) { return x; }
@@ -48,21 +48,21 @@ __device__ __forceinline__ float to_float(Half x) {
 #endif
 }
 
-// Exact. e5m2 is the upper half of fp16; exponent and mantissa of e4m3 are placed as those of an
-// fp32 number 2^120 times smaller, so that subnormal numbers come out right too.
+// Exact. e5m2 is the upper half of fp16. Exponent and mantissa of e4m3 are moved to those of an
+// fp32 number that is 2^120 times smaller, so subnormal numbers are also correct.
 __device__ __forceinline__ float to_float(Fp8 x, std::uint32_t dtype) {
   if (dtype == PLUMBLINE_E5M2) return to_float(Half{static_cast<std::uint16_t>(x.bits << 8U)});
   const std::uint32_t size = x.bits & 0x7fU;
   const float value = __uint_as_float(size << 20U) * 0x1p120F;
   return size == 0x7fU ? __uint_as_float(0x7fffffffU) : x.bits > 0x7fU ? -value : value;
 }
-// Of an element of K or V.
+// Converts an element of K or V.
 template <class Element>
 __device__ __forceinline__ float to_float(Element x, std::uint32_t) {
   return to_float(x);
 }
 
-// Round to nearest even.
+// Rounds to nearest even.
 template <class Element>
 __device__ Element from_float(float x);
 template <>
@@ -89,22 +89,22 @@ __device__ __forceinline__ BFloat16 from_float<BFloat16>(float x) {
 #endif
 }
 
-// Two elements in one register, the first in the low half.
+// Packs two elements into one register, the first in the low half.
 template <class Element>
 __device__ __forceinline__ std::uint32_t pack(float low, float high) {
   return from_float<Element>(low).bits | static_cast<std::uint32_t>(from_float<Element>(high).bits)
                                              << 16U;
 }
 
-// fp32 rounded to tf32 (nearest even): tensor cores would chop the low 13 bits. Infinity and NaN
-// stay what they are.
+// Rounds fp32 to tf32 (nearest even); tensor cores would chop the low 13 bits. Infinity and NaN do
+// not change.
 __device__ __forceinline__ std::uint32_t to_tf32(float x) {
   const std::uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7f800000U) == 0x7f800000U) return bits;
   return (bits + 0xfffU + (bits >> 13U & 1U)) & ~0x1fffU;
 }
 
-// What P is rounded to before P V, where that is not a matter of the instruction.
+// Rounds P before P V, for kernels whose instructions do not round it.
 __device__ __forceinline__ float round_to(std::uint32_t dtype, float x) {
   if (dtype == PLUMBLINE_F16) return to_float(from_float<Half>(x));
   if (dtype == PLUMBLINE_BF16) return to_float(from_float<BFloat16>(x));
@@ -128,19 +128,18 @@ __device__ __forceinline__ float exp2_of(float x) {
   return x == x ? power * scale : x;
 }
 
-// A tiling of a kernel whose K and V are in fp8. Types of the kernels themselves have KvElement =
-// Element.
+// A tiling of a kernel with K and V in fp8. The kernels' own tilings have KvElement = Element.
 template <class Tiling>
 struct WithFp8 : Tiling {
   using KvElement = Fp8;
 };
-// K and V are widened to the dtype of Q on their way into shared memory.
+// True if K and V are widened to the dtype of Q on their way to shared memory.
 template <class Tiling>
 inline constexpr bool widens =
     !std::is_same_v<typename Tiling::KvElement, typename Tiling::Element>;
 
-// Maximum that every exponent is taken against: a row without a visible key so far has m =
-// -infinity, and -infinity - 0 still gives P = 0.
+// Returns the maximum for use in exponents. A row without a visible key so far has m = -infinity;
+// with 0 instead, -infinity - 0 still gives P = 0.
 __device__ __forceinline__ float finite_or_zero(float m) { return m == -INFINITY ? 0.0F : m; }
 
 }  // namespace plumbline::attention

@@ -6,7 +6,7 @@ emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Optio
   emulator::LaunchOptions launch_options;
   launch_options.arch = arch;
   using emulator::Schedule;
-  // In the order of Options::Schedule; alternating where nobody asked is in order.
+  // In the order of Options::Schedule. `alternating` runs in order if the call does not choose.
   constexpr Schedule schedules[] = {Schedule::in_order, Schedule::in_order, Schedule::reversed,
                                     Schedule::random};
   launch_options.schedule = schedules[static_cast<std::size_t>(options.schedule)];

@@ -1,4 +1,4 @@
-// How an instance of our kernels runs in the emulator.
+// Launches an instance of our kernels in the emulator.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace plumbline::attention {
 
 emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options);
 
-// Has finished when it returns. "" or what went wrong.
+// Waits until the kernel has finished. Returns "" or the error.
 std::string launch_emulated(const emulator::LaunchOptions& launch_options, const Instance& instance,
                             const Grid& grid, int shared_bytes, const Parameters& parameters);
 

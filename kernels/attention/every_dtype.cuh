@@ -1,4 +1,4 @@
-// The instances of a kernel that is compiled for every dtype that a tensor may have.
+// The instances of a kernel that is compiled for every dtype of a tensor.
 #pragma once
 
 #include "kernels/attention/elements.cuh"

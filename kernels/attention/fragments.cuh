@@ -1,8 +1,8 @@
-// Registers of a warp's matrix products, and tiles of shared memory they are loaded from.
+// Registers of a warp's matrix products, and the shared-memory tiles that they are loaded from.
 //
 // mma.sync m16n8kK (PTX ISA, "Matrix Fragments"): lane = 4 g + t. The accumulator of a lane holds
-// rows g, g, g + 8, g + 8 and columns 2t, 2t + 1, 2t, 2t + 1. What A and B hold is the business of
-// Mma<Element, Accumulator>, one for each pair of types:
+// rows g, g, g + 8, g + 8 and columns 2t, 2t + 1, 2t, 2t + 1. Mma<Element, Accumulator> defines the
+// contents of A and B for each pair of types:
 //
 //   depth                           K of the instruction: keys of one step of P V, dimensions of
 //                                   one step of Q K^T
@@ -11,8 +11,8 @@
 //                                   column .. column + depth
 //   b_of_values(r, v, key, column)  B = V[key .. key + depth]: two blocks of 8 columns, from column
 //                                   and column + 8
-//   a_of_weights(r, p, step)        A = P of keys step * depth .., from where the accumulators of S
-//                                   are, rounded to Element
+//   a_of_weights(r, p, step)        A = P of keys step * depth .., in the positions of S's
+//                                   accumulators, rounded to Element
 //   multiply(d, a, b)               d += a b
 #pragma once
 
@@ -20,9 +20,9 @@
 
 namespace plumbline::attention {
 
-// [rows, Columns] elements in shared memory, so placed that neither the rows of one ldmatrix nor
-// the lanes of one fragment share a bank: 16-byte chunks of 16-bit rows are permuted (chunk ^ row %
-// 8), rows of fp32 are 16 bytes longer.
+// [rows, Columns] elements in shared memory, placed without bank conflicts between the rows of one
+// ldmatrix or the lanes of one fragment. Rows of 16-bit elements have their 16-byte chunks permuted
+// (chunk ^ row % 8); rows of fp32 are 16 bytes longer.
 template <class Element, int Columns>
 struct SharedTile {
   static constexpr int per_chunk = 16 / static_cast<int>(sizeof(Element));  // elements of 16 bytes
@@ -44,7 +44,7 @@ struct SharedTile {
   }
 };
 
-// 16 x 8 values over a warp, in fp32 or in fp16.
+// 16 x 8 values, distributed over a warp, in fp32 or in fp16.
 template <class Accumulator>
 struct Fragment;
 template <>
@@ -61,7 +61,7 @@ struct Fragment<Half> {
 };
 
 struct Lane {
-  int index;  // 0 .. 31
+  int index;  // 0 to 31
   int g, t;   // index / 4, index % 4
 };
 __device__ __forceinline__ Lane this_lane() {
@@ -113,7 +113,7 @@ struct Mma16 {
   }
 };
 
-// Of 16-bit elements; bf16 has no accumulators but fp32.
+// For 16-bit elements; bf16 has only fp32 accumulators.
 template <class Element, class Accumulator>
 struct Mma : Mma16<Element> {
   __device__ static void multiply(Fragment<Accumulator>& d, const std::uint32_t (&a)[4],
@@ -126,8 +126,8 @@ struct Mma : Mma16<Element> {
   }
 };
 
-// fp32 elements, rounded to tf32 on their way into registers. Of the 8 keys of a step of P V, slots
-// t and t + 4 take keys 2t and 2t + 1: P then is where the accumulators of S have it.
+// For fp32 elements, rounded to tf32 when loaded. In a step of P V over 8 keys, slots t and t + 4
+// take keys 2t and 2t + 1, so P is already in the positions of S's accumulators.
 template <>
 struct Mma<Float, float> {
   static constexpr int depth = 8;
@@ -173,9 +173,9 @@ struct Mma<Float, float> {
   }
 };
 
-// Rows of a tile, on their way from memory by cp.async; all `Threads` threads take part.
-// `source(row)` is the address of a row's element 0, nullptr for a row of zeros; `memory` is any
-// address of that tensor.
+// Copies the rows of a tile by cp.async; all `Threads` threads take part. `source(row)` returns the
+// address of a row's element 0, or nullptr for a row of zeros. `memory` is any address of that
+// tensor.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& tile, int thread,
                                           const void* memory, const Source& source) {
@@ -188,7 +188,7 @@ __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& ti
   }
 }
 
-// The same from fp8, widened to Element: loaded, converted and stored when this returns.
+// Like copy_rows(), from fp8 widened to Element; the rows are stored when this returns.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread,
                                            std::uint32_t dtype, const Source& source) {

@@ -1,4 +1,4 @@
-// The instantiations that are compiled: what the provider chooses from.
+// The compiled instantiations from which the provider chooses.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct Instance {
   std::uint32_t accumulator = PLUMBLINE_F32;  // or PLUMBLINE_F16, on tensor cores
   int head_dim = 0;                           // 0: any
   int tile_q = 1, tile_kv;
-  int stages = 0;  // tiles of K and V in shared memory at a time
+  int stages = 0;  // tiles of K and V that shared memory holds at a time
   int threads;
   int shared_bytes;  // dynamic; naive needs (head_dim_qk + head_dim_vo) floats more
   bool tensor_cores = false;
   void (*function)(Parameters);
   const char* symbol;    // the function template
-  const char* argument;  // its argument, as typeid names it
+  const char* argument;  // its argument, a name of typeid
 };
 
-// One source file each.
+// Each is defined in one source file.
 std::span<const Instance> naive_instances();
 std::span<const Instance> prefill_mma_fp16_instances();
 std::span<const Instance> prefill_mma_bf16_instances();
@@ -36,7 +36,7 @@ std::span<const Instance> decode_mma_instances();
 std::span<const Instance> decode_simt_instances();
 std::span<const Instance> merge_instances();
 
-// NAME.cu of each.
+// The name NAME.cu and the instances of each source file.
 struct InstanceSource {
   std::string_view name;
   std::span<const Instance> (*instances)();
@@ -62,7 +62,7 @@ inline constexpr std::uint32_t dtype_of<Half> = PLUMBLINE_F16;
 template <>
 inline constexpr std::uint32_t dtype_of<BFloat16> = PLUMBLINE_BF16;
 
-// The instance of a tiled kernel: Tiling says what it needs.
+// Returns the instance of a tiled kernel with the properties of Tiling.
 template <class Tiling>
 Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
   std::uint32_t accumulator = PLUMBLINE_F32;
@@ -84,7 +84,8 @@ Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parame
           .argument = typeid(Tiling).name()};
 }
 
-// Those of all these tilings; `kernel_of` answers the kernel of one, of which it gets a pointer.
+// Returns the instances of all tilings. `kernel_of` gets a pointer to a tiling and returns its
+// kernel.
 template <class... Tilings, class KernelOf>
 std::span<const Instance> instances_of(const char* kernel, bool tensor_cores, KernelOf kernel_of) {
   static const Instance all[] = {

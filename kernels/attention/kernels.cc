@@ -1,4 +1,4 @@
-// Chooses instance, grid and splits, refuses what no kernel takes, and declares roundings.
+// Chooses instance, grid and splits, refuses unsupported problems, and declares roundings.
 #include "kernels/attention/kernels.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr std::array all_kernels{
            .copies_chunks = true},
 };
 
-constexpr int split_multiple = 128;  // of every tile of keys
+constexpr int split_multiple = 128;  // a multiple of every tile of keys
 constexpr int keys_of_a_split = 512;
 constexpr std::int64_t most_blocks = 65535;  // in y and z
 
@@ -83,8 +83,8 @@ std::string refuse_size(const Grid& grid) {
   return "";
 }
 
-// What a tensor core of the architecture keeps of a step of products. tests/emulator/recordings.cc
-// has what the hardware answered.
+// Returns how the architecture's tensor core accumulates a step of products (hardware results:
+// tests/emulator/recordings.cc).
 plumbline_accumulator tensor_core(std::uint32_t accumulator, std::uint32_t dtype, int arch) {
   const bool hopper = arch >= 90;
   const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
@@ -205,8 +205,8 @@ void declare_roundings(const Kernel& kernel, const Options& options,
   if (tf32) spec.kv_dequantized_to = PLUMBLINE_TF32;
 }
 
-// No row's bits depend on another row or on where it lies. With splits=N it is the longest sample
-// that says where the cuts are.
+// A row's bits depend neither on other rows nor on its position. With splits=N, the longest sample
+// determines the split boundaries.
 plumbline_promises promises_of(const Kernel& kernel, const Options& options) {
   plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
   promises.split = PLUMBLINE_PROMISE_ROUNDING;

@@ -1,5 +1,5 @@
-// The kernels of the providers "cuda" and "emulated": what each takes, runs and declares. It says
-// which instance serves a problem, and how it is launched.
+// The kernels of the providers "cuda" and "emulated": the problems that each supports, its instance
+// and launch, and its declarations.
 #pragma once
 
 #include "kernels/attention/machine.h"
@@ -9,28 +9,28 @@ namespace plumbline::attention {
 struct Kernel {
   const char* name;
   const char* instances;                      // Instance::kernel
-  std::uint32_t accumulator = PLUMBLINE_F32;  // NONE: as the options say
+  std::uint32_t accumulator = PLUMBLINE_F32;  // NONE: from the options
   bool tensor_cores = false;
   bool splits_kv = false;
-  bool packs_heads = false;    // rows of a block: positions x heads of the group
-  bool row_a_block = false;    // grid [rows, heads_q, ...] instead of blocks of a sample
-  bool copies_chunks = false;  // 16 bytes at a time: needs contiguous, aligned rows
+  bool packs_heads = false;    // a block's rows are positions x heads of the group
+  bool row_a_block = false;    // grid [rows, heads_q, ...] instead of blocks of rows
+  bool copies_chunks = false;  // reads 16 bytes at a time: needs contiguous, aligned rows
 };
 std::span<const Kernel> kernels();
 
-// The instance for a problem, or nullptr with the reason it has none.
+// Returns the instance for a problem, or nullptr with the reason.
 const Instance* choose(const Kernel& kernel, const Options& options,
                        const plumbline_problem& problem, std::string& reason);
-// Everything else a kernel cannot take, in words; empty: it takes the problem.
+// Returns every other reason against the problem; empty: the kernel supports it.
 std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem,
                    const plumbline_device& device);
-// Why the addresses or strides of a tensor do not suit; empty: they do.
+// Returns why the addresses or strides of a tensor are not supported; empty: they are.
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors);
 
-// How decode cuts the keys of a sample.
+// The division of a sample's keys among decode's splits.
 struct Splits {
   int count = 1;
-  int keys = 0;  // of each but the last, a multiple of every tile
+  int keys = 0;  // per split except the last; a multiple of every tile
 };
 Splits splits_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem);
 
@@ -38,7 +38,7 @@ Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_pro
              std::int64_t rows, const Splits& splits);
 int shared_bytes_of(const Instance& instance, const plumbline_problem& problem);
 
-// What differs from a kernel that rounds its output alone (provider::unrounded).
+// Declares the differences from a kernel that rounds only its output (provider::unrounded).
 void declare_roundings(const Kernel& kernel, const Options& options,
                        const plumbline_problem& problem, int arch, plumbline_rounding_spec& spec);
 plumbline_promises promises_of(const Kernel& kernel, const Options& options);

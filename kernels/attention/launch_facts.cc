@@ -1,5 +1,5 @@
-// Writes how the instances of one source file are launched, for `plumbline resources`. The compiler
-// cannot tell that, nor their tiles (harness/resources/launch_facts.h has the format).
+// Writes the launch parameters of the instances of one source file, for `plumbline resources`. The
+// compiler knows neither these nor the tiles (format: harness/resources/launch_facts.h).
 //   launch_facts NAME > NAME.launch.toml
 #include <cxxabi.h>
 
@@ -20,7 +20,7 @@ std::span<const Instance> instances_of(std::string_view source) {
   return {};
 }
 
-// As reports show it: "PrefillMma<Half, float, 64, 64, 64>".
+// Returns the name as in reports: "PrefillMma<Half, float, 64, 64, 64>".
 std::string displayed(const char* mangled) {
   char* demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr);
   std::string text = demangled == nullptr ? mangled : demangled;
@@ -43,8 +43,8 @@ void print_launch(const Instance& instance, int head_dim) {
   if (instance.head_dim == 0 && rows > 0) std::printf("name = \"head_dim %d\"\n", head_dim);
   std::printf("threads = %d\ndynamic_shared_bytes = %d\ntensor_cores = %s\n", instance.threads,
               instance.shared_bytes + rows, instance.tensor_cores ? "true" : "false");
-  // Only where S and O lie in registers and Q, K and V in shared memory, in the dtype of the
-  // inputs, does a prediction from the tiles mean something.
+  // A prediction from the tiles is only valid if S and O are in registers and Q, K and V in shared
+  // memory, in the dtype of the inputs.
   if (!instance.tensor_cores) return;
   std::printf("tile_q = %d\ntile_kv = %d\nhead_dim_qk = %d\nstages = %d\nelement_bytes = %d\n",
               instance.tile_q, instance.tile_kv, head_dim, instance.stages,

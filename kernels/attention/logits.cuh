@@ -1,5 +1,5 @@
-// What q.k goes through before the softmax: K's scale, softmax scale, softcap, ALiBi. Units are
-// those of log2.
+// The steps from q.k to the softmax: K's scale, softmax scale, softcap, ALiBi. Units are those of
+// log2.
 #pragma once
 
 #include "kernels/attention/elements.cuh"
@@ -10,8 +10,8 @@ namespace plumbline::attention {
 
 inline constexpr float log2_e_float = static_cast<float>(log2_e);
 
-// Of q.k, for the keys of one sample and key head; with a softcap that of the tangent's argument.
-// Only fp8 has a scale of its own.
+// Returns the factor of q.k for the keys of one sample and key head; with a softcap, the factor in
+// tanh's argument. Only fp8 has its own scale.
 template <class KvElement>
 __device__ __forceinline__ float logit_scale_of(const Parameters& p, const Sample& sample,
                                                 int head_kv) {
@@ -20,7 +20,7 @@ __device__ __forceinline__ float logit_scale_of(const Parameters& p, const Sampl
   return p.logit_scale;
 }
 
-// ALiBi of one row of one head: slope |diagonal - key| is subtracted. Slope 0 where there is none.
+// ALiBi of one row of one head: subtracts slope |diagonal - key|. Slope 0: none.
 struct Alibi {
   float slope;
   int diagonal;
@@ -34,7 +34,7 @@ __device__ __forceinline__ float with_alibi(const Alibi& alibi, int key, float l
   return fmaf(-alibi.slope, fabsf(static_cast<float>(alibi.diagonal - key)), logit);
 }
 
-// Softcap and ALiBi of one key, where Parameters::adjusts_logits.
+// Applies softcap and ALiBi to one key. Called only if Parameters::adjusts_logits.
 __device__ __forceinline__ float adjusted_logit(const Parameters& p, const Alibi& alibi, int key,
                                                 float logit) {
   if (p.softcap_log2 != 0) logit = p.softcap_log2 * tanh_of(logit);

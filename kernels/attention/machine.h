@@ -1,6 +1,5 @@
-// Where the kernels run: on a GPU, or in the emulator; the provider is the same for both. The GPU
-// is machine_cuda.cc (provider "cuda"), the emulator machine_emulated.cc (provider "emulated").
-// Texts returned say what went wrong; empty: nothing.
+// The machine that runs the kernels. A GPU: machine_cuda.cc (provider "cuda"); the emulator:
+// machine_emulated.cc (provider "emulated"). Strings that functions return are errors; empty: none.
 #pragma once
 
 #include <memory>
@@ -17,39 +16,39 @@ struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// What the compiler made of an instance; -1: not known here.
+// The compiler's results for an instance; -1: not known here.
 struct Attributes {
   int registers = -1;
   std::int64_t static_shared_bytes = 0, stack_bytes = -1;
 };
 
-// "cuda" or "emulated".
+// Returns "cuda" or "emulated".
 const char* provider_name();
 const char* build_id();
-// NULL: the host's memory is the device's.
+// Returns NULL if the device uses the host's memory.
 const plumbline_device_memory* device_memory();
 
-// Why the kernels run on no device of this kind; throws Refused with PLUMBLINE_NO_DEVICE where one
-// of theirs is not there or cannot be used.
+// Returns why the kernels cannot run on this kind of device. Throws Refused with
+// PLUMBLINE_NO_DEVICE if a device of their kind is missing or unusable.
 std::string refuse_device(const plumbline_device& device);
-// Of a device that is not refused: "sm_90", its number 90, and the most dynamic shared memory of a
-// block.
+// Properties of a device that is not refused: "sm_90", its number 90, and the maximum of dynamic
+// shared memory per block.
 std::string arch_of(const plumbline_device& device);
 int arch_number(const plumbline_device& device);
 std::int64_t most_shared_bytes(const plumbline_device& device);
 
-// int32 values in the device's memory, for the life of this object.
+// int32 values in the device's memory, freed with this object.
 class Indices {
  public:
   virtual ~Indices() = default;
   virtual const std::int32_t* data() const = 0;
 };
-// Complete when it returns, whatever stream uses them. Throws provider::Refused.
+// The copy is complete when this returns, for every stream. Throws provider::Refused.
 std::unique_ptr<Indices> copy_indices(const plumbline_device& device,
                                       std::vector<std::int32_t> values);
 
 Attributes attributes_of(const Instance& instance);
-// Enqueues on `stream`. The provider "emulated" has finished when this returns.
+// Enqueues on `stream`. With "emulated", the kernel has finished when this returns.
 std::string launch(const plumbline_device& device, const Options& options, const Instance& instance,
                    const Grid& grid, int shared_bytes, const Parameters& parameters, void* stream);
 

@@ -1,4 +1,4 @@
-// A GPU as a machine. Every CUDA error is returned in words.
+// A GPU as the machine. Every CUDA error is returned as text.
 #include "kernels/attention/device_cuda.h"
 #include "kernels/attention/machine.h"
 #include "kernels/attention/memory_cuda.h"

@@ -1,5 +1,5 @@
-// The emulator as a machine: kernels compiled by g++ run on the CPU. Tensor cores answer as those
-// of the device's architecture.
+// The emulator as the machine: kernels compiled by g++ run on the CPU, with the tensor cores of the
+// device's architecture.
 #include "kernels/attention/machine_emulated.h"
 
 #include <cstring>

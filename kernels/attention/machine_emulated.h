@@ -1,4 +1,4 @@
-// What the emulator offers beyond machine.h.
+// The emulator's additions to machine.h.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace plumbline::attention {
 
-// Stands between the provider and the emulator: is given what would be launched, and runs it as it
-// is or changed. Empty: nothing is changed. For mutants (kernels/mutants/tensor_core).
+// A hook between provider and emulator: gets each launch and runs it, changed or not. Empty:
+// launches are unchanged. For mutants (kernels/mutants/tensor_core).
 using LaunchChange = std::function<std::string(
     const Instance&, const emulator::LaunchOptions&,
     const std::function<std::string(const emulator::LaunchOptions&)>& run)>;

@@ -1,4 +1,4 @@
-// The CUDA runtime as plumbline's memory table: memory, streams and events of one device.
+// plumbline's memory table for the CUDA runtime: memory, streams and events of one device.
 #include "kernels/attention/memory_cuda.h"
 
 #include <dlfcn.h>
@@ -13,8 +13,8 @@
 namespace plumbline::attention {
 namespace {
 
-// A failed call leaves its error behind for whoever asks cudaGetLastError next, a kernel's own
-// check of its launch for example. Here every error is returned, so none is left.
+// Every error is returned, so the runtime's last error is cleared. Otherwise the next caller of
+// cudaGetLastError would see it, for example a kernel that checks its own launch.
 std::int32_t code_of(cudaError_t error) {
   if (error != cudaSuccess) cudaGetLastError();
   return static_cast<std::int32_t>(error);
@@ -38,7 +38,7 @@ std::int32_t release(const plumbline_device* device, void* pointer) {
   return on(device, [&] { return cudaFree(pointer); });
 }
 
-// From pageable memory cudaMemcpy may return before the last part has arrived, and a stream that
+// cudaMemcpy from pageable memory may return before the last part has arrived, and a stream that
 // does not wait for the default one would not wait for it.
 std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from,
                             std::uint64_t bytes) {
@@ -52,16 +52,16 @@ std::int32_t synchronize(const plumbline_device* device, void* stream) {
   return on(device, [&] { return cudaStreamSynchronize(stream_of(stream)); });
 }
 
-// ---- What the device is, and what went wrong ----
+// ---- Device facts and errors ----
 
 using provider::copy_text;
 
-// "13.0" of 13000.
+// Returns "13.0" for 13000.
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// "580.65.06", from the driver's management library, which comes with the driver; "" where it is
+// Returns "580.65.06" from the driver's management library, which is part of the driver; "" if
 // missing.
 std::string version_of_nvml() {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -80,7 +80,7 @@ std::string version_of_nvml() {
   return text;
 }
 
-// The same from the kernel module.
+// Returns the driver version from the kernel module.
 std::string version_of_kernel_module() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
@@ -122,8 +122,8 @@ std::int32_t facts(const plumbline_device* device, plumbline_device_facts* out) 
   });
 }
 
-// What a user can do about those errors that are not a kernel's fault, and how to find the fault
-// where they are.
+// Returns the user's remedy: for errors not caused by a kernel, how to fix them; for others, how to
+// find the fault.
 const char* remedy_of(cudaError_t error) {
   switch (error) {
     case cudaErrorInsufficientDriver:

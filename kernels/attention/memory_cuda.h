@@ -1,4 +1,4 @@
-// The CUDA runtime behind plumbline's memory table.
+// plumbline's memory table for the CUDA runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@ namespace plumbline::attention {
 
 const plumbline_device_memory* cuda_memory();
 
-// Complete when it returns, for every stream.
+// The copy is complete when this returns, for every stream.
 cudaError_t copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
 }  // namespace plumbline::attention

@@ -1,4 +1,4 @@
-// Instantiates the plain kernel for each combination of dtypes that is compiled.
+// Instantiates the plain kernel for each compiled combination of dtypes.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/naive.cuh"
 

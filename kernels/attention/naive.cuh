@@ -1,5 +1,5 @@
-// Plain attention: one thread block for each query row of each head. Slow, simple, any head
-// dimension, any strides.
+// Plain attention: one thread block for each query row of each head. Slow and simple; supports any
+// head dimension and any strides.
 //
 //   q [head_dim_qk], out [head_dim_vo]      this block's row, fp32 in shared memory
 //   for each tile of 128 keys, thread j has key tile + j:
@@ -10,19 +10,18 @@
 //     out = out 2^(m - m') + sum_j p_j v_j  thread d has columns d, d + 128, ...
 //   out / l,  lse = ln(2) (m + log2 l)
 //
-// Tiles start at multiples of 128 keys from the sample's first, and no sum crosses rows: a row's
-// bits depend on its own keys only.
+// A row's bits depend only on its own keys, because tiles start at multiples of 128 keys from the
+// sample's first and no sum crosses rows.
 #pragma once
 
 #include "kernels/attention/results.cuh"
 
 namespace plumbline::attention {
 
-// Threads of a block; also the number of keys a block works on at a time.
+// Threads of a block, which is also the number of keys per tile.
 inline constexpr int naive_threads = 128;
 
-// What the kernel is instantiated with: an element of Q, with WithFp8 around it where K and V are
-// in fp8.
+// The kernel's template argument: an element of Q, inside WithFp8 if K and V are in fp8.
 template <class Types>
 struct NaiveTypes {
   using Element = Types;
@@ -31,7 +30,7 @@ struct NaiveTypes {
 template <class Types>
 struct NaiveTypes<WithFp8<NaiveTypes<Types>>> : WithFp8<NaiveTypes<Types>> {};
 
-// q . k in chains of 32 fma.
+// Returns q . k in chains of 32 fma.
 template <class Element>
 __device__ float dot(const float* q, const Element* k, std::int64_t stride, int depth,
                      std::uint32_t dtype) {
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
     }
     weight[thread] = s;
     __syncthreads();
-    // 2. p = 2^(s - m'): every thread finds the same maximum
+    // 2. p = 2^(s - m'); every thread computes the same maximum
     float m_new = m;
     for (int j = 0; j < naive_threads; ++j) m_new = fmaxf(m_new, weight[j]);
     __syncthreads();
@@ -115,7 +114,7 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
     __syncthreads();
   }
 
-  // 5. out / l; a row without keys, or of padding: zeros and -infinity
+  // 5. out / l; rows without keys and rows of padding get zeros and -infinity
   const std::int64_t to = query_offset(p, p.out, sample, row.position, head);
   const Finished finished = finish(p, sample, row.position, head, {m, l});
   for (int d = thread; d < p.head_dim_vo; d += naive_threads)

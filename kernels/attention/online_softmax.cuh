@@ -6,14 +6,14 @@
 
 namespace plumbline::attention {
 
-// Of a lane's rows, g and g + 8: the running maximum, in units of log2, and the sum of P over this
-// lane's columns. The four lanes of a row have the same m and add their l at the end (quad_sum).
+// State of a lane's rows, g and g + 8: the running maximum in units of log2, and the sum of P over
+// this lane's columns. The four lanes of a row share m and add their l at the end (quad_sum).
 struct OnlineSoftmax {
   float m[2] = {-INFINITY, -INFINITY};
   float l[2] = {0, 0};
 };
 
-// Maximum, sum over the four lanes that share rows g and g + 8.
+// Maximum and sum over the four lanes that share rows g and g + 8.
 __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 2));
@@ -23,8 +23,8 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffU, x, 2);
 }
 
-// Softcap and ALiBi. One block of keys at a time, always the first: unrolled over all of them, this
-// would take more registers than the rest of the kernel. The blocks go round once.
+// Applies softcap and ALiBi to one block of keys at a time, always block 0, and rotates the blocks
+// once around. Unrolling over all blocks would take more registers than the rest of the kernel.
 template <int KeyBlocks, class RowAlibi>
 __device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Parameters& p,
                                               int lane_key, const RowAlibi& alibi) {
@@ -45,11 +45,11 @@ __device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Pa
   }
 }
 
-//   S = logit of q . k where the row sees the key   m' = max(m, max_j S_j)      P = 2^(S - m')
+//   S = logit of q . k if the row sees the key      m' = max(m, max_j S_j)      P = 2^(S - m')
 //   l = l 2^(m - m') + sum_j P_j                    O = O 2^(m - m')
-// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see,
-// alibi(half) the Alibi of each. P is not rounded yet. The branches on Parameters are the same for
-// all threads of a block.
+// `product` is Q K^T of the tile that begins at `first_key`, keys[] are the keys visible to the two
+// rows, and alibi(half) is the Alibi of each. P is not rounded yet. All threads of a block take the
+// same branches on Parameters.
 template <class Accumulator, int KeyBlocks, int ColumnBlocks, class RowAlibi>
 __device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlocks][4],
                                           Fragment<float> (&o)[ColumnBlocks],

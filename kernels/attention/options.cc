@@ -1,4 +1,4 @@
-// The options of our CUDA kernels: the keys that there are, and what each allows.
+// The options of our CUDA kernels: their keys and allowed values.
 #include "kernels/attention/options.h"
 
 #include <array>

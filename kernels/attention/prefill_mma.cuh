@@ -7,14 +7,14 @@
 //     S  = scale log2(e) Q K^T     mma.sync, accumulators in Accumulator; softcap and ALiBi
 //     m' = max(m, max_j S_j)       over the four lanes that share a row
 //     P  = 2^(S - m')
-//     l  = l 2^(m - m') + sum_j P_j    of P before its rounding
+//     l  = l 2^(m - m') + sum_j P_j    with P before its rounding
 //     O  = O 2^(m - m') + P V      P rounded to Element (fp32: tf32); fp16 accumulators are added
 //                                  to O tile by tile
 //   out = O / l                    with the scale of fp8 V
 //   lse = ln(2) (m + log2 l)       l with the head's sink
 //
-// Tiles start at multiples of TileKv keys from the sample's first, a tile without a visible key
-// changes nothing, and rows of a product do not mix: a row's bits depend on its own keys only.
+// A row's bits depend only on its own keys: tiles start at multiples of TileKv keys from the
+// sample's first, a tile without a visible key changes nothing, and rows of a product do not mix.
 #pragma once
 
 #include <type_traits>
@@ -79,13 +79,13 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
     }
   };
 
-  // Tiles with a key that some row of the block sees.
+  // The tiles in which some row of the block sees a key.
   const Keys block_keys = union_of_keys(p, sample, first_row, first_row + tile_q - 1);
   const int first_tile = block_keys.begin / tile_kv;
   const int end_tile =
       block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
 
-  // 1. Q and the first K, then the first V, are on their way.
+  // 1. Start loading Q and the first K, then the first V.
   if (first_tile < end_tile) {
     copy_rows<tile_q, threads>(q_tile, thread, p.q.data, [&](int row) -> const Element* {
       const int token = first_row + row - sample.first_q;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
     simt::cp_async_commit();
   }
 
-  // Of this lane's rows, g and g + 8 of its warp's 16.
+  // Keys visible to this lane's rows, g and g + 8 of its warp's 16.
   Keys keys[2];
   for (int half = 0; half < 2; ++half)
     keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   Fragment<float> o[column_blocks] = {};
 
   for (int tile = first_tile; tile < end_tile; ++tile) {
-    // 2. This K has landed, and no warp is still at the tile whose place the next one takes.
+    // 2. This K has landed, and all warps have finished the tile that the next one replaces.
     simt::cp_async_wait<1>();
     __syncthreads();
     if (tile + 1 < end_tile) copy_keys(k_tile(tile + 1), p.k, tile + 1);
@@ -135,11 +135,11 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
       }
     }
 
-    // 4. P = 2^(S - m'), l and O to the new maximum
+    // 4. P = 2^(S - m'), and l and O for the new maximum
     float weights[key_blocks][4];
     next_tile(rows, weights, o, product, keys, tile * tile_kv, p, logit_scale, alibi);
 
-    // 5. This V has landed; widened, it has been there since the barrier above.
+    // 5. This V has landed; widened V is complete since the barrier above.
     if constexpr (!widens<Tiling>) {
       simt::cp_async_wait<2>();
       __syncthreads();
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
     }
   }
 
-  // 7. out = O / l; a row without keys, or of padding: zeros and -infinity
+  // 7. out = O / l; rows without keys and rows of padding get zeros and -infinity
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     Sums sums{rows.m[half], quad_sum(rows.l[half])};

@@ -1,4 +1,4 @@
-// Instantiates the tensor-core prefill kernel for fp32 inputs, which it multiplies as tf32.
+// Instantiates the tensor-core prefill kernel for fp32 inputs, which are multiplied as tf32.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/prefill_mma.cuh"
 

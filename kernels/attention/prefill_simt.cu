@@ -1,4 +1,4 @@
-// Instantiates the CUDA-core prefill kernel for each dtype and head dimension that is compiled.
+// Instantiates the CUDA-core prefill kernel for each compiled dtype and head dimension.
 #include "kernels/attention/every_dtype.cuh"
 #include "kernels/attention/prefill_simt.cuh"
 

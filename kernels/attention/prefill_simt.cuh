@@ -1,12 +1,12 @@
-// Prefill on CUDA cores: a block has 32 query rows of one head; 16 lanes share 4 rows. It is fp32
-// throughout, P rounded to p.p_dtype.
+// Prefill on CUDA cores: a block has 32 query rows of one head; 16 lanes share 4 rows. All in fp32,
+// but P is rounded to p.p_dtype.
 //
-//   Q [32, head_dim] in fp32 in shared memory; for each tile of tile_kv keys:
-//     K there, S = scale log2(e) Q K^T     a chain of head_dim fma an element, 4 rows x tile_kv /
-//                                          16 keys a thread
+//   Q [32, head_dim] in fp32 in shared memory; for each tile of tile_kv keys, also there:
+//     S = scale log2(e) Q K^T              a chain of head_dim fma per element;
+//                                          4 rows x tile_kv / 16 keys per thread
 //     m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j      over the 16 lanes
-//     V in the place of K, O = O 2^(m - m') + P V                                 4 rows x head_dim
-//       / 16 columns a thread
+//     V replaces K, O = O 2^(m - m') + P V
+//                                          4 rows x head_dim / 16 columns per thread
 //   out = O / l,  lse = ln(2) (m + log2 l)
 #pragma once
 
@@ -20,7 +20,7 @@ struct PrefillSimt {
   using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 32, tile_kv = head_dim > 128 ? 16 : 32,
                        threads = 128, stages = 1;
-  // so that 16 keys at one dimension lie in 16 banks
+  // the padding puts 16 keys of one dimension into 16 banks
   static constexpr int row_floats = head_dim + 1;
   static constexpr int weight_floats = tile_kv + 1;
   static constexpr int shared_bytes =
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
 
   const Keys block_keys = union_of_keys(p, sample, first_row, first_row + tile_q - 1);
   for (int tile = block_keys.begin / tile_kv * tile_kv; tile < block_keys.end; tile += tile_kv) {
-    // 2. K takes the place of the V before
+    // 2. K replaces the previous V
     __syncthreads();
     copy_keys(p.k, tile);
     __syncthreads();
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
       }
     }
 
-    // 4. P, and O to the new maximum
+    // 4. P, and O for the new maximum
     float rescale[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
       l[r] = fmaf(l[r], rescale[r], sum);
     }
 
-    // 5. V takes the place of K
+    // 5. V replaces K
     __syncthreads();
     copy_keys(p.v, tile);
     __syncthreads();
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     }
   }
 
-  // 7. out = O / l; a row without keys, or of padding: zeros and -infinity
+  // 7. out = O / l; rows without keys and rows of padding get zeros and -infinity
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
     const int position = first_row + own_row + r;

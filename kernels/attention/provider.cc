@@ -1,4 +1,5 @@
-// The providers "cuda" and "emulated": our kernels behind plumbline_provider.h. Host code only.
+// The providers "cuda" and "emulated": our kernels as a plumbline_provider.h library. Host code
+// only.
 #include "kernels/attention/provider.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::string full_name(const Kernel& kernel) {
   return std::string(provider_name()) + "/" + kernel.name;
 }
 
-// ---- What a plan holds ----
+// ---- Building a plan ----
 
 // The dimensions of a tensor are [outer,] token, head [, element].
 TensorMap map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
@@ -56,7 +57,7 @@ void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tens
   p.sinks = map_head_values(tensors.sinks);
 }
 
-// cu_seqlens from the lengths, which are there in every layout.
+// Appends cu_seqlens computed from the lengths, which every layout has.
 void append_sums(const plumbline_tensor& lengths, std::int64_t batch,
                  std::vector<std::int32_t>& values) {
   const auto* data = static_cast<const std::int32_t*>(lengths.data);
@@ -88,7 +89,8 @@ void plan_indices(const plumbline_tensors& tensors, Plan& plan) {
   p.page_size = static_cast<std::int32_t>(problem.page_size);
 }
 
-// Beyond any sequence; keeps sums of a position and a window within 32 bits.
+// Limits a window to more than any sequence, so that the sum of a position and a window fits 32
+// bits.
 std::int32_t window(std::int64_t keys) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(keys, 1 << 29));
 }
@@ -118,12 +120,12 @@ Parameters plan_sizes(const plumbline_problem& problem, const Options& options,
   return p;
 }
 
-// Floats of the partial results: O, then m and l.
+// Returns the number of floats of the partial results: of O, or of m and l.
 std::int64_t partial_floats(const Parameters& p, bool of_out) {
   return p.splits > 1 ? p.splits * p.rows * p.heads_q * (of_out ? p.head_dim_vo : 2) : 0;
 }
 
-// Every call says in which order its threads run, unless the options do.
+// Each call requests an order of threads; an explicit option overrides it.
 Options options_of_run(const Options& options, const plumbline_tensors& tensors) {
   using Schedule = Options::Schedule;
   Options of_run = options;
@@ -215,7 +217,7 @@ void Attention::describe(const Plan& plan, plumbline_description& description) {
   declare_roundings(kernel, plan.options, plan.problem, arch_number(plan.device), description.spec);
   description.promises = promises_of(kernel, plan.options);
   description.registers_per_thread = attributes.registers;
-  // local memory holds arrays as well as spills: the runtime cannot tell them apart
+  // local memory includes arrays and spills, which the runtime cannot tell apart
   description.spill_bytes_per_thread = -1;
   description.shared_memory_bytes =
       attributes.static_shared_bytes + shared_bytes_of(instance, plan.problem);

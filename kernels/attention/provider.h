@@ -1,4 +1,4 @@
-// The providers "cuda" and "emulated" as seen by the libraries that export or extend them.
+// The providers "cuda" and "emulated", for the libraries that export or extend them.
 #pragma once
 
 #include "harness/provider/plumbline_provider.hpp"
@@ -6,7 +6,7 @@
 
 namespace plumbline::attention {
 
-// A problem as it is launched. It keeps its options: what is set later does not change it.
+// A problem that is ready to launch. It keeps its options, so later options do not change it.
 struct Plan {
   const Kernel* kernel;
   const Instance* instance;

@@ -1,4 +1,4 @@
-// Results on their way out: to memory, or as partial results that are put together first.
+// Stores results, or partial results that are combined later.
 #pragma once
 
 #include "kernels/attention/logits.cuh"
@@ -14,7 +14,7 @@ __device__ __forceinline__ void store(const Parameters& p, std::int64_t offset, 
   }
 }
 
-// Two neighbouring columns of a row of the result.
+// Stores two adjacent columns of a row of the result.
 template <class Element>
 __device__ __forceinline__ void store_pair(const Parameters& p, std::int64_t offset, float low,
                                            float high) {
@@ -26,9 +26,9 @@ struct Sums {
   float m, l;
 };
 
-// A row's sums with its head's sink, which is one more term of l without a value; and what o is
-// multiplied by before it is divided by l: the change to the new maximum, and V's scale. Rows of
-// padding have no sink.
+// A row's sums including its head's sink, which is another term of l without a value. o is
+// multiplied by `factor` (the change to the new maximum, and V's scale) before it is divided by l.
+// Rows of padding have no sink.
 struct Finished {
   Sums sums;
   float factor;
@@ -53,10 +53,10 @@ __device__ __forceinline__ Finished finish(const Parameters& p, const Sample& sa
   return {sums, factor};
 }
 
-// Softmax over `count` parts of the keys, each with o = sum 2^(s - m) v, m and l = sum 2^(s - m),
-// as one: in the order of the parts.
+// Combines the softmax of `count` parts of the keys, each with o = sum 2^(s - m) v, m and l = sum
+// 2^(s - m), in the order of the parts.
 //   m = max m_i,  l = sum l_i 2^(m_i - m),  column of o = sum o_i 2^(m_i - m)
-// `part(i)` gives m and l of part i, `column(i)` its o at the column wanted; a part without a
+// `part(i)` returns m and l of part i, `column(i)` its o at the requested column. A part without a
 // visible key has l = 0 and its o is not read.
 struct Combined {
   Sums sums;
@@ -77,7 +77,7 @@ __device__ __forceinline__ Combined combine(int count, const Part& part, const C
   return all;
 }
 
-// One column of a row of decode: the result, or with splits what merge_splits needs.
+// Stores one column of a row of decode: the result, or with splits the input of merge_splits.
 template <class Element>
 __device__ __forceinline__ void store_decoded(const Parameters& p, const Sample& sample,
                                               int position, int head, int split, int column,
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_decoded(const Parameters& p, const Sample&
   p.partial_sums[2 * part + 1] = value.sums.l;
 }
 
-// Puts the splits of every row together. Grid [rows, heads_q]; any number of threads.
+// Combines the splits of every row. Grid [rows, heads_q]; any number of threads.
 template <class Element>
 __global__ void merge_splits(const Parameters p) {
   const int index = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);

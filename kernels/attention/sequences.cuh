@@ -1,4 +1,4 @@
-// Where rows and keys lie in each layout, and which keys a row sees.
+// The addresses of rows and keys in each layout, and the keys that a row sees.
 #pragma once
 
 #include "kernels/attention/parameters.h"
@@ -7,12 +7,12 @@
 
 namespace plumbline::attention {
 
-// One sequence of the batch. A *position* counts the query rows of a sample as they lie in memory,
-// padding included; a *token* its valid ones: token = position - first_q, valid in [0, length_q).
+// One sequence of the batch. A *position* counts the query rows of a sample in memory, including
+// padding. A *token* counts only valid rows: token = position - first_q, valid in [0, length_q).
 struct Sample {
   int index;
   int length_q, length_kv;
-  int first_q, first_kv;  // 0, or extent - length where the padding is on the left
+  int first_q, first_kv;  // 0, or extent - length if the padding is on the left
   int positions;          // query rows in memory
 };
 
@@ -27,7 +27,7 @@ __device__ inline Sample sample_at(const Parameters& p, int index) {
   return s;
 }
 
-// The row of the batch, in [0, p.rows), and back.
+// The row of the batch, in [0, p.rows), for a sample and position; row_at() is the inverse.
 __device__ inline std::int64_t row_index(const Parameters& p, const Sample& sample, int position) {
   return (p.padded ? static_cast<std::int64_t>(sample.index) * p.q.extent
                    : p.cu_seqlens_q[sample.index]) +
@@ -45,7 +45,8 @@ __device__ inline Row row_at(const Parameters& p, int index) {
   return {sample_at(p, sample), index - p.cu_seqlens_q[sample]};
 }
 
-// Offset of element 0 of the vector of (position, head); `map` is that of q, out or lse.
+// Returns the offset of element 0 of the vector of (position, head); `map` is that of q, out or
+// lse.
 __device__ inline std::int64_t query_offset(const Parameters& p, const TensorMap& map,
                                             const Sample& sample, int position, int head) {
   const std::int64_t outer =
@@ -53,7 +54,7 @@ __device__ inline std::int64_t query_offset(const Parameters& p, const TensorMap
   return outer + position * map.token_stride + head * map.head_stride;
 }
 
-// Likewise of (key, key head) of k or v.
+// Returns the offset of element 0 of the vector of (key, key head); `map` is that of k or v.
 __device__ inline std::int64_t key_offset(const Parameters& p, const TensorMap& map,
                                           const Sample& sample, int key, int head_kv) {
   const std::int64_t in_head = head_kv * map.head_stride;
@@ -73,7 +74,7 @@ struct Keys {
   int end;
 };
 
-// What a token sees. Both ends grow with the token.
+// Returns the keys that a token sees. Both ends increase with the token.
 __device__ inline Keys keys_of_token(const Parameters& p, const Sample& sample, int token) {
   const int diagonal = p.top_left ? token : token + sample.length_kv - sample.length_q;
   int begin = 0;
@@ -85,7 +86,7 @@ __device__ inline Keys keys_of_token(const Parameters& p, const Sample& sample, 
   return {begin, end};
 }
 
-// What a position sees: nothing if it is padding.
+// Returns the keys that a position sees; none if it is padding.
 __device__ inline Keys visible_keys(const Parameters& p, const Sample& sample, int position) {
   const int token = position - sample.first_q;
   if (token < 0 || token >= sample.length_q) return {0, 0};
@@ -93,7 +94,8 @@ __device__ inline Keys visible_keys(const Parameters& p, const Sample& sample, i
   return keys.end > keys.begin ? keys : Keys{0, 0};
 }
 
-// All keys that some of the positions [first, last] see, and perhaps more between them.
+// Returns a range with all keys that any of the positions [first, last] sees; it may have more
+// between them.
 __device__ inline Keys union_of_keys(const Parameters& p, const Sample& sample, int first,
                                      int last) {
   int first_token = first - sample.first_q;
@@ -108,7 +110,8 @@ __device__ __forceinline__ float head_value(const HeadValues& values, int sample
   return values.data[sample * values.sample_stride + head * values.head_stride];
 }
 
-// m in units of log2, l; a row without a visible key has l = 0 and LSE -infinity.
+// Stores the LSE of m, in units of log2, and l. A row without a visible key has l = 0 and LSE
+// -infinity.
 __device__ inline void store_lse(const Parameters& p, const Sample& sample, int position, int head,
                                  float m, float l) {
   if (p.lse.data == nullptr) return;

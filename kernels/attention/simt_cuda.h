@@ -22,8 +22,8 @@ __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// What follows needs sm_80 (fp8: sm_89): older code has kernels without a body, which the host
-// never launches.
+// The functions below need sm_80 (fp8: sm_89). Code for older architectures has kernels without a
+// body, which the host never launches.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 __device__ __forceinline__ void cp_async_16(void* shared, const void* global, bool valid) {

@@ -1,36 +1,37 @@
 # plumbline_compiled_provider(NAME VERSION 1.0 SOURCES provider.cc … DEVICE_SOURCES a.cu …
-#   INCLUDES folder … DEFINITIONS X …): a provider library of kernels of others, for the emulator,
-# and with PLUMBLINE_COMPILED_CUDA a second one of the same host code and PTX for GPUs.
-#   PTX_SOURCES b.cu …: of these only the PTX is written, for evidence/census.py.
+#   INCLUDES folder … DEFINITIONS X … PTX_SOURCES b.cu …)
+# Builds a provider library of third-party kernels for the emulator, and with
+# PLUMBLINE_COMPILED_CUDA a second one for GPUs from the same host code and PTX. Of PTX_SOURCES only
+# the PTX is written, for evidence/census.py.
 #
-# Of each device source clang writes PTX, which becomes a fat binary (no tool of CUDA is needed),
-# and the host's object, which carries it. For GPUs ptxas compiles that PTX.
+# For each device source, clang writes PTX and the host's object. The PTX becomes a fat binary
+# inside of the object, without any CUDA tool. For GPUs, ptxas compiles that PTX.
 set(PLUMBLINE_DEVICE_ARCH 80 CACHE STRING "The architecture whose PTX kernels of others become")
-# OFF is for ci/source_mutants.py: only the kernels that a case launches are compiled, in the case,
-# which is too late where it is timed or has a short time limit.
+# OFF is for ci/source_mutants.py: only the kernels that a case launches are compiled, during the
+# case. That is too slow for cases that are timed or have a short time limit.
 option(PLUMBLINE_COMPILED_AHEAD "Compile kernels of others when their provider is built" ON)
 set(device_flags -x cuda --cuda-path=${cuda} --cuda-gpu-arch=sm_${PLUMBLINE_DEVICE_ARCH} -w
   -Wno-unknown-cuda-version -O3 -std=c++20 -fPIC -fvisibility=hidden)
-# What nvcc means by --use_fast_math, which these projects build with: subnormals are zero, fma,
-# approximate division, roots, sines and logarithms. expf stays libdevice's, where nvcc takes
-# __expf. clang's -ffast-math would also reorder sums, and take infinities for impossible.
+# The meaning of nvcc's --use_fast_math, which these projects build with: subnormals are zero, fma,
+# approximate division, roots, sines and logarithms. expf stays libdevice's, where nvcc uses __expf.
+# clang's -ffast-math would also reorder sums and assume that infinities do not occur.
 set(device_math -fgpu-flush-denormals-to-zero -ffp-contract=fast -fgpu-approx-transcendentals
   -mllvm -nvptx-prec-divf32=0 -mllvm -nvptx-prec-sqrtf32=0
-  # nvcc inlines everything; clang leaves large functions alone.
+  # nvcc inlines all functions, but clang does not inline large ones.
   -mllvm -inline-threshold=1000000)
-# For evidence/census.py, which counts what is in it: nothing that is run is made of nvcc's PTX.
+# Only for evidence/census.py, which counts instructions; code from nvcc's PTX is never run.
 option(PLUMBLINE_NVCC_PTX "Targets in which nvcc writes the PTX of kernels of others, too (see the \
 licences in docs/emulator.md)" OFF)
 if(PLUMBLINE_NVCC_PTX)
   find_program(PLUMBLINE_NVCC nvcc REQUIRED)
-  # As flash_attn's setup.py and FlashInfer's and xFormers' builds call it.
+  # The flags of flash_attn's setup.py and of FlashInfer's and xFormers' builds.
   set(nvcc_flags -ptx -arch=compute_${PLUMBLINE_DEVICE_ARCH} -w -O3 -std=c++20 --use_fast_math
     --expt-relaxed-constexpr --expt-extended-lambda)
 endif()
 execute_process(COMMAND ${PLUMBLINE_DEVICE_CLANG} -dumpversion OUTPUT_VARIABLE device_clang
   OUTPUT_STRIP_TRAILING_WHITESPACE)
 
-# What carries a device source's fat binary: BASE.o of BASE.fatbin.
+# Compiles the host object BASE.o, which contains the fat binary BASE.fatbin.
 function(plumbline_host_object base source fat_binary flags also)
   add_custom_command(OUTPUT ${base}.o
     COMMAND ${PLUMBLINE_DEVICE_CLANG} ${flags} --cuda-host-only -c -march=x86-64-v3
@@ -39,8 +40,8 @@ function(plumbline_host_object base source fat_binary flags also)
     COMMENT "Host code of ${source}")
 endfunction()
 
-# BASE.ptx, and machine code of it for each architecture of PLUMBLINE_COMPILED_CUDA_ARCHS, in
-# BASE_cuda.o.
+# Compiles BASE.ptx for each architecture of PLUMBLINE_COMPILED_CUDA_ARCHS; BASE_cuda.o contains the
+# PTX and the machine code.
 function(plumbline_gpu_object base source flags)
   set(images --image3=kind=ptx,sm=${PLUMBLINE_DEVICE_ARCH},file=${base}.ptx)
   set(cubins "")
@@ -58,7 +59,8 @@ function(plumbline_gpu_object base source flags)
   plumbline_host_object(${base}_cuda ${source} ${base}_cuda.fatbin "${flags}" "")
 endfunction()
 
-# The PTX of a source, BASE.ptx, and with PLUMBLINE_NVCC_PTX also BASE.nvcc.ptx. Sets base, flags.
+# Writes the PTX of a source, BASE.ptx, and with PLUMBLINE_NVCC_PTX also BASE.nvcc.ptx. Sets base
+# and flags.
 macro(plumbline_device_ptx source)
   cmake_parse_arguments(ARG "CUDA" "" "INCLUDES;DEFINITIONS" ${ARGN})
   get_filename_component(base ${source} NAME_WE)
@@ -72,7 +74,7 @@ macro(plumbline_device_ptx source)
     DEPENDS ${source} DEPFILE ${base}.d VERBATIM
     COMMENT "Device code of ${source}")
   if(PLUMBLINE_NVCC_PTX)
-    # Which version is asked for, nvcc itself says.
+    # nvcc defines its version itself.
     list(FILTER definitions EXCLUDE REGEX "__CUDACC_VER_")
     add_custom_command(OUTPUT ${base}.nvcc.ptx
       COMMAND ${PLUMBLINE_NVCC} ${nvcc_flags} ${includes} ${definitions} -MD -MF ${base}.nvcc.d
@@ -104,7 +106,8 @@ function(plumbline_device_object RESULT source)
   set(${RESULT} ${base} PARENT_SCOPE)
 endfunction()
 
-# Target plumbline_NAME_ptx: the PTX of SOURCES, which nothing else has written for MORE.
+# Adds the target plumbline_NAME_ptx: the PTX of SOURCES. Those in MORE have no other rule that
+# writes their PTX.
 function(plumbline_ptx_alone NAME)
   cmake_parse_arguments(PTX "" "" "SOURCES;MORE;INCLUDES;DEFINITIONS" ${ARGN})
   foreach(source IN LISTS PTX_MORE)
@@ -121,8 +124,8 @@ function(plumbline_ptx_alone NAME)
   add_custom_target(plumbline_${NAME}_ptx DEPENDS ${files})
 endfunction()
 
-# Within plumbline_compiled_provider, whose variables it reads: a library for one machine. It finds
-# the machine's run-time library in `runtime` beside it, also where both were moved.
+# Adds a library for one machine; uses the variables of plumbline_compiled_provider. The library
+# finds the machine's runtime library in `runtime` next to it, even after both were moved.
 function(plumbline_compiled_library name machine_library runtime objects build_id)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   set(target plumbline_compiled_${name})
@@ -143,7 +146,7 @@ endfunction()
 function(plumbline_compiled_provider NAME)
   cmake_parse_arguments(ARG "" "VERSION" "SOURCES;DEVICE_SOURCES;PTX_SOURCES;INCLUDES;DEFINITIONS"
     ${ARGN})
-  # One provider proves that the code for GPUs compiles (PlumblineCuda.cmake).
+  # One provider is enough to prove that the code for GPUs compiles (PlumblineCuda.cmake).
   set(for_gpus "")
   if(PLUMBLINE_COMPILED_CUDA AND (NAME STREQUAL "cutlass" OR NOT PLUMBLINE_CUDA_PROOF))
     set(for_gpus CUDA)

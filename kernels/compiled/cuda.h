@@ -1,4 +1,4 @@
-// CUDA's run-time API without its warnings, which are not ours to mend.
+// CUDA's runtime API without warnings from its headers.
 #pragma once
 
 #pragma GCC system_header

@@ -1,4 +1,4 @@
-// Notes launches, and hands them on.
+// Records kernel launches and forwards them.
 #include "kernels/compiled/launched.h"
 
 #include "kernels/compiled/cuda.h"
@@ -18,7 +18,8 @@ LaunchRecord::~LaunchRecord() { noted = nullptr; }
 
 }  // namespace plumbline::compiled
 
-// With --wrap=cudaLaunchKernel calls of that name come to __wrap_…; __real_… is the library's.
+// The linker option --wrap=cudaLaunchKernel redirects calls to __wrap_cudaLaunchKernel;
+// __real_cudaLaunchKernel is the library's function.
 extern "C" {
 cudaError_t __real_cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                     std::size_t shared_bytes, cudaStream_t stream);

@@ -1,5 +1,5 @@
-// What the providers of compiled kernels do alike: options, refusals in their names, plans and runs
-// on a device.
+// The common part of the providers of compiled kernels: options, named refusals, plans and runs on
+// a device.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace plumbline::compiled {
 
-// What each plan has; a provider's own follows in a struct that extends it.
+// The common part of all plans; each provider's plan extends it.
 template <class KernelOf, class OptionsOf>
 struct PlanOf {
   using Kernel = KernelOf;
@@ -24,13 +24,14 @@ struct PlanOf {
   Launched launched;
 };
 
-// A provider is a class that extends this one over itself and its plan, and has
+// A provider is a class that extends Library<itself, its plan>, and has
 //   name(), kernels(), tensor_cores(kernel) and known_options
-//   refuse(kernel, problem)           what it does not take, to stand behind its name; or ""
-//   plan(plan, tensors)               fills in its own part; bytes of the workspace
+//   refuse(kernel, problem)           returns why it does not support the problem, to follow the
+//                                     kernel's name; or ""
+//   plan(plan, tensors)               fills in its part; returns the bytes of the workspace
 //   launch(plan, tensors, stream)     enqueues the kernel
-//   copy_lse(plan, tensors, stream)   where the kernel does not write it in its place
-//   launched_as(plan)                 in words
+//   copy_lse(plan, tensors, stream)   only if the kernel does not write the LSE in place
+//   launched_as(plan)                 returns a description of the launch
 //   describe_roundings(plan, description)
 template <class Author, class PlanOfAuthor>
 struct Library : provider::Library {
@@ -48,7 +49,7 @@ struct Library : provider::Library {
     static Options options;
     return options;
   }
-  // From now on what the text says holds, and of the others the defaults.
+  // Replaces all options; those not in the text get their defaults.
   static std::string set_options(std::string_view text) {
     current_options() = {};
     current_options().text = text;
@@ -94,12 +95,12 @@ struct Library : provider::Library {
   }
 };
 
-// Whether Q, K, V and the output have the same 16-bit dtype.
+// Returns true if Q, K, V and the output have the same 16-bit dtype.
 inline bool is_of_one_16_bit_dtype(const plumbline_problem& p) {
   return provider::is_16_bit(p.dtype_q) && p.dtype_kv == p.dtype_q && p.dtype_out == p.dtype_q;
 }
 
-// Of a plan: what refuse() cannot see without tensors.
+// Refuses during planning, for reasons that refuse() cannot see without tensors.
 [[noreturn]] inline void refuse_tensors(const std::string& why) {
   throw provider::Refused(PLUMBLINE_UNSUPPORTED, why);
 }

@@ -1,4 +1,4 @@
-// What is the same wherever the kernels run.
+// The code that is common to both machines.
 #include "kernels/compiled/machine.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ DeviceArray::DeviceArray(const plumbline_tensors& tensors,
   if (provider::device_indices(tensors, copied) == nullptr) {
     copy(tensors, values);
   } else {
-    owner_ = Owner::problem;  // compiled::Run lets kernels touch it
+    owner_ = Owner::problem;  // compiled::Run lets kernels access it
     data_ = static_cast<std::int32_t*>((tensors.*copied).data);
   }
 }
@@ -73,11 +73,11 @@ void DeviceArray::copy(const plumbline_tensors& tensors, const std::vector<std::
   auto* const stream = static_cast<cudaStream_t>(provider::planning_stream(tensors));
   cudaMemcpyAsync(data_, values.data(), values.size() * sizeof(std::int32_t),
                   cudaMemcpyHostToDevice, stream);
-  // From pageable memory it may return before the last part has arrived.
+  // a copy from pageable memory may return before the last part has arrived
   cudaStreamSynchronize(stream);
 }
 
-// What tests/emulator/recordings.cc has of the hardware.
+// From the hardware results in tests/emulator/recordings.cc.
 plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch) {
   const bool hopper = arch >= 90;
   const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);

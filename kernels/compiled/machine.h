@@ -1,6 +1,6 @@
-// What the providers of compiled kernels share: their host code calls CUDA's run-time library, and
-// which library that is decides where the kernels run. machine_emulated.cc is for emulator/cudart,
-// machine_cuda.cc for NVIDIA's and a GPU.
+// The machine that runs the compiled kernels. Their host code calls CUDA's runtime library, and the
+// linked library decides where they run: machine_emulated.cc is for emulator/cudart,
+// machine_cuda.cc for NVIDIA's library and a GPU.
 #pragma once
 
 #include <array>
@@ -17,22 +17,22 @@ struct cudaFuncAttributes;
 
 namespace plumbline::compiled {
 
-// Options of every such provider; its own follow in a struct that extends this one. All of them are
-// the emulator's, and a GPU refuses them.
+// Options of all these providers; a provider's own follow in a struct that extends this one. All of
+// these are for the emulator, and a GPU refuses them.
 struct MachineOptions {
   enum class Schedule : std::uint32_t { in_order, reversed, random, alternating };
-  // schedule=…: the order in which the threads of a block run on the emulator. alternating: as each
-  // run is asked (plumbline_tensors.threads_reversed).
+  // schedule=…: the emulator's order of the threads in a block. alternating: as each run requests
+  // (plumbline_tensors.threads_reversed).
   Schedule schedule = Schedule::alternating;
-  std::uint64_t seed = 0;    // seed=N: of schedule=random
-  bool independent = false;  // lanes=independent: lanes meet only where CUDA promises it
-  // skip=LINE: leaves out the barriers and waits of a line of PTX, to see that they are needed, and
-  // collects where they are (plumbline_cudart_take_sites).
+  std::uint64_t seed = 0;    // seed=N: the seed of schedule=random
+  bool independent = false;  // lanes=independent: only CUDA's guarantees
+  // skip=LINE: skips the barriers and waits of a line of PTX, to show that they are needed, and
+  // collects the lines that have any (plumbline_cudart_take_sites).
   std::uint32_t skipped_line = 0;
   std::string text;  // as given
 };
 
-// A table of the options above, and of a provider's own behind them.
+// Returns a table of the options above, followed by a provider's own.
 template <class Options, class... Own>
 constexpr std::array<provider::Option<Options>, 4 + sizeof...(Own)> options_with(
     const Own&... own) {
@@ -61,10 +61,10 @@ constexpr std::array<provider::Option<Options>, 4 + sizeof...(Own)> options_with
            own...}};
 }
 
-// "": the kernels run on this device. Throws Refused with PLUMBLINE_NO_DEVICE where it is one of
-// theirs and is not there.
+// Returns "" if the kernels run on this device. Throws Refused with PLUMBLINE_NO_DEVICE if the
+// device is of their kind, but missing.
 std::string refuse_device(const plumbline_device&);
-// 80 for sm_80: whose tensor cores answer.
+// The architecture of the tensor cores: 80 for sm_80.
 int arch_number(const plumbline_device&);
 // "sm_90"
 std::string arch_name(const plumbline_device&);
@@ -72,18 +72,18 @@ const plumbline_device_memory* device_memory();
 // plumbline_feature bits
 std::uint64_t features();
 
-// Fills in build_id, with the options behind it, device_arch, and what the kernel takes that was
-// launched: shared memory, and on a GPU registers and local memory. PTX has neither of those.
+// Fills in build_id (followed by the options), device_arch, and the resources of the launched
+// kernel: shared memory, and on a GPU registers and local memory, which PTX does not define.
 void describe_launch(plumbline_description&, const char* build_id, const MachineOptions&,
                      const plumbline_device&, const Launched&);
 
-// The values of an index array, of which there are `count`.
+// Returns the `count` values of an index array.
 std::vector<std::int32_t> values(const plumbline_tensor&, std::int64_t count);
-// Whether all lengths of the batch are this one.
+// Returns true if all lengths of the batch equal `length`.
 bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length);
 
-// {address, stride of what is outermost, of tokens, of heads} of Q, K, V or the output, whose
-// dimensions are [sample or page,] token, head, element.
+// Returns {address, strides of the outermost dimension, of tokens, of heads} of Q, K, V or the
+// output, whose dimensions are [sample or page,] token, head, element.
 template <class Rows>
 Rows rows(const plumbline_tensor& tensor) {
   const int token = static_cast<int>(tensor.rank) - 3;
@@ -91,8 +91,8 @@ Rows rows(const plumbline_tensor& tensor) {
           tensor.stride[token + 1]};
 }
 
-// For one run: makes the device current, lets kernels touch the problem's tensors and nothing else,
-// and notes what is launched. Throws what is wrong.
+// For one run: makes the device current, lets kernels access only the problem's tensors, and
+// records the launch. Throws on errors.
 class Run {
  public:
   Run(const plumbline_device&, const MachineOptions&, const plumbline_tensors&, Launched&);
@@ -104,23 +104,23 @@ class Run {
   LaunchRecord record_;
   std::vector<const void*> allowed_;
 };
-// The same for a plan: which device answers what a planner asks.
+// Makes the device current for a plan, because planners query it.
 void make_current(const plumbline_device&, const MachineOptions&);
 
-// Memory that kernels may touch in every run, until it is taken back.
+// Memory that kernels may access in every run, until take_back().
 void allow(const void* memory, std::uint64_t bytes);
 void take_back(const void* memory);
 
-// An array of a plan on the device. It lies in memory of plumbline's, which guards it, or, where an
-// older plumbline has none to give, in the run-time's.
+// An array of a plan on the device. It is in plumbline's guarded memory, or, if an older plumbline
+// provides none, in the runtime's.
 class DeviceArray {
  public:
-  // Of so many values, which are not set.
+  // Allocates `count` uninitialised values.
   DeviceArray(const plumbline_tensors&, std::size_t count);
-  // A copy of the values.
+  // Copies the values.
   DeviceArray(const plumbline_tensors&, const std::vector<std::int32_t>&);
-  // The index array that plumbline copied, &plumbline_tensors::device_cu_seqlens_q for example, and
-  // a copy of `values`, which are the same, where it did not.
+  // Uses the index array that plumbline has copied to the device, for example
+  // &plumbline_tensors::device_cu_seqlens_q. If there is none, copies the same `values`.
   DeviceArray(const plumbline_tensors&, plumbline_tensor plumbline_tensors::*copied,
               const std::vector<std::int32_t>& values);
   ~DeviceArray();
@@ -138,13 +138,13 @@ class DeviceArray {
   std::int32_t* data_ = nullptr;
 };
 
-// Registers and local memory of a thread, where the machine knows them.
+// Describes registers and local memory per thread, if the machine knows them.
 void describe_threads(plumbline_description&, const cudaFuncAttributes&);
 
-// Throws PLUMBLINE_ERROR with the run-time's words where a launch failed.
+// Throws PLUMBLINE_ERROR with the runtime's error text if a launch failed.
 void throw_if_failed(const std::string& kernel);
 
-// An element of D = A B + C as the tensor cores of `arch` accumulate 16-bit products in fp32
+// Returns how the tensor cores of `arch` accumulate 16-bit products in fp32
 // (docs/judging-formulas.md).
 plumbline_accumulator tensor_core_accumulator(std::uint32_t dtype, int arch);
 

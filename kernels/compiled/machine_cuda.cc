@@ -1,4 +1,4 @@
-// The machine that is a GPU: memory, launches and errors by NVIDIA's run-time library.
+// A GPU as the machine: memory, launches and errors through NVIDIA's runtime library.
 #include "kernels/attention/device_cuda.h"
 #include "kernels/attention/memory_cuda.h"
 #include "kernels/compiled/cuda.h"
@@ -50,7 +50,7 @@ void take_back(const void*) {}
 
 void describe_threads(plumbline_description& description, const cudaFuncAttributes& attributes) {
   description.registers_per_thread = attributes.numRegs;
-  // Arrays as well as spills, which stay unknown: the runtime cannot tell them apart.
+  // Includes arrays and spills, which the runtime cannot tell apart.
   description.stack_bytes_per_thread = static_cast<std::int64_t>(attributes.localSizeBytes);
 }
 

@@ -1,4 +1,4 @@
-// The machine that is emulator/cudart: memory is the host's, and the device is what the case says.
+// emulator/cudart as the machine: device memory is the host's, and the case chooses the device.
 #include <algorithm>
 #include <cstring>
 
@@ -84,7 +84,7 @@ Run::~Run() {
 void allow(const void* memory, std::uint64_t bytes) { plumbline_cudart_add_memory(memory, bytes); }
 void take_back(const void* memory) { plumbline_cudart_remove_memory(memory); }
 
-// What the emulator's library says of registers is a bound, from the kernel's launch bounds.
+// Reports nothing: the emulator's register count is only an upper bound from the launch bounds.
 void describe_threads(plumbline_description&, const cudaFuncAttributes&) {}
 
 void throw_if_failed(const std::string& kernel) {

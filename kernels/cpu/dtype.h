@@ -1,4 +1,4 @@
-// Names and sizes of the dtypes, as every provider has them. Free of instructions that an older CPU
+// Names and sizes of the dtypes, the same for all providers. Uses no instructions that an older CPU
 // lacks.
 #pragma once
 

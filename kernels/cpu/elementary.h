@@ -11,13 +11,13 @@
 
 namespace plumbline::cpu {
 
-// 2^x for x in [-126, 127], within 2 ulp. Below -126, also for -infinity, exactly 0; above 127 it
-// saturates. NaN stays NaN.
+// Returns 2^x for x in [-126, 127], within 2 ulp. Exactly 0 below -126, also for -infinity;
+// saturates above 127. NaN stays NaN.
 inline __m256 exp2(__m256 x) {
   using namespace exp2_polynomial;
   const __m256 lowest = _mm256_set1_ps(-126.0F);
   const __m256 vanishes = _mm256_cmp_ps(x, lowest, _CMP_LT_OQ);
-  // of an unordered pair min and max return the second operand: NaN survives
+  // for unordered pairs, min and max return the second operand, so NaN survives
   x = _mm256_max_ps(lowest, x);
   x = _mm256_min_ps(_mm256_set1_ps(127.0F), x);
   const __m256 whole = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -34,7 +34,7 @@ inline __m256 exp2(__m256 x) {
 
 inline float exp2(float x) { return _mm256_cvtss_f32(exp2(_mm256_set1_ps(x))); }
 
-// The bits of tanh_of, eight at a time.
+// Computes the bits of tanh_of, eight at a time.
 inline __m256 tanh(__m256 x) {
   using namespace tanh_series;
   const auto all = [](float value) { return _mm256_set1_ps(value); };

@@ -20,7 +20,7 @@ inline constexpr float c4 = 0x1.3b2a54p-7F;
 inline constexpr float c5 = 0x1.5f089p-10F;
 inline constexpr float c6 = 0x1.44138ap-13F;
 
-// 2^f for f in [-1/2, 1/2].
+// Returns 2^f for f in [-1/2, 1/2].
 PLUMBLINE_EVERYWHERE inline float value(float f) {
   float power = fmaf(c6, f, c5);
   power = fmaf(power, f, c4);

@@ -1,4 +1,4 @@
-// Lists the CPU kernels, and writes what each refuses, declares to round and promises.
+// Lists the CPU kernels, with the refusals, declared roundings and promises of each.
 #include "kernels/cpu/kernels.h"
 
 #include <cpuid.h>
@@ -103,9 +103,9 @@ void declare_roundings(const Variant& variant, const plumbline_problem& problem,
   if (problem.question == PLUMBLINE_ATTENTION && variant.lse_in_log2) spec.lse_base = 2;
 }
 
-// Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most
-// transformations change no bit. Where K and V are split, the number of splits depends on the
-// number of keys, so a decode may be split otherwise than the prefill.
+// Each sample is computed alone, in key order, from tiles that start at multiples of tile_kv, so
+// most transformations change no bit. The number of splits depends on the number of keys, so decode
+// may be split differently from prefill.
 plumbline_promises promises_of(const Variant& variant) {
   plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
   promises.split = PLUMBLINE_PROMISE_ROUNDING;
@@ -113,8 +113,8 @@ plumbline_promises promises_of(const Variant& variant) {
   return promises;
 }
 
-// Of the sources and the options, not of the compiler: the order of operations is fixed, so another
-// compiler must give the same bits.
+// The id depends on the sources and the options, not on the compiler: the order of operations is
+// fixed, so every compiler must give the same bits.
 std::string build_id(std::string_view options) {
   std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
   if (options.empty()) return sources;
@@ -151,7 +151,7 @@ Variant variant_of(const Kernel& kernel, std::string_view options,
 }
 
 CpuFeatures cpu_features() {
-  // Asked for once: in a virtual machine cpuid leaves the guest, which takes longer than a small
+  // Queried once: in a virtual machine, cpuid exits to the host, which takes longer than a small
   // problem.
   static const CpuFeatures features = [] {
     __builtin_cpu_init();

@@ -1,5 +1,5 @@
-// The kernels of the CPU provider: name, algorithm, refusals and declarations of each. Each is one
-// Variant of an algorithm.
+// The kernels of the CPU provider. Each is a Variant of an algorithm, with its name, refusals and
+// declarations.
 #pragma once
 
 #include <span>
@@ -23,29 +23,29 @@ struct Kernel {
   // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
   const char* why_not_fp32;
   bool padded_only = false;
-  // takes fp8 K and V, and where S is not rounded fp8 Q, masks of bits, softcap, ALiBi and
-  // attention sinks
+  // supports fp8 K and V; if S is not rounded, also fp8 Q, bit masks, softcap, ALiBi and attention
+  // sinks
   bool all_features = false;
   plumbline_question question = PLUMBLINE_ATTENTION;
 };
 std::span<const Kernel> kernels();
 
-// The kernel's Variant with the options it reads, and with P's dtype filled in.
+// Returns the kernel's Variant with the options that it reads and with P's dtype set.
 Variant variant_of(const Kernel& kernel, std::string_view options,
                    const plumbline_problem& problem);
 
-// What these kernels need of the CPU, and whether it has it.
+// The CPU features that these kernels need; true if present.
 struct CpuFeatures {
   bool avx2, fma, f16c;
 };
 CpuFeatures cpu_features();
 
-// Why the kernel does not take the problem on that device; empty if it does.
+// Returns why the kernel does not support the problem on that device; empty if it does.
 std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                     const plumbline_device& device, const CpuFeatures& cpu);
 
-// Rounding spec, promises, padding policy, build id and what is launched, into a `description` that
-// the scaffold of providers has begun (plumbline_provider.hpp). `variant` is what runs.
+// Adds rounding spec, promises, padding policy, build id and the launch to a `description` that the
+// provider scaffold has started (plumbline_provider.hpp). `variant` is the one that runs.
 void describe(const Kernel& kernel, const Variant& variant, std::string_view options,
               const plumbline_problem& problem, plumbline_description& description);
 

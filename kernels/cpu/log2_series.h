@@ -13,9 +13,9 @@ namespace plumbline {
 inline constexpr double log2_e = 0x1.71547652b82fep+0;  // 1 / ln 2
 inline constexpr double ln_2 = 0x1.62e42fefa39efp-1;
 
-// log2 of a positive normal number, within 1e-15 of max(1, |log2 x|). NaN and infinity stay what
-// they are. x = 2^e y with y in [sqrt(1/2), sqrt(2)); ln y = 2 atanh t with t = (y - 1) / (y + 1),
-// |t| < 0.1716, by its Taylor series: the first term left out is 2 t^21 / 21 < 1e-17.
+// Returns log2 of a positive normal number, within 1e-15 of max(1, |log2 x|). NaN and infinity are
+// returned unchanged. x = 2^e y with y in [sqrt(1/2), sqrt(2)); ln y = 2 atanh t with t = (y - 1) /
+// (y + 1), |t| < 0.1716, by its Taylor series. The first omitted term is 2 t^21 / 21 < 1e-17.
 PLUMBLINE_EVERYWHERE inline double log2_series(double x) {
   if (!(x < HUGE_VAL)) return x;
   constexpr std::uint64_t mantissa_of_sqrt_2 = 0x6a09e667f3bcdU;

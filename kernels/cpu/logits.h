@@ -1,4 +1,4 @@
-// What becomes of q.k on its way to the softmax: scales, softcap, ALiBi, mask.
+// The steps from q.k to the softmax: scales, softcap, ALiBi, mask.
 #pragma once
 
 #include "kernels/cpu/softmax.h"
@@ -6,21 +6,21 @@
 
 namespace plumbline::cpu {
 
-// s[i], of key keys.begin + i, times that key's scale.
+// Multiplies s[i], of key keys.begin + i, by that key's scale.
 inline void scale_keys(float* s, Range keys, const TokenScales& scales, std::int64_t sample,
                        std::int64_t head_kv) {
   for (std::int64_t key = keys.begin; key < keys.end; ++key)
     s[key - keys.begin] *= scales.at(sample, head_kv, key);
 }
 
-// logit = cap tanh(scale q.k) - slope |diagonal - key|, without cap where that is 0. `scale` holds
-// those of fp8 Q and K, but for K's where tokens have their own, and 1 / cap where there is one.
-// Units are those of `unit`: 1 natural, log2(e) powers of two.
+// logit = cap tanh(scale q.k) - slope |diagonal - key|; without tanh if cap is 0. `scale` includes
+// the scales of fp8 Q and K and 1 / cap; K's scale is separate if tokens have their own. `unit` is
+// 1 for natural units, log2(e) for powers of two.
 struct Logits {
   float scale;
   float cap;
-  float slope;            // of the row's head; 0 without ALiBi
-  std::int64_t diagonal;  // key at distance 0: the last query stands on the last key
+  float slope;            // the row's head; 0: no ALiBi
+  std::int64_t diagonal;  // key at distance 0: the last query is aligned with the last key
   TokenScales k_scale;
   std::int64_t sample, head_kv, length_kv;
 
@@ -42,7 +42,7 @@ struct Logits {
         block.token(row) + attention.lengths_kv[block.sample] - attention.lengths_q[block.sample];
   }
 
-  // s[i] is q.k of key first_key + i, then its logit.
+  // Replaces s[i], the q.k of key first_key + i, by its logit.
   void apply(float* s, std::int64_t width, std::int64_t first_key) const {
     scale_row(s, width, scale);
     if (k_scale.tokens != 0)
@@ -64,7 +64,8 @@ struct Logits {
   }
 };
 
-// -infinity where the row does not see the key. `seen` counts from the tile's first key, first_key.
+// Sets s to -infinity for keys that the row does not see. `seen` counts from the tile's first key,
+// first_key.
 inline void hide_keys(float* s, std::int64_t width, std::int64_t first_key, Range seen,
                       const RowBits& bits) {
   mask_row(s, width, seen);
@@ -74,7 +75,7 @@ inline void hide_keys(float* s, std::int64_t width, std::int64_t first_key, Rang
   }
 }
 
-// Whether the row sees any of the keys `seen`, which count from first_key.
+// Returns true if the row sees any of the keys in `seen`, which count from first_key.
 inline bool sees_any(std::int64_t first_key, Range seen, const RowBits& bits) {
   if (bits.words == nullptr) return seen.size() > 0;
   for (std::int64_t i = seen.begin; i < seen.end; ++i) {

@@ -1,6 +1,6 @@
 // C[m, n] = A[m, k] B[k, n] in fp32, row major, with an order of operations that depends only on k.
 //
-// Each element is summed in chains of at most 32 fma, first to last; the chains are then added in
+// Each element is summed in chains of at most 32 fma, in order; the chains are then added in
 // order. So a row of C has the same bits whichever rows are computed beside it, and rounding errors
 // grow with sqrt(32), not with sqrt(k), within a chain.
 #pragma once
@@ -19,8 +19,8 @@ struct ConstMatrix {
   std::int64_t stride;  // from row to row
 };
 
-// Rows x (8 * Vectors) elements of C, one chain: all accumulators stay in registers (4 x 2 hide the
-// latency of fma).
+// One chain for Rows x (8 * Vectors) elements of C. All accumulators stay in registers (4 x 2 hide
+// the latency of fma).
 template <int Rows, int Vectors>
 inline void multiply_block(std::int64_t k, ConstMatrix a, ConstMatrix b, float* c,
                            std::int64_t c_stride, bool first_chain) {
@@ -55,7 +55,7 @@ inline void multiply_rows(std::int64_t n, std::int64_t k, ConstMatrix a, ConstMa
     multiply_block<Rows, 1>(k, a, {b.data + column, b.stride}, c + column, c_stride, first_chain);
 }
 
-// n is a multiple of 8.
+// n must be a multiple of 8.
 inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, ConstMatrix a, ConstMatrix b,
                      float* c, std::int64_t c_stride) {
   for (std::int64_t begin = 0; begin < k; begin += chain_length) {

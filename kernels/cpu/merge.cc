@@ -1,4 +1,4 @@
-// Merges the states of a token's parts, each an O and the LSE of its logits, into one state.
+// Merges the partial states of a token, each an O and the LSE of its logits, into one state.
 #include <limits>
 
 #include "kernels/cpu/attention.h"
@@ -36,14 +36,14 @@ class Merge {
     float m = minus_infinity;
     for (std::int64_t i = 0; i < parts; ++i) {
       const float lse = lse_of(sample, i, head);
-      if (!(lse <= m)) m = lse;  // also takes NaN
+      if (!(lse <= m)) m = lse;  // also true for NaN
     }
     // 2. w_i = exp(LSE_i - m), l = sum w_i, O = sum w_i O_i
     std::fill_n(scratch_.out, scratch_.width, 0.0F);
     float l = 0;
     for (std::int64_t i = 0; i < parts && m != minus_infinity; ++i) {
       const float weight = exp2((lse_of(sample, i, head) - m) * to_base_2_);
-      if (weight == 0) continue;  // a part without keys: its O may hold anything
+      if (weight == 0) continue;  // a part without keys may have any O
       l += weight;
       add(sample, i, head, weight);
     }
@@ -80,8 +80,8 @@ class Merge {
 
   const Attention& states_;
   const Scratch& scratch_;
-  const float to_base_2_;     // of the LSEs
-  const double from_base_2_;  // to their base
+  const float to_base_2_;     // from the base of the LSEs
+  const double from_base_2_;  // and back
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Attention with a whole row of S in memory, as plain PyTorch computes it. S is rounded to the
 // input dtype before the softmax, P before P V.
 //
-//   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi before the rounding, an attention
-//                               sink beside it
+//   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi are applied before the rounding,
+//                               an attention sink is not rounded
 //   P = exp(S - row max),  l = row sum of P
 //   out = (round(P) V) / l,  LSE = row max + ln l
 //
-// P is rounded before it is divided by l: that is what the rounding spec can express, and small
-// weights of long rows then keep their bits.
+// P is rounded before it is divided by l, because the rounding spec can express only this, and
+// because small weights of long rows keep their bits.
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/logits.h"
 #include "kernels/cpu/matmul.h"
@@ -28,17 +28,17 @@ struct Scratch {
         l(workspace.take<float>(variant.tile_q)) {}
 };
 
-// The largest logit of a row, where it is asked for.
+// Stores the largest logit of a row if it is requested.
 void store_largest(const Attention& attention, const Variant& variant, const RowBlock& block,
                    std::int64_t row, float largest) {
   if (attention.max_logit.data == nullptr) return;
-  float values[8] = {largest};  // as many as are rounded at once
+  float values[8] = {largest};  // round_to needs 8 values
   if (variant.max_logit == PLUMBLINE_BF16) round_to(PLUMBLINE_BF16, values, 8);
   encode_one(PLUMBLINE_F32, values[0],
              attention.max_logit.at(block.sample, block.token(row), block.head(row)));
 }
 
-// Row by row: S to P in place, l, and log2 of the row's sum of exp.
+// Row by row: replaces S by P, and computes l and log2 of the row's sum of exp.
 void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                   const Scratch& scratch) {
   const std::int64_t width = round_up(attention.lengths_kv[block.sample], 8);

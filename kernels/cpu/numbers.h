@@ -14,8 +14,8 @@
 
 namespace plumbline::cpu {
 
-// The numbers of a binary format: `bits` significant bits, evenly spaced by `quantum` below
-// `smallest_normal`.
+// The numbers of a binary format: `bits` significant bits; below `smallest_normal` evenly spaced by
+// `quantum`.
 struct Grid {
   int bits;
   float smallest_normal;
@@ -41,7 +41,7 @@ inline constexpr Grid grid_of(std::uint32_t dtype) {
   }
 }
 
-// The nearest number of the grid, for |x| that do not overflow the format. NaN stays NaN.
+// Returns the nearest number of the grid, for |x| that does not overflow the format. NaN stays NaN.
 inline __m256 round_to_grid(__m256 x, const Grid& grid) {
   const int dropped = 24 - grid.bits;
   const __m256i bits = _mm256_castps_si256(x);
@@ -60,8 +60,8 @@ inline __m256 round_to_grid(__m256 x, const Grid& grid) {
   return _mm256_blendv_ps(_mm256_or_ps(sign, rounded), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-// Rounds `count` values in place; `count` is a multiple of 8. fp16 and bf16 overflow to infinity;
-// the fp8 formats are for values in range.
+// Rounds `count` values in place; `count` must be a multiple of 8. fp16 and bf16 overflow to
+// infinity; for the fp8 formats, values must be in range.
 inline void round_to(std::uint32_t dtype, float* values, std::int64_t count) {
   if (dtype == PLUMBLINE_F32) return;
   const Grid grid = grid_of(dtype);
@@ -74,8 +74,8 @@ inline void round_to(std::uint32_t dtype, float* values, std::int64_t count) {
   }
 }
 
-// Eight e4m3 numbers, each in the low byte of its lane: exponent and mantissa placed as those of an
-// fp32 number 2^120 times smaller, so that subnormal numbers come out right too.
+// Decodes eight e4m3 numbers, each in the low byte of its lane. Exponent and mantissa are moved to
+// those of an fp32 number that is 2^120 times smaller, so subnormal numbers are also correct.
 inline __m256 decode_e4m3(__m256i bytes) {
   const __m256i size = _mm256_and_si256(bytes, _mm256_set1_epi32(0x7f));
   const __m256 value =
@@ -118,7 +118,7 @@ inline void encode_one(std::uint32_t dtype, float value, std::byte* to) {
   } else {
     const float rounded = _mm256_cvtss_f32(round_to_grid(_mm256_set1_ps(value), bf16_grid));
     bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded) >> 16U);
-    // a NaN whose payload lay in the dropped bits must not become infinity
+    // a NaN whose payload is in the dropped bits must not become infinity
     if (value != value) bits |= 0x40U;
   }
   std::memcpy(to, &bits, sizeof bits);
@@ -133,7 +133,8 @@ inline __m256 decode_eight(std::uint32_t dtype, const std::byte* from) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
 }
 
-// `count` elements, `stride` elements apart, to fp32; then zeros up to the next multiple of 8.
+// Converts `count` elements, `stride` elements apart, to fp32, and adds zeros up to the next
+// multiple of 8.
 inline void decode_row(std::uint32_t dtype, const std::byte* from, std::int64_t stride,
                        std::int64_t count, float* to) {
   const std::int64_t size = size_in_bytes(dtype);

@@ -1,5 +1,5 @@
-// Attention by tiles with an online softmax: the generic kernel behind most CPU kernels. They are
-// cpu/flash, flash_p32, split_kv and their twins.
+// Attention by tiles with an online softmax: the generic kernel of most CPU kernels (cpu/flash,
+// flash_p32, split_kv and their twins).
 //
 //   for each block of rows, for each KV split, for each tile of keys
 //     S = Q K^T            [rows, keys]   fp32
@@ -7,13 +7,13 @@
 //     m' = max(m, row max of S)
 //     P = 2^(S - m')
 //     l = l 2^(m - m') + row sum of P
-//     O = O 2^(m - m') + round(P) V;  where fp8 V has scales of tokens, round(P scale) V
-//   an attention sink is one more term of l, in the first split
+//     O = O 2^(m - m') + round(P) V;  if fp8 V has scales of tokens, round(P scale) V
+//   an attention sink is another term of l, in the first split
 //   out = O / l,  LSE = ln(2) (m + log2 l)
 //
-// A row goes through the key tiles in the same order whatever block it is in, and tiles start at
-// multiples of tile_kv from the sample's first key, so its bits do not depend on tile_q, on the
-// batch, on the layout or on how many later keys it does not see.
+// The bits of a row do not depend on tile_q, on the batch, on the layout or on the number of later
+// keys that it does not see: every row visits the key tiles in the same order, and tiles start at
+// multiples of tile_kv from the sample's first key.
 #include <cmath>
 
 #include "kernels/cpu/attention.h"
@@ -93,7 +93,7 @@ class BlockKernel {
     std::fill_n(tiles_.out, block_.rows * tiles_.width_vo, 0.0F);
   }
 
-  // Tiles [first, last) as far as some row sees a key of them.
+  // Visits the tiles of [first, last) in which some row sees a key.
   void visit_tiles(std::int64_t first, std::int64_t last, Range seen) {
     if (seen.size() == 0) return;
     const std::int64_t tile_kv = variant_.tile_kv;
@@ -127,7 +127,7 @@ class BlockKernel {
     const Range seen{std::clamp(visible.begin, keys.begin, keys.end) - keys.begin,
                      std::clamp(visible.end, keys.begin, keys.end) - keys.begin};
     const RowBits bits = tiles_.bits[row];
-    if (!sees_any(keys.begin, seen, bits)) {  // nothing of this row changes
+    if (!sees_any(keys.begin, seen, bits)) {  // this row does not change
       std::fill_n(s, width, 0.0F);
       scratch_.rescale[row] = 1;
       return;
@@ -140,7 +140,7 @@ class BlockKernel {
     exp2_row(s, width, m_new, 1.0F);
 
     const float exact_sum = sum_of_row(s, width);
-    // V's scales of tokens go into P: before its rounding, unless the rounded P is what l sums, or
+    // V's scales of tokens are applied to P: before its rounding, unless l sums the rounded P, or P
     // is near the largest number of its dtype
     const bool scales_p = attention_.scales_tokens(),
                sums_rounded = variant_.denominator_from_rounded_p,
@@ -169,7 +169,7 @@ class BlockKernel {
     }
   }
 
-  // A sink is one more logit of the row's head: it has a part of the sum, and no value.
+  // A sink is another logit of the row's head: a term of the sum without a value.
   void add_sinks() {
     if (attention_.sinks.data == nullptr) return;
     for (std::int64_t row = 0; row < block_.rows; ++row) {
@@ -222,7 +222,7 @@ class BlockKernel {
       std::fill_n(out, tiles_.width_vo, 0.0F);
       float largest = minus_infinity;
       for (std::int64_t split = 0; split < splits; ++split) {
-        // also takes NaN
+        // also true for NaN
         if (!(partial_lse(split, row) <= largest)) largest = partial_lse(split, row);
       }
       tiles_.log2_sum[row] = minus_infinity;

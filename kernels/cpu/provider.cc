@@ -1,5 +1,5 @@
-// The provider "cpu" at the C ABI. What is computed is in online_softmax.cc, naive.cc and unpad.cc;
-// which kernels there are, what they refuse and what they declare is in kernels.cc.
+// The provider "cpu" at the C ABI. online_softmax.cc, naive.cc and unpad.cc have the computations;
+// kernels.cc has the list of kernels, their refusals and declarations.
 #include "harness/provider/plumbline_provider.hpp"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rounding_mode.h"
@@ -9,7 +9,7 @@ namespace {
 
 struct Cpu : provider::Library {
   using Kernel = cpu::Kernel;
-  // Keeps copies of all it needs: options that are set later do not change it.
+  // Keeps copies of everything it needs, so later options do not change it.
   struct Plan {
     const Kernel* kernel;
     std::string options;

@@ -1,11 +1,12 @@
-// The processor's rounding, which the bits of an output depend on.
+// The processor's rounding mode, which affects the bits of an output.
 #pragma once
 
 #include <immintrin.h>
 
 namespace plumbline::cpu {
 
-// While it lives: round to nearest, subnormal numbers kept, whatever the process has set.
+// During its lifetime: round to nearest and keep subnormal numbers, regardless of the process's
+// mode.
 class DefaultRounding {
  public:
   DefaultRounding() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }

@@ -13,7 +13,7 @@ const std::int32_t* indices(const plumbline_tensor& tensor) {
   return static_cast<const std::int32_t*>(tensor.data);
 }
 
-// The map of a tensor whose dimensions are [outer,] token, head [, element]; row outputs have no
+// Returns the map of a tensor with dimensions [outer,] token, head [, element]; row outputs have no
 // element dimension.
 TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
   TokenTensor map;
@@ -80,8 +80,8 @@ MaskBits map_mask(const plumbline_tensor& tensor) {
 Range keys_of_mask_and_window(const plumbline_problem& problem, const Variant& variant,
                               std::int64_t length_q, std::int64_t length_kv, std::int64_t token) {
   const bool causal = problem.mask != PLUMBLINE_MASK_NONE;
-  // Key on the diagonal of this row: its own position (top left), or with the last query on the
-  // last key (bottom right).
+  // The key on the diagonal of this row: its own position (top left), or aligned so that the last
+  // query is on the last key (bottom right).
   const std::int64_t diagonal =
       problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
   Range keys{0, length_kv};

@@ -1,5 +1,5 @@
-// Where the tokens of a problem lie, and which keys a query sees, in every layout. One address map
-// serves padded, ragged and paged layouts.
+// The addresses of a problem's tokens, and the keys that a query sees, in every layout. One address
+// map serves padded, ragged and paged layouts.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace plumbline::cpu {
 // in a padded layout the padded tokens are those below 0 and from the sample's length on. Strides
 // in elements.
 //   padded   [sample, first(sample) + token, head]
-//              first = 0, or extent - length where the padding is on the left
+//              first = 0, or extent - length if the padding is on the left
 //   ragged   [cu_seqlens[sample] + token, head]
 //   paged    [page_table[sample, token / page_size], token % page_size, head]
 struct TokenTensor {
   std::byte* data = nullptr;
   std::uint32_t dtype = PLUMBLINE_DTYPE_NONE;
-  std::int64_t outer_stride = 0;  // sample or page; 0 when ragged
+  std::int64_t outer_stride = 0;  // sample or page; 0 if ragged
   std::int64_t token_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t element_stride = 1;
@@ -51,7 +51,7 @@ struct TokenTensor {
   }
 };
 
-// One fp32 number for each sample and head; `absent` where the problem has no such tensor.
+// One fp32 number for each sample and head; `absent` if the problem has no such tensor.
 struct HeadValues {
   const float* data = nullptr;
   std::int64_t sample_stride = 0;
@@ -62,7 +62,7 @@ struct HeadValues {
   }
 };
 
-// Likewise for each block of `tokens` tokens; 0: for all of a sample.
+// One fp32 number for each sample, head and block of `tokens` tokens; tokens 0: one block.
 struct TokenScales : HeadValues {
   std::int64_t tokens = 0;
   std::int64_t block_stride = 0;
@@ -72,7 +72,7 @@ struct TokenScales : HeadValues {
   }
 };
 
-// Which keys a row sees, where the mask is one of bits; words nullptr: not so.
+// The keys that a row sees with a bit mask; words nullptr: no bit mask.
 struct RowBits {
   const std::uint32_t* words = nullptr;
   std::int64_t stride = 1;
@@ -87,14 +87,14 @@ struct MaskBits {
   }
 };
 
-// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data and
-// max_logit.data are nullptr where they are not asked for.
+// A problem with its tensors. total_q and total_kv are set for every layout. lse.data and
+// max_logit.data are nullptr if not requested.
 struct Attention {
   plumbline_problem problem{};
   TokenTensor q, k, v, out, lse, max_logit;
   MaskBits mask;
-  TokenScales q_scale, k_scale, v_scale;     // of fp8; 1 where absent
-  HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity where absent
+  TokenScales q_scale, k_scale, v_scale;     // of fp8; 1 if absent
+  HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity if absent
   const std::int32_t* lengths_q = nullptr;   // [batch]
   const std::int32_t* lengths_kv = nullptr;  // [batch]
   // query heads that share a key head
@@ -104,22 +104,23 @@ struct Attention {
 
 Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors);
 
-// Half-open. Tokens or keys of one sample.
+// A half-open range of tokens or keys of one sample.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
 };
 
-// Keys that query `token` of a sample sees; empty ranges are {0, 0}. Where the mask is one of bits:
-// from the first that it sees to the last.
+// Returns the keys that query `token` of a sample sees; {0, 0} if none. With a bit mask: from the
+// first visible key to the last.
 Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample,
                    std::int64_t token);
 
-// Query tokens that are computed: the valid ones, and the padded ones too where they attend.
+// Returns the query tokens that are computed: the valid ones, and also the padded ones if they
+// attend.
 Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample);
 
-// Zeros, and LSE -infinity, in all padded rows of a padded layout.
+// Sets all padded rows of a padded layout to zero, and their LSE to -infinity.
 void clear_padded_rows(const Attention& attention);
 
 }  // namespace plumbline::cpu

@@ -1,4 +1,4 @@
-// Tiles of queries, keys and values of the CPU kernels: from memory to fp32 and back.
+// Tiles of queries, keys and values of the CPU kernels: conversion from memory to fp32 and back.
 #pragma once
 
 #include "kernels/cpu/numbers.h"
@@ -7,14 +7,14 @@
 
 namespace plumbline::cpu {
 
-// Rows of one (sample, key head): all query heads of the group at neighbouring tokens, so that they
+// Rows of one (sample, key head): all query heads of the group at adjacent tokens, so that they
 // share each tile of keys.
 //   packed row index = (token - tokens.begin) * group + head within the group
 struct RowBlock {
   std::int64_t sample = 0;
   std::int64_t head_kv = 0;
   std::int64_t group = 1;
-  std::int64_t first_token = 0;  // of the sample's computed rows
+  std::int64_t first_token = 0;  // first of the sample's computed rows
   std::int64_t first = 0;        // packed index of the block's first row
   std::int64_t rows = 0;
 
@@ -40,19 +40,19 @@ void for_each_block(const Attention& attention, const Variant& variant, Visit vi
   }
 }
 
-// fp32 copies of what a block works on; of fp8, the stored numbers without their scale. Widths are
-// rounded up to 8 lanes; the lanes beyond are zero.
+// fp32 copies of a block's data; fp8 numbers are without their scale. Widths are rounded up to 8
+// lanes; the extra lanes are zero.
 struct Tiles {
   std::int64_t width_qk, width_vo, width_kv;  // head_dim_qk, head_dim_vo, tile_kv
   float* q;                                   // [tile_q, width_qk]
-  float* keys;                                // [8, width_qk]  on their way into k_t
+  float* keys;                                // [8, width_qk]  before they go to k_t
   // [width_qk, width_kv], transposed: one lane per key, so a dot product is one chain of fma over d
   float* k_t;
   float* v;          // [tile_kv, width_vo]
   float* out;        // [tile_q, width_vo]     O, the running sum of P V
   float* product;    // [tile_q, width_vo]     P V of one tile
   Range* visible;    // [tile_q]               keys each row sees
-  RowBits* bits;     // [tile_q]               which of them, where the mask is one of bits
+  RowBits* bits;     // [tile_q]               which of them, with a bit mask
   double* log2_sum;  // [tile_q]               log2 of the row's sum of exp; -infinity without keys
 
   Tiles(const plumbline_problem& problem, const Variant& variant, Workspace& workspace)
@@ -70,16 +70,17 @@ struct Tiles {
         log2_sum(workspace.take<double>(variant.tile_q)) {}
 };
 
-// Q of the block into tiles.q, and what each row sees into tiles.visible. Returns the union of what
-// the rows see.
+// Loads Q of the block into tiles.q, and the keys that each row sees into tiles.visible. Returns
+// the union of these keys.
 Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block,
                    const Tiles& tiles);
-// K of the block's key head, keys [keys.begin, keys.end), into tiles.k_t; at most tile_kv keys.
+// Loads the keys [keys.begin, keys.end) of the block's key head into tiles.k_t; at most tile_kv
+// keys.
 void load_keys(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
-// V likewise into tiles.v, without its scale.
+// Loads the values of these keys into tiles.v, without V's scale.
 void load_values(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
-// tiles.out times V's scale, unless tokens have their own, rounded to the output's dtype, and the
-// LSE from tiles.log2_sum.
+// Stores tiles.out times V's scale (unless tokens have their own), rounded to the output's dtype,
+// and the LSE from tiles.log2_sum.
 void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                 const Tiles& tiles);
 

@@ -1,5 +1,5 @@
-// FlashAttention-2 as Transformers calls it on padded batches. It removes the padding, computes on
-// the ragged rest, and puts zeros back.
+// FlashAttention-2 as Transformers calls it on padded batches: removes the padding, computes the
+// ragged rest, and writes zeros to the padding.
 #include <cstring>
 
 #include "kernels/cpu/attention.h"
@@ -8,8 +8,8 @@
 namespace plumbline::cpu {
 namespace {
 
-// Packed tensors of the valid tokens: q [total_q, heads_q, head_dim_qk], k, v, out likewise, lse
-// [total_q, heads_q].
+// Packed tensors of the valid tokens: q [total_q, heads_q, head_dim_qk]; k, v and out in the same
+// way; lse [total_q, heads_q].
 struct Buffers {
   std::byte* q;
   std::byte* k;
@@ -72,7 +72,7 @@ Attention unpadded(const Attention& padded, const Buffers& buffers) {
   return ragged;
 }
 
-// Copies all valid tokens; bits are moved, nothing is converted.
+// Copies all valid tokens without conversion.
 void copy_tokens(const TokenTensor& from, const TokenTensor& to, std::int64_t batch,
                  std::int64_t heads, std::int64_t dim) {
   const std::int64_t size = size_in_bytes(from.dtype);

@@ -1,6 +1,5 @@
-// Scratch memory of a kernel, carved from the workspace that plumbline owns. No kernel allocates
-// while it runs, and whatever it reads before writing shows, because plumbline poisons the
-// workspace.
+// Scratch memory of a kernel, carved from plumbline's workspace. Kernels do not allocate while they
+// run. Reading memory before writing it is detectable, because plumbline poisons the workspace.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,8 @@
 
 namespace plumbline::cpu {
 
-// The same calls in the same order first count the bytes (base nullptr, what `take` returns is not
-// used) and then hand them out.
+// Used twice, with the same calls in the same order: first to count the bytes (base nullptr;
+// results of `take` are not used), then to hand them out.
 class Workspace {
  public:
   explicit Workspace(std::byte* base) : base_(base) {}
@@ -29,7 +28,7 @@ class Workspace {
   std::uint64_t used_ = 0;
 };
 
-// What a `Scratch` takes that is made from these arguments and a Workspace.
+// Returns the bytes that a `Scratch` takes, if made from these arguments and a Workspace.
 template <class Scratch, class... Arguments>
 std::uint64_t bytes_of(const Arguments&... arguments) {
   Workspace count(nullptr);

@@ -14,10 +14,10 @@ import pathlib
 import torch
 
 LIBRARY = pathlib.Path(__file__).parent.parent / "plumbline_compiled_flash_attention.so"
-ARCH = "sm_80"  # the architecture whose tensor cores answer
-threads_reversed = False  # of the next calls (plumbline_tensors)
+ARCH = "sm_80"  # the architecture whose tensor cores are emulated
+threads_reversed = False  # order of threads in the next calls (plumbline_tensors)
 
-# plumbline_provider.h: its words and structs.
+# The constants and structs of plumbline_provider.h.
 ABI_VERSION = 1
 OK, EMULATED, HOST, INT32 = 0, 2, 0, 8
 PADDED_BSHD, RAGGED_THD = 0, 2
@@ -88,7 +88,7 @@ class _Provider(ctypes.Structure):
 
 
 def why_not() -> str:
-    """Why the kernels cannot be called in this process; "" if they can."""
+    """Returns why the kernels cannot be called in this process; "" if they can."""
     if not LIBRARY.exists():
         return f"not measured: {LIBRARY.name} is not built (ci/setup.sh --providers)"
     if torch.version.cuda is not None:
@@ -98,7 +98,7 @@ def why_not() -> str:
 
 
 def version() -> str:
-    """"" where the library is not built."""
+    """Returns the version; "" if the kernels cannot be called."""
     return "" if why_not() else str(_provider().version.decode())
 
 
@@ -133,12 +133,12 @@ def _described(tensor: torch.Tensor, memory_space: int) -> _Tensor:
 
 
 def _check(status: int, reason) -> None:
-    if status != OK:  # FlashAttention-2's own checks raise RuntimeError, too
+    if status != OK:  # like FlashAttention-2's own checks
         raise RuntimeError(reason.value.decode(errors="replace"))
 
 
 def _workspace(size: int) -> torch.Tensor:
-    """As the interface promises it: aligned to 256 bytes."""
+    """Returns memory aligned to 256 bytes, as the interface promises."""
     room = torch.empty(size + 256, dtype=torch.uint8)
     begin = -room.data_ptr() % 256
     return room[begin:begin + size]
@@ -189,7 +189,7 @@ def _forward(q, k, v, layout: int, lengths_q, lengths_kv, longest, softmax_scale
 def flash_attn_func(q, k, v, dropout_p=0.0, softmax_scale=None, causal=False,
                     window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False,
                     return_attn_probs=False):
-    """q [batch, rows, heads, dim] as the package has it; the output alone."""
+    """Like the package: q is [batch, rows, heads, dim]. Returns only the output."""
     lengths = [torch.full((q.shape[0],), t.shape[1], dtype=torch.int32) for t in (q, k)]
     return _forward(q, k, v, PADDED_BSHD, *lengths, (q.shape[1], k.shape[1]), softmax_scale, causal,
                     {"dropout_p": dropout_p, "window_size": tuple(window_size) != (-1, -1),
@@ -201,7 +201,7 @@ def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, ma
                            dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1),
                            softcap=0.0, alibi_slopes=None, deterministic=False,
                            return_attn_probs=False, block_table=None):
-    """q [tokens, heads, dim] as the package has it; the output alone."""
+    """Like the package: q is [tokens, heads, dim]. Returns only the output."""
     lengths = [sums.diff().to(torch.int32) for sums in (cu_seqlens_q, cu_seqlens_k)]
     return _forward(q, k, v, RAGGED_THD, *lengths, (int(max_seqlen_q), int(max_seqlen_k)),
                     softmax_scale, causal,

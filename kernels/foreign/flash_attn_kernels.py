@@ -38,7 +38,7 @@ def library(case):
 
 
 def options(case) -> dict:
-    """Arguments that all of its functions share."""
+    """Returns the arguments that all functions of the package share."""
     window = foreign.window(case) if foreign.has_window(case) else (-1, -1)
     return {"softmax_scale": case.scale, "causal": case.mask != "none", "window_size": window,
             "softcap": case.softcap}
@@ -77,7 +77,7 @@ def varlen(case):
 
 @kernel(name="kvcache", layouts=("paged_nhd",), **COMMON)
 def kvcache(case):
-    """Decode on a paged cache: one query a sample."""
+    """Decode on a paged cache, with one query a sample."""
     module = library(case)
     foreign.refuse_if(
         case.seq_q != 1 or case.total_q != case.batch,

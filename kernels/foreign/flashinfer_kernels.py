@@ -1,11 +1,11 @@
 """FlashInfer's batch wrappers: ragged prefill, and paged decode on CUDA cores and tensor cores.
 
-https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.7.2. Planning is preparation;
-`run` alone is timed.
+https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.7.2. Planning belongs to
+preparation; only `run` is timed.
 
-The backend is named: "auto" takes FlashAttention-3 on Hopper and cuDNN on Blackwell
+The backend is fixed. "auto" uses FlashAttention-3 on Hopper and cuDNN on Blackwell
 (determine_attention_backend in utils.py, _blackwell_ragged_auto_upgrade in prefill.py), which
-round otherwise than what stands below.
+round differently from the specs below.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WORKSPACE_BYTES = 128 << 20  # what FlashInfer's documentation recommends
 BACKEND = "fa2"
 COMMON = {"dtypes": ("fp16", "bf16"), "window": True, "softcap": True, "framework": "torch",
           "devices": "cuda", "lse": True}
-TANH_ERROR = 2.0**-11  # of tanh.approx.f32 (math::tanh in math.cuh), by the PTX manual
-# The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh); split-KV
-# stores partial outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE
-# is to base 2.
+TANH_ERROR = 2.0**-11  # PTX manual, tanh.approx.f32 (math::tanh in math.cuh)
+# The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh). Split-KV
+# stores partial outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh). The LSE
+# has base 2.
 SHARED = {"split_partial_dtype": "output", "tanh_rel_error": TANH_ERROR, "lse_base": "2"}
 PREFILL_SPEC = Spec(p_dtype="input", p_max="one", denominator_from_rounded_p=True, **SHARED)
 DECODE_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma", **SHARED)
@@ -87,7 +87,7 @@ def paged_decode(case, use_tensor_cores: bool):
     wrapper.plan(on_device(case, np.concatenate([[0], np.cumsum(pages)])), on_device(case, table),
                  on_device(case, last_page), case.heads_q, case.heads_kv, case.head_dim_qk,
                  case.page_size, **plan_options(case))
-    # The views are [page, token, head, dim]; HND wants its storage order.
+    # The views are [page, token, head, dim], but HND needs the storage order.
     cache = ((case.k, case.v) if case.layout == "paged_nhd"
              else (case.k.transpose(1, 2), case.v.transpose(1, 2)))
     return lambda: wrapper.run(case.q, cache, return_lse=True)

@@ -1,7 +1,7 @@
-"""What the providers of frameworks share: masks as they take them, and what they do not promise.
+"""Shared by the providers of frameworks: masks in their forms, and refusals.
 
-The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals that stand
-for a known fault: docs/findings.md shows with it what the frameworks do there.
+The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals of known
+faults. docs/findings.md uses it to show what the frameworks do in these cases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MASKS_AND_BITS = (*ALL_MASKS, "custom")
 
 
 def versions(*packages: str) -> str:
-    """Exact versions, "absent" where a package is not installed: "torch 2.13.0, numpy 2.4.6"."""
+    """Returns exact versions, "absent" if not installed: "torch 2.13.0, numpy 2.4.6"."""
     return ", ".join(f"{name} {installed_version(name) or 'absent'}" for name in packages)
 
 
@@ -33,8 +33,7 @@ def installed_version(package: str) -> str:
 
 
 def require_gpu_library(module: str, package: str, case):
-    """The imported module, or Unsupported that names the package: nothing was measured for lack of
-    it."""
+    """Returns the imported module. Raises Unsupported with the package's name if it is missing."""
     refuse_if(not installed_version(package), f"not measured: {package} is not installed")
     refuse_if(not case.device.startswith("cuda"), f"needs a CUDA device, not {case.device}")
     try:
@@ -45,7 +44,7 @@ def require_gpu_library(module: str, package: str, case):
 
 
 def on_device(case, array):
-    """A NumPy array as a tensor of PyTorch, where Q lies."""
+    """Returns a NumPy array as a PyTorch tensor on the device of Q."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array)).to(case.q.device)
@@ -62,22 +61,22 @@ def refuse_top_left(case, whose: str) -> None:
 
 
 def refuse_empty_row(case, reason: str) -> None:
-    """The same as refuse_empty_rows in every layout, and with the whole reason."""
+    """Like refuse_empty_rows, but for every layout and with a full reason."""
     refuse_if("raw" not in case.options and has_empty_row(case), reason)
 
 
 def by_device(on_cpu: Spec, on_cuda: Spec):
-    """A spec that follows the device."""
+    """Returns a function that returns the spec for the case's device."""
     return lambda case: on_cpu if case.device == "cpu" else on_cuda
 
 
 def on_host(array) -> np.ndarray:
-    """A NumPy array of a tensor or array, wherever it lies."""
+    """Returns a tensor or array of any device as a NumPy array."""
     return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 
 def attended_mask(case) -> np.ndarray:
-    """bool [batch, seq_q, seq_kv], True = takes part.
+    """Returns bool [batch, seq_q, seq_kv], True = visible.
     Padded query rows attend to their sample's valid keys."""
     mask = case.visible().copy()
     keys = case.key_padding_mask()
@@ -87,7 +86,7 @@ def attended_mask(case) -> np.ndarray:
 
 
 def padded_rows(case) -> np.ndarray:
-    """bool [batch, seq_q], True = no query of the sample."""
+    """Returns bool [batch, seq_q], True = padding."""
     row = np.arange(case.seq_q)[None, :]
     length = np.asarray(case.seqlens_q)[:, None]
     return row < case.seq_q - length if case.padding == "left" else row >= length
@@ -103,13 +102,13 @@ def has_window(case) -> bool:
 
 
 def window(case) -> tuple[int, int]:
-    """Keys before and behind the diagonal: behind it none with a causal mask, as kernels take it
-    that have one function for both."""
+    """Returns the number of keys before and after the diagonal. With a causal mask it is 0 after
+    it, as kernels need it that have one function for both."""
     return case.window_left, 0 if case.mask != "none" else case.window_right
 
 
 def is_top_left_causal(case) -> bool:
-    """Whether is_causal, aligned top left, means the problem's mask: no window, no padding."""
+    """Returns true if is_causal, aligned top left, is the whole mask: no window, no padding."""
     aligned = (case.mask == "causal_top_left"
                or (case.mask == "causal_bottom_right" and case.seq_q == case.seq_kv))
     return aligned and not has_window(case) and not has_padding(case)
@@ -120,27 +119,28 @@ def needs_mask(case) -> bool:
 
 
 def mask_beside_causal(case):
-    """attended_mask() with an axis of heads, [batch, 1, seq_q, seq_kv]; None where no mask is
-    needed, or is_top_left_causal() says it."""
+    """Returns attended_mask() as [batch, 1, seq_q, seq_kv]; None if no mask is needed or
+    is_causal is enough."""
     needed = needs_mask(case) and not is_top_left_causal(case)
     return attended_mask(case)[:, None] if needed else None
 
 
 def rows_of_padded_lse(case) -> tuple:
-    """Sample and row of each token in [samples, heads, longest sample], as CUTLASS lays the LSE of
-    ragged tensors out."""
+    """Returns the sample and row of each token in [samples, heads, longest sample], the layout of
+    CUTLASS's LSE for ragged tensors."""
     sample = np.repeat(np.arange(case.batch), case.seqlens_q)
     row = np.concatenate([np.arange(length) for length in case.seqlens_q])
     return on_device(case, sample), on_device(case, row)
 
 
 def has_empty_row(case) -> bool:
-    """Whether a valid query sees no key, in every layout."""
+    """Returns true if a valid query sees no key, in any layout."""
     return any(_empty_rows(case, sample).any() for sample in range(case.batch))
 
 
 def _empty_rows(case, sample: int) -> np.ndarray:
-    """bool [rows], by the first and last visible key of each: a mask of a long prompt is large."""
+    """Returns bool [rows]. Uses each row's first and last visible key, because a full mask of a
+    long prompt is large."""
     if case.mask_bits is not None:
         return ~case.visible_of(sample).any(axis=-1)
     rows, keys = int(case.seqlens_q[sample]), int(case.seqlens_kv[sample])
@@ -154,8 +154,7 @@ def _empty_rows(case, sample: int) -> np.ndarray:
 
 
 def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None:
-    """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the
-    others."""
+    """Refuses problems in which a valid query, or with padded_too any row, sees no key."""
     empty = ~case.visible().any(axis=-1)
     refused = empty if padded_too else empty & ~padded_rows(case)
     refuse_if("raw" not in case.options and refused.any(),
@@ -163,7 +162,7 @@ def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None
 
 
 def refuse_poisoned_padding(case) -> None:
-    """Frameworks mask logits and multiply all of V by P, so that padding has to be finite."""
+    """Refuses padding that is not finite: frameworks mask logits but multiply all of V by P."""
     if "raw" in case.options or not has_padding(case):
         return
     invalid = ~case.key_padding_mask()

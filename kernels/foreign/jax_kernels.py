@@ -1,9 +1,9 @@
 """JAX's dot_product_attention:
 https://docs.jax.dev/en/latest/_autosummary/jax.nn.dot_product_attention.html
 
-`dpa` gives an explicit mask where the problem is not plain causal, and padded query rows attend.
-`dpa_seqlens` gives query_seq_lengths and key_value_seq_lengths, so that padding lies on the
-right and padded query rows are zero.
+`dpa` passes an explicit mask unless the problem is plain causal. Padded query rows attend.
+`dpa_seqlens` passes query_seq_lengths and key_value_seq_lengths, so padding is on the right and
+padded query rows are zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEEDS = ("jax", "jaxlib")  # without these there is nothing to measure
 ALL_DTYPES = ("fp32", "fp16", "bf16")
 COMMON = {"layouts": foreign.PADDED, "window": True, "framework": "jax"}
 DENSE = {"masks": foreign.ALL_MASKS, "padding_policy": "attended", **COMMON}
-# Probabilities are rounded, of which the softmax has already divided by its sum.
+# P is rounded after the softmax has divided by its sum.
 CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
 TENSOR_CORES = {"qk_accumulator": "tensor_core", "pv_accumulator": "tensor_core"}
 GPU_SPEC = Spec(p_dtype="input", p_normalized=True, **TENSOR_CORES)
@@ -59,15 +59,15 @@ def refuse_padding_and_rows(case) -> None:
 
 
 def is_top_left(case) -> bool:
-    """JAX aligns is_causal and local_window_size top left, within the padded tensors."""
+    """Returns true if JAX's alignment, top left within the padded tensors, fits the problem."""
     return case.mask == "causal_top_left" or bool((case.seqlens_q == case.seqlens_kv).all())
 
 
 def compiled(case, implementation: str, gives_lse: bool = False, **arguments):
-    """A function of no arguments over the jitted call; compiled here, outside the timing.
-    Masks and lengths are its arguments, not constants.
+    """Returns a function without arguments that runs the call, compiled here, outside the timing.
+    Masks and lengths are arguments of the compiled call, not constants.
 
-    fp16 runs op by op: inside jax.jit the CPU refuses JAX's F16_F16_F32 products
+    fp16 runs op by op, because inside jax.jit the CPU refuses JAX's F16_F16_F32 products
     (docs/findings.md).
     """
     static = {name: arguments.pop(name) for name in ("is_causal", "local_window_size")
@@ -94,7 +94,7 @@ def compiled(case, implementation: str, gives_lse: bool = False, **arguments):
 def compiled_for(call, inputs):
     try:
         return jax.jit(call).lower(*inputs).compile()
-    # of check_is_flash_attention and the like, in jax/_src/cudnn
+    # Raised by check_is_flash_attention and similar checks in jax/_src/cudnn.
     except NotImplementedError as error:
         raise Unsupported(str(error).splitlines()[0]) from None
     except RuntimeError as error:
@@ -120,14 +120,14 @@ def dpa(case):
 
 @kernel(name="dpa_lse", dtypes=ALL_DTYPES, spec=xla_lse_spec, lse=True, **DENSE)
 def dpa_lse(case):
-    """The same with return_residual=True: JAX rounds the LSE to the dtype of its inputs."""
+    """Like dpa with return_residual=True. JAX rounds the LSE to the dtype of its inputs."""
     return dense(case, "xla", case.lse_wanted)
 
 
 @kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=CUDNN_SPEC,
         tensor_cores="on", **DENSE)
 def dpa_cudnn(case):
-    """cuDNN's kernel. Its LSE comes rounded to the dtype of the inputs, and is not asked for."""
+    """cuDNN's kernel, without its LSE, which is rounded to the dtype of the inputs."""
     return dense(case, "cudnn")
 
 

@@ -1,7 +1,7 @@
 """Keras's dot_product_attention on its TensorFlow backend, as keras.layers.MultiHeadAttention and
 GroupedQueryAttention call it: https://keras.io/api/ops/nn/#dot_product_attention-function
 
-Of Keras's backends the one with an attention of its own: the others call JAX's, PyTorch's and
+TensorFlow is the only backend with its own attention. The others call JAX's, PyTorch's and
 OpenVINO's.
 """
 
@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-import tensorflow  # noqa: E402,F401  named where it is what is missing
+import tensorflow  # noqa: E402,F401  so that an error names it if it is missing
 
 import foreign_case as foreign  # noqa: E402
 from plumbline.kernels import Spec, kernel  # noqa: E402
@@ -22,7 +22,7 @@ from plumbline.kernels import Spec, kernel  # noqa: E402
 PROVIDER = "keras"
 NEEDS = ("keras", "tensorflow")  # without these there is nothing to measure
 
-# Q K^T is stored in the input dtype and scaled in fp32; the softmax is in fp32, and its result
+# Q K^T is stored in the input dtype and scaled in fp32. The softmax is in fp32, and its result is
 # rounded to the input dtype.
 SPEC = Spec(s_rounded="input", p_dtype="input", p_normalized=True, qk_accumulator="fma",
             pv_accumulator="fma")

@@ -16,7 +16,7 @@ from plumbline.kernels import Spec, kernel
 PROVIDER = "mlx"
 NEEDS = ("mlx",)  # without these there is nothing to measure
 
-# 16-bit inputs: Q scale, S and the normalised P are stored in the dtype of Q, and the products are
+# 16-bit inputs: Q * scale, S and the normalised P are stored in the dtype of Q, and products are
 # summed in fp32. fp32: nothing is rounded between them.
 HALF_SPEC = Spec(q_prescaled="input", q_prescaled_without_log2e=True, s_rounded="input",
                  p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")

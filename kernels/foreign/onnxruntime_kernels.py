@@ -32,8 +32,8 @@ def version() -> str:
 
 def model(case, operator: str, inputs: dict[str, tuple[int, tuple]], names: list[str],
           outputs: list[str], **attributes) -> bytes:
-    """A model of one node. inputs: name -> (tensor type, shape); names: the node's inputs in order,
-    "" = left out."""
+    """Returns a model of one node. inputs: name -> (tensor type, shape); names: the node's inputs
+    in order, "" = left out."""
     node = helper.make_node(operator, names, outputs, domain="com.microsoft",
                             num_heads=case.heads_q, scale=case.scale, **attributes)
     values = [helper.make_tensor_value_info(name, kind, shape)
@@ -61,7 +61,7 @@ def hidden(tensor: np.ndarray) -> np.ndarray:
 
 def runner(case, operator: str, feeds: dict[str, np.ndarray], names: list[str],
            outputs: list[str], **attributes):
-    """names and attributes: of model()."""
+    """Returns a function that runs the model. names and attributes: see model()."""
     runtime = session(model(case, operator, shapes_of(case, feeds), names, outputs, **attributes))
     output = [runtime.get_outputs()[0].name]
 
@@ -82,8 +82,8 @@ def shapes_of(case, feeds: dict[str, np.ndarray]) -> dict[str, tuple[int, tuple]
 
 @kernel(name="mha", spec=CPU_SPEC, **COMMON)
 def mha(case):
-    """K and V are repeated to the number of query heads first, as exporters do: the operator has
-    one head count."""
+    """Repeats K and V to the number of query heads, as exporters do, because the operator has one
+    head count."""
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
         case, "the mask is a finite number added to the logits, and the softmax averages all keys"
@@ -104,7 +104,7 @@ def mha(case):
         feeds["attention_bias"] = bias.astype(case.q.dtype)
     names = ["query", "key", "value", "",
              *(name if name in feeds else "" for name in ("key_padding_mask", "attention_bias"))]
-    # Its default, -10000, lets masked keys through where logits are large: docs/findings.md.
+    # The default of -10000 does not hide masked keys if logits are large: docs/findings.md.
     filter_value = -10000.0 if "raw" in case.options else float(np.finfo(np.float32).min)
     return runner(case, "MultiHeadAttention", feeds, names, ["output"],
                   unidirectional=unidirectional, mask_filter_value=filter_value)
@@ -128,7 +128,7 @@ def refuse_what_gqa_lacks(case) -> None:
 
 @kernel(name="gqa", spec=CPU_SPEC, **COMMON)
 def gqa(case):
-    """The last seq_q keys are the new ones, the earlier ones the past of the KV cache."""
+    """The last seq_q keys are new, and the earlier ones are the past of the KV cache."""
     refuse_what_gqa_lacks(case)
     past = case.seq_kv - case.seq_q
     feeds = {"query": hidden(case.q), "key": hidden(case.k[:, past:]),

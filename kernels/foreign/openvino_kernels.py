@@ -1,9 +1,9 @@
 """OpenVINO's ScaledDotProductAttention on its CPU plugin:
 https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/scaled-dot-product-attention.html
 
-Each case is a model of one operation. `sdpa` and `sdpa_bf16` ask for INFERENCE_PRECISION_HINT f32,
-`sdpa_f16` for f16. With the provider option `raw` none does: the plugin then takes its default,
-which is bf16 where the CPU has AVX512-BF16 or AMX.
+Each case is a model of one operation. `sdpa` and `sdpa_bf16` set INFERENCE_PRECISION_HINT to f32,
+`sdpa_f16` to f16. With the provider option `raw` they do not set it. The plugin then uses its
+default, which is bf16 if the CPU has AVX512-BF16 or AMX.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ NEEDS = ("openvino",)  # without these there is nothing to measure
 ELEMENTS = {"fp32": openvino.Type.f32, "fp16": openvino.Type.f16, "bf16": openvino.Type.bf16}
 
 FMA = {"qk_accumulator": "fma", "pv_accumulator": "fma"}
-# With the hint f32 models in fp16 and fp32 compute in fp32.
+# With the hint f32, models in fp16 and fp32 compute in fp32.
 WIDENED_SPEC = Spec(p_dtype="fp32", **FMA)
-# K scale, S (where the head dimension is a multiple of 32) and the normalised P are stored in the
-# dtype of the model; s_rounded_twice stands for K scale, which no field of the spec names.
+# K * scale, S (if the head dimension is a multiple of 32) and the normalised P are stored in the
+# dtype of the model. s_rounded_twice stands for K * scale, for which the spec has no field.
 STORED_SPEC = Spec(s_rounded="input", s_rounded_twice=True, p_dtype="input", p_normalized=True,
                    **FMA)
 COMMON = {"layouts": foreign.PADDED, "masks": foreign.MASKS_AND_BITS, "window": True,
@@ -35,21 +35,21 @@ def version() -> str:
 
 
 def tensor_of(array: np.ndarray, dtype: str) -> openvino.Tensor:
-    """A copy: a Tensor made of an array in NumPy's memory does not keep it."""
+    """Returns a copy, because a Tensor in NumPy's memory does not keep the array alive."""
     tensor = openvino.Tensor(ELEMENTS[dtype], array.shape)
-    np.copyto(tensor.data.view(array.dtype), array)  # its bf16 is not that of ml_dtypes
+    np.copyto(tensor.data.view(array.dtype), array)  # OpenVINO's bf16 is not that of ml_dtypes
     return tensor
 
 
 def heads_first(tensor: np.ndarray, group: int = 1) -> np.ndarray:
-    """[batch, seq, heads, dim] -> [batch, heads * group, seq, dim], as exporters repeat K and V:
-    the operation has one head count."""
+    """[batch, seq, heads, dim] -> [batch, heads * group, seq, dim]. Repeats K and V as exporters
+    do, because the operation has one head count."""
     return np.repeat(tensor.transpose(0, 2, 1, 3), group, axis=1)
 
 
 def sdpa_model(case, inputs: dict[str, openvino.Tensor]) -> openvino.Model:
-    """A model of one operation. Its scale is a tensor in the dtype of Q, as the operation has it,
-    so that this dtype rounds it."""
+    """Returns a model of one operation. It takes the scale as a tensor in the dtype of Q, which
+    rounds the scale."""
     parameters = {name: opset13.parameter(tensor.shape, tensor.element_type, name)
                   for name, tensor in inputs.items()}
 
@@ -96,7 +96,7 @@ def sdpa(case):
 
 @kernel(name="sdpa_bf16", dtypes=("bf16",), spec=STORED_SPEC, **COMMON)
 def sdpa_bf16(case):
-    """The hint does not hold for models in bf16, whose products stay in bf16."""
+    """The hint has no effect on bf16 models: their products stay in bf16."""
     return attention(case, "f32")
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch's kernels share: layouts, masks, specs by device, and reasons for refusing."""
+"""Shared by PyTorch's kernels: layouts, masks, specs by device, and refusals."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def on_gpu(case) -> bool:
 
 
 def heads_first(tensor: torch.Tensor) -> torch.Tensor:
-    """[batch, seq, heads, dim] as SDPA has it: [batch, heads, seq, dim], without a copy."""
+    """[batch, seq, heads, dim] -> [batch, heads, seq, dim] for SDPA, without a copy."""
     return tensor.transpose(1, 2)
 
 
 def attention_mask(case) -> torch.Tensor:
-    """bool [batch, 1, seq_q, seq_kv]."""
+    """Returns bool [batch, 1, seq_q, seq_kv]."""
     return foreign.on_device(case, foreign.attended_mask(case)).unsqueeze(1)
 
 
 def mask_beside_causal(case) -> torch.Tensor | None:
-    """attention_mask(), where one is needed and is_causal does not say it."""
+    """Returns attention_mask(); None if no mask is needed or is_causal is enough."""
     mask = foreign.mask_beside_causal(case)
     return None if mask is None else foreign.on_device(case, mask)
 
 
 def repeated(case, tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """K or V with a head for each query head, for operators that have one number of heads."""
+    """Repeats the heads of K or V for operators that have one number of heads."""
     return tensor.repeat_interleave(case.heads_q // case.heads_kv, dim=dim)
 
 
@@ -48,14 +48,13 @@ def sdpa_arguments(case) -> dict:
 
 
 def takes(operator, argument: str) -> bool:
-    """Whether an operator of this PyTorch has an argument: its schema grows from release to
-    release."""
+    """Returns true if the operator has the argument in this release of PyTorch."""
     return any(known.name == argument for known in operator.default._schema.arguments)
 
 
 def refused_by_pytorch(error: RuntimeError, caught: list) -> Unsupported:
-    """PyTorch warns with the reasons of each backend, then raises "No available kernel".
-    Of backends that were not asked it says that they were disabled."""
+    """Returns PyTorch's reason. PyTorch warns with the reasons of each backend, then raises "No
+    available kernel". Its warnings about disabled backends are dropped."""
     texts = [str(w.message).split(" (Triggered")[0] for w in caught]
     reasons = [text for text in texts if "not used because" not in text
                and "runtime disabled" not in text]
@@ -63,8 +62,7 @@ def refused_by_pytorch(error: RuntimeError, caught: list) -> Unsupported:
 
 
 def try_backend(backend: SDPBackend, call) -> None:
-    """Calls once outside the timing: a backend says only when it runs that it does not take a
-    problem."""
+    """Calls once outside the timing, because a backend refuses a problem only when it runs."""
     with warnings.catch_warnings(record=True) as caught, sdpa_kernel(backend):
         warnings.simplefilter("always")
         try:

@@ -1,4 +1,4 @@
-"""FlexAttention, as Python runs it and compiled.
+"""FlexAttention, in Python and compiled.
 https://docs.pytorch.org/docs/2.13/nn.attention.flex_attention.html"""
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ COMMON = {"dtypes": ALL_DTYPES, "layouts": foreign.PADDED, "masks": foreign.MASK
 
 
 def flex_score_mod(case):
-    """Softcap and ALiBi of a logit, or None."""
+    """Returns a score_mod with the softcap and ALiBi; None if there are none."""
     if case.softcap == 0 and case.alibi_slopes is None:
         return None
     slopes = None if case.alibi_slopes is None else on_device(case, case.alibi_slopes)
     length_q, length_kv = (on_device(case, lengths)
                            for lengths in (case.seqlens_q, case.seqlens_kv))
     left = case.padding == "left"
-    # Of padded positions: row i + diagonal stands on its sample's key i. On the left both ends are
-    # aligned already.
+    # Padded row i is on the diagonal of padded key i + diagonal. With padding on the left, both
+    # ends are already aligned.
     diagonal = torch.full_like(length_q, case.seq_kv - case.seq_q) if left else length_kv - length_q
 
     def score_mod(score, b, h, i, j):
@@ -77,12 +77,12 @@ def runner(case, function):
 
 @kernel(name="flex", spec=foreign.by_device(CPU_SPEC, GPU_SPEC), **COMMON)
 def flex(case):
-    """Without torch.compile: materialises S and P. Softcap and ALiBi by score_mod."""
+    """Runs without torch.compile, which materialises S and P."""
     run = runner(case, flex_module.flex_attention)
 
     def quiet():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # says that it is not compiled
+            warnings.simplefilter("ignore")  # about the missing compilation
             return run()
 
     return quiet
@@ -91,10 +91,10 @@ def flex(case):
 @kernel(name="flex_compiled", devices="cuda", tensor_cores="on",
         spec=Spec(p_dtype="input", p_max="one"), **COMMON)
 def flex_compiled(case):
-    """The Triton kernel that torch.compile makes of it; compiled here, outside the timing."""
+    """Runs the Triton kernel of torch.compile, compiled here, outside the timing."""
     foreign.refuse_if(importlib.util.find_spec("triton") is None,
                       "not measured: triton is not installed, which torch.compile needs on a GPU")
-    # each problem is compiled for itself: past a limit of recompilations PyTorch runs it in Python
+    # Beyond a limit of recompilations PyTorch runs in Python, so reset for each problem.
     torch.compiler.reset()
     run = runner(case, torch.compile(flex_module.flex_attention, dynamic=False, fullgraph=True))
     try:

@@ -3,9 +3,9 @@
 The backends of scaled_dot_product_attention, the operators below them (torch_operators.py) and
 flex_attention (torch_flex.py).
 
-`is_causal` is aligned top left, so it is used where that is what the problem asks; bottom-right
-masks, windows and padding go through a boolean mask. A backend that does not take a problem is
-refused with PyTorch's own reason: `sdpa_kernel` with one backend never falls back to another.
+`is_causal` is aligned top left, so it is used only for such problems. Bottom-right masks, windows
+and padding become a boolean mask. If a backend does not support a problem, the case is refused with
+PyTorch's own reason: `sdpa_kernel` with one backend never falls back to another.
 https://docs.pytorch.org/docs/2.13/generated/torch.nn.functional.scaled_dot_product_attention.html
 """
 
@@ -38,7 +38,7 @@ def version() -> str:
 def cudnn_version() -> str:
     try:
         return str(torch.backends.cudnn.version())
-    except RuntimeError as error:  # another cuDNN is in the way
+    except RuntimeError as error:  # another cuDNN is loaded
         return str(error).splitlines()[0]
 
 
@@ -59,13 +59,13 @@ def padded_sdpa(case, backend: SDPBackend):
 
 
 def ragged_sdpa(case, backend: SDPBackend):
-    """One call a sample, on views of the ragged tensors."""
+    """Calls SDPA once a sample, on views of the ragged tensors."""
     samples = []
     for sample in range(case.batch):
         # [1, heads, tokens, dim]
         q, k, v = (t.transpose(0, 1).unsqueeze(0) for t in case.sample(sample))
         visible = foreign.on_device(case, case.visible_of(sample))
-        # without a key SDPA is not asked, and the rows stay zero
+        # Without a key there is no call, and the rows stay zero.
         if q.shape[2] > 0 and k.shape[2] > 0:
             samples.append((case.query_rows(sample), (q, k, v), None if visible.all() else visible))
     out = torch.zeros(case.total_q, case.heads_q, case.head_dim_vo, dtype=case.q.dtype,

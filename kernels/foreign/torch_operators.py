@@ -1,12 +1,12 @@
-"""The operators below PyTorch's fused backends, which give the LSE.
+"""The operators of PyTorch's fused backends, which return the LSE.
 
     padded                  aten::_scaled_dot_product_flash_attention, _efficient_attention,
                             _cudnn_attention
     dense, ragged, paged    aten::_flash_attention_forward, aten::_efficient_attention_forward
 
-torch.nn.attention.varlen and flex decoding call the same ones. They check less than
-scaled_dot_product_attention, so what that refuses
-(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp) is refused here. Shapes of the LSE:
+torch.nn.attention.varlen and flex decoding call the same operators. They check less than
+scaled_dot_product_attention, so this file refuses what it refuses
+(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). Shapes of the LSE:
 torch/_meta_registrations.py.
 """
 
@@ -24,18 +24,18 @@ from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_caus
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
-# The largest relative error of fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h) in [-60, 0]: the CPU
-# flash kernel's exp for 16-bit inputs.
+# The largest relative error in [-60, 0] of fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h), the exp
+# of the CPU flash kernel for 16-bit inputs.
 CPU_FLASH_16_BIT_SPEC = Spec(p_dtype="input", exp2_rel_error=1.13e-4, qk_accumulator="fma",
                              pv_accumulator="fma")
 FUSED_SPEC = Spec(p_dtype="input", p_max="one", qk_accumulator="tensor_core",
                   pv_accumulator="tensor_core")
-# cuDNN rescales lazily (CUDNN_RESCALE_THRESHOLD), so that its maximum may lag.
+# cuDNN rescales lazily (CUDNN_RESCALE_THRESHOLD), so its maximum may lag.
 CUDNN_SPEC = Spec(p_dtype="input", qk_accumulator="tensor_core", pv_accumulator="tensor_core")
 PADDED_LSE = {"layouts": foreign.PADDED, "framework": "torch", "window": True, "lse": True}
 ON_GPU = {"framework": "torch", "devices": "cuda", "lse": True, "tensor_cores": "on"}
-LARGEST_HEAD_DIM = 256  # of FlashAttention-2
-PAGE_MULTIPLE = 256  # likewise
+LARGEST_HEAD_DIM = 256  # FlashAttention-2
+PAGE_MULTIPLE = 256  # FlashAttention-2
 NO_LSE = "FlashAttention-2 gives LSE +infinity in a row without visible keys"
 
 
@@ -58,7 +58,7 @@ def refuse_for_flash(case) -> None:
 
 
 def additive(mask, dtype: torch.dtype):
-    """A boolean mask as what is added to the logits; None stays None."""
+    """Returns a boolean mask as numbers to add to the logits; None stays None."""
     if mask is None:
         return None
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -math.inf)
@@ -131,7 +131,7 @@ def sdpa_efficient_lse(case):
 
 
 def with_bias(case, operator, k, v, bias, lse_of):
-    """An operator that takes a bias and gives an LSE, which `lse_of` makes [batch, heads, rows]."""
+    """Calls an operator that takes a bias. `lse_of` makes its LSE [batch, heads, rows]."""
     q, causal = heads_first(case.q), foreign.is_top_left_causal(case)
 
     def run():
@@ -150,7 +150,7 @@ def refuse_for_efficient(case) -> None:
 
 
 def aligned_bias(case) -> torch.Tensor | None:
-    """[batch, heads, seq_q, seq_kv], rows 16 elements aligned: the kernel reads vectors."""
+    """Returns [batch, heads, seq_q, seq_kv] with rows aligned to 16 elements, for vector loads."""
     bias = additive(mask_beside_causal(case), case.q.dtype)
     if bias is None:
         return None
@@ -181,7 +181,7 @@ def sdpa_cudnn_lse(case):
 
 
 def flash_arguments(case) -> dict:
-    """Masks of FlashAttention-2: causal and windows are aligned bottom right."""
+    """Returns FlashAttention-2's arguments for masks; causal and windows are bottom right."""
     refuse_for_flash(case)
     foreign.refuse_top_left(case, "FlashAttention")
     if case.lse_wanted:
@@ -225,7 +225,7 @@ def flash_varlen(case):
 @kernel(name="flash_paged", dtypes=HALF_DTYPES, masks=("none", "causal_bottom_right"),
         layouts="paged_nhd", window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_paged(case):
-    """As torch.nn.attention.varlen calls it with a block table."""
+    """Calls the operator as torch.nn.attention.varlen does with a block table."""
     foreign.refuse_if(
         not takes(aten._flash_attention_forward, "block_table"),
         f"torch {torch.__version__} has no block_table in aten::_flash_attention_forward")
@@ -250,7 +250,7 @@ def efficient_varlen(case):
     q = case.q.unsqueeze(0)
     k, v = (repeated(case, t, 1).unsqueeze(0) for t in (case.k, case.v))
     starts_q, starts_kv = starts(case)
-    sample, row = foreign.rows_of_padded_lse(case)  # of a multiple of 32
+    sample, row = foreign.rows_of_padded_lse(case)  # CUTLASS pads rows to a multiple of 32
 
     def run():
         out, lse, *_ = aten._efficient_attention_forward(

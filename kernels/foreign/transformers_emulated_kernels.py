@@ -1,7 +1,7 @@
 """Transformers' FlashAttention-2 path around FlashAttention-2's own kernels on the emulator.
 
-A provider of its own: its kernel takes what was compiled of FlashAttention-2 (ci/setup.sh
---providers), which suites of Transformers' other kernels do not ask for.
+This provider is separate because its kernel needs the compiled FlashAttention-2 (ci/setup.sh
+--providers), which suites of Transformers' other kernels do not need.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import foreign_case as foreign
 import transformers_kernels
 from plumbline.kernels import Spec, Unsupported, kernel
 
-declarations.declared.clear()  # those of the file that was imported belong to `transformers`
+declarations.declared.clear()  # the imported file's kernels belong to `transformers`
 
 PROVIDER = "transformers_emulated"
 NEEDS = ("transformers", "torch")  # without these there is nothing to measure
@@ -27,10 +27,10 @@ def version() -> str:
 
 
 def imports_with_emulated(implementation, *more, **named):
-    """Transformers knows its implementations by name, and none for a CPU."""
+    """Adds an implementation. Transformers finds them by name and has none for a CPU."""
     if implementation != EMULATED:
         return imports_of_transformers(implementation, *more, **named)
-    # Padding and unpadding as it has them for FlashAttention-3, which brings none.
+    # Transformers' own padding and unpadding, which it also uses for FlashAttention-3.
     return (flash_attn_emulated.flash_attn_func, flash_attn_emulated.flash_attn_varlen_func, None,
             flash_utils._pad_input, flash_utils._unpad_input)
 
@@ -46,7 +46,7 @@ flash_utils._lazy_imports = imports_with_emulated
     masks=foreign.ALL_MASKS, framework="torch"
 )
 def flash_attention_2(case):
-    """FlashAttention-2's kernels for sm_80, on the emulator; the rest is Transformers'."""
+    """Transformers' path with FlashAttention-2's kernels for sm_80 on the emulator."""
     if why := flash_attn_emulated.why_not():
         raise Unsupported(why)
     case.launched = (f"flash_attention_forward, flash_attn {flash_attn_emulated.version()} on "

@@ -2,10 +2,10 @@
 
 Masks come from its own masking_utils.
 
-`sdpa_unpad` stands for FlashAttention-2's path on a CPU, where flash_attn does not run:
-Transformers' own unpadding, one SDPA call a sample in place of flash_attn_varlen_func,
-Transformers' own padding, which puts zeros into padded rows. transformers_emulated_kernels.py has
-that path with FlashAttention-2's own kernels on the emulator.
+`sdpa_unpad` replaces FlashAttention-2's path on a CPU, where flash_attn does not run: Transformers'
+own unpadding, one SDPA call a sample instead of flash_attn_varlen_func, and Transformers' own
+padding, which writes zeros into padded rows. transformers_emulated_kernels.py has this path with
+FlashAttention-2's own kernels on the emulator.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def version() -> str:
 
 
 def layer(case, implementation: str) -> types.SimpleNamespace:
-    """What the attention functions read of the module they are called for."""
+    """Returns the fields of a module that the attention functions read."""
     return types.SimpleNamespace(
         num_key_value_groups=case.heads_q // case.heads_kv,
         training=False,
@@ -56,8 +56,8 @@ def layer(case, implementation: str) -> types.SimpleNamespace:
 
 
 def query_offset(case) -> int:
-    """The key position of query 0 within the padded tensors: Transformers has one for all samples
-    of a batch."""
+    """Returns the key position of query 0 within the padded tensors. Transformers has one for all
+    samples of a batch."""
     length_q, length_kv = np.asarray(case.seqlens_q), np.asarray(case.seqlens_kv)
     left = case.padding == "left"
     first_query, first_key = ((case.seq_q - length_q, case.seq_kv - length_kv) if left
@@ -87,7 +87,8 @@ def mask_function(case):
 
 
 def mask_arguments(case) -> dict:
-    """For eager_mask and sdpa_mask, as create_causal_mask and its bidirectional twin call them."""
+    """Returns arguments of eager_mask and sdpa_mask, as create_causal_mask and
+    create_bidirectional_mask pass them."""
     padding = on_device(case, case.key_padding_mask()) if foreign.has_padding(case) else None
     window = case.window_left + 1 if foreign.has_window(case) else None
     return {
@@ -119,7 +120,7 @@ def attention(case, implementation: str, function, mask):
 @kernel(name="eager", dtypes=("fp32", "fp16", "bf16"), spec=EAGER_SPEC, padding_policy="attended",
         **COMMON)
 def eager(case):
-    """Adds finfo.min where a key is masked, so a row without visible keys averages all keys."""
+    """Adds finfo.min to masked logits, so a row without visible keys averages all keys."""
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
         case, "the eager mask adds finfo.min to every logit of it, and the softmax averages "
@@ -144,8 +145,8 @@ def flash_attention_2(case):
 
 
 def through_transformers(case, implementation: str):
-    """Unpads, calls the implementation's flash_attn_varlen_func and pads, where there is padding;
-    else calls its flash_attn_func."""
+    """Unpads, calls the implementation's flash_attn_varlen_func and pads, if there is padding;
+    otherwise calls its flash_attn_func."""
     if foreign.has_padding(case) and case.seq_q != case.seq_kv and case.seq_q != 1:
         raise Unsupported("flash_attention_2 has one padding mask for queries and keys")
     if case.mask == "causal_top_left" and case.seq_q != case.seq_kv:
@@ -163,7 +164,7 @@ def through_transformers(case, implementation: str):
 
 
 def refuse_what_transformers_refuses(case) -> None:
-    """A model that asks for flash_attention_2 says what is missing."""
+    """Refuses with the reason that a model with flash_attention_2 raises."""
     foreign.refuse_if(not foreign.installed_version("flash-attn"),
                       "not measured: flash-attn is not installed, which Transformers' "
                       "flash_attention_2 calls")
@@ -179,8 +180,8 @@ def refuse_what_transformers_refuses(case) -> None:
 @kernel(name="sdpa_unpad", dtypes=("fp16", "bf16"), spec=SDPA_SPEC, padding_policy="zeros",
         **COMMON)
 def sdpa_unpad(case):
-    """Stands for flash_attention_2 on a CPU: _unpad_input, SDPA for each sample, _pad_input.
-    All of it is timed."""
+    """Replaces flash_attention_2 on a CPU: _unpad_input, SDPA for each sample, _pad_input.
+    All three are timed."""
     valid_q, valid_kv = ~foreign.padded_rows(case), case.key_padding_mask()
     mask_q, mask_kv = on_device(case, valid_q), on_device(case, valid_kv)
     masks = [on_device(case, v[q][:, k])[None, None]

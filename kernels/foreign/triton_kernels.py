@@ -1,12 +1,12 @@
-"""Triton kernels of vLLM and SGLang, run on the emulator: their source as published, unchanged.
+"""Triton kernels of vLLM and SGLang on the emulator, from their published source, unchanged.
 
-    python3 ci/triton_sources.py                       # once: fetches what is pinned there
+    python3 ci/triton_sources.py                       # once: fetches the pinned sources
     plumbline run … --provider triton:arch=sm_90       # sm_80 without the option
 
 Options: arch, schedule and seed of plumbline.triton.emulate, and raw (foreign_case.py). The host
-functions are theirs, too (unified_attention, context_attention_fwd, extend_attention_fwd); what the
-two packages import beside Triton and PyTorch is stood in for here by what it answers on an NVIDIA
-GPU.
+functions are also theirs (unified_attention, context_attention_fwd, extend_attention_fwd). Their
+other imports besides Triton and PyTorch are replaced by stubs that return what they return on an
+NVIDIA GPU.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROVIDER = "triton"
 OPTIONS = {"arch": str, "schedule": str, "seed": int}  # arguments of emulate
 options(*OPTIONS)
 VLLM, SGLANG = "vllm 0.33.0", "sglang 0.5.23"
-ACCUMULATOR = "fp32/toward_zero/24/8"  # of sm_80; those of sm_90 and sm_100 lose less
+ACCUMULATOR = "fp32/toward_zero/24/8"  # sm_80; sm_90 and sm_100 lose less
 ONLINE = Spec(p_dtype="input", qk_accumulator=ACCUMULATOR, pv_accumulator=ACCUMULATOR)
 NORMALIZED = Spec(p_dtype="input", p_normalized=True, qk_accumulator=ACCUMULATOR,
                   pv_accumulator=ACCUMULATOR)
@@ -48,7 +48,7 @@ def options_of(case) -> dict:
 
 
 def emulated(case):
-    """Makes Triton launch on the emulator from here on: a worker's process has one provider."""
+    """Makes Triton launch on the emulator for the rest of the process, which has one provider."""
     try:
         import plumbline.triton
     except ImportError as error:
@@ -63,13 +63,13 @@ def emulated(case):
 
 
 def order_threads(case, emulation) -> None:
-    """As this call is asked, where the options leave it open."""
+    """Sets the thread order of this call, unless the options set a schedule."""
     if "schedule" not in options_of(case):
         emulation.schedule = "reversed" if case.threads_reversed else "in_order"
 
 
 def folder_of(package: str) -> pathlib.Path:
-    """Where ci/triton_sources.py put a package, "vllm 0.33.0"."""
+    """Returns the folder of a package from ci/triton_sources.py, "vllm 0.33.0"."""
     folder = os.environ.get("PLUMBLINE_TRITON_SOURCES")
     root = (pathlib.Path(folder) if folder else
             pathlib.Path.home() / ".cache" / "plumbline" / "triton_sources")
@@ -80,7 +80,7 @@ def folder_of(package: str) -> pathlib.Path:
 
 
 class KVQuantMode(enum.IntEnum):
-    """The modes of vllm.v1.kv_cache_interface that the kernel asks for."""
+    """The modes of vllm.v1.kv_cache_interface that the kernel reads."""
 
     NONE = 0
     FP8_PER_TENSOR = 1
@@ -91,8 +91,8 @@ class KVQuantMode(enum.IntEnum):
 
 @contextlib.contextmanager
 def stand_ins(folder: pathlib.Path, package: str, answers: dict):
-    """While files of `package`, "vllm.v1.attention.ops", are loaded: its parents are empty modules,
-    and the others that it imports hold `answers`, by their names."""
+    """Replaces modules while files of `package`, "vllm.v1.attention.ops", are loaded. Its parents
+    are empty modules. The other modules that it imports have the contents in `answers`, by name."""
     before = dict(sys.modules)
     for name in (package, *answers):
         parts = name.split(".")
@@ -131,9 +131,9 @@ def vllm_unified_attention():
 
 @functools.lru_cache(maxsize=None)
 def sglang_function(module: str, function: str, capability: tuple):
-    """`capability`, (9, 0), is what their host functions choose tiles by."""
+    """`capability`, such as (9, 0): the host functions choose tiles by it."""
     package = "sglang.kernels.ops.attention"
-    answers = {"is_cuda": lambda: True, "get_device_core_count": None}  # the latter not called
+    answers = {"is_cuda": lambda: True, "get_device_core_count": None}  # the second is never called
     for name in ("is_hip", "is_gfx95_supported", "is_gfx1250_supported"):
         answers[name] = lambda: False
     asked = torch.cuda.get_device_capability
@@ -157,7 +157,7 @@ def integers(array) -> torch.Tensor:
 @kernel(name="vllm_unified", layouts=("paged_nhd",), masks=("none", "causal_bottom_right"),
         window=True, spec=ONLINE, **COMMON)
 def vllm_unified(case):
-    """kernel_unified_attention in its form for prefill (2D); tiles of 32 keys."""
+    """kernel_unified_attention in its prefill form (2D), with tiles of 32 keys."""
     foreign.refuse_if(case.head_dim_qk != case.head_dim_vo, "one head dimension")
     foreign.refuse_empty_row(case, "a row without visible keys: 0 / 0, which a cache that holds "
                              "the keys of its queries does not have")
@@ -184,7 +184,7 @@ def vllm_unified(case):
 @kernel(name="sglang_prefill", layouts=("ragged",), masks=foreign.ALL_MASKS, spec=NORMALIZED,
         **COMMON)
 def sglang_prefill(case):
-    """context_attention_fwd, which divides P by the denominator so far before it rounds it."""
+    """context_attention_fwd, which divides P by the running denominator before it rounds P."""
     foreign.refuse_if(
         (case.seqlens_q != case.seqlens_kv).any() or case.head_dim_qk != case.head_dim_vo,
         "as many keys as queries, and one head dimension")
@@ -206,8 +206,8 @@ def sglang_prefill(case):
 @kernel(name="sglang_extend", layouts=("ragged",), masks=("causal_bottom_right",), lse=True,
         spec=ONLINE, **COMMON)
 def sglang_extend(case):
-    """extend_attention_fwd: the last keys of a sample are those of its queries, the others lie in
-    a cache whose rows an index names, here from last to first."""
+    """extend_attention_fwd: the last keys of a sample are those of its queries. The others are in a
+    cache, at rows given by an index, here from last to first."""
     foreign.refuse_if((case.seqlens_q > case.seqlens_kv).any(),
                       "as many keys as queries, or more")
     emulation = emulated(case)

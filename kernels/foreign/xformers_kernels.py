@@ -25,7 +25,7 @@ def version() -> str:
 
 
 def dense_bias(bias, case):
-    """A mask object of xformers.ops.fmha.attn_bias for a padded layout."""
+    """Returns a mask object of xformers.ops.fmha.attn_bias for a padded layout."""
     foreign.refuse_if(foreign.has_padding(case),
                       "padding: xFormers has block-diagonal masks for samples laid end to end (the "
                       "ragged layout)")
@@ -50,8 +50,7 @@ def attention(case, operator: str):
     forward = getattr(ops.fmha, operator).FwOp
     ragged = case.layout == "ragged"
     group = case.heads_q // case.heads_kv
-    # [batch, tokens, heads, dim], key heads repeated: the four-dimensional form has one number of
-    # heads.
+    # [batch, tokens, heads, dim]. Key heads are repeated, because this form has one head count.
     q, k, v = (t.unsqueeze(0) if ragged else t for t in (case.q, case.k, case.v))
     k, v = (t.unsqueeze(3).expand(-1, -1, -1, group, -1).flatten(2, 3) for t in (k, v))
     bias = ragged_bias(attn_bias, case) if ragged else dense_bias(attn_bias, case)
@@ -70,7 +69,7 @@ def attention(case, operator: str):
         )
         if rows is not None:
             return out[0], lse[rows[0], :, rows[1]]
-        # from [batch, heads, tokens], which CUTLASS pads to a multiple of 32
+        # From [batch, heads, tokens], where CUTLASS pads tokens to a multiple of 32.
         lse = lse[..., : q.shape[1]].transpose(1, 2)
         return (out[0], lse[0]) if ragged else (out, lse)
 

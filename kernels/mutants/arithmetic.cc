@@ -1,4 +1,4 @@
-// Implements every product, sum, 2^x and rounding that a mutant or a legal variant may use.
+// Implements the products, sums, 2^x and roundings of all mutants and legal variants.
 #include "kernels/mutants/arithmetic.h"
 
 #include <algorithm>
@@ -8,9 +8,10 @@
 namespace plumbline::mutants {
 namespace {
 
-// One step of a tensor core's accumulator (docs/judging-formulas.md, "Rounding spec"): products and
-// accumulator are cut to multiples of 2^(e - fraction_bits), e the exponent of the largest, added
-// exactly and cut to fp32. Products of two fp32 numbers of at most 26 bits are exact in fp64.
+// One step of a tensor core's accumulator (docs/judging-formulas.md, "Rounding spec"). Products and
+// accumulator are truncated to multiples of 2^(e - fraction_bits), where e is the largest exponent,
+// then added exactly and truncated to fp32. Products of two fp32 numbers of at most 26 bits are
+// exact in fp64.
 float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride,
                        std::int64_t count, int fraction_bits) {
   std::array<double, 17> terms{};
@@ -35,7 +36,8 @@ float tensor_core_step(float c, const float* a, const float* b, std::int64_t str
                                                                   : nearest;
 }
 
-// 1 + x (c1 + c2 x + ...), by interpolation of (2^x - 1) / x in Chebyshev nodes of [-1/2, 1/2].
+// Coefficients c of 2^x = 1 + x (c1 + c2 x + ...), from interpolating (2^x - 1) / x in Chebyshev
+// nodes of [-1/2, 1/2]. The maximum error is given for each.
 constexpr std::array degree_2{0x1.66744ep-1F, 0x1.ee7378p-3F};                 // 4.5e-3
 constexpr std::array degree_3{0x1.62e43p-1F, 0x1.efb038p-3F, 0x1.c8bdfap-5F};  // 2.0e-4
 // 2.0e-7
@@ -52,16 +54,16 @@ float exp2_by(std::span<const float> coefficients, float x) {
   return std::ldexp(std::fma(power, f, 1.0F), static_cast<int>(whole));
 }
 
-// Without a range reduction near 0, where weights are nearly 1: off by 2^-15 at -1/4, by 2^-13 at
-// -5/16.
+// Omits the range reduction near 0, where weights are nearly 1. The error is 2^-15 at -1/4, 2^-13
+// at -5/16.
 float exp2_by_taylor(float x) {
   if (!(x > -0.3125F)) return cpu::exp2(x);
   const float y = x * static_cast<float>(ln_2);
   return std::fma(std::fma(std::fma(y, 1.0F / 6, 0.5F), y, 1.0F), y, 1.0F);
 }
 
-// Taylor series in fp64: off by less than 1e-14, so rounded to the nearest fp32 but for one value
-// in 10^6.
+// A Taylor series in fp64 with an error below 1e-14: the result is the nearest fp32 except for one
+// value in 10^6.
 float exp2_in_fp64(float x) {
   if (!(x >= -126.0F)) return x == x ? 0.0F : x;
   const double whole = std::nearbyint(static_cast<double>(x));
@@ -71,7 +73,7 @@ float exp2_in_fp64(float x) {
   return static_cast<float>(std::ldexp(sum, static_cast<int>(whole)));
 }
 
-// 2 ulp below where the fraction of x is a half or more.
+// Returns 2 ulp too little if the fraction of x is at least 0.5.
 float exp2_two_ulp_low(float x) {
   const float power = cpu::exp2(x);
   const bool is_low = x - std::floor(x) >= 0.5F && power >= 0x1p-126F && std::isfinite(power);
@@ -190,7 +192,7 @@ float truncate_one(std::uint32_t dtype, float x) {
 }
 
 namespace {
-// An eighth of the spacing at x.
+// Returns an eighth of the dtype's spacing at x.
 float dither(std::uint32_t dtype, float x) {
   const cpu::Grid grid = cpu::grid_of(dtype);
   return x < grid.smallest_normal ? grid.quantum / 8

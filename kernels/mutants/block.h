@@ -1,4 +1,4 @@
-// What the parts of a mutant's kernel share while they work on one block of rows.
+// Shared by the parts of a mutant's kernel while they work on one block of rows.
 #pragma once
 
 #include <limits>
@@ -11,8 +11,7 @@ namespace plumbline::mutants {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 inline constexpr std::int64_t most_splits = 16;
 
-// Rows [first, first + rows) of one query head of a sample; `first` counts the sample's query
-// tokens.
+// Rows [first, first + rows) of one query head. `first` counts the sample's query tokens.
 struct Block {
   std::int64_t sample = 0, head = 0, first = 0, rows = 0;
 };
@@ -35,7 +34,7 @@ struct Scratch {
   float* partial_lse;               // [most_splits, block_rows]
   float* before;                    // [block_rows, width_vo]  O and lse before the last tile
   float* lse_before;                // [block_rows]
-  std::uint32_t* arrived;           // [8]  of the splits' blocks; nobody clears it
+  std::uint32_t* arrived;           // [8]  counters of the splits' blocks; never cleared
 
   Scratch(const plumbline_problem& problem, cpu::Workspace& w)
       : width_qk(cpu::round_up(problem.head_dim_qk, 8)),

@@ -1,9 +1,10 @@
-// The kernels of the provider "mutants": the correct one, and each single change of it.
+// The kernels of the provider "mutants": the correct one, and variants with one change each.
 //
-// mutants.toml lists and explains them; from its names CMakeLists.txt writes the three macros of
-// generated/mutant_names.h. A kernel runs the one generic online softmax (online_softmax.cc) with
-// one Change, which the code asks for where it bites: `is(Change::mask_drops_tail)`. The words
-// before the first underscore are the change's class; the others are its name.
+// mutants.toml lists and explains them. CMakeLists.txt writes the three macros of
+// generated/mutant_names.h from its names. A kernel runs the generic online softmax
+// (online_softmax.cc) with one Change; the code checks for it where it takes effect:
+// `is(Change::mask_drops_tail)`. The words before the first underscore are the change's class, the
+// others its name.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ enum class Change : std::uint32_t {
 };
 #undef PLUMBLINE_ENUMERATOR
 
-// What the products take: P in the dtype of Q (fp32: not rounded); Q, K, V and P rounded to tf32
-// (fp32 inputs); P in e4m3, times 256 (16-bit inputs).
+// Roundings of the operands. input: P to the dtype of Q, not rounded for fp32. tf32 (fp32 inputs):
+// Q, K, V and P to tf32. e4m3 (16-bit inputs): P times 256 to e4m3.
 enum class Mode { input, tf32, e4m3 };
 
 struct NamedChange {
@@ -36,8 +37,8 @@ inline constexpr NamedChange changes[] = {PLUMBLINE_LEGAL(PLUMBLINE_NAMED) PLUMB
 constexpr bool is_legal(Change change) {
   return static_cast<std::uint32_t>(change) < 0 PLUMBLINE_LEGAL(PLUMBLINE_ONE);
 }
-// Breakers of invariances, and the kernel that they change: one pass over a row's keys in tiles
-// from key 0, whatever else is asked.
+// Breakers of invariances, and the kernel that they change. It makes one pass over a row's keys, in
+// tiles from key 0, for every problem.
 constexpr bool is_breaker(Change change) {
   return static_cast<std::uint32_t>(change) >= 0 PLUMBLINE_LEGAL(PLUMBLINE_ONE)
                                                    PLUMBLINE_MUTANT(PLUMBLINE_ONE);

@@ -1,4 +1,4 @@
-// What a change decides before a tile is computed: tile size, splits, dtypes and accumulators.
+// Implements a change's choices: tile size, splits, dtypes and accumulators.
 #include "kernels/mutants/choices.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::int64_t tile_keys(Change change) {
   }
 }
 
-// One split for each 128 keys, at most 4.
+// One split for every 128 keys, at most 4.
 std::int64_t splits_of(Change change, std::int64_t keys) {
   if (change == Change::legal_one_split || normalises_p(change)) return 1;
   if (change == Change::legal_seven_splits) return 7;
@@ -33,7 +33,7 @@ std::int64_t splits_of(Change change, std::int64_t keys) {
 Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change) {
   if (change == Change::legal_multiply_then_add) return Sum::multiply_then_add;
   if (change == Change::legal_product_in_fp64) return Sum::fp64;
-  // fp32 inputs have products that no tensor core forms.
+  // Tensor cores do not multiply fp32.
   const bool tensor_cores = problem.dtype_q != PLUMBLINE_F32 || mode == Mode::tf32;
   if (change == Change::legal_tensor_core_sm_80 && tensor_cores) return Sum::tensor_core_sm_80;
   if (change == Change::legal_tensor_core_sm_90 && tensor_cores) return Sum::tensor_core_sm_90;
@@ -77,7 +77,7 @@ float held_maximum(Change change, float m, float shared) {
     constexpr float ln2 = 0.693147181F;
     return round_one(PLUMBLINE_BF16, m * ln2) / ln2;
   }
-  // Not so large that P became subnormal where the row's own would not be.
+  // Limited, so that P does not become subnormal if it were not with the row's own maximum.
   if (change == Change::legal_maximum_shared) return std::max(m, std::min(shared, m + 1));
   if (change == Change::softmax_max_of_block) return std::max(m, shared);
   return m;

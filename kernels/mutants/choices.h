@@ -1,4 +1,4 @@
-// What a change decides before a tile is computed, and what of it a kernel declares.
+// A change's choices before a tile is computed, some of which a kernel declares.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace plumbline::mutants {
 
-// Whether P / l is rounded, of an l that a pass before summed.
+// Returns true if P / l is rounded, with l from an earlier pass.
 constexpr bool normalises_p(Change change) {
   return change == Change::legal_p_normalized || change == Change::precision_p_rounded_twice ||
          change == Change::precision_p_normalized_by_rounded_sum;
 }
 
-// Keys of a tile.
+// Returns the number of keys of a tile.
 std::int64_t tile_keys(Change change);
-// KV splits of a sample of that many keys.
+// Returns the number of KV splits of a sample with `keys` keys.
 std::int64_t splits_of(Change change, std::int64_t keys);
 Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change);
 
-// What P is rounded to, and the power of two that it is multiplied by first.
+// Returns the dtype that P is rounded to, and the power of two that P is multiplied by before.
 std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change);
 double p_prescale(Mode mode, Change change);
-// By how much the running maximum may lag behind: P stays below 2^limit.
+// Returns how far the running maximum may lag: P stays below 2^limit.
 float lazy_limit(Change change, std::uint32_t p_dtype, bool lse_wanted);
-// The maximum that a row goes on with, in powers of two: `m` but for legal kernels that hold it
-// otherwise. `shared`: that of its block.
+// Returns the maximum that a row continues with, in powers of two. This is `m`, except for changes
+// that keep another maximum. `shared` is the block's maximum.
 float held_maximum(Change change, float m, float shared);
-// of both products
+// for both products
 plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change);
 
 }  // namespace plumbline::mutants

@@ -1,4 +1,4 @@
-// Loads a tile's keys and values, or leaves, rounds or reads something else than it should.
+// Loads a tile's keys and values, or leaves out, rounds or reads something wrong.
 #include "kernels/mutants/loads.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace plumbline::mutants {
 
-// The key behind the last one is left as the tile before had it.
+// The key after the last one keeps the value from the previous tile.
 bool Loads::is_stale(Range keys, std::int64_t tile, std::int64_t j) const {
   return is(Change::memory_stale_key) && j == keys.size() && j < tile_keys_ && tile > 0;
 }
@@ -51,7 +51,7 @@ void Loads::values(const Block& block, Range keys, std::int64_t tile) const {
   }
 }
 
-// The load predicate that asks for the page, not for the token.
+// The load predicate checks the page, not the token.
 bool Loads::within_last_page(std::int64_t sample, std::int64_t key) const {
   return is(Change::index_page_bound_by_page) && cpu::is_paged(problem_.layout) &&
          key < cpu::round_up(sequence_.length_kv(sample), problem_.page_size);

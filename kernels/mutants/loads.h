@@ -1,5 +1,4 @@
-// Copies tiles of K and V from memory, as the products take them: where a token is missing, zeros,
-// or what a change has left there.
+// Copies tiles of K and V from memory. Missing tokens become zeros, or what a change leaves there.
 #pragma once
 
 #include "kernels/mutants/block.h"
@@ -18,7 +17,7 @@ class Loads {
         change_(change),
         tile_keys_(tile_keys) {}
 
-  // Of the block's sample and head; `tile` counts those that the block visits.
+  // Load keys of the block's sample and head. `tile` counts the tiles that the block visits.
   void keys(const Block& block, Range keys, std::int64_t tile) const;
   void values(const Block& block, Range keys, std::int64_t tile) const;
 

@@ -51,7 +51,7 @@ bool Logits::is_capped() const {
 }
 bool Logits::is_biased() const { return problem_.has_alibi != 0; }
 
-// What q.k is multiplied by, for the softcap's tanh where there is one.
+// Returns the factor of q.k: for the softcap's tanh if there is a softcap.
 float Logits::product_factor(const Block& block) const {
   const double k_scale = sequence_.k_scale(block.sample, block.head);
   const double applied = is(Change::precision_q_prescaled) ? 1 / powers_of_two(change_) : scale_;
@@ -131,7 +131,7 @@ float Logits::slope(std::int64_t head) const {
   return slopes.at(0, head);
 }
 
-// In natural units.
+// Returns the bias in natural units.
 float Logits::bias(const Block& block, std::int64_t row, Range keys, std::int64_t key) const {
   const std::int64_t before =
       is(Change::alibi_lengths_of_longest)

@@ -115,7 +115,7 @@ class Kernel {
     return sequence_.visible_keys(block_.sample, block_.head, block_.first + r);
   }
 
-  // Keys of each split: whole tiles, as many for each split.
+  // Returns the keys of each split: whole tiles, the same number for each split.
   std::vector<Range> even_splits() const {
     const std::int64_t keys = sequence_.end_of_keys(block_.sample);
     const bool whole = is(Change::softmax_lazy_by_step) && lazy_limit() > 0;
@@ -124,7 +124,7 @@ class Kernel {
     std::int64_t step =
         (is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits) *
         tile_keys_;
-    // chunks that no tile divides
+    // chunks that are not multiples of a tile
     if (is(Change::split_overlaps) && splits > 1) step = (keys + splits - 1) / splits;
     std::vector<Range> ranges;
     for (std::int64_t split = 0; split < splits; ++split)
@@ -171,7 +171,7 @@ class Kernel {
     return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0;
   }
 
-  // What some row of the block sees.
+  // Returns the range of keys that any row of the block sees.
   Range seen_by_block() const {
     Range seen{std::numeric_limits<std::int64_t>::max(), 0};
     for (std::int64_t r = 0; r < block_.rows; ++r) {
@@ -194,7 +194,7 @@ class Kernel {
       }
       return;
     }
-    std::int64_t first = keys.begin, end = keys.end;  // of tiles that hold some of `seen`
+    std::int64_t first = keys.begin, end = keys.end;  // the tiles with keys in `seen`
     while (first < end && first + tile_keys_ <= seen.begin) first += tile_keys_;
     while (first < end && first + (tiles_in({first, end}) - 1) * tile_keys_ >= seen.end)
       end = first + (tiles_in({first, end}) - 1) * tile_keys_;
@@ -208,7 +208,7 @@ class Kernel {
     }
   }
 
-  // First m and l, then P / l of them.
+  // Computes m and l in a first pass, then P / l in a second.
   void visit_twice(Range keys) {
     pass_ = Pass::statistics;
     visit_tiles(keys);
@@ -234,7 +234,7 @@ class Kernel {
 
   // ---- A tile of keys ----
 
-  // The tile that begins at keys.begin; the split's keys end at keys.end.
+  // Visits the tile that begins at keys.begin. keys.end is the end of the split.
   void visit_tile(Range keys) {
     if (is(Change::split_overlaps))
       keys.end = std::min(keys.begin + tile_keys_, sequence_.end_of_keys(block_.sample));
@@ -280,7 +280,7 @@ class Kernel {
     if (is(Change::precision_scores_rounded)) round_row(narrow_, s, tile_keys_);
   }
 
-  // Whether the row's weight of this key counts, by its mask and the tile's end.
+  // Returns true if this key has a weight in the row, by the mask and the end of the tile.
   bool counts(std::int64_t r, Range seen, std::int64_t key, Range keys) const {
     const bool masked_at_all = problem_.mask != PLUMBLINE_MASK_NONE || problem_.window_left >= 0;
     if (is(Change::mask_tail_only_when_causal) && !masked_at_all && key >= keys.end) return true;
@@ -313,7 +313,7 @@ class Kernel {
     }
     const bool skipped = is(Change::mask_bits_tile_of_first_row) && sequence_.has_bits() &&
                          sees_none(0, visible(0), keys);
-    // nothing of this row changes
+    // nothing changes for this row
     if ((sees_none(r, seen, keys) && !is(Change::softmax_nan_from_masked_tile)) || skipped) {
       std::fill_n(s, tile_keys_, 0.0F);
       t_.rescale[r] = 1;
@@ -329,7 +329,7 @@ class Kernel {
     weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
   }
 
-  // Of all rows of the block, in this tile.
+  // Finds the maximum over all rows of the block in this tile.
   void find_shared_maximum(Range keys) {
     shared_maximum_ = minus_infinity;
     for (std::int64_t r = 0; r < block_.rows; ++r) {
@@ -341,7 +341,7 @@ class Kernel {
     }
   }
 
-  // The largest score; NaN is passed over and comes back through exp2.
+  // Returns the largest score. NaN is skipped here; exp2 brings it back.
   float largest(const float* s) const {
     float m = minus_infinity;
     for (std::int64_t j = 0; j < tile_keys_; ++j) m = s[j] > m ? s[j] : m;
@@ -440,7 +440,7 @@ class Kernel {
     }
   }
 
-  // P that is normalised before it is rounded takes two passes over the keys.
+  // If P is normalised before it is rounded, the keys are passed over twice.
   enum class Pass { both, statistics, weights };
 
   const Sequence& sequence_;
@@ -451,7 +451,7 @@ class Kernel {
   const Change change_;
   const std::int64_t tile_keys_;
   const std::uint32_t p_dtype_;
-  const std::uint32_t narrow_;  // 16-bit dtype of kernels that keep sums in 16 bits
+  const std::uint32_t narrow_;  // dtype of the kernels that keep sums in 16 bits
   const Loads loads_;
   const Logits logits_;
   const Sum sum_;

@@ -1,5 +1,5 @@
-// The provider "mutants": one known bug to a kernel, beside legal variants of the same kernel. What
-// audits of the judge run.
+// The provider "mutants", for audits of the judge: kernels with one known bug each, and legal
+// variants.
 //
 //   --provider plumbline_mutants.so              kernels mutants/…        fp16, bf16, fp32
 //   --provider plumbline_mutants.so:mode=tf32    kernels mutants_tf32/…   fp32: Q, K, V and P
@@ -7,9 +7,9 @@
 //   --provider plumbline_mutants.so:mode=e4m3    kernels mutants_e4m3/…   fp16, bf16: P in e4m3,
 //                                                times 256
 //
-// "splits=N", behind a comma or alone, asks for N KV splits: only varies_split takes it.
+// "splits=N", alone or after a comma, requests N KV splits; only varies_split uses it.
 //
-// Mutants declare what the correct kernel would: their bug is never declared.
+// Mutants declare what the correct kernel would; a bug is never declared.
 #include <array>
 #include <limits>
 #include <span>
@@ -24,14 +24,13 @@
 namespace plumbline::mutants {
 namespace {
 
-// The values of the options.
 struct Settings {
   Mode mode = Mode::input;
   int splits_asked = 0;  // 0 = the kernel chooses
 };
 Settings settings;
 
-// Reads the options. Returns what is wrong with the text, or "".
+// Reads the options. Returns an error message, or "".
 std::string read(std::string_view text, Settings& into) {
   using Rule = provider::Option<Settings>;
   static constexpr std::array known{
@@ -72,7 +71,7 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
   return "";
 }
 
-// What a correct kernel declares; of the legal variants, what each does.
+// Declares the roundings of the correct kernel; a legal variant declares its own.
 void declare_roundings(Mode mode, Change change, const plumbline_problem& problem,
                        plumbline_description& description) {
   const Change declared = is_legal(change)       ? change
@@ -91,13 +90,14 @@ void declare_roundings(Mode mode, Change change, const plumbline_problem& proble
                                                               : PLUMBLINE_P_MAX_RUNNING;
 }
 
-// Whose roundings have a contract of their own, for what P is by default.
+// Returns true for variants that have a contract only in the default mode.
 bool is_of_input_mode(Change change) {
   return normalises_p(change) || change == Change::legal_maximum_power_of_two ||
          change == Change::legal_maximum_bf16 || change == Change::legal_maximum_shared;
 }
 
-// P is rounded twice where the default mode rounds it at all; elsewhere that is the correct kernel.
+// precision_p_rounded_twice differs from the correct kernel only if the mode is the default and P
+// is rounded.
 Change applied(Mode mode, Change change, const plumbline_problem& problem) {
   const bool rounds_p = mode == Mode::input && problem.dtype_q != PLUMBLINE_F32;
   return change == Change::precision_p_rounded_twice && !rounds_p ? Change::legal_baseline : change;

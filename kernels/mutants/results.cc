@@ -1,4 +1,4 @@
-// Normalises rows, merges splits and stores output and LSE, or one of these wrongly.
+// Normalises rows, merges splits and stores output and LSE, or does one of these wrongly.
 #include "kernels/mutants/results.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void Results::normalise(const Block& block) const {
   }
 }
 
-// One of all: in the middle of the last sample's last head.
+// Returns true for a single row: in the middle of the last sample's last head.
 bool Results::is_the_one_row(const Block& block, std::int64_t r) const {
   return block.sample == problem_.batch - 1 && block.head == problem_.heads_q - 1 &&
          block.first + r == sequence_.length_q(block.sample) / 2;
@@ -101,12 +101,12 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
   std::fill_n(row, t_.width_vo, 0.0F);
   float largest = minus_infinity;
   for (std::int64_t split = 0; split < splits; ++split) {
-    if (!(partial_lse(split, r) <= largest)) largest = partial_lse(split, r);  // also takes NaN
+    if (!(partial_lse(split, r) <= largest)) largest = partial_lse(split, r);  // NaN is also taken
   }
   t_.lse[r] = minus_infinity;
   if (largest == minus_infinity && !is(Change::split_nan_when_all_empty)) return;
   float sum = 0;
-  std::int64_t seen = 0;  // splits
+  std::int64_t seen = 0;  // number of splits that see keys
   const bool was_last_to_arrive = is(Change::varies_workspace) && *t_.arrived != 0;
   const bool reversed = is(Change::legal_merge_reversed) ||
                         (is(Change::race_merge_order) && is_odd_call()) || was_last_to_arrive;
@@ -134,7 +134,7 @@ float Results::weight(float below) const {
   return exp2_of(change_, below);
 }
 
-// Two neighbours at a time, as a cascade does.
+// Merges neighbours in pairs, as a cascade does.
 void Results::merge_in_pairs(std::int64_t splits, std::int64_t r) const {
   for (std::int64_t step = 1; step < splits; step *= 2) {
     for (std::int64_t a = 0; a + step < splits; a += 2 * step) merge_pair(a, a + step, r);

@@ -1,4 +1,4 @@
-// What becomes of O, m and l: a split's results, their merge by LSE, and the rows written out.
+// From O, m and l to the output: a split's results, their merge by LSE, and the rows written out.
 #pragma once
 
 #include "kernels/mutants/arithmetic.h"
@@ -7,7 +7,7 @@
 
 namespace plumbline::mutants {
 
-// 16-bit dtype of what a kernel keeps in 16 bits: that of Q, or fp16.
+// Returns the 16-bit dtype for kernels that keep values in 16 bits: that of Q, or fp16.
 std::uint32_t narrow_dtype(const plumbline_problem& problem);
 void round_row(std::uint32_t dtype, float* row, std::int64_t count);
 void scale_row(float* row, std::int64_t count, float factor);
@@ -24,7 +24,8 @@ class Results {
         change_(change),
         narrow_(narrow_dtype(problem_)) {}
 
-  // out = O / l, lse = m + log2 l; a row that saw no key keeps O = 0 and has lse = -infinity.
+  // Sets out = O / l and lse = m + log2 l. A row that saw no key keeps O = 0 and has lse =
+  // -infinity.
   void normalise(const Block& block) const;
   void store_partial(const Block& block, std::int64_t split) const;
   void merge(const Block& block, std::int64_t splits) const;

@@ -1,4 +1,4 @@
-// Chooses tiles and splits by batch, length, layout or number of calls, as heuristics in use do.
+// Chooses tiles and splits by batch, length, layout or number of calls, as real heuristics do.
 #include "kernels/mutants/schedule.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace plumbline::mutants {
 namespace {
 
 constexpr std::int64_t narrow_tile = 16, usual_tile = 32, wide_tile = 64;
-constexpr std::int64_t multiprocessors = 16;  // of the device that heuristics have in mind
-constexpr std::int64_t workers = 4;           // that share a batch's tiles
+constexpr std::int64_t multiprocessors = 16;  // the device that the heuristics assume
+constexpr std::int64_t workers = 4;           // they share a batch's tiles
 constexpr std::int64_t calls_until_compiled = 2;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -48,7 +48,7 @@ std::int64_t Schedule::choose_tile_keys() const {
   return usual_tile;
 }
 
-// Keys that there would be room for.
+// Returns the number of keys that the cache has room for.
 std::int64_t Schedule::capacity() const {
   const cpu::TokenTensor& k = sequence_.attention().k;
   if (k.page_table != nullptr) return k.pages_per_sample * k.page_size;
@@ -71,7 +71,7 @@ std::int64_t Schedule::keys_per_split(std::int64_t sample) const {
   return std::max(usual_tile, cpu::round_up(divided_up(keys, splits), usual_tile));
 }
 
-// The tiles of all samples, one after the other, in equal shares for each worker: a sample is split
+// Lays the tiles of all samples end to end and gives each worker an equal share. A sample is split
 // where a share ends.
 std::vector<Range> Schedule::splits_of_work_queue(std::int64_t sample) const {
   std::int64_t total = 0, before = 0;
@@ -102,7 +102,7 @@ std::vector<Range> Schedule::splits(std::int64_t sample) const {
   return splits;
 }
 
-// Where tiles are counted from: key 0, or the first token of the tensor that the sample lies in.
+// Returns the key that tiles are counted from: 0, or the first token of the sample's tensor.
 std::int64_t Schedule::origin(std::int64_t sample) const {
   if (!is(Change::varies_layout)) return 0;
   const cpu::TokenTensor& k = sequence_.attention().k;
@@ -120,7 +120,7 @@ void Schedule::cut(Range keys, std::int64_t origin, std::vector<Range>& tiles) c
 
 std::vector<Range> Schedule::tiles(std::int64_t sample, Range split) const {
   std::vector<Range> tiles;
-  // what was cached before this call's tokens, then these
+  // the cached tokens first, then those of this call
   if (is(Change::varies_chunked_prefill)) {
     const std::int64_t cached =
         std::max<std::int64_t>(0, length(sample) - sequence_.length_q(sample));

@@ -1,6 +1,6 @@
-// Which keys a kernel takes together, and when, if it breaks an invariance as real kernels do. It
-// chooses by what real kernels choose by, and must not where they promise bits. Any choice is legal
-// by itself; mutants.toml says what each chooses by.
+// Chooses which keys a kernel processes together, and when, for kernels that break an invariance.
+// The choices depend on what real kernels use, although those promise bits. Each choice is legal by
+// itself; mutants.toml names what it depends on.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@ namespace plumbline::mutants {
 
 class Schedule {
  public:
-  // `splits_asked`: by the caller; 0 = the kernel chooses.
+  // `splits_asked`: requested by the caller; 0 = the kernel chooses.
   Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change,
            int splits_asked);
 
-  std::int64_t tile_keys() const { return tile_keys_; }  // at most; a multiple of 8
+  std::int64_t tile_keys() const { return tile_keys_; }  // upper bound, a multiple of 8
   std::vector<Range> splits(std::int64_t sample) const;  // at most most_splits
-  // in the order in which they are visited
+  // in the order of processing
   std::vector<Range> tiles(std::int64_t sample, Range split) const;
 
  private:

@@ -61,18 +61,18 @@ std::int64_t Sequence::end_of_keys(std::int64_t sample) const {
     if (cpu::is_padded(problem().layout)) return attention_.k.extent - attention_.k.first(sample);
     if (cpu::is_paged(problem().layout)) return cpu::round_up(length, problem().page_size);
   }
-  // The length of the cache is read before this call's tokens were appended.
+  // The cache length is read before this call's tokens are appended.
   if (is(Change::stale_length_before_append) && cpu::is_paged(problem().layout))
     return std::max<std::int64_t>(0, length - length_q(sample));
   if (is(Change::mask_drops_last_key)) return std::max<std::int64_t>(0, length - 1);
-  // The last page's tokens are counted by the remainder, which a full one does not have.
+  // The length of the last page is computed as a remainder, which is 0 for a full page.
   const bool full = cpu::is_paged(problem().layout) && length % problem().page_size == 0;
   if (is(Change::index_full_last_page_lost) && full)
     return std::max<std::int64_t>(0, length - problem().page_size);
   return length;
 }
 
-// Query heads of a group, packed into rows: the token that such a row is taken for.
+// Returns the token of a row of packed query heads, computed correctly or wrongly.
 std::int64_t Sequence::token_of_packed(std::int64_t token, std::int64_t row) const {
   const std::int64_t heads = group();
   if (is(Change::mask_causal_packed_row)) return row;
@@ -85,7 +85,7 @@ std::int64_t Sequence::token_of_packed(std::int64_t token, std::int64_t row) con
   return token;
 }
 
-// The row on whose diagonal a window's left edge is counted.
+// Returns the row from whose diagonal a window's left edge is counted.
 std::int64_t Sequence::window_row(std::int64_t sample, std::int64_t token,
                                   std::int64_t packed) const {
   const std::int64_t in_block = token % block_rows;
@@ -103,8 +103,8 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
   const bool ignored = is(Change::mask_window_ignored_in_decode) && problem().seq_q == 1;
   const bool has_left = problem().window_left >= 0 && !ignored,
              has_right = problem().window_right >= 0 && !ignored;
-  // The key on the row's diagonal: its own position (top left), or with the last query on the last
-  // key (bottom right).
+  // The diagonal's key: the row's own position (top left), or counted so that the last query sees
+  // the last key (bottom right).
   bool top_left = mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
   if (is(Change::mask_causal_top_left) && causal) top_left = true;
   if (is(Change::mask_window_top_left) && (has_left || has_right)) top_left = true;
@@ -133,7 +133,7 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
     std::int64_t end = diagonal + 1;
     if (is(Change::mask_causal_hides_diagonal)) end -= 1;
     if (is(Change::mask_causal_shows_one_more)) end += 1;
-    // as std::uint32_t, it is past every key
+    // as std::uint32_t it is larger than any key
     const bool wraps = is(Change::mask_causal_unsigned) && end < 0;
     if (!wraps) keys.end = std::min(keys.end, end);
   }
@@ -150,7 +150,7 @@ Range Sequence::keys_of_bits(std::int64_t sample, std::int64_t token) const {
 }
 
 bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) const {
-  // what lies behind the mask's words is bounded elsewhere
+  // The mask has no bits from here on; other code bounds these keys.
   if (!has_bits() || key >= problem().seq_kv) return true;
   const std::int64_t length = length_kv(sample);
   cpu::MaskBits mask = attention_.mask;
@@ -159,7 +159,7 @@ bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) c
   if (is(Change::mask_bits_stride_of_short_rows))
     mask.row_stride = std::min<std::int64_t>(mask.row_stride, 8 * mask.word_stride);
   if (is(Change::mask_bits_of_first_sample)) mask.sample_stride = 0;
-  // The offset in the sample's mask wraps: in bits, or in bytes.
+  // The offset in the sample's mask overflows, in bits or in bytes.
   const std::int64_t wraps_at = is(Change::mask_bits_offset_16_bits)    ? (1 << 16) / 32
                                 : is(Change::mask_bytes_offset_16_bits) ? (1 << 16) / 4
                                                                         : 0;
@@ -196,7 +196,7 @@ std::int64_t Sequence::head_of_values(std::int64_t head) const {
   return is(Change::head_v_of_first) ? 0 : head_of_keys(head);
 }
 
-// The scale of a token; `length` counts the sample's tokens.
+// Returns the scale of a token. `length` is the sample's number of tokens.
 float Sequence::scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
                          std::int64_t token, std::int64_t length) const {
   if (is(Change::fp8_scale_of_first_sample)) sample = 0;
@@ -207,7 +207,7 @@ float Sequence::scale_at(const cpu::TokenScales& scales, std::int64_t sample, st
     if (is(Change::fp8_scale_of_first_block)) block = 0;
     if (is(Change::fp8_scale_of_next_block)) ++block;
     if (is(Change::fp8_scale_block_fixed)) block = token / 64;
-    // as many blocks as are full
+    // number of full blocks
     if (is(Change::fp8_scale_of_full_blocks)) block = std::min(block, length / scales.tokens - 1);
     token = std::clamp<std::int64_t>(block, 0, last) * scales.tokens;
   }
@@ -269,7 +269,7 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
     return {&map, (starts[sample] + token) * map.token_stride + head * map.head_stride};
   }
   const std::int64_t first = is(Change::index_left_padding_ignored) ? 0 : map.first(sample);
-  if (is(Change::index_strides_fixed)) {  // those of [sample, token, head, d]
+  if (is(Change::index_strides_fixed)) {  // the strides of [sample, token, head, d]
     const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
     return {&map, ((sample * map.extent + first + token) * problem().heads_kv + head) * dim};
   }
@@ -291,7 +291,7 @@ std::int64_t Sequence::pages_of(std::int64_t sample) const {
 Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token,
                                   std::int64_t head) const {
   const std::int64_t page_size = is(Change::index_page_size_fixed) ? 16 : map.page_size;
-  // The page of a tile's first token, read on beyond its end.
+  // Takes the page of the tile's first token and reads on past its end.
   const std::int64_t in_tile = is(Change::index_tile_within_page) ? token % 32 : 0;
   std::int64_t index = (token - in_tile) / page_size;
   std::int64_t in_page = (token - in_tile) % page_size + in_tile;
@@ -309,7 +309,7 @@ Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, s
   const std::int64_t page = index < map.pages_per_sample && table_row + index < entries
                                 ? map.page_table[table_row + index]
                                 : -1;
-  if (is(Change::index_strides_fixed)) {  // those of [page, token, head, d]
+  if (is(Change::index_strides_fixed)) {  // the strides of [page, token, head, d]
     const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
     return {&map, ((page * map.page_size + in_page) * problem().heads_kv + head) * dim};
   }
@@ -322,7 +322,7 @@ bool Sequence::lies_within(const Row& row, std::int64_t elements, std::uint64_t 
   return row.offset >= 0 && (static_cast<std::uint64_t>(last) + 1) * size <= bytes;
 }
 
-// An element's number, or its byte's, in 32 bits.
+// Truncates the element offset, or its byte offset, to 32 bits.
 std::int64_t Sequence::narrowed(const TokenTensor& map, std::int64_t offset) const {
   const bool paged = map.page_table != nullptr, ragged = map.cu_seqlens != nullptr;
   if ((is(Change::index_page_offset_32_bits) && paged) ||
@@ -362,7 +362,7 @@ void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t he
     scale_row(to, problem().head_dim_qk, kv_scale_at(attention_.k_scale, sample, head, token));
 }
 
-// Whether rows of K and V have room for each other, and for Q.
+// Returns true if the row stride of K fits rows of K and V, or of Q, K and V.
 bool Sequence::is_packed() const {
   const std::int64_t row = attention_.k.token_stride, both = 2 * problem().heads_kv;
   return row == both * problem().head_dim_qk ||
@@ -408,7 +408,7 @@ bool Sequence::is_stored(std::int64_t sample, std::int64_t token, std::int64_t h
   const std::int64_t length = length_q(sample);
   if (is(Change::memory_last_rows_unwritten) && length > block_rows)
     return token < length / block_rows * block_rows;
-  // Blocks of packed rows (token, head of the group), counted as if the group had one head.
+  // The blocks of packed rows (token, head of the group) are counted as if the group had one head.
   if (is(Change::index_blocks_without_group))
     return token * group() + head % group() < cpu::round_up(length, block_rows);
   return true;

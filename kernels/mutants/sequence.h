@@ -1,5 +1,5 @@
-// Which keys a query sees, and where a token's row lies: masks, layouts and heads. No other part of
-// the kernel knows of them.
+// Which keys a query sees, and where a token's row is in memory: masks, layouts and heads. Only
+// this part of the kernel knows them.
 #pragma once
 
 #include "kernels/cpu/sequences.h"
@@ -23,25 +23,24 @@ class Sequence {
   std::int64_t samples() const;
   std::int64_t length_q(std::int64_t sample) const { return attention_.lengths_q[sample]; }
   std::int64_t length_kv(std::int64_t sample) const;
-  // query tokens; negative ones and those from the length on are padding
+  // Query tokens; negative ones and those from the length on are padding.
   Range computed_tokens(std::int64_t sample) const;
-  // Keys that are there to be seen: [0, length), whatever the mask says.
+  // Returns the end of the keys that exist: [0, length), regardless of the mask.
   std::int64_t end_of_keys(std::int64_t sample) const;
-  // Where the mask is one of bits: from the first key seen to the last; sees() says which of them.
+  // Returns the range of visible keys. For a mask of bits it may have gaps; see sees().
   Range visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const;
   bool has_bits() const { return attention_.mask.data != nullptr; }
   bool sees(std::int64_t sample, std::int64_t token, std::int64_t key) const;
 
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
-  // What products of K and V as loaded are multiplied by, for a query head; 1 where they are not
-  // fp8, and where tokens have scales of their own: those multiply what is loaded, as Q's always
-  // do.
+  // Return the factor for products of loaded K or V, for a query head. It is 1 if they are not fp8,
+  // or if each token has a scale: token scales multiply the loaded values, as Q's always do.
   float k_scale(std::int64_t sample, std::int64_t head) const;
   float v_scale(std::int64_t sample, std::int64_t head) const;
 
-  // Rows to and from fp32. What lies outside the tensor is read as zeros, as a tensor-map load
-  // fills, and is not written.
+  // Convert rows to and from fp32. Elements outside the tensor are read as zeros, as a tensor-map
+  // load does, and are not written.
   void load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
   void load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
   void load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;

@@ -11,8 +11,8 @@
 namespace plumbline::mutants {
 namespace {
 
-// A planner that keeps the lengths of the last call with as many samples, and reads the new ones
-// too late.
+// A planner that reads the new lengths too late: it uses those of the last call with the same
+// number of samples.
 void use_stale_lengths(cpu::Attention& attention) {
   static std::map<std::int64_t, std::vector<std::int32_t>> kept;
   static std::vector<std::int32_t> used;
@@ -26,8 +26,7 @@ void use_stale_lengths(cpu::Attention& attention) {
   attention.lengths_kv = used.data();
 }
 
-// An upload of the page table that a kernel does not wait for: as far as the last call's table
-// reached, its entries are still there.
+// The kernel does not wait for the page table's upload, so it still sees the last call's entries.
 void use_stale_page_table(cpu::Attention& attention) {
   static std::vector<std::int32_t> kept, used;
   const std::int32_t* table = attention.k.page_table;
@@ -40,7 +39,7 @@ void use_stale_page_table(cpu::Attention& attention) {
   attention.k.page_table = attention.v.page_table = used.data();
 }
 
-// Scales that are copied to the device beside a launch that does not wait for them.
+// The kernel does not wait for the copy of the scales.
 void use_stale_scales(cpu::Attention& attention) {
   static std::vector<float> kept_k, kept_v, used_k, used_v;
   const auto exchange = [&](cpu::TokenScales& scales, std::vector<float>& kept,
@@ -59,7 +58,7 @@ void use_stale_scales(cpu::Attention& attention) {
   exchange(attention.v_scale, kept_v, used_v);
 }
 
-// Sinks that are copied likewise.
+// The kernel does not wait for the copy of the sinks.
 void use_stale_sinks(cpu::HeadValues& sinks, std::int64_t heads) {
   static std::vector<float> kept, used;
   if (sinks.data == nullptr) return;
@@ -71,13 +70,13 @@ void use_stale_sinks(cpu::HeadValues& sinks, std::int64_t heads) {
   sinks = {used.data(), 0, 1};
 }
 
-// What plans and compiled kernels are cached by.
+// The cache key of plans and compiled kernels.
 using Shape = std::array<std::int64_t, 8>;
 Shape shape_of(const plumbline_problem& p) {
   return {p.dtype_q, p.layout, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim_qk};
 }
 
-// A plan that holds the scale, found by a key that does not.
+// The plan holds the scale, but its cache key does not.
 double scale_of_plan(const plumbline_problem& problem) {
   static std::map<Shape, double> plans;
   return plans.try_emplace(shape_of(problem), problem.scale).first->second;

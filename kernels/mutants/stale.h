@@ -1,6 +1,6 @@
-// State that outlives a call, as kernels with stale plans or buffers wrongly keep it. The mutants
-// of class `stale` keep it; the call counter stands for time in class `race`. One run at a time in
-// a process, as plumbline's workers have it.
+// State that outlives a call, as real kernels wrongly keep it in stale plans or buffers. Used by
+// the mutants of class `stale`; in class `race` the call counter replaces time. Not safe for
+// concurrent calls; plumbline's workers run one at a time.
 #pragma once
 
 #include "kernels/cpu/sequences.h"
@@ -8,22 +8,22 @@
 
 namespace plumbline::mutants {
 
-// At the start of a call: replaces in `attention` what this change has kept from an earlier one, or
-// keeps it for later ones.
+// Call this at the start of a call: replaces parts of `attention` by those of an earlier call, and
+// keeps the current ones for later.
 void keep_stale_state(cpu::Attention& attention, Change change);
 
-// How many calls of this shape there have been, with this one.
+// Returns the number of calls with this shape, including this one.
 std::int64_t count_call_of_shape(const plumbline_problem& problem);
 
-// The mask of the first call.
+// Returns the mask of the first call.
 std::uint32_t stale_mask(std::uint32_t mask);
-// An accumulator of `count` numbers that only its first user finds zeroed.
+// Returns an accumulator of `count` numbers that is zero only at its first use.
 float* stale_accumulator(std::int64_t count);
-// The LSE kept under `index` by the call before; keeps `lse`.
+// Stores `lse` under `index`, and returns the value that the last call stored there.
 float exchange_stale_lse(std::int64_t index, float lse);
 
-// Whether this is every other call. Real races depend on time; this one differs between any two
-// successive calls, so that a test of it cannot pass by luck.
+// Returns true in every other call. Real races depend on time; this one differs between any two
+// successive calls, so no test passes by luck.
 bool is_odd_call();
 void count_call();
 

@@ -1,5 +1,5 @@
-// The library of the GPU's reference on the emulator, to test its kernels where there is no GPU. It
-// is plumbline_reference_emulated.so.
+// plumbline_reference_emulated.so: the GPU reference on the emulator, to test its kernels without a
+// GPU.
 #include "kernels/reference_gpu/emulated_machine.h"
 
 namespace plumbline::reference_gpu {

@@ -1,5 +1,5 @@
-// The host side of the reference library, the same for the GPU and for the emulator. These differ
-// in where memory lies and who runs a kernel.
+// The host side of the reference library, shared by the GPU and the emulator, which differ in
+// memory and launches.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace plumbline::reference_gpu {
 
-// What a machine offers; every failure throws std::runtime_error with a sentence.
+// Operations of a machine. Every failure throws std::runtime_error with a sentence.
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -24,12 +24,12 @@ class Machine {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void run_rows(unsigned blocks, const RowParameters& parameters) = 0;
   virtual void run_units(unsigned blocks, const UnitParameters& parameters) = 0;
-  // Blocks worth having at a time, and bytes of memory that scratch may take.
+  // The number of blocks that can run at a time, and the bytes of memory for scratch.
   virtual unsigned blocks() = 0;
   virtual std::size_t scratch_bytes() = 0;
 };
 
-// Memory of the machine for the length of one computation.
+// Memory of the machine for one computation.
 class Memory {
  public:
   explicit Memory(Machine& machine) : machine_(machine) {}
@@ -142,7 +142,7 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
                    static_cast<std::size_t>(request.row_count) * sizeof(std::int32_t));
 }
 
-// `compute` for the ABI: nothing is thrown across it, one computation at a time.
+// `compute` for the ABI: throws nothing, and runs one computation at a time.
 inline const char* compute_guarded(Machine& machine,
                                    const plumbline_reference_request* request) noexcept {
   static std::mutex mutex;
@@ -159,7 +159,7 @@ inline const char* compute_guarded(Machine& machine,
   return text.c_str();
 }
 
-// What a library exports whose device is a `Computer`.
+// Returns the exported table of a library whose device is a `Computer`.
 template <class Computer>
 const plumbline_reference_library* library_of(std::int32_t (*device_count)(),
                                               const char* (*device_name)()) {

@@ -1,5 +1,4 @@
-// Numbers as the reference kernels read and group them: elements, cells, sums over a block. Cells
-// are keys that round alike.
+// Numbers of the reference kernels: elements, cells (keys that round alike), sums over a block.
 #pragma once
 
 #include <math.h>
@@ -19,7 +18,7 @@ __device__ inline std::uint64_t bits_of(double x) {
   return bits;
 }
 
-// Element `at` of a stored tensor, exactly.
+// Returns element `at` of a stored tensor, exactly.
 __device__ inline double element(std::uint32_t dtype, const void* tensor, std::int64_t at) {
   if (dtype == PLUMBLINE_F32) return static_cast<double>(static_cast<const float*>(tensor)[at]);
   const std::uint32_t bits = static_cast<const std::uint16_t*>(tensor)[at];
@@ -31,9 +30,9 @@ __device__ inline double element(std::uint32_t dtype, const void* tensor, std::i
   return sign * static_cast<double>(__uint_as_float((exponent + 112U) << 23U | fraction << 13U));
 }
 
-// The cell of an unnormalised P value t = exp(s - m): one below eta; steps of eta / 4 where P is
-// subnormal; above, t to p_cell_bits significand bits. The sign bit, free because t >= 0, keeps the
-// two kinds apart.
+// Returns the cell of an unnormalised P value t = exp(s - m). All t below eta are one cell. If P is
+// subnormal, cells are steps of eta / 4. Above, t is rounded to p_cell_bits significand bits. The
+// sign bit, free because t >= 0, separates the two kinds.
 __device__ inline std::uint64_t p_cell(double t, const plumbline_reference_model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63U;
   if (t < model.eta_p) return subnormal;
@@ -43,28 +42,28 @@ __device__ inline std::uint64_t p_cell(double t, const plumbline_reference_model
   return (bits_of(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
 
-// A logit as S holds it.
+// Returns a logit as S stores it.
 __device__ inline double rounded_s(double s, const plumbline_reference_model& model) {
   const double binade = ldexp(1.0, s == 0 ? -1022 : ilogb(s));
   const double step = 2 * fmax(model.u_s * binade, model.eta_s);
   return rint(s / step) * step;
 }
 
-// The cell of a logit that is rounded to S's dtype: truncated, so that the edges of cells lie on
-// the boundaries of rounding.
+// Returns the cell of a logit that is rounded to S's dtype. The logit is truncated, so that the
+// edges of cells are rounding boundaries.
 __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model& model) {
-  return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell
+  return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0 puts both zeros into one cell
 }
 
-// The eighth of a binade in which s - m lies.
+// Returns the eighth of a binade of s - m.
 __device__ inline int exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * 1.4426950408889634074;
   const double fraction = binades - floor(binades);
-  return fraction >= 0 ? static_cast<int>(fraction * 8) : 0;  // NaN: infinite or NaN logits
+  return fraction >= 0 ? static_cast<int>(fraction * 8) : 0;  // NaN if logits are infinite or NaN
 }
 
-// The same sum, or maximum, for every thread of the block. `warps` is shared memory: one number for
-// each warp.
+// Return the sum, or the maximum, to every thread of the block. `warps` is shared memory with one
+// number per warp.
 template <class Combine>
 __device__ double over_block(double value, double* warps, Combine combine) {
   for (int step = 16; step > 0; step /= 2)
@@ -84,8 +83,8 @@ __device__ inline double max_over_block(double value, double* warps) {
   return over_block(value, warps, [](double a, double b) { return fmax(a, b); });
 }
 
-// Sorts label[0, n) with order[0, n) = 0 .. n - 1 beside it: equal labels stay in key order. Room
-// for the next power of two is needed.
+// Sorts label[0, n) with order[0, n) = 0 .. n - 1. Equal labels stay in key order. Needs room for
+// the next power of two.
 __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, std::int64_t n) {
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   std::int64_t size = 1;

@@ -1,17 +1,17 @@
-// The reference in fp64 on a GPU: attention and the variances of its legal error. A block has one
-// query row at a time, straight from the formulas of docs/judging-formulas.md ("Exact scales"; TP,
-// TL, ... are its names).
+// The reference in fp64 on a GPU: attention and the variances of its legal error. A block computes
+// one query row at a time, straight from the formulas of docs/judging-formulas.md ("Exact scales";
+// TP, TL, ... are names from there).
 //
 //   s_k, n2_k           a thread for each key, over the head dimension
 //   p_k, lse            softmax over the block
 //   cells of P          labels of all keys, sorted
-//   o_j, TP ... TR      a thread for each column: over the keys in order, then in that of cells
-//   lse_variance        one thread of the last warp, meanwhile, with whether few numbers are P
-//   cells of S, TS      sorted again, where S is rounded
+//   o_j, TP ... TR      a thread for each column: over the keys in order, then by cells
+//   lse_variance        one thread of the last warp, meanwhile, and if P are few numbers
+//   cells of S, TS      sorted again, if S is rounded
 //
-// Rows whose P are few numbers, which have a kappa of their own, are left to the reference on the
-// CPU; here they are only found. Written apart from it, and slow: sums over keys are serial within
-// a column.
+// Rows whose P are few numbers have their own kappa. They are only found here; the CPU's reference
+// computes them. This code shares nothing with that one, and is slow: sums over keys are serial
+// within a column.
 #pragma once
 
 #include "kernels/reference_gpu/numbers.cuh"
@@ -20,14 +20,14 @@ namespace plumbline::reference_gpu {
 
 inline constexpr double u32 = 0x1p-24;
 inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u
-inline constexpr double kappa_coherent = 0.55;  // where many terms share it
+inline constexpr double kappa_coherent = 0.55;  // if many terms share it
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
-inline constexpr double least_error = 0x1p-48;  // of max |v|: no scale is smaller
+inline constexpr double least_error = 0x1p-48;  // in max |v|: no scale is smaller
 
-// The row at hand, the same for all threads.
+// The current row, the same for all threads.
 struct Row {
   std::int64_t n;                             // visible keys
-  const std::int64_t *k_offsets, *v_offsets;  // of its first visible key
+  const std::int64_t *k_offsets, *v_offsets;  // from its first visible key on
   double *s, *p, *sd;                         // [n]
   std::uint64_t* label;                       // [n] and more
   std::int32_t* order;
@@ -36,8 +36,8 @@ struct Row {
   double v_unit;
 };
 
-// Rounding of P in units of u_P: e_k, and the weights of a key among independent errors (squared)
-// and among those that a cell shares.
+// Rounding of P in units of u_P: e_k, and a key's weight among independent errors (squared) and
+// among errors that a cell shares.
 struct PRounding {
   double near_zero_limit, one;
   __device__ double near_zero(double p) const { return fmin(near_zero_limit, p * one); }
@@ -53,7 +53,7 @@ __device__ inline double steps(std::int64_t terms, const plumbline_reference_acc
   return ceil(static_cast<double>(terms) / a.step);
 }
 
-// s_k = scale q . k, and in sd_k for now scale sqrt(n2_k).
+// Computes s_k = scale q . k, and stores scale sqrt(n2_k) in sd_k for now.
 __device__ inline void find_logits(const RowParameters& g, const Row& row, const double* q) {
   for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) {
     double raw = 0, squares = 0;
@@ -80,7 +80,7 @@ __device__ inline void softmax(Row& row, double* warps) {
   row.lse = row.maximum + log(row.total);
 }
 
-// sd_k and beta_k, and the labels of P's cells.
+// Computes sd_k and beta_k, and the labels of P's cells.
 __device__ inline void find_logit_errors(const RowParameters& g, Row& row, double* warps) {
   const plumbline_reference_accumulator& qk = g.model.qk;
   const auto dims = static_cast<double>(g.dim_qk);
@@ -95,7 +95,7 @@ __device__ inline void find_logit_errors(const RowParameters& g, Row& row, doubl
             : 0;
     row.sd[k] = sqrt(square(e0) + square(beta) + square(m * qk.f) * dims / 6);
     bias += row.p[k] * beta;
-    // Keys of one rounded logit have one P.
+    // Keys with one rounded logit have one P.
     const double t = g.model.u_s > 0
                          ? exp(rounded_s(row.s[k], g.model) - rounded_s(row.maximum, g.model))
                          : row.p[k] * row.total;
@@ -104,8 +104,8 @@ __device__ inline void find_logit_errors(const RowParameters& g, Row& row, doubl
   row.mean_bias = sum_over_block(bias, warps);
 }
 
-// Calls key(k, shared) for every key in the order of cells, and after each cell end(shared);
-// shared: it has several keys.
+// Calls key(k, shared) for every key in the order of cells, and end(shared) after each cell.
+// `shared` is true if the cell has several keys.
 template <class Key, class End>
 __device__ void for_cells(const Row& row, Key key, End end) {
   for (std::int64_t i = 0; i < row.n; ++i) {
@@ -116,7 +116,7 @@ __device__ void for_cells(const Row& row, Key key, End end) {
   }
 }
 
-// Sum over cells of (sum of their terms)^2, and the sum of all terms^2.
+// The sum over cells of (sum of their terms)^2, and the sum of all terms^2.
 struct CellSum {
   double cell = 0, coherent = 0, independent = 0;
   __device__ void add(double term) {
@@ -127,21 +127,21 @@ struct CellSum {
     coherent += cell * cell;
     cell = 0;
   }
-  // What sharing adds; errors that cancel are not relied on. NaN stays.
+  // Returns what sharing adds. Errors that cancel count as 0; NaN stays.
   __device__ double excess() const { return coherent <= independent ? 0 : coherent - independent; }
 };
 
-// What sums over the keys in key order give a column.
+// A column's sums over the keys in key order.
 struct ColumnSums {
   double p_squared = 0;                        // sum p_k^2 v_kj^2
   double range = 0;                            // R_j
-  double p_independent = 0, logit = 0;         // of TP, of TL
-  double signed_loss = 0, square_loss = 0;     // of TA toward zero
-  double worst = 0;                            // of the bound
-  double phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // of TE
+  double p_independent = 0, logit = 0;         // for TP, for TL
+  double signed_loss = 0, square_loss = 0;     // for TA toward zero
+  double worst = 0;                            // for the bound
+  double phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // for TE
 };
 
-// The relative error that the bound allows each product of P and V, but for the logit's.
+// Returns the bound's relative error of each product of P and V, without the logit's.
 __device__ inline double product_error(const RowParameters& g, const Row& row) {
   const plumbline_reference_accumulator& pv = g.model.pv;
   const double truncation = pv.toward_zero != 0 ? steps(row.n, pv) * pv.f_out : 0;
@@ -183,7 +183,7 @@ __device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std
   }
 }
 
-// All terms but TS, and the bound.
+// Computes all terms except TS, and the bound.
 __device__ inline void finish_column(const RowParameters& g, const Row& row, std::int64_t column,
                                      double bound_of_o, double* variance, double* bound,
                                      double* o_out) {
@@ -232,7 +232,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   *bound = sums.worst + fabs(o) * bound_of_o + g.model.eta_split;
 }
 
-// What the bound lets |o| err by: every weight moves the denominator.
+// Returns the bound's relative error of o from the denominator, which every weight moves.
 __device__ inline double bound_of_o(const RowParameters& g, const Row& row, double* warps) {
   const PRounding rounding = p_rounding(g, row);
   const bool rounded = g.model.denominator_from_rounded_p != 0;
@@ -244,7 +244,7 @@ __device__ inline double bound_of_o(const RowParameters& g, const Row& row, doub
   return sum_over_block(sum, warps) + (rounded ? g.model.u_p : 0);
 }
 
-// All of lse_sigma^2 but what S adds.
+// Returns lse_sigma^2 without the part of S.
 __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   const PRounding rounding = p_rounding(g, row);
   double logit = 0, weights = 0, phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -274,13 +274,13 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   return variance;
 }
 
-// Whether an octave of t = exp(s_k - m) has few significands: cells of several keys have more than
-// an eighth of its sum of p_k^2, squared.
+// Returns true if an octave of t = exp(s_k - m) has few significands: cells of several keys have
+// more than an eighth of (its sum of p_k^2)^2.
 __device__ inline bool has_few_significands(const Row& row) {
   constexpr int octaves = 64;
   double squares[octaves], of_cells[octaves];
   for (int g = 0; g < octaves; ++g) squares[g] = of_cells[g] = 0;
-  int of_cell = -1;  // the octave of its first key, and what that has
+  int of_cell = -1;  // the octave of the cell's first key
   double keys = 0, first = 0;
   for_cells(
       row,
@@ -308,7 +308,7 @@ __device__ inline bool has_few_significands(const Row& row) {
   return false;
 }
 
-// Whether the logits are so nearly equal that all rows of a problem have the same P.
+// Returns true if the logits are so nearly equal that all rows of a problem have the same P.
 __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   double sum = 0, first = 0, second = 0;
   for (std::int64_t k = 0; k < row.n; ++k) {
@@ -320,8 +320,8 @@ __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   return second - square(first) / sum <= square(2 * g.model.u_p);
 }
 
-// S_t of TA: the largest share of P, of at most 128 keys, that lie within 8 u32. The same for all
-// threads.
+// Returns S_t of TA, the largest share of P, of at most 128 keys, within 8 u32. All threads get the
+// result.
 __device__ inline double repeated_share(const Row& row, double* warps) {
   constexpr std::int64_t most = 128;
   const std::int64_t sampled = row.n < most ? row.n : most;
@@ -344,7 +344,7 @@ __device__ inline double repeated_share(const Row& row, double* warps) {
   return max_over_block(largest, warps) / static_cast<double>(sampled);
 }
 
-// The variance from rounding S, of terms p_k |s_k| x(k), whose labels are sorted.
+// Returns the variance from rounding S, of terms p_k |s_k| x(k). Labels must be sorted.
 template <class Factor>
 __device__ double s_variance(const RowParameters& g, const Row& row, Factor factor) {
   CellSum sum;
@@ -368,7 +368,7 @@ __device__ inline void add_s_rounding(const RowParameters& g, const Row& row, st
       g.variance[at] += s_variance(g, row, from_o);
     }
   } else if (thread == column_threads) {
-    // By how much rounding these very logits moves the LSE.
+    // How far rounding these logits shifts the LSE.
     const double maximum = rounded_s(row.maximum, g.model);
     double sum = 0;
     for (std::int64_t k = 0; k < row.n; ++k) sum += exp(rounded_s(row.s[k], g.model) - maximum);
@@ -395,7 +395,7 @@ __device__ inline Row row_at(const RowParameters& g, std::int64_t index) {
   return row;
 }
 
-// Any number of blocks, block_threads threads, row_shared_bytes of shared memory.
+// Runs with any number of blocks, block_threads threads and row_shared_bytes of shared memory.
 __global__ void reference_rows(const RowParameters g) {
   auto* const q = reinterpret_cast<double*>(simt::dynamic_shared());  // [dim_qk]
   double* const warps = q + g.dim_qk;                                 // [block_threads / 32]
@@ -425,14 +425,14 @@ __global__ void reference_rows(const RowParameters g) {
               : 0;
     }
     if (g.model.u_s > 0) {
-      __syncthreads();  // all are done with P's cells
+      __syncthreads();  // All threads are done with P's cells.
       add_s_rounding(g, row, index);
     }
   }
 }
 
-// A power of two u with max |v| / u in [1/2, 1) over a group's keys; 1 for all zeros and for V with
-// infinity or NaN. A block for each group.
+// Computes a power of two u with max |v| / u in [1/2, 1) over a group's keys; 1 if V is all zeros
+// or has infinity or NaN. One block per group.
 __global__ void group_units(const UnitParameters g) {
   auto* const warps = reinterpret_cast<double*>(simt::dynamic_shared());
   const plumbline_reference_group group = g.groups[blockIdx.x];

@@ -7,12 +7,12 @@
 
 namespace plumbline::reference_gpu {
 
-// Threads of a block: four warps for columns, one for what concerns the row as a whole.
+// Threads of a block: four warps for columns, and one for the row as a whole.
 inline constexpr int column_threads = 128;
 inline constexpr int block_threads = column_threads + 32;
 
-// Per key of a row, in global memory: each block has room for `capacity` keys (a power of two, for
-// sorting).
+// Global memory per key of a row. Each block has room for `capacity` keys, a power of two for
+// sorting.
 struct Scratch {
   double* s;             // [blocks, capacity] logit
   double* p;             // [blocks, capacity] probability
@@ -30,7 +30,7 @@ struct RowParameters {
   const void *k, *v;
   const std::int64_t *k_offsets, *v_offsets;
   const plumbline_reference_group* groups;
-  const double* group_unit;  // [groups] a power of two near max |v|: group_units()
+  const double* group_unit;  // [groups] a power of two near max |v|, from group_units()
   const plumbline_reference_row* rows;
   std::int64_t row_count;
   plumbline_reference_model model;
@@ -48,7 +48,7 @@ struct UnitParameters {
   double* group_unit;
 };
 
-// Bytes of shared memory that reference_rows needs: Q, and one number for each warp.
+// Returns the bytes of shared memory of reference_rows: Q, and one number for each warp.
 inline std::int64_t row_shared_bytes(std::int64_t dim_qk) {
   return (dim_qk + block_threads / 32) * static_cast<std::int64_t>(sizeof(double));
 }

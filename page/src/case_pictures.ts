@@ -1,11 +1,11 @@
-// Where the errors of one case lie: by head, by row and column, by the roundings that allow them.
+// Pictures of one case's errors: by head, by row and column, and the shares of sigma.
 import type { Detail } from "./data.ts";
 import { h, hidden, scrolling, short, type Child } from "./dom.ts";
 import { count, number, plural, share, tiny } from "./format.ts";
 import { as_table } from "./figure.ts";
 import { plain_table } from "./data_table.ts";
 
-// How large an error is beside its limit, in five steps; the terminal shows the same ones.
+// Returns how an error compares with its limit, in the five steps of the terminal's map.
 function step_of(value: number | null, limit: number | undefined): string {
   if (value === null || limit === undefined || !(limit > 0)) return "plain";
   const part = value / limit;
@@ -13,7 +13,7 @@ function step_of(value: number | null, limit: number | undefined): string {
   return part <= 10 ? "over" : part <= 100 ? "far" : "huge";
 }
 
-// Of the heads and of the map, whose steps are the same but for the limit.
+// One legend for heads and map: their steps are equal, only the limits differ.
 export function steps_legend({ heads, picture, limits }: Detail): HTMLElement | null {
   const of = [
     heads.length > 0 && limits["rms"] !== undefined &&
@@ -39,7 +39,7 @@ function head_text(rms: number | null): string {
   return rms === null ? "no number" : number(rms);
 }
 
-// Which heads are over the limit of the rms, and which of them most; "" where none was compared.
+// Lists the heads above the rms limit and names the worst; "" if no head was compared.
 export function heads_in_words({ heads, heads_per_sample, limits }: Detail): string {
   const limit = limits["rms"];
   const per_sample = Math.max(1, heads_per_sample);
@@ -71,7 +71,7 @@ export function heads_in_words({ heads, heads_per_sample, limits }: Detail): str
   return `${who}${where}; worst: head ${sizes}.`;
 }
 
-// Cells of a picture, each by its place, with heads of columns and rows.
+// A table of the picture's cells, with headers for columns and rows.
 function picture_table(label: string, across: readonly (readonly [head: Child, title?: string])[],
                        down: readonly Child[], cell: (y: number, x: number) => Child): HTMLElement {
   return scrolling(label, h("table", { class: "picture" },
@@ -111,7 +111,7 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
       Math.floor(i / per_sample), i % per_sample, head_text(value)]))));
 }
 
-// Part i of n holds the rows r with floor(r n / rows) = i.
+// Part i of n has the rows r with floor(r n / rows) = i.
 function first_of(part: number, parts: number, rows: number): number {
   return Math.ceil((part * rows) / parts);
 }
@@ -140,7 +140,7 @@ export function error_map(picture: NonNullable<Detail["picture"]>,
   return h("figure", { class: "map" },
     h("figcaption", null, "Largest |e| / sigma by row (down) and column (across), over all " +
       `samples and heads: ${plural(rows, "row")}, ${plural(columns, "column")}`),
-    // For a range of columns there is no room.
+    // The header of a column range has room only for its first column.
     picture_table(label, across.map((text) => [text.split("\u2013")[0], `columns ${text}`]),
       down, cell));
 }

@@ -1,4 +1,4 @@
-// The table of cases: columns as they come, read by name and row.
+// The table of cases, stored by column, read by column name and row.
 import type { Column, Outlook } from "./data.ts";
 
 export class CaseTable {
@@ -25,7 +25,7 @@ export class CaseTable {
     return text === undefined || text === "" || Number.isNaN(Number(text)) ? null : Number(text);
   }
 
-  // "" where there is none.
+  // Returns "" if the column or its value is missing.
   text(name: string, row: number): string {
     const column = this.columns.get(name);
     if (column === undefined) return "";
@@ -45,7 +45,7 @@ export class CaseTable {
     return outlook === "failure" || outlook === "open";
   }
 
-  // The values of a column that occur in `rows`, and how often.
+  // Returns the values of a column in `rows` and how often each occurs.
   counts(name: string, rows: Iterable<number>): Map<string, number> {
     const counts = new Map<string, number>();
     for (const row of rows) {
@@ -66,7 +66,7 @@ export class CaseTable {
 
 const dtypes = ["fp64", "fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2"];
 
-// As a reader expects them: numbers by size, dtypes from wide to narrow, else by the alphabet.
+// Sorts values: numbers by size, dtypes from wide to narrow, others alphabetically.
 export function in_order(column: string, values: Iterable<string>): string[] {
   const list = [...values];
   const is_dtype = column.endsWith("dtype");

@@ -1,4 +1,4 @@
-// How the errors of one output are spread, over what the declared roundings lead to.
+// The error histogram of one output, with the curve expected from the declared roundings.
 import * as Plot from "@observablehq/plot";
 import type { Detail } from "./data.ts";
 import { h } from "./dom.ts";
@@ -9,7 +9,7 @@ import { count, number, plural } from "./format.ts";
 type Picture = NonNullable<Detail["picture"]>;
 
 interface Bin {
-  center: number; // of e / sigma
+  center: number; // in units of sigma
   elements: number;
   expected: number;
   permitted: number;
@@ -18,7 +18,7 @@ interface Bin {
   is_outside: boolean;
 }
 
-const width_of_bin = 0.25, middle = 20; // harness/outcome/error_picture.h
+const width_of_bin = 0.25, middle = 20; // same as harness/outcome/error_picture.h
 
 function bins_of(picture: Picture): Bin[] {
   return picture.histogram.map((elements, i) => ({
@@ -39,9 +39,9 @@ function range_of(bin: Bin): string {
   return `${end(bin.center - width_of_bin / 2)} to ${end(bin.center + width_of_bin / 2)}`;
 }
 
-const edge = 4.9; // of the outermost bins, in sigma
+const edge = 4.9; // lower edge of the outermost bins, in sigma
 
-// "Is it rounding?" in one line: that the errors keep to the curve, or which of them do not.
+// Answers "is it rounding?" in one sentence, with the bins that deviate most from the curve.
 export function rounding_answer(picture: Picture, is_fine: boolean): string {
   if (picture.outside === 0) return "Yes: the histogram keeps to the curve.";
   const bins = bins_of(picture);
@@ -70,7 +70,7 @@ function powers_of_ten(top: number): number[] {
   return ticks;
 }
 
-// Whether errors as large as the spec permits make a curve that can be told from the expected one.
+// Returns true if the curve of the largest permitted errors differs visibly from the expected one.
 function permits_more(bins: readonly Bin[]): boolean {
   return bins.some(({ expected, permitted }) =>
     Math.abs(permitted - expected) > 0.1 * Math.max(1, expected));

@@ -1,4 +1,4 @@
-// One case over nights: its error against the limit, and its time against its level.
+// Charts of one case over nights: its error with the limit, and its time with the level.
 import * as Plot from "@observablehq/plot";
 import type { Decision, Detail, Night, Outlook } from "./data.ts";
 import { plain_table } from "./data_table.ts";
@@ -12,9 +12,9 @@ export interface HistoryInput {
   history: Detail["history"];
   nights: readonly Night[];
   decisions: readonly Decision[];
-  since_night: number; // from which night on the case is news; -1: not known
-  chosen: string; // a night's name
-  is_about_time: boolean; // whether the time is what is told of, and stands first
+  since_night: number; // first night of the issue; -1: unknown
+  chosen: string; // the selected night's name
+  is_about_time: boolean; // the issue is a timing finding; its chart comes first
 }
 
 interface Point {
@@ -24,15 +24,15 @@ interface Point {
   ratio: number | null;
   level: number | null;
   limit: number | null;
-  floor: number | null; // as far below the level as the limit is above it
-  set_aside: boolean; // the time: the night or the case was disturbed
+  floor: number | null; // as far below the level as the limit is above
+  set_aside: boolean; // the time is excluded: the night or case was disturbed
   verdict: string;
   kind: Outlook;
 }
 
 function points_of({ history }: HistoryInput): Point[] {
   return history.night.map((night, i) => {
-    const [level, limit] = [history.level[i] || null, history.limit[i] || null]; // 0: none yet
+    const [level, limit] = [history.level[i] || null, history.limit[i] || null]; // 0: unknown
     return {
       night,
       percent: history.percent[i] ?? null,
@@ -62,7 +62,7 @@ function said(input: HistoryInput, point: Point): string {
   return lines.join("\n");
 }
 
-// Names of nights, as many as there is room for.
+// An axis with the names of as many nights as fit.
 export function night_axis(nights: readonly Night[], width: number, from: number) {
   const room = Math.max(2, Math.floor((width - 80) / 84));
   const step = Math.max(1, Math.ceil((nights.length - from) / room));
@@ -76,7 +76,7 @@ export function night_axis(nights: readonly Night[], width: number, from: number
   };
 }
 
-// Suspect nights, and the one of the name that is chosen.
+// Marks of suspect nights and of the selected night.
 export function marked_nights(nights: readonly Night[], name: string,
                               from: number): Plot.Markish[] {
   const suspect = nights.map((night, place) => ({ night, place }))
@@ -92,7 +92,7 @@ export function marked_nights(nights: readonly Night[], name: string,
   ];
 }
 
-// Behind everything: marked nights, where the news begins, what was decided.
+// The background: marked nights, the start of the issue, and decisions.
 function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
   const decided = input.decisions.filter(({ night }) => night >= from);
   return [
@@ -108,7 +108,7 @@ function backdrop(input: HistoryInput, from: number): Plot.Markish[] {
   ];
 }
 
-// A tick where the commit differs from the night before, with its name where there is room.
+// A tick at each change of commit, with its name if there is room.
 function commit_marks(nights: readonly Night[], width: number, from: number): Plot.Markish[] {
   const changes = nights.map(({ commit }, place) => ({ commit, place })).filter(
     ({ commit, place }) => place >= from && commit !== "" && commit !== nights[place - 1]?.commit);
@@ -147,7 +147,7 @@ function has_commits(nights: readonly Night[]): boolean {
   return nights.some(({ commit }) => commit !== "");
 }
 
-// From 1 on, at most eight.
+// Returns at most eight ticks, from 1 up.
 function powers_of_ten(top: number): number[] {
   const powers = Math.floor(Math.log10(top)) + 1;
   const step = Math.ceil(powers / 8);
@@ -189,7 +189,7 @@ function time_panel(input: HistoryInput, points: readonly Point[], width: number
   const values = timed.flatMap(({ ratio, level, limit, floor }) =>
     [ratio, level, limit, floor].filter((value) => value !== null));
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const margin = Math.max(0.05 * high, 0.08 * (high - low)); // so that noise looks flat
+  const margin = Math.max(0.05 * high, 0.08 * (high - low)); // makes noise look flat
   const changes = input.history.changes.map((place) => input.history.night[place] - 0.5);
   const known = timed.filter(({ level }) => level !== null);
   return Plot.plot({
@@ -220,7 +220,7 @@ function time_panel(input: HistoryInput, points: readonly Point[], width: number
   });
 }
 
-// How to read the pictures: of what they show, and of nothing else.
+// Explains only those marks that the charts contain.
 function legend(input: HistoryInput, points: readonly Point[], from: number): string {
   const nights = input.nights.slice(from);
   const has = (kind: Point["kind"]) => points.some((point) => point.kind === kind);
@@ -245,10 +245,10 @@ function legend(input: HistoryInput, points: readonly Point[], from: number): st
 
 export function history_figure(input: HistoryInput, width: number): HTMLElement {
   const points = points_of(input);
-  // One run alone is no history; some nights before it show that the case was not there.
+  // Shows at least ten nights if there are as many, so that a new case can be seen to be new.
   const from = Math.max(0, Math.min(points[0]?.night ?? 0, input.nights.length - 10));
   const bad = points.filter(({ kind }) => kind === "failure" || kind === "open").length;
-  // Of a slower case, a cross is about its time alone.
+  // If the issue is the time, an error within its limit is drawn as fine.
   const of_error = points.map((point): Point => input.is_about_time && (point.percent ?? 0) <= 100
     ? { ...point, kind: "fine" } : point);
   const panels = [error_panel(input, of_error, width, from),

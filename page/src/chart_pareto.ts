@@ -1,4 +1,4 @@
-// Error against time: which cases no other beats in both.
+// A chart of time against error, with the Pareto front.
 import * as Plot from "@observablehq/plot";
 import { short } from "./dom.ts";
 import { duration } from "./format.ts";
@@ -6,11 +6,12 @@ import { duration } from "./format.ts";
 export interface Candidate {
   side: "A" | "B";
   name: string;
-  rms: number; // sigma
+  rms: number; // in units of sigma
   time_ns: number;
 }
 
-// Those to which no other is at least as good in both and better in one; by rising error.
+// Returns the Pareto front, sorted by error: no other candidate is at least as good in both values
+// and better in one.
 export function pareto_front(candidates: readonly Candidate[]): Candidate[] {
   const front: Candidate[] = [];
   const by_error = [...candidates].sort((x, y) => x.rms - y.rms || x.time_ns - y.time_ns);

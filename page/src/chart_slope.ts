@@ -1,4 +1,4 @@
-// Pairs of cases as lines from A to B: up is worse.
+// A chart of case pairs: a line from A to B that rises if B is worse.
 import * as Plot from "@observablehq/plot";
 import { short } from "./dom.ts";
 
@@ -9,8 +9,8 @@ export interface Slope {
   said: string;
 }
 
-const most = 400; // lines that are drawn: those that change most
-const marked = 1.05; // a change of less than 5 % is drawn as none
+const most = 400; // lines drawn; those with the largest change
+const marked = 1.05; // a smaller change counts as none
 
 export interface SlopeOptions {
   slopes: readonly Slope[];

@@ -1,7 +1,7 @@
-// What the page is made from: `plumbline report` writes it into the file (gzip, base64), and
-// `plumbline serve` gives it at /api/report. harness/report/page_data.h writes it.
+// The page's data. `plumbline report` writes them into the file (gzip, base64); `plumbline serve`
+// returns them from /api/report. Written by harness/report/page_data.h.
 
-// A column of a table: numbers (null: not measured), or texts by number of a list of words.
+// A column of a table: numbers (null: not measured), or indices of its distinct words.
 export interface NumberColumn {
   name: string;
   numbers: (number | null)[];
@@ -9,52 +9,52 @@ export interface NumberColumn {
 export interface WordColumn {
   name: string;
   words: string[];
-  places: number[]; // in words; -1: none
+  places: number[]; // index of the row's word; -1: none
 }
 export type Column = NumberColumn | WordColumn;
 
-// Never green: "open" (unconfirmed, ambiguous, suspect) and "nothing measured".
+// "open" (unconfirmed, ambiguous, suspect) and "nothing measured" are never shown as fine.
 export type State = "fine" | "not fine" | "open" | "nothing measured" | "incomplete";
 export type Outlook = "fine" | "failure" | "open" | "unmeasured";
 
-// Cases that are one piece of news: one kernel, verdict and cause.
+// An issue: cases of one kernel with the same verdict and cause.
 export interface Group {
   kind: "broken" | "slower" | "faster" | "coverage" | "open";
-  title: string; // the cause in words, first
+  title: string; // the cause in words
   kernel: string;
   dtype: string; // "" = several
-  arch: string; // likewise
+  arch: string; // "" = several
   verdict: string;
-  cases: number[]; // rows of the table of cases, the lead first; may be empty (vanished cases)
-  names: string[]; // of what is no row: vanished cases, diffs, invariances, suite statistics
-  since: string; // last commit before; "" = not known, or no past
-  commit: string; // first commit with it; "" = not known
-  since_night: number; // place in nights since which the lead is as it is; -1 = not known
-  text: string; // one sentence about the lead
+  cases: number[]; // rows of the table of cases, the lead (worst) first; empty for vanished cases
+  names: string[]; // results without a row: vanished cases, diffs, invariances, suite statistics
+  since: string; // last commit before it; "" = unknown, or no past
+  commit: string; // first commit with it; "" = unknown
+  since_night: number; // index of the lead's first bad night; -1 = unknown
+  text: string; // a sentence about the lead
 }
 
-// A night, or a run that is part of none; the newest last.
+// A night, or a run outside of nights.
 export interface Night {
   name: string; // "2027-01-30", or the first 8 digits of a run's id
   run_ids: string[];
   started_at: string;
   commit: string;
-  state: State; // the worst of its runs
+  state: State; // that of its worst run
   exit_code: number;
   fine: number;
   failures: number;
   open: number;
   unmeasured: number;
   suspect: boolean;
-  shift: number; // of all times together, 0.01 = 1 %
+  shift: number; // common change of all times, 0.01 = 1 %
   why: string; // why it is suspect
   events: { kind: string; at: string; who: string; detail: string }[];
 }
 
-// What somebody decided: accept, pin or acknowledge.
+// A user's decision: accept, pin or acknowledge.
 export interface Decision {
   kind: "accept" | "pin" | "acknowledge";
-  night: number; // place in nights; -1 = before them
+  night: number; // index of the night; -1 = before all nights
   glob: string;
   who: string;
   why: string;
@@ -68,9 +68,9 @@ export interface Finding {
   text: string;
 }
 
-// Everything of a case that is not fine, or near its limit.
+// The details of a case that is not fine or is near its limit.
 export interface Detail {
-  row: number; // of the table of cases
+  row: number; // in the table of cases
   findings: Finding[];
   notes: string[];
   limits: Record<string, number>; // by statistic
@@ -84,27 +84,27 @@ export interface Detail {
     head: number;
     row: number;
     column: number; // -1: the LSE
-    got: number | null; // null: no number
+    got: number | null; // null: NaN or infinity
     expected: number | null;
     sigma: number;
     ulp: number;
     visible_keys: number;
-    shares: [string, number][]; // of sigma^2, by rounding, largest first
+    shares: [string, number][]; // shares of sigma^2 by rounding, largest first
   };
   picture: null | {
-    histogram: number[]; // [41], of e / sigma, bin i about (i - 20) / 4
-    expected: number[]; // [41], as the declared roundings lead to, at this kernel's own size
-    permitted: number[]; // [41], likewise as large as they may be
-    low: number[]; // [41], band of 99 of 100 correct outputs about `expected`
+    histogram: number[]; // [41], counts of e / sigma; bin i is centred at (i - 20) / 4
+    expected: number[]; // [41], expected from the declared roundings and this kernel's rms
+    permitted: number[]; // [41], the same for the largest permitted rms
+    low: number[]; // [41], band around `expected` for 99 of 100 correct outputs
     high: number[]; // [41]
     outside: number; // bins outside the band
     map_rows: number;
     map_columns: number;
-    map: (number | null)[]; // largest |e| / sigma; null: nothing compared, -1: no number
-    rows: number; // of the longest sample
-    columns: number; // of the output
+    map: (number | null)[]; // largest |e| / sigma; null: nothing compared, -1: NaN
+    rows: number; // in the longest sample
+    columns: number; // in the output
   };
-  // rms of each (sample, head), sample by sample; null: no number, -1: nothing compared
+  // rms of each (sample, head), sample-major; null: NaN or infinity, -1: nothing compared
   heads: (number | null)[];
   heads_per_sample: number;
   contract: { policy: string; promises: string; spec: string; declared: string };
@@ -123,18 +123,18 @@ export interface Detail {
   };
   reproduce: string; // a command
   saved_to: string;
-  // One entry a night in which the case ran, oldest first.
+  // The nights with the case, oldest first; one entry each.
   history: {
     night: number[];
-    percent: (number | null)[]; // of the limit of its error
+    percent: (number | null)[]; // error as percent of its limit
     rms: (number | null)[];
-    ratio: (number | null)[]; // time over the sentinel's
+    ratio: (number | null)[]; // time / sentinel time
     level: (number | null)[];
     limit: (number | null)[];
     set_aside: boolean[]; // the time is not judged: the night or the case was disturbed
     verdict: string[];
-    outlook: Outlook[]; // of the verdict
-    changes: number[]; // places in `night` at which the level of the time changes
+    outlook: Outlook[]; // for the verdict
+    changes: number[]; // indices in `night` at which the level of the time changes
   };
 }
 
@@ -169,18 +169,17 @@ export interface Invariance {
   text: string;
 }
 
-// One of the five stories: what was reported then, and what the newest run of its suite says.
+// One of the five stories: the figures reported upstream, and those of the newest run of its suite.
 export interface Story {
   id: string; // "S1"
   title: string;
-  source: string; // of the figures
+  source: string; // where the figures were reported
   figures: { what: string; theirs: string; ours: string }[];
   cases: number[]; // rows of the table of cases
-  diffs: number[]; // places in diffs
+  diffs: number[]; // indices in `diffs`
 }
 
-// What `plumbline audit` found: which planted bugs the cases catch, and which legal kernels they
-// flag.
+// Result of `plumbline audit`: mutants that the cases catch, and legal kernels that they flag.
 export interface Audit {
   suites: string[];
   problems: number;
@@ -200,21 +199,21 @@ export interface AuditedMutant {
   what: string;
   dtype: string;
   runs: number;
-  changed: number; // runs in which its output differs from that of the right kernel
+  changed: number; // runs whose output differs from the correct kernel's
   caught: boolean;
   by: string; // the statistic that catches it
   first_case: string;
   fault: string;
   diagnosed: string;
-  reviewed: string | null; // why it may survive; null: it is caught, or nobody has said
+  reviewed: string | null; // why its survival is accepted; null: caught, or not reviewed
 }
 
 export interface Report {
   schema: 1;
   made_at: string; // ISO 8601, UTC
   plumbline: { version: string; commit: string };
-  database: string; // its file name
-  live: boolean; // whether /api/case gives the details that are not here
+  database: string; // file name
+  live: boolean; // /api/case returns details of the other cases
   subject: {
     kind: "run" | "night" | "commit";
     label: string;
@@ -226,17 +225,17 @@ export interface Report {
     command: string; // "plumbline run cases/nightly.toml"
   };
   state: State;
-  sentence: string; // the one that stands in Markdown and in the terminal, too
+  sentence: string; // also shown in Markdown and in the terminal
   counts: { cases: number; fine: number; failures: number; open: number; unmeasured: number };
   groups: Group[]; // most important first
-  nights: Night[]; // at most 60; the last one is the subject where it is a night or run
+  nights: Night[]; // at most 60, oldest first; the last is the subject if that is a night or run
   decisions: Decision[];
-  times: string[]; // sentences on the gate of times
-  // The cases, words: case_id, machine, suite, case_group, tier, kernel, device, arch,
+  times: string[]; // sentences about gated times
+  // The cases. Words: case_id, machine, suite, case_group, tier, kernel, device, arch,
   // tensor_cores, dtype, kv_dtype, out_dtype, mask, layout, padding, lengths, law, status, verdict,
-  // outlook, cause, nearest_statistic; numbers: batch, heads_q, heads_kv, seq_q, seq_kv,
-  // head_dim_qk, head_dim_vo, percent_of_limit (1e15: no number, or without bound), rms, peak,
-  // time_ns, time_ratio, gate_change, wall_ms.
+  // outlook, cause, nearest_statistic. Numbers: batch, heads_q, heads_kv, seq_q, seq_kv,
+  // head_dim_qk, head_dim_vo, percent_of_limit (1e15: NaN or infinite), rms, peak, time_ns,
+  // time_ratio, gate_change, wall_ms.
   rows: number;
   cases: Column[];
   details: Detail[];
@@ -246,11 +245,11 @@ export interface Report {
             value: number | null; limit: number | null; status: string }[];
   support: { kernel: string; arch: string; dtype: string; mask: string; layout: string;
              support: "supported" | "unsupported" | "mixed"; reasons: string }[];
-  // Of another run, night or commit that A is compared with; null: nothing was named.
+  // The run, night or commit that A is compared with; null: none was named.
   other: null | { label: string; commit: string; cases: Column[]; rows: number };
   stories: Story[];
   audit: null | Audit; // null: none was named
 }
 
-// /api/case?row=N of a live page.
+// The answer of /api/case?row=N.
 export type CaseAnswer = Detail;

@@ -1,4 +1,4 @@
-// A table that its headers sort, of which 200 rows are drawn at a time.
+// A table sorted by its headers. It draws 200 rows at a time.
 import { clipped, h, scrolling, type Child } from "./dom.ts";
 import { count, none } from "./format.ts";
 
@@ -6,28 +6,28 @@ type Key = string | number | null;
 
 export interface TableColumn<Row> {
   name: string;
-  title?: string; // absent: the name
-  about?: string; // what the header says in full
+  title?: string; // default: the name
+  about?: string; // tooltip of the header
   numeric?: boolean;
   wide?: boolean; // prose, which needs room
-  key?(row: Row): Key; // what is sorted by; absent: the row's member of the name
-  // How the key is shown: as it is, unless one of these is given.
+  key?(row: Row): Key; // the sort key; default: the row's member `name`
+  // Shows the key; default: as it is.
   show?(row: Row): Child;
   format?(value: number | null): string;
-  most?: number; // characters of a text that are shown at first
+  most?: number; // characters of a text shown at first
 }
 
 export interface Sort {
-  column: string; // "": as given
+  column: string; // "": unsorted
   descending: boolean;
 }
 
 export interface TableOptions<Row> {
   label: string;
-  columns: readonly (string | TableColumn<Row>)[]; // a text: the name alone
+  columns: readonly (string | TableColumn<Row>)[]; // a string is a column's name
   rows: readonly Row[];
   sort?: Sort;
-  on_sort?: (sort: Sort) => void; // absent: the table sorts itself
+  on_sort?: (sort: Sort) => void; // default: the table sorts itself
   class_of?: (row: Row) => string;
   noun?: string;
 }
@@ -35,7 +35,7 @@ export interface TableOptions<Row> {
 const at_once = 200;
 
 function compare(a: Key, b: Key): number {
-  if (a === null || a === "") return b === null || b === "" ? 0 : 1; // what is absent comes last
+  if (a === null || a === "") return b === null || b === "" ? 0 : 1; // missing values come last
   if (b === null || b === "") return -1;
   if (typeof a === "number" && typeof b === "number") return a - b;
   return a < b ? -1 : a > b ? 1 : 0;
@@ -107,7 +107,8 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
       head.querySelector(".arrow")!.textContent = arrow;
     });
   }
-  // The largest number first, as failures are large; words from A on; then the other way round.
+  // Numbers start with the largest, as failures are large, and words with A. The next click
+  // reverses.
   function sort_by(column: TableColumn<Row>): void {
     const is_key = column.name === sort.column;
     const descending = is_key ? !sort.descending : is_numeric(column);
@@ -139,13 +140,13 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
     foot);
 }
 
-// What is read as one: a number with its unit, a name.
+// Cells that are read as one word, such as a number with its unit, do not wrap.
 function class_of_cell(child: Child): string | null {
   return typeof child === "number" || (typeof child === "string" && child.length <= 24)
     ? "brief" : null;
 }
 
-// A table of few rows that needs no sorting; the first column names the row.
+// A short table without sorting; the first column names the row.
 export function plain_table(label: string, titles: readonly string[],
                             rows: readonly (readonly Child[])[]): HTMLElement {
   return scrolling(label, h("table", null,

@@ -1,8 +1,8 @@
-// What cases differ in: the columns that can be axes, filters and sides of a comparison.
+// The dimensions of cases: columns that can be axes, filters and sides of a comparison.
 import type { CaseTable } from "./case_table.ts";
 
 export interface Dimension {
-  name: string; // of the column
+  name: string; // the column's name
   title: string;
 }
 
@@ -41,12 +41,12 @@ export function title_of(column: string): string {
   return dimensions.find(({ name }) => name === column)?.title ?? column.replaceAll("_", " ");
 }
 
-// Those that the table has. A dimension of one value tells nothing, but may be asked for.
+// Returns the dimensions that the table has, even those with only one value.
 export function dimensions_of(table: CaseTable): Dimension[] {
   return dimensions.filter(({ name }) => table.column(name) !== undefined);
 }
 
-// A value as a label: what is absent gets a name.
+// Returns a value as a label, "(none)" for "".
 export function label_of(value: string): string {
   return value === "" ? "(none)" : value;
 }

@@ -1,4 +1,4 @@
-// Builds elements. Text and attributes only: no string is ever read as HTML.
+// Builds elements from text and attributes. Strings are never parsed as HTML.
 
 export type Child = Node | string | number | null | undefined | false | readonly Child[];
 type Handler = (event: any) => void;
@@ -14,8 +14,8 @@ function append(parent: Node, child: Child): void {
   }
 }
 
-// `onclick` and the like are functions, `style` is an object of properties, true is an attribute
-// without a value; null, undefined and false are left out.
+// Attributes: `onclick` and other handlers are functions, `style` is an object of properties, and
+// true means no value. null, undefined and false are left out.
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes | null = null,
@@ -34,7 +34,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-// Text that only a screen reader says.
+// Text for screen readers only.
 export function hidden(text: string): HTMLElement {
   return h("span", { class: "hidden" }, text);
 }
@@ -49,12 +49,12 @@ export function short(text: string, most = 200): string {
   return text.length > most ? text.slice(0, most - 1) + "\u2026" : text;
 }
 
-// A name that may go on in the next line behind "/" and "_", and nowhere else.
+// A name that may wrap only after "/" and "_".
 export function breakable(name: string): Child {
   return name.split(/(?<=[/_])/).flatMap((part, i) => (i === 0 ? [part] : [h("wbr"), part]));
 }
 
-// A text of any length: the first part of it, and a button for the rest.
+// A long text: its start, and a button for the rest.
 export function clipped(text: string, most = 400): HTMLElement {
   if (text.length <= most) return h("span", { class: "text" }, text);
   const shown = h("span", { class: "text" }, short(text, most));
@@ -65,7 +65,7 @@ export function clipped(text: string, most = 400): HTMLElement {
       const all = button.getAttribute("aria-expanded") !== "true";
       shown.textContent = all ? text : short(text, most);
       shown.className = all ? "text long" : "text";
-      shown.tabIndex = all ? 0 : -1; // it scrolls
+      shown.tabIndex = all ? 0 : -1; // a long text scrolls and needs focus for that
       button.textContent = all ? "Show less" : label;
       button.setAttribute("aria-expanded", String(all));
     },
@@ -76,7 +76,8 @@ export function clipped(text: string, most = 400): HTMLElement {
   return h("span", null, shown, " ", button);
 }
 
-// Copies through the clipboard, or where a page of a file may not, through a selected text.
+// Copies with the clipboard API. A page opened from a file may lack it, so a selected text area is
+// the fallback.
 async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -92,7 +93,7 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-// A command as one line of a shell, with a button that copies exactly it.
+// A shell command on one line, with a button that copies it.
 export function command(text: string, what: string): HTMLElement {
   const said = h("span", { role: "status", class: "said" });
   const button: HTMLButtonElement = h("button", {
@@ -110,7 +111,7 @@ export function command(text: string, what: string): HTMLElement {
     h("code", { class: "command-text" }, text), button, said);
 }
 
-// What an empty panel says: why, and what would fill it.
+// An empty panel: why it is empty, and the command that fills it.
 export function empty(why: string, remedy = ""): HTMLElement {
   return h("div", { class: "empty" }, h("p", null, why),
     remedy !== "" && command(remedy, "the command that fills this"));

@@ -1,15 +1,15 @@
-// A picture with its title, what it shows in words, and the same figures as a table.
+// A chart with its title, a description in words, and its values as a table.
 import { fresh_id, h, type Child } from "./dom.ts";
 
 export interface FigureOptions {
   title: string;
-  label: string; // what the picture shows, for who does not see it
+  label: string; // description for screen readers
   drawings: readonly (Element | null)[];
-  text?: Child; // below the picture: how to read it
-  table: () => HTMLElement; // made when somebody opens it
+  text?: Child; // below the chart: how to read it
+  table: () => HTMLElement; // built when the user opens it
 }
 
-// Plot names its marks, which nothing needs where the whole is one image with one name.
+// Removes Plot's names of single marks: the chart is one image with one name.
 export function as_image<E extends Element>(drawing: E, label: string): E {
   for (const inner of drawing.querySelectorAll("[aria-label], [aria-description]")) {
     inner.removeAttribute("aria-label");

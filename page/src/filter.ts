@@ -1,4 +1,4 @@
-// Which cases are shown: those that have one of the chosen values in each filtered column, and all
+// Filters cases: in each filtered column a row must have one of the values, and it must contain all
 // words of the search.
 import type { CaseTable } from "./case_table.ts";
 
@@ -39,7 +39,7 @@ export function filtered(table: CaseTable, filters: readonly Filter[], query: st
   return rows.filter((row) => words.every((word) => list[row].includes(word)));
 }
 
-// With these in place of what is filtered in their columns.
+// Replaces the filters of the columns that occur in `by`.
 export function replaced(filters: readonly Filter[], by: readonly Filter[]): Filter[] {
   const columns = new Set(by.map(({ column }) => column));
   return [...filters.filter(({ column }) => !columns.has(column)), ...by];

@@ -1,4 +1,4 @@
-// What filters the cases now, each to be taken away, and a way to filter by any value.
+// Shows the filters, each with a button that removes it, and lists for adding one.
 import { dimensions_of, label_of, title_of } from "./dimensions.ts";
 import { h, short } from "./dom.ts";
 import { replaced, without } from "./filter.ts";
@@ -20,7 +20,7 @@ function chips(page: Page): HTMLElement {
     is_any && h("li", null, h("a", { href: page.link({ filters: [], query: "" }) }, "remove all")));
 }
 
-// Which dimension the value list shows; no part of what the page shows.
+// The dimension whose values are listed. Not part of the URL.
 let asked = "kernel";
 
 export function filter_bar(page: Page, rows: readonly number[]): HTMLElement {
@@ -37,7 +37,8 @@ export function filter_bar(page: Page, rows: readonly number[]): HTMLElement {
         draw();
         box.querySelector<HTMLSelectElement>("select")?.focus();
       }),
-      // A blank stands first, so that any value is a change; "=" tells "" from it.
+      // The first entry is blank, so that any choice is a change; "=" distinguishes the value ""
+      // from it.
       choice("Value", [["", "choose\u2026"] as const, ...values.map((value) =>
         [`=${value}`, `${label_of(value)} (${count(counts.get(value) ?? 0)})`] as const)], "",
         (value) => value !== "" && page.go({ panel: "cases", filters:

@@ -1,4 +1,4 @@
-// Keys: "/" searches, j and k go through the cases that are not fine, "?" tells of them.
+// Keyboard shortcuts: "/" searches, j and k visit the cases that are not fine, "?" shows help.
 import { h } from "./dom.ts";
 import type { Page } from "./page.ts";
 
@@ -24,7 +24,7 @@ function help(): void {
   dialog.showModal();
 }
 
-// In a table of cases the focus moves to the next case; elsewhere the next case opens.
+// In a table of cases moves the focus to the next case; elsewhere opens the next case.
 function go_through(page: Page, by: 1 | -1): void {
   const { model, state } = page;
   if (state.panel !== "case") {

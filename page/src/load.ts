@@ -1,4 +1,4 @@
-// Gets the report: out of this file, or from the server that this page came from.
+// Loads the report from this file or from the page's server.
 import type { CaseAnswer, Report } from "./data.ts";
 
 async function unzipped(base64: string): Promise<string> {
@@ -9,7 +9,7 @@ async function unzipped(base64: string): Promise<string> {
   return new Response(stream).text();
 }
 
-// Which report the server gave: it answers for cases of that one, or says that it is gone.
+// The report's id. The server returns details for this report, or an error if it has been replaced.
 let report_id = "";
 
 async function json_of(path: string): Promise<unknown> {
@@ -21,7 +21,7 @@ async function json_of(path: string): Promise<unknown> {
 
 export async function load_report(): Promise<Report> {
   const text = document.getElementById("report-data")?.textContent?.trim() ?? "";
-  // "@" is in no base64: the template was not filled.
+  // base64 has no "@", so the template was not filled
   const report = (text === "" || text.startsWith("@")
     ? await json_of("/api/report")
     : JSON.parse(await unzipped(text))) as Report;

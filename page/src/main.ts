@@ -1,4 +1,4 @@
-// Draws the panel that the URL names, and again whenever the URL changes.
+// Draws the panel of the URL, and draws it again when the URL changes.
 import type { Report } from "./data.ts";
 import { h, hidden, short, type Child } from "./dom.ts";
 import { mark, outlook_of_state } from "./format.ts";
@@ -61,7 +61,7 @@ class App {
     document.querySelector("noscript")?.remove();
     document.body.prepend(
       h("a", { class: "skip", href: "#main", onclick: (event: Event) => {
-        event.preventDefault(); // the part of the URL behind "#" is the page's state
+        event.preventDefault(); // what follows "#" in the URL is the page's state
         this.main.focus();
       } }, "Skip to the panel"),
       h("header", null,
@@ -93,7 +93,7 @@ class App {
     };
   }
 
-  // Typing makes no history of its own.
+  // Typing adds no entries to the browser's history.
   private replace(changes: Partial<State>): void {
     const is_new_panel = this.page.state.panel !== changes.panel;
     const hash = this.page.link(changes);
@@ -115,7 +115,7 @@ class App {
     this.focus_after(before, focused);
   }
 
-  // The focus stays where it was, or goes to the head of another panel or case.
+  // Keeps the focus, or moves it to the heading of a new panel or case.
   private focus_after(before: State, focused: string | undefined): void {
     const { state } = this.page;
     if (document.activeElement === this.search) return;
@@ -165,7 +165,7 @@ class App {
     }, 150);
   }
 
-  // On paper there is nothing to click: all panels stand below each other.
+  // For paper, draws all panels below each other.
   private before_print(): void {
     print_width(print_width_px);
     const { state } = this.page;

@@ -1,5 +1,5 @@
-// Two dimensions of the cases as a table: each cell shows how near to its limit the worst of its
-// cases comes, and leads to them.
+// A table of two dimensions. Each cell shows how near its worst case comes to the limit, and links
+// to its cases.
 import { breakable, h, hidden, scrolling, short } from "./dom.ts";
 import { label_of, title_of } from "./dimensions.ts";
 import { of_limit, percent, plural, sign } from "./format.ts";
@@ -9,10 +9,10 @@ import { in_words, outlook_of, type Crossed, type Summary } from "./summary.ts";
 
 export interface GridOptions {
   label: string;
-  most?: number; // rows that are shown; the others are told of
+  most?: number; // rows shown; further ones are counted
   link(filters: Filter[]): string;
-  more?: { text: string; href: string }; // behind the rows that are not shown
-  counts?: boolean; // say below each number how many cases are fine and failing
+  more?: { text: string; href: string }; // link after the count of hidden rows
+  counts?: boolean; // show the numbers of failing and open cases in each cell
 }
 
 function cell_text(summary: Summary): string {
@@ -60,7 +60,7 @@ function cell(summary: Summary | undefined, down: string, across: string, href: 
   return { td, target: link };
 }
 
-// What the shades mean.
+// Explains the colours.
 export function grid_legend(): HTMLElement {
   const item = (name: string, share: string, text: string) =>
     h("li", null, h("span", { class: `swatch cell cell-${name}`, style: { "--share": share },
@@ -73,7 +73,8 @@ export function grid_legend(): HTMLElement {
     item("unmeasured", "0", "not measured (a hatched edge: in part)"));
 }
 
-// Where a table is wider than its box: the first column with a failure, beside the rows' heads.
+// If the table is wider than its box, scrolls the first column with a failure next to the row
+// headers.
 function show_failures(box: HTMLElement): void {
   if (box.scrollWidth <= box.clientWidth) return;
   const cells = [...box.querySelectorAll<HTMLTableCellElement>("td.cell-failure")];

@@ -1,4 +1,4 @@
-// The report as the panels ask for it.
+// The report with the lookups that panels need.
 import { CaseTable } from "./case_table.ts";
 import type { Decision, Detail, Group, Report } from "./data.ts";
 import { shell_quoted, words } from "./format.ts";
@@ -6,7 +6,7 @@ import { load_case } from "./load.ts";
 import type { State } from "./state.ts";
 import { compare_importance } from "./summary.ts";
 
-// Whether a pattern of the shell (* and ?) matches all of a text.
+// Returns true if a shell pattern (* and ?) matches the whole text.
 export function matches(glob: string, text: string): boolean {
   let [at, from, star, resume] = [0, 0, -1, 0];
   while (from < text.length) {
@@ -31,7 +31,7 @@ export class Model {
   readonly cases: CaseTable;
   readonly other: CaseTable | null;
   readonly by_importance: number[];
-  // Those that fail or are open, in the order of the news.
+  // Rows that fail or are open: first those of the issues, in their order.
   readonly bad: number[];
   private readonly details = new Map<number, Detail>();
   private readonly group_of_row = new Map<number, number>();
@@ -65,7 +65,7 @@ export class Model {
     return place === undefined ? undefined : this.report.groups[place];
   }
 
-  // The chosen case; -1: none, or one that this report lacks.
+  // Returns the selected case's row; -1: none, or missing in this report.
   chosen_row({ case_id, row }: State): number {
     if (case_id === "") return -1;
     if (row >= 0 && this.cases.text("case_id", row) === case_id) return row;
@@ -80,12 +80,12 @@ export class Model {
     return this.cases.all().filter((row) => column.places[row] === place);
   }
 
-  // What of the state names a case.
+  // Returns the part of the state that selects a case.
   choice(row: number): Pick<State, "case_id" | "row"> {
     return { case_id: this.cases.text("case_id", row), row };
   }
 
-  // In words, never empty: what a case is put down to, or that nothing is to explain.
+  // Explains a case in words; never empty.
   cause(row: number): string {
     const cause = this.cases.text("cause", row);
     if (cause !== "") return cause;
@@ -99,7 +99,7 @@ export class Model {
     return `${words(this.cases.text("verdict", row))}; no cause is known`;
   }
 
-  // Whether the time of a case is what is told of it, and its error is within its limits.
+  // Returns true if all findings of the case are about time.
   is_about_time(row: number): boolean {
     const findings = this.details.get(row)?.findings ?? [];
     if (findings.length > 0) return findings.every(({ statistic }) => statistic.startsWith("time"));
@@ -110,7 +110,8 @@ export class Model {
     return this.report.decisions.filter(({ glob }) => glob === "" || matches(glob, case_id));
   }
 
-  // Names this run, night or commit to plumbline: "night:2027-01-30" of "night 2027-01-30".
+  // Returns this run, night or commit as the command accepts it: "night:2027-01-30" for "night
+  // 2027-01-30".
   name(): string {
     const { label, run_ids } = this.report.subject;
     const [kind, name] = label.split(" ", 2);

@@ -1,5 +1,5 @@
-// The newest nights as a row of buttons: what part of each was fine, failed, was open, was not
-// measured.
+// The newest nights as a row of buttons that show the shares of fine, failing, open and unmeasured
+// cases.
 import type { Night, Outlook } from "./data.ts";
 import { h, short } from "./dom.ts";
 import {
@@ -9,9 +9,8 @@ import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 import { outlook_of } from "./summary.ts";
 
-// The rows of cases say one half, which verdicts that were decided since change. A night also fails
-// or is open by what is no case: a statistic of a suite, a diff, an invariance, a change, lost
-// coverage, a clock. Its state has these.
+// Decided verdicts change the counts of cases. The night's state also has what is not a case: suite
+// statistics, diffs, invariances, changes, lost coverage, clocks. The worse of the two counts.
 const worst_first: readonly Outlook[] = ["failure", "open", "unmeasured", "fine"];
 export function outlook_of_night(night: Night): Outlook {
   const both = [outlook_of(night), outlook_of_state(night.state)];
@@ -41,7 +40,7 @@ function bar(night: Night): HTMLElement {
     part("unmeasured", is_empty ? 1 : night.unmeasured));
 }
 
-// As plumbline takes it: a night by its name, a run by the first digits of its id.
+// Returns the night as the command accepts it: by name, or for a run by the start of its id.
 function name_of(night: Night): string {
   return is_run(night) ? night.name : `night:${night.name}`;
 }
@@ -58,11 +57,11 @@ function about(page: Page, night: Night): HTMLElement {
       h("li", null, `${kind} by ${who}, ${time(at)}: ${short(detail, 300)}`))));
 }
 
-const widest_bar = 49, room_of_letter = 8; // pixels, as style.css has them
+const widest_bar = 49, room_of_letter = 8; // pixels, as in style.css
 const legend = `A bar is a night, its height the share of the cases: ${sign("failure")} failing, ` +
   `${sign("open")} open, hatched: not measured; ~ suspect times`;
 
-// "01-30", "01-30.2": what parts two nights of one day stays.
+// Keeps what distinguishes two nights of one day: "01-30", "01-30.2".
 const label_of = (night: Night) => short(night_day(night), 10);
 
 export function night_strip(page: Page): HTMLElement {
@@ -71,7 +70,7 @@ export function night_strip(page: Page): HTMLElement {
   const say = (text: string) => (said.textContent = text);
   if (nights.length === 0)
     return h("p", { class: "small-print" }, "No night is known before this run.");
-  // The date of every so-many-th night, the newest among them, as the room under the bars allows.
+  // If there is no room for all dates, shows those of every step-th night, counted from the newest.
   const room_of_date = room_of_letter * Math.max(...nights.map((night) => label_of(night).length));
   const step = Math.ceil(room_of_date / Math.min(widest_bar, full_width() / nights.length));
   const buttons = nights.map((night, place) => {

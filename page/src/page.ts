@@ -1,20 +1,20 @@
-// What every panel gets.
+// The arguments of every panel.
 import type { Model } from "./model.ts";
 import type { State } from "./state.ts";
 
 export interface Page {
   readonly model: Model;
   readonly state: State;
-  link(changes: Partial<State>): string; // "#..." of the page as it is, but for these
+  link(changes: Partial<State>): string; // "#…" of the current state with these changes
   go(changes: Partial<State>): void;
   redraw(): void;
 }
 
-// Room for pictures in pixels, as style.css lays the page out.
+// The width of charts in pixels; must agree with style.css.
 const widest = 1500, panel_inset = 34;
 let of_print = 0;
 export function print_width(width: number): void {
-  of_print = width; // 0: of the window
+  of_print = width; // 0: use the window's width
 }
 
 function room(): number {
@@ -28,7 +28,7 @@ export function is_wide(): boolean {
 export function full_width(): number {
   return Math.max(260, room() - panel_inset);
 }
-// Of one of two columns; of the whole where there is room for one only.
+// Returns the width of one of two columns, or of the page if there is room for only one.
 export function half_width(): number {
   return is_wide() ? Math.floor((room() - 16) / 2) - panel_inset : full_width();
 }

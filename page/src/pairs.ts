@@ -1,4 +1,4 @@
-// Cases that differ in one dimension only, as pairs to compare.
+// Pairs of cases that differ in one dimension.
 import type { CaseTable } from "./case_table.ts";
 import { title_of } from "./dimensions.ts";
 
@@ -8,20 +8,20 @@ export interface Side {
 }
 
 export interface Pair {
-  problem: string; // what both have in common, as a part of their case ids
-  a: number; // rows of their tables
+  problem: string; // the shared part of their case ids
+  a: number; // row in the table of its side
   b: number;
 }
 
 export interface Pairs {
   pairs: Pair[];
-  ignored: string[]; // titles of further dimensions that may differ
+  ignored: string[]; // titles of other dimensions that may differ
   only_a: number; // cases without a partner
   only_b: number;
 }
 
-// What follows from a dimension, and may differ with it: first what always does, then what is let
-// go of where nothing matches otherwise.
+// Other dimensions that may differ with a dimension. Each list is tried if the ones before it give
+// no pairs.
 const following: Record<string, string[][]> = {
   report: [[], ["machine", "arch", "device"]],
   kernel: [["tensor_cores"], ["tensor_cores", "device", "arch", "machine"]],
@@ -31,9 +31,9 @@ const following: Record<string, string[][]> = {
   tensor_cores: [[], ["kernel"], ["kernel", "device", "arch", "machine"]],
   suite: [["case_group", "tier"]],
 };
-const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that no case id names
+const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that no case id contains
 
-// A case id without what names the dropped dimensions.
+// Removes the dropped dimensions from a case id.
 function common_id(table: CaseTable, row: number, dropped: ReadonlySet<string>): string {
   let id = table.text("case_id", row);
   const kernel = table.text("kernel", row);
@@ -55,7 +55,7 @@ function by_problem({ table, rows }: Side, dropped: ReadonlySet<string>): Map<st
     for (const name of placed) if (!dropped.has(name)) keys.push(table.text(name, row));
     const key = keys.join("\n");
     const before = found.get(key);
-    // Of a case that several suites have, the one that was measured.
+    // If several suites have the case, prefer a measured one.
     if (before === undefined || table.number("rms", before) === null) found.set(key, row);
   }
   return found;

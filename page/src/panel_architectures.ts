@@ -1,4 +1,4 @@
-// Kernels by architecture: how near to their limits, and what came out.
+// Kernels by architecture: percent of the limits, and verdicts.
 import { data_table } from "./data_table.ts";
 import { label_of } from "./dimensions.ts";
 import { empty, h, short, type Child } from "./dom.ts";

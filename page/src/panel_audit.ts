@@ -1,4 +1,4 @@
-// Which planted bugs the cases catch, which they let through, and which legal kernels they flag.
+// Mutants that the cases catch or miss, and legal kernels that they flag.
 import type { Audit, AuditedMutant } from "./data.ts";
 import { data_table, plain_table } from "./data_table.ts";
 import { clipped, empty, h, short, type Child } from "./dom.ts";
@@ -6,7 +6,7 @@ import { mark, plural } from "./format.ts";
 import type { Page } from "./page.ts";
 import { section } from "./parts.ts";
 
-// Whether the bug showed at all: a kernel whose output is that of the right one proves nothing.
+// If a mutant's output equals the correct kernel's, its bug did not show, which proves nothing.
 function outlook_of(mutant: AuditedMutant): "fine" | "failure" | "open" | "unmeasured" {
   if (mutant.caught) return "fine";
   if (mutant.changed === 0) return "unmeasured";

@@ -1,4 +1,4 @@
-// One case: what is wrong with it in words, how to repeat it, and where its errors lie.
+// One case: its cause, the command that repeats it, and pictures of its errors.
 import { error_map, head_strip, heads_in_words, shares_bar, steps_legend }
   from "./case_pictures.ts";
 import { histogram, rounding_answer } from "./chart_histogram.ts";
@@ -44,7 +44,7 @@ function neighbours(page: Page, row: number): HTMLElement | null {
     link(bad[place + 1], "next \u2192", "j"));
 }
 
-// What was found, in a few words: of a slower case its time, of any other its error.
+// Summarises the finding: the time of a slower case, the error of any other.
 function verdict(page: Page, row: number): Child {
   const { cases } = page.model;
   const at = cases.number("percent_of_limit", row);
@@ -162,7 +162,7 @@ function time_of(detail: Detail): HTMLElement | null {
   return section("Time", facts([
     ["A call", `${duration(time.ns)} (median; MAD ${duration(time.mad_ns)})`],
     [["Over the ", defined("sentinel's", "sentinel")], number(time.ratio)],
-    // 0: no night before it
+    // 0: unknown
     ["Level of the nights before", number(time.level || null)],
     ["Slower from", number(time.limit || null)],
     ["From the level", change(time.level ? time.change : null)],

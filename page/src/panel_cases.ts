@@ -10,8 +10,8 @@ import type { Page } from "./page.ts";
 import { case_link } from "./parts.ts";
 import { in_words, summed } from "./summary.ts";
 
-// A value that filters by itself. The lists above the table do the same for the keyboard, so that
-// the tab key need not pass a thousand values.
+// A value that filters when clicked. The tab key skips it, because the lists above the table offer
+// the same filters.
 function value_link(page: Page, column: string, row: number, most = 60): HTMLElement {
   const value = page.model.cases.text(column, row);
   return h("a", {
@@ -34,7 +34,7 @@ function number_column(cases: CaseTable, name: string, title: string, about: str
   return { name, title, about, format, key: (row) => cases.number(name, row) };
 }
 
-// Those in which any of the rows has a value.
+// Returns the columns in which one of the rows has a value.
 function columns(page: Page, rows: readonly number[]): TableColumn<number>[] {
   const { cases } = page.model;
   const is_known = (key: string | number | null) => key !== null && key !== "";

@@ -1,4 +1,4 @@
-// A against B: two kernels, architectures, machines or reports, case by case.
+// Compares A with B case by case: two kernels, architectures, machines or reports.
 import { pareto_chart, pareto_front, type Candidate } from "./chart_pareto.ts";
 import { slope_chart, type Slope } from "./chart_slope.ts";
 import { data_table, plain_table } from "./data_table.ts";
@@ -11,7 +11,7 @@ import { pairs_of, type Pair, type Pairs, type Side } from "./pairs.ts";
 import { choice, section } from "./parts.ts";
 
 interface Measure {
-  name: string; // of the column
+  name: string; // the column's name
   title: string;
   unit: string;
   format: (value: number | null) => string;
@@ -24,7 +24,7 @@ const measures: readonly Measure[] = [
 
 interface Chosen {
   dimension: string;
-  values: string[]; // to choose from
+  values: string[]; // the choices
   a: string;
   b: string;
   side_a: Side;
@@ -59,7 +59,7 @@ function choose(page: Page, dimension: string): Chosen {
   });
   const first = values.includes(a) ? a : by_size.find((value) => value !== b) ?? "";
   const side_a = side(first);
-  // Unless one was chosen, the first that has cases in common with A.
+  // Without a choice, the first that has cases in common with A.
   const others = values.includes(b) && b !== first ? [b]
     : by_size.filter((value) => value !== first).slice(0, 12);
   let second = others[0] ?? "";

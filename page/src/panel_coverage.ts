@@ -1,4 +1,4 @@
-// What was not measured, and what each kernel takes and why not the rest.
+// Cases that were not measured, and the features that each kernel takes or refuses.
 import { data_table } from "./data_table.ts";
 import { clipped, empty, h, short, type Child } from "./dom.ts";
 import { count, mark, plural } from "./format.ts";

@@ -1,4 +1,4 @@
-// A case over nights, or where none is chosen, all cases over nights.
+// A case over nights; all cases over nights if none is selected.
 import * as Plot from "@observablehq/plot";
 import { history_figure, marked_nights, night_axis } from "./chart_history.ts";
 import { data_table } from "./data_table.ts";
@@ -104,7 +104,7 @@ function of_all(page: Page): Child {
   }));
 }
 
-// What the history can be shown of: the news, each by its lead.
+// Links to the history of each issue's lead.
 function choices(page: Page): HTMLElement | null {
   const { model } = page;
   const groups = model.report.groups.map((group, place) => ({ group, place }))

@@ -1,4 +1,4 @@
-// What a kernel promises to keep bit for bit, pairs of outputs, and sums over suites.
+// Invariances with the promises of kernels, diffs, and suite statistics.
 import type { Diff, Invariance, Report } from "./data.ts";
 import { data_table, type TableColumn } from "./data_table.ts";
 import { empty, h, short, type Child } from "./dom.ts";

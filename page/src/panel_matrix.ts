@@ -1,4 +1,4 @@
-// Any two dimensions of the cases against each other.
+// A matrix of any two dimensions of the cases.
 import { dimensions_of } from "./dimensions.ts";
 import { empty, h, type Child } from "./dom.ts";
 import { filter_bar } from "./filter_bar.ts";

@@ -1,4 +1,4 @@
-// The first screen: is the night fine, what broke, since when.
+// The first screen: the night's state, what broke, and since when.
 import type { Group } from "./data.ts";
 import { failed_scores } from "./panel_invariances.ts";
 import { clipped, command, h, short, type Child } from "./dom.ts";
@@ -127,7 +127,7 @@ function matrix(page: Page): HTMLElement {
         }));
 }
 
-// Everything that is news, in full.
+// Lists all issues in full.
 function news(page: Page): HTMLElement | null {
   const { model } = page;
   const { groups } = model.report;

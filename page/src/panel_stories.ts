@@ -1,4 +1,4 @@
-// The five stories that plumbline grew out of: the figures of then beside ours.
+// The five stories: the figures reported upstream next to those of this run.
 import type { Story } from "./data.ts";
 import { plain_table } from "./data_table.ts";
 import { clipped, empty, h, short, type Child } from "./dom.ts";

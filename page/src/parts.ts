@@ -1,4 +1,4 @@
-// Pieces that several panels are made of.
+// Elements that several panels share.
 import { breakable, clipped, h, short, type Child } from "./dom.ts";
 import { commit, mark, night_title, plural } from "./format.ts";
 import type { Group } from "./data.ts";
@@ -10,7 +10,7 @@ export function section(title: string, ...children: Child[]): HTMLElement {
   return h("section", { class: "card" }, h("h2", null, title), children);
 }
 
-// Names and values; those without a value are left out.
+// A list of names and values, without those that have no value.
 export function facts(list: readonly (readonly [Child, Child])[]): HTMLElement {
   const known = list.filter(([, value]) =>
     value !== "" && value !== null && value !== undefined && value !== "\u2013" &&
@@ -20,7 +20,7 @@ export function facts(list: readonly (readonly [Child, Child])[]): HTMLElement {
       h("dd", null, typeof value === "string" ? clipped(value, 400) : value))));
 }
 
-// A list to choose from. `values` are [value, text].
+// A drop-down list. `values` are [value, text].
 export function choice(label: string, values: readonly (readonly [string, string])[],
                        chosen: string, choose: (value: string) => void): HTMLElement {
   const select: HTMLSelectElement = h("select", {
@@ -31,7 +31,7 @@ export function choice(label: string, values: readonly (readonly [string, string
   return h("label", { class: "choice" }, h("span", null, label), select);
 }
 
-// Where the group's lead case is, or else where the group is told of.
+// Links to the group's lead case or, without one, to the group in the overview.
 export function group_state(model: Model, place: number): Partial<State> {
   const lead = model.report.groups[place].cases[0];
   return lead === undefined
@@ -39,7 +39,7 @@ export function group_state(model: Model, place: number): Partial<State> {
     : { panel: "case", ...model.choice(lead), group: place };
 }
 
-// "since 0123abc..4567def", or by the night where the commits are not known.
+// Returns "since 0123abc..4567def", or the night if the commits are unknown.
 export function range_text(model: Model, group: Group): string {
   const [from, to] = [commit(group.since), commit(group.commit)];
   if (from !== "" && to !== "") return from === to ? `at ${to}` : `since ${from}..${to}`;
@@ -56,7 +56,7 @@ export function since_text(model: Model, group: Group): string {
   return title === "" || range.includes(title) ? range : `${range} (${title})`;
 }
 
-// "new": this night is the first with it; "still": one before it was; "": not known.
+// "new": first in this night; "still": also in the night before; "": unknown.
 export function age_of({ report }: Model, group: Group): "new" | "still" | "" {
   const last = report.nights.length - 1;
   if (last < 1 || group.since_night < 0) return "";
@@ -67,7 +67,7 @@ export function age_mark(model: Model, group: Group): HTMLElement | null {
   return age === "" ? null : h("span", { class: `age age-${age}` }, age);
 }
 
-// Whose it is comes first: "cpu/split_kv: would be explained if ...".
+// Returns the text after its kernel: "cpu/split_kv: would be explained if ...".
 export function of_kernel(kernel: string, text: string): string {
   return kernel === "" ? text : `${short(kernel, 80)}: ${text}`;
 }
@@ -76,7 +76,7 @@ export function title_of_group({ kernel, title, kind }: Group, most: number): Ch
   return [kernel !== "" && [h("span", null, short(kernel, 80)), ": "], word + short(title, most)];
 }
 
-// Words of ours that are not every reader's (docs/words.md).
+// Tooltips for terms of docs/words.md.
 const meanings: Record<string, string> = {
   sentinel: "sentinel: a fixed piece of work timed in turn with the kernel; times are kept as " +
     "ratios to its time, which a change of clock leaves as they are",
@@ -90,7 +90,7 @@ export function size_text(group: Group): string {
   return plural(size, group.cases.length > 0 ? "case" : "result");
 }
 
-// Cases with their verdicts, as a list.
+// A list of cases with their verdicts.
 export function case_list(page: Page, rows: readonly number[], ...more: Child[]): HTMLElement {
   const { cases } = page.model;
   return h("ul", { class: "plain-list" }, rows.map((row) => h("li", null,

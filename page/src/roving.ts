@@ -1,6 +1,6 @@
-// Arrow keys within a table or row of controls, of which the tab key reaches one.
+// Moves the focus by arrow keys within a table or row of controls. The tab key reaches one of them.
 
-// `places`: the controls by row and column; null where there is none.
+// `places`: the controls by row and column; null if there is none.
 export function roving(container: HTMLElement, places: (HTMLElement | null)[][],
                        first: HTMLElement | null): void {
   const all = places.flat().filter((place) => place !== null);
@@ -16,7 +16,7 @@ export function roving(container: HTMLElement, places: (HTMLElement | null)[][],
     to.focus();
     return true;
   }
-  // The next control in a direction: places without one are skipped.
+  // Finds the next control in a direction and skips places without one.
   function step(row: number, column: number, down: number, right: number): boolean {
     let [y, x] = [row + down, column + right];
     while (places[y] !== undefined && x >= 0 && x < places[y].length) {

@@ -1,5 +1,4 @@
-// What the page shows, all of it in the part of its URL behind "#": a link to the page as it is can
-// be sent, and the browser's back and forward work.
+// The page's state. All of it is in the URL after "#", so that links, back and forward work.
 import type { Filter } from "./filter.ts";
 
 export const panels = [
@@ -19,20 +18,20 @@ export type PanelName = (typeof panels)[number];
 
 export interface State {
   panel: PanelName;
-  case_id: string; // "" = none was chosen
-  row: number; // tells cases of one id apart; -1: the first
-  group: number; // place in the report's groups; -1: none
+  case_id: string; // "" = none
+  row: number; // selects among cases with equal ids; -1: the first
+  group: number; // index of the report's groups; -1: none
   query: string;
   filters: Filter[];
-  sort: string; // "" = the most important first
+  sort: string; // "" = most important first
   descending: boolean;
   down: string;
   across: string;
-  night: string; // a night's name
-  dimension: string; // of A and B; "report" = this report and the other one
+  night: string; // the selected night's name
+  dimension: string; // what A and B differ in; "report" = this report and the other one
   a: string;
   b: string;
-  measure: string; // of A and B: percent_of_limit, rms, time_ns
+  measure: string; // compared value: percent_of_limit, rms, time_ns
 }
 
 export const initial: State = {
@@ -83,7 +82,7 @@ export function read_state(hash: string): State {
   return state;
 }
 
-// What a URL may hold unchanged stays readable.
+// Keeps the characters "/:,=@" readable in the URL.
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(/%(2F|3A|2C|3D|40)/g, (code) => decodeURIComponent(code));
 }

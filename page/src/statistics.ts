@@ -1,4 +1,4 @@
-// The statistics of an error as people read them (harness/outcome/statistics_table.h).
+// Names of the error statistics (harness/outcome/statistics_table.h).
 import type { Detail } from "./data.ts";
 import { number, percent, share } from "./format.ts";
 
@@ -34,7 +34,7 @@ function value_text(column: string, value: number | null): string {
   return unit === "share" ? share(value) : `${number(value)} ${unit}`.trim();
 }
 
-// Name, value, limit and percent of it, of those that decide.
+// Returns name, value, limit and percent of the statistics that decide.
 export function deciding_statistics({ errors, limits }: Detail): string[][] {
   return Object.keys(errors).filter((column) => column in limits).map((column) => {
     const [value, limit] = [errors[column] ?? null, limits[column]];
@@ -46,7 +46,7 @@ export function deciding_statistics({ errors, limits }: Detail): string[][] {
   });
 }
 
-// Name and value of those without a limit, which decide nothing.
+// Returns name and value of the statistics without a limit, which decide nothing.
 export function other_statistics({ errors, limits }: Detail): string[][] {
   return Object.keys(errors).filter((column) => !(column in limits)).map((column) =>
     [statistic_name(column), value_text(column, errors[column] ?? null)]);

@@ -1,4 +1,4 @@
-// Sums up cases: how many are fine, and how near to their limits the worst of them come.
+// Summarises cases: how many are fine, and how near the worst comes to its limit.
 import { in_order, type CaseTable } from "./case_table.ts";
 import type { Outlook } from "./data.ts";
 import { count, plural } from "./format.ts";
@@ -7,11 +7,11 @@ export interface Summary {
   cases: number;
   fine: number;
   failures: number;
-  slower: number; // of the failures: those whose error is within its limits, but not their time
+  slower: number; // failures whose error is within its limits but whose time is not
   open: number;
   unmeasured: number;
-  worst: number | null; // percent of the limit of the cases that were measured
-  worst_row: number; // the case to look at first; -1: none
+  worst: number | null; // largest percent of a limit among measured cases
+  worst_row: number; // the most important case; -1: none
 }
 
 export function no_cases(): Summary {
@@ -52,8 +52,8 @@ export function outlook_of(summary: Pick<Summary, "failures" | "open" | "fine">)
   return summary.fine > 0 ? "fine" : "unmeasured";
 }
 
-// Whether a case is to be looked at before another: failures, then open ones, then fine ones, and
-// among them what is nearest to its limit or farthest beyond.
+// Returns true if case `a` is more important than `b`: failures first, then open, then fine ones,
+// each by percent of the limit.
 export function before(table: CaseTable, a: number, b: number): boolean {
   return compare_importance(table, a, b) < 0;
 }
@@ -65,7 +65,7 @@ export function compare_importance(table: CaseTable, a: number, b: number): numb
   return (y ?? -1) - (x ?? -1) || a - b;
 }
 
-// "40 cases: 37 fine, 1 failing, 2 not measured"
+// Returns "40 cases: 37 fine, 1 failing, 2 not measured".
 export function in_words(summary: Summary): string {
   const parts = ([[summary.failures, "failing"], [summary.open, "open"], [summary.fine, "fine"],
     [summary.unmeasured, "not measured"]] as const)
@@ -74,7 +74,7 @@ export function in_words(summary: Summary): string {
 }
 
 export interface Crossed {
-  down: string; // names of columns
+  down: string; // column names
   across: string;
   downs: string[]; // their values
   acrosses: string[];
@@ -82,8 +82,8 @@ export interface Crossed {
   total(down: string): Summary;
 }
 
-// Two dimensions against each other. The worst values of the first come first, unless they are
-// numbers; values of the second come in their own order.
+// Crosses two dimensions. Values of `down` are sorted worst first unless they are numbers; values
+// of `across` keep their own order.
 export function crossed(table: CaseTable, rows: readonly number[], down: string,
                         across: string): Crossed {
   const cells = new Map<string, Map<string, Summary>>();

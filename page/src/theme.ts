@@ -1,11 +1,11 @@
-// Light or dark: as the system says, until somebody chooses.
+// The theme: that of the system until the user chooses one.
 import { h } from "./dom.ts";
 
 const key = "plumbline-theme";
 const themes = ["auto", "light", "dark"] as const;
 type Theme = (typeof themes)[number];
 
-// A page of a file may be denied its storage.
+// A page opened from a file may have no storage.
 function stored(): Theme {
   try {
     const text = localStorage.getItem(key);
@@ -20,7 +20,7 @@ function apply(theme: Theme): void {
   try {
     localStorage.setItem(key, theme);
   } catch {
-    // It lasts as long as the page does.
+    // Without storage the choice lasts as long as the page.
   }
 }
 

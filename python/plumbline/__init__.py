@@ -8,9 +8,8 @@
 
 The output is compared with an fp64 reference made from q, k and v, in units of the rounding
 error that a kernel may make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or
-anything else that speaks DLPack or the buffer protocol; what lies on a GPU is copied. The
-answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them; docs/is-it-rounding.md
-says what they mean.
+any library with DLPack or the buffer protocol; GPU arrays are copied. The answers are ROUNDING,
+BUG and UNDECIDED, as in `plumbline check`; docs/is-it-rounding.md explains them.
 """
 from __future__ import annotations
 
@@ -34,30 +33,30 @@ if TYPE_CHECKING:
 
     _Question = ParamSpec("_Question")
 
-__version__: str  # of the library: __getattr__
+__version__: str  # set from the library by __getattr__
 __all__ = ["Report", "assert_attention", "assert_merge", "check", "check_merge", "diff", "save",
            "Spec", "Unsupported", "kernel"]
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or another framework; lengths may be lists of integers, too."""
+"""An array of NumPy, PyTorch, JAX or another framework; lengths may also be lists of integers."""
 
 ROUNDING, BUG, UNDECIDED = "ROUNDING", "BUG", "UNDECIDED"
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What `plumbline check` or `plumbline diff` concludes."""
+    """The result of `plumbline check` or `plumbline diff`."""
 
     answer: str
     """ROUNDING, BUG or UNDECIDED."""
     sentence: str
-    """Why, in one line."""
+    """The reason in one line."""
     percent: float
-    """Of the limit, in the statistic nearest to its limit; above 100 the limit is not kept. NaN
-    where nothing was compared."""
+    """Percent of the limit, in the statistic nearest to its limit; above 100 the limit is exceeded.
+    NaN if nothing was compared."""
     text: str
-    """What the command prints: at most twelve lines."""
+    """The output of the command: at most twelve lines."""
     json: Mapping[str, Any]
-    """The `data` of what the command prints with --format json (docs/json.md)."""
+    """The `data` of the command's output with --format json (docs/json.md)."""
     _brief: str = dataclasses.field(default="", repr=False, compare=False)
     _in_full: str = dataclasses.field(default="", repr=False, compare=False)
 
@@ -69,17 +68,17 @@ class Report:
 
     @property
     def not_judged(self) -> Sequence[Mapping[str, Any]]:
-        """What was given and not judged: `what` ("rows" or "tensors"), `count`, `of` how many, and
-        `why`; tensors have `names`. Rows of padding that lengths state are none of it."""
+        """Inputs that were not judged: `what` ("rows" or "tensors"), `count`, `of` how many, and
+        `why`; tensors have `names`. Padding rows, as given by lengths, do not count."""
         reports = self.json.get("dumps") or self.json.get("diffs") or []
         return [some for report in reports for some in report.get("not_judged", [])]
 
     def in_full(self) -> str:
-        """What the command prints with -v."""
+        """Returns the command's output with -v."""
         return _library.printed(self._in_full, _output_width(), 0, True)
 
     def _with_note(self, note: str) -> "Report":
-        """The same with a note, which stands before all other details."""
+        """Returns a copy with a note before all other details."""
         def noted(report: str) -> str:
             content = _json.loads(report)
             content["details"].insert(0, {"label": "note", "lines": [note], "weight": 10})
@@ -89,7 +88,7 @@ class Report:
                                    _brief=brief, _in_full=noted(self._in_full))
 
     def _as_failure(self, command: Optional[str] = None) -> str:
-        """The text of an AssertionError. `command` tells more than the text does."""
+        """Returns the text of an AssertionError. `command` is the command that shows more."""
         verbose = _pytest_terminal is not None and _pytest_terminal.verbose
         content = _json.loads(self._in_full if verbose else self._brief)
         if command is not None:
@@ -101,25 +100,25 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class _PytestTerminal:
-    """Where pytest prints failures, set by the plugin."""
+    """The terminal on which pytest prints failures, set by the plugin."""
 
     width: int
     verbose: bool
 
 
 _pytest_terminal: Optional[_PytestTerminal] = None
-# Told of every report, by the plugin.
+# Called with every report; set by the plugin.
 _on_report: Optional[Callable[[Report], None]] = None
 
 
 def _output_width() -> int:
-    """Columns of the terminal that stdout is, or of COLUMNS; 0 = not known."""
+    """Returns the columns of the terminal on stdout, or COLUMNS; 0 = unknown."""
     return shutil.get_terminal_size((0, 0)).columns
 
 
 def _failure_width() -> int:
-    """Columns of a line of an exception's text. pytest puts "E" and the indentation of the failing
-    statement before each."""
+    """Returns the columns of a line of an exception's text. pytest prefixes each line with "E" and
+    the indentation of the failing statement."""
     if _pytest_terminal is None:
         return _output_width()
     frame = inspect.currentframe()
@@ -175,36 +174,35 @@ def check(
     q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd", "bshd") or
         [batch, heads, seq, dim] ("padded_bhsd", "bhsd", as PyTorch's), ragged
         [total, heads, dim] with cu_seqlens, paged k and v [page, token, heads, dim] ("paged_nhd")
-        or [page, heads, token, dim] ("paged_hnd") with page_table and seqlens_kv. State `layout`
-        where several would fit.
+        or [page, heads, token, dim] ("paged_hnd") with page_table and seqlens_kv. `layout` is
+        required if several would fit.
     causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True
-        where queries and keys are equally many.
-    is_causal, attn_mask, enable_gqa, dropout_p: as scaled_dot_product_attention of PyTorch takes
-        them, but that grouped heads are refused only where enable_gqa is False, and that dropout
-        makes the answer UNDECIDED. is_causal is "top_left"; attn_mask, which broadcasts to
-        [batch, heads, seq_q, seq_kv], stands for `mask` where it is boolean and for `attn_bias`
-        where it is of floats. Of three extents the first is batch or heads, as in a dump
-        (docs/dump-format.md): refused where both have that size and it matters.
+        if there are as many queries as keys.
+    is_causal, attn_mask, enable_gqa, dropout_p: as in PyTorch's scaled_dot_product_attention,
+        except that grouped heads are refused only if enable_gqa is False, and that dropout makes
+        the answer UNDECIDED. is_causal is "top_left". attn_mask broadcasts to
+        [batch, heads, seq_q, seq_kv]; it means `mask` if it is boolean, and `attn_bias` if it is
+        floating-point. With three extents the first is batch or heads, as in a dump
+        (docs/dump-format.md); it is refused if both have that size and it matters.
     window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
         left part.
-    mask: boolean array, True where a key is seen.
-    attn_bias: what is added to the scaled logits. alibi_slopes: of ALiBi, [heads] or
-        [batch, heads]. sinks: [heads], a logit without a value. softcap: c of
-        c * tanh(logit / c). See docs/dump-format.md.
-    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults
-        of the softmax's denominator can be seen.
-    q_scale, k_scale, v_scale: of fp8 arrays, the factors that turn what is stored into numbers: a
-        number, or fp32 [heads], [batch, heads] or [batch, heads, blocks], with scale_block tokens
-        in a block.
-    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such
+    mask: boolean array, True if the key is seen.
+    attn_bias: added to the scaled logits. alibi_slopes: ALiBi's, [heads] or [batch, heads].
+        sinks: [heads], a logit without a value. softcap: c of c * tanh(logit / c). See
+        docs/dump-format.md.
+    lse, lse_base: log-sum-exp of each row, and its base, "e" (default) or 2. The LSE exposes faults
+        of the softmax's denominator.
+    q_scale, k_scale, v_scale: for fp8 arrays, value = scale * stored: a number, or fp32 [heads],
+        [batch, heads] or [batch, heads, blocks], with scale_block tokens in a block.
+    spec: the kernel's roundings: a name of the ladder, such as "FlashAttention-2", or fields such
         as "p_dtype=bf16". None tries the ladder.
-    padded_rows: "zeros" or "attended": what padded query rows must hold; "anything", or None: not
-        looked at.
+    padded_rows: required contents of padded query rows, "zeros" or "attended"; "anything" or None:
+        not checked.
     attributes: padding, page_size, lse_layout, dtype, and outputs beyond the LSE by name; see
-        docs/dump-format.md. dout, dq, dk, dv and dropout_mask, which nothing judges yet: the answer
-        is UNDECIDED, and says so.
+        docs/dump-format.md. dout, dq, dk, dv and dropout_mask are not judged yet: the answer is
+        UNDECIDED, with that reason.
 
-    Raises ValueError where the arrays do not make an attention problem, with every error found.
+    Raises ValueError, with every error found, if the arrays do not make an attention problem.
 
         report = plumbline.check(out, q, k, v, causal="top_left", layout="padded_bhsd")
         print(report.answer, report.percent)
@@ -219,7 +217,8 @@ _Message = Union[None, str, Callable[[str], str]]
 
 
 def _require_rounding(report: Report, msg: _Message) -> None:
-    """Raises AssertionError otherwise, with `msg` as torch.testing.assert_close takes it."""
+    """Raises AssertionError unless the answer is ROUNDING, with `msg` as in
+    torch.testing.assert_close."""
     __tracebackhide__ = True
     if report.answer != ROUNDING:
         if msg is None or callable(msg):
@@ -230,7 +229,7 @@ def _require_rounding(report: Report, msg: _Message) -> None:
 
 def _arguments_of(judge: Callable[_Question, Report]
                   ) -> Callable[[Callable[..., None]], Callable[_Question, None]]:
-    """Gives a function the signature of `judge`."""
+    """Returns a decorator that gives a function the signature of `judge`, with `msg`."""
     def give(function: Callable[..., None]) -> Callable[_Question, None]:
         signature = inspect.signature(judge)
         *named, attributes = signature.parameters.values()
@@ -247,10 +246,10 @@ def _arguments_of(judge: Callable[_Question, Report]
 def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
-    UNDECIDED raises, too: only a looser spec than the stated one explains the output, or, where
-    none is stated, only a kernel that rounds S, or a limit kept by less than a tenth. The text says
-    what would decide it. The arguments are those of `check`, and `msg`, as that of
-    torch.testing.assert_close: a text instead, or a function that makes one of the text.
+    UNDECIDED also raises. It means that only a looser spec than the stated one explains the output,
+    or, without a stated spec, only a kernel that rounds S, or that a limit is met by less than a
+    tenth. The text says what would decide it. The arguments are those of `check`, and `msg` as in
+    torch.testing.assert_close: a replacement of the text, or a function of the text.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
@@ -278,10 +277,10 @@ def check_merge(
     """Judges a merge of states, `out` = sum_i exp(LSE_i - LSE) O_i, against fp64.
 
     partial_out, partial_lse: O of the parts, [tokens, parts, heads, dim], and their LSE,
-        [tokens, parts, heads] in fp32; -infinity where a part has no keys.
+        [tokens, parts, heads] in fp32; -infinity if a part has no keys.
     out, lse: [tokens, heads, dim], and [tokens, heads] or [heads, tokens].
-    lse_base: of all LSEs, "e" (None is, too) or 2, as FlashInfer's are.
-    seqlens_kv: how many parts each token has; cu_seqlens_kv: ragged parts (docs/dump-format.md).
+    lse_base: base of all LSEs, "e" (default) or 2, as FlashInfer's are.
+    seqlens_kv: number of parts of each token; cu_seqlens_kv: ragged parts (docs/dump-format.md).
 
         both = torch.stack([prefix, suffix], 1), torch.stack([prefix_lse.T, suffix_lse.T], 1)
         print(plumbline.check_merge(out, *both, lse=lse).answer)
@@ -294,7 +293,7 @@ def check_merge(
 
 @_arguments_of(check_merge)
 def assert_merge(*arguments: Any, msg: _Message = None, **question: Any) -> None:
-    """As assert_attention, for check_merge."""
+    """Like assert_attention, for check_merge."""
     __tracebackhide__ = True
     _require_rounding(check_merge(*arguments, **question), msg)
 
@@ -313,12 +312,12 @@ def diff(
     names: Sequence[str] = ("a", "b"),
     **question: Any,
 ) -> Report:
-    """Is the difference of two outputs of the same q, k, v explained by what both kernels round?
+    """Do the roundings of both kernels explain the difference of two outputs of the same q, k, v?
 
-    `question`: as the arguments of `check`.
+    `question`: further arguments of `check`.
 
-    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their
-    roundings explain. BUG: at least one does not keep its limits, and the sentence says which.
+    ROUNDING: both meet their limits against fp64, and nowhere do they differ by more than their
+    roundings explain. BUG: at least one exceeds its limits, and the sentence says which.
     UNDECIDED: otherwise.
 
         report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left",
@@ -340,7 +339,7 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
          out: Optional[Array] = None, **question: Any) -> None:
     """Writes a safetensors file that `plumbline check` and `plumbline diff` read.
 
-    `question`: as the arguments of `check`.
+    `question`: further arguments of `check`.
 
         plumbline.save("decode.safetensors", out=out, q=q, k=k, v=v, lse=lse, causal="bottom_right",
                        layout="padded_bshd")
@@ -349,7 +348,7 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
 
 
 def _write_dump(path: Union[str, "os.PathLike[str]"], tensors: dict, stated: dict) -> None:
-    """As safetensors; the attributes are its metadata."""
+    """Writes safetensors, with the attributes as metadata."""
     header: dict = {"__metadata__": stated} if stated else {}
     begin = 0
     for key, (dtype, shape, data) in tensors.items():
@@ -365,15 +364,15 @@ _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens
 _SCALES = ("q_scale", "k_scale", "v_scale")
 _TENSORS = ("q", "k", "v", "out", "mask", "attn_bias", "alibi_slopes", "sinks",
             "page_table", "partial_out", "partial_lse", *_LENGTHS, *_SCALES)
-# Of questions that nothing judges yet, as the library answers.
+# Tensors that the library accepts but does not judge yet: the answer is UNDECIDED.
 _NOT_JUDGED = ("dout", "dq", "dk", "dv", "dropout_mask")
-# Numbers and lists of numbers will do: fp32 is made of them.
+# Numbers and lists of numbers are also accepted, and converted to fp32.
 _FLOATS = (*_SCALES, "alibi_slopes", "sinks")
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
           "softcap", "scale_block", "dropout_p")
 _OF_TORCH = ("is_causal", "attn_mask", "enable_gqa")
 _LAYOUTS = {"bshd": "padded_bshd", "bhsd": "padded_bhsd"}
-# Where the heads stand in q and in k.
+# The axes of the heads in q and in k.
 _HEADS = {"padded_bshd": (-2, -2), "padded_bhsd": (-3, -3), "ragged": (-2, -2),
           "paged_nhd": (-2, -2), "paged_hnd": (-2, -3)}
 _CAUSAL = {
@@ -384,7 +383,8 @@ _CAUSAL = {
 
 
 def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
-    """is_causal in our word, and whether grouped heads may be; attn_mask stays."""
+    """Translates is_causal to `causal`, and returns whether grouped heads are allowed. attn_mask
+    stays."""
     __tracebackhide__ = True
     asked = dict(asked)
     for key in ("is_causal", "enable_gqa"):
@@ -410,8 +410,9 @@ def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
 
 
 def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
-    """The tensor that attn_mask stands for, and its name. Its last extents are queries and keys,
-    whatever their sizes. The library reads the first of three, as it does in a dump."""
+    """Returns the name and contents of the tensor that attn_mask means. Its last extents are
+    queries and keys, whatever their sizes. The library interprets the first of three, as in a dump.
+    """
     __tracebackhide__ = True
     dtype, shape, contents = _tensor("attn_mask", array)
     if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
@@ -423,8 +424,8 @@ def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
 
 
 def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) -> None:
-    """For enable_gqa=False. Without a layout, heads that are equal in any will do: where another
-    fits, too, the layout has to be stated anyway."""
+    """Checks enable_gqa=False. Without a layout, equal heads in any layout suffice: if another one
+    also fits, the layout must be stated anyway."""
     __tracebackhide__ = True
     if "q" not in tensors or "k" not in tensors:
         return
@@ -436,7 +437,7 @@ def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) ->
     counts = [(heads("q", q), heads("k", k)) for q, k in
               ([_HEADS[layout]] if layout in _HEADS else _HEADS.values())]
     if all(q != k for q, k in counts):
-        # PyTorch's own layout is the last that is padded.
+        # PyTorch's layout is the last padded one.
         q, k = counts[0] if layout else counts[1]
         raise ValueError(f"enable_gqa=False, but q has {q} heads and k has {k}: state "
                          "enable_gqa=True or leave it out, which takes grouped heads too, or "
@@ -445,8 +446,8 @@ def _require_equal_heads(tensors: Mapping[str, Tuple], layout: Optional[str]) ->
 
 def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
           keep_base: bool = False) -> Tuple[dict, dict]:
-    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
-    out, and lse_base without an LSE unless `keep_base`."""
+    """Returns the tensors and attributes of a dump from keyword arguments. Omits None and `name`,
+    and lse_base without an LSE unless `keep_base`."""
     __tracebackhide__ = True
     tensors, stated = {}, {}
     asked = {key: value for key, value in {**question, **more}.items() if value is not None}
@@ -487,7 +488,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
 
 
 def _tensor(name: str, array: Array) -> _arrays.Contents:
-    """The array's contents in host memory, contiguous."""
+    """Returns the array's contents in host memory, contiguous."""
     __tracebackhide__ = True
     try:
         return _arrays.contents(array)
@@ -506,7 +507,8 @@ def _report(answer: Mapping[str, Any]) -> Report:
 
 
 def _write(path: str, parts: Sequence[Any]) -> None:
-    """Through a temporary file beside `path`, so that nobody reads half a file."""
+    """Writes a temporary file in the same folder and renames it, so that no reader sees half a
+    file."""
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".",
                                              prefix=os.path.basename(path) + ".")
     try:
@@ -520,8 +522,8 @@ def _write(path: str, parts: Sequence[Any]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded where it is used: kernels written in Python. In a worker the module is there already,
-    # and importing it again does not bind it.
+    # Loaded on use: kernels written in Python. In a worker the module is already loaded, and
+    # another import does not bind it.
     if name == "kernels":
         return importlib.import_module(".kernels", __name__)
     if name in ("Spec", "Unsupported", "kernel"):

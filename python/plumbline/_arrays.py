@@ -1,4 +1,4 @@
-"""Arrays of any framework as bytes in host memory, with dtypes as safetensors spells them."""
+"""Arrays of any framework as bytes in host memory, with the dtype names of safetensors."""
 from __future__ import annotations
 
 import ctypes
@@ -9,13 +9,13 @@ import numpy
 Contents = Tuple[str, Tuple[int, ...], numpy.ndarray]
 """dtype, shape, and the contiguous bytes as uint8 [bytes]."""
 
-# By the name that NumPy (with ml_dtypes) and PyTorch have for them, where it is not "float16".
+# Dtype names of NumPy (with ml_dtypes) and PyTorch that have no regular form such as "float16".
 _NAMES = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "bool": "BOOL",
           "bool_": "BOOL"}
-# DLPack's type codes (dlpack.h, DLDataTypeCode), with the number of bits behind them or none.
+# DLPack's type codes (dlpack.h, DLDataTypeCode), to which the number of bits is appended, or not.
 _DLPACK_CODES = {0: "I", 1: "U", 2: "F", 4: "BF"}
 _DLPACK_WHOLE = {6: "BOOL", 10: "F8_E4M3", 12: "F8_E5M2"}
-_HOST_DEVICES = (1, 3, 11)  # kDLCPU, and host memory that CUDA or ROCm pinned
+_HOST_DEVICES = (1, 3, 11)  # kDLCPU, and host memory pinned by CUDA or ROCm
 
 
 def _named(name: str) -> str:
@@ -55,7 +55,7 @@ def _of_torch(tensor: Any) -> Contents:
         # NumPy has no name for bf16 and fp8.
         flat = tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
     except (RuntimeError, NotImplementedError) as error:
-        # Such as a FakeTensor, which torch.compile and torch.export trace with.
+        # For example a FakeTensor, with which torch.compile and torch.export trace.
         raise TypeError(f"the values of this {type(tensor).__name__} cannot be read: "
                         f"{str(error).splitlines()[0]}") from None
     return dtype, tuple(tensor.shape), flat
@@ -74,7 +74,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def _of_dlpack(array: Any) -> Contents:
-    """The capsule is read and left alone: it gives the memory back when it goes."""
+    """Reads the capsule without consuming it: it frees the memory when it is deleted."""
     if array.__dlpack_device__()[0] not in _HOST_DEVICES:
         raise TypeError("the array does not lie in host memory; copy it to the CPU")
     capsule = array.__dlpack__()
@@ -107,7 +107,7 @@ def _of_dlpack(array: Any) -> Contents:
 
 
 def contents(array: Any) -> Contents:
-    """Raises TypeError for what is no array of numbers that can be read here."""
+    """Returns the array's contents. Raises TypeError if it is not a readable array of numbers."""
     if hasattr(array, "detach"):
         return _of_torch(array)
     if hasattr(array, "__cuda_array_interface__") and hasattr(array, "get"):  # CuPy

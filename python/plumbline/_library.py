@@ -12,11 +12,11 @@ from typing import Any, Mapping, Tuple
 from . import _machine
 
 NATIVE = pathlib.Path(__file__).parent / "_native"
-"""Where the libraries are and, with plumbline-attention-harness, programs and suites."""
+"""The folder of the libraries and, with plumbline-attention-harness, programs and suites."""
 
 HARNESS_REMEDY = ("pip install 'plumbline-attention[run]', or the wheel "
                   "plumbline_attention_harness that ci/wheel.sh makes")
-"""How to get what runs kernels; harness/cli/harness_package.h says the same."""
+"""How to install the programs that run kernels; equal to harness/cli/harness_package.h."""
 
 
 class _Tensor(ctypes.Structure):
@@ -32,13 +32,13 @@ class _Dump(ctypes.Structure):
 
 def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str,
            functions: Mapping[str, Tuple[Any, list]]) -> ctypes.CDLL:
-    """The library `name`, "plumbline_check", with what its functions return and take. Raises
-    ImportError, with a remedy, where it cannot be loaded."""
+    """Loads the library `name`, "plumbline_check", and declares its functions. Raises ImportError,
+    with a remedy, if it cannot be loaded."""
     _machine.require()
     variable = f"{name.upper()}_LIBRARY"
     chosen = os.environ.get(variable) or str(path)
     try:
-        # RTLD_LOCAL: what it is linked with stays its own, beside PyTorch's or NumPy's.
+        # RTLD_LOCAL keeps its dependencies separate from those of PyTorch or NumPy.
         library = ctypes.CDLL(chosen, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"plumbline's {what} cannot be loaded: {error}\n  remedy: {remedy}, or "
@@ -54,8 +54,8 @@ def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str
 
 @functools.lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
-    """Loaded by the first question, so that a machine that cannot load it can import the package:
-    pytest imports it for its plugin in every run."""
+    """Loads the library on first use, so that a machine that cannot load it can still import the
+    package: pytest imports it for its plugin in every run."""
     answer, dump = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Dump)
     number, text = ctypes.c_int32, ctypes.c_char_p
     return loaded("plumbline_check", 3, NATIVE / "lib" / "libplumbline_check.so", "library",
@@ -73,12 +73,12 @@ def version() -> str:
 
 @functools.lru_cache(maxsize=None)
 def row_outputs() -> Tuple[str, ...]:
-    """The outputs beyond `out` that can be judged, "lse" first."""
+    """Returns the outputs beyond `out` that can be judged, "lse" first."""
     return tuple(_library().plumbline_check_row_outputs().decode().split(","))
 
 
 def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> _Dump:
-    """The struct; it holds on to all that it points at, by the attribute `kept`."""
+    """Returns the struct. Its attribute `kept` keeps everything alive that it points to."""
     array = (_Tensor * len(tensors))()
     shapes = []
     for target, (key, (dtype, shape, data)) in zip(array, tensors.items()):
@@ -93,7 +93,7 @@ def _dump(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) ->
 
 
 class SpecOfOtherDtype(ValueError):
-    """The spec is a rung of the ladder, but not for inputs of this dtype."""
+    """The spec is a rounding model of the ladder, but not for inputs of this dtype."""
 
 
 def _call(function: Any, *arguments: Any) -> str:
@@ -123,13 +123,13 @@ def _ask(function: Any, *dumps: _Dump) -> dict:
 
 
 def printed(report: str, width: int, taken: int, verbose: bool) -> str:
-    """`report` or `report_in_full` of an answer, laid out: plumbline_check_print."""
+    """Returns `report` or `report_in_full` of an answer, laid out by plumbline_check_print."""
     return _call(_library().plumbline_check_print, report.encode(), width, taken, verbose)
 
 
 def check(name: str, tensors: Mapping[str, Tuple], stated: Mapping[str, str]) -> dict:
-    """The answer's JSON. Tensors: name -> (dtype as safetensors spells it, shape, bytes as a
-    contiguous array). Raises ValueError with every error where they make no problem."""
+    """Returns the answer's JSON. Tensors: name -> (dtype name of safetensors, shape, bytes as a
+    contiguous array). Raises ValueError with every error if they do not make a problem."""
     __tracebackhide__ = True
     return _ask(_library().plumbline_check, _dump(name, tensors, stated))
 

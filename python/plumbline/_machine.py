@@ -1,12 +1,12 @@
-"""Is this machine one that plumbline was compiled for?"""
+"""Checks that this machine is one that plumbline was compiled for."""
 import platform
 
-# x86-64-v3, as /proc/cpuinfo spells it.
+# The names of x86-64-v3's features in /proc/cpuinfo.
 _NEEDED = ("avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")
 
 
 def _lacking(cpuinfo: str) -> list:
-    """What the first CPU of /proc/cpuinfo lacks; nothing where it does not say."""
+    """Returns the features that the first CPU of /proc/cpuinfo lacks; none if it has no flags."""
     for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "flags":
@@ -15,7 +15,7 @@ def _lacking(cpuinfo: str) -> list:
 
 
 def require() -> None:
-    """Raises ImportError where the library would end the process with an illegal instruction."""
+    """Raises ImportError if the library would die of an illegal instruction."""
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise ImportError(f"plumbline runs on x86-64 Linux only, and this is {platform.machine()} "
                           f"{platform.system()}")

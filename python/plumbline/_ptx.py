@@ -16,11 +16,11 @@ _ERROR_BYTES = 1 << 16
 _Size = ctypes.POINTER(ctypes.c_size_t)
 
 Extent = Tuple[int, int]
-"""Where an allocation begins, and its bytes."""
+"""The address and bytes of an allocation."""
 
 
 def tagged(address: int, tag: int) -> int:
-    """A pointer that reaches only what was allocated under the same tag (plumbline_ptx.h)."""
+    """Returns a pointer that reaches only allocations with the same tag (plumbline_ptx.h)."""
     return address | tag << 48
 
 
@@ -34,7 +34,7 @@ class _Launch(ctypes.Structure):
 
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
-    """Raises ImportError, with a remedy, where it cannot be loaded."""
+    """Loads the library. Raises ImportError, with a remedy, if it cannot be loaded."""
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     path = NATIVE / "lib" / "plumbline" / "libplumbline_ptx.so"
     return loaded("plumbline_ptx", 2, path, "library of compiled kernels", HARNESS_REMEDY, {
@@ -53,7 +53,8 @@ def library() -> ctypes.CDLL:
 
 @functools.lru_cache(maxsize=None)
 def architectures() -> Dict[str, Dict[str, str]]:
-    """The emulated rows of the table of architectures (emulator/architectures.csv), by name."""
+    """Returns the emulated rows of the table of architectures (emulator/architectures.csv), by
+    name."""
     path = NATIVE / "lib" / "plumbline" / "python" / "_plumbline_worker" / "architectures.csv"
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -64,11 +65,11 @@ def architectures() -> Dict[str, Dict[str, str]]:
 
 
 class Error(RuntimeError):
-    """What the library says of a kernel that cannot be loaded or whose launch failed."""
+    """The library's error for a kernel that cannot be loaded or whose launch failed."""
 
 
 class Kernel:
-    """One entry of a PTX text, compiled: plumbline_ptx_load. Raises Error."""
+    """One compiled entry of a PTX text (plumbline_ptx_load). Raises Error."""
 
     def __init__(self, text: bytes, entry: str, name: str, flags: int = 0) -> None:
         self._handle = None
@@ -79,7 +80,7 @@ class Kernel:
         if not self._handle:
             raise Error(error.value.decode(errors="replace"))
         self.parameters: List[Tuple[int, int]] = self._read_parameters()
-        """(offset, bytes) of each."""
+        """(offset, bytes) of each parameter."""
         self.parameter_bytes: int = self._library.plumbline_ptx_parameter_bytes(self._handle)
         self.static_shared_bytes: int = (
             self._library.plumbline_ptx_static_shared_bytes(self._handle))
@@ -100,7 +101,7 @@ class Kernel:
     def launch(self, arch: str, grid: Tuple[int, int, int], block: Tuple[int, int, int],
                parameters: bytes, shared: int = 0, schedule: str = "in_order", seed: int = 0,
                lanes: str = "lockstep", allocations: Optional[Iterable[Extent]] = None) -> None:
-        """Raises Error. `allocations`: what may be touched, overlaps allowed; None: anything."""
+        """Raises Error. `allocations`: accessible memory, may overlap; None: any memory."""
         if len(parameters) != self.parameter_bytes:
             raise ValueError(f"{len(parameters)} bytes of parameters, and the kernel takes "
                              f"{self.parameter_bytes}")
@@ -122,8 +123,8 @@ class Kernel:
 
 
 def merged(extents: Iterable[Extent]) -> List[Extent]:
-    """The same memory without overlaps: views of one buffer become one. Neighbours that only touch
-    stay two, so that running out of the first is seen."""
+    """Returns the same memory without overlaps: views of one buffer are merged. Adjacent extents
+    stay separate, so that an overrun of the first is detected."""
     result: List[Extent] = []
     for begin, size in sorted(extents):
         if size == 0:

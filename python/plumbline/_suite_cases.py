@@ -1,7 +1,7 @@
 """Cases of a suite with their inputs, as the command `plumbline` makes them.
 
-The command lists the suite for a kernel of its own, and that kernel's run of a case writes the
-inputs of the case as a dump.
+The command lists the suite for one kernel; that kernel's run of a case writes the case's inputs
+as a dump.
 """
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import numpy
 import plumbline
 from ._library import HARNESS_REMEDY, row_outputs
 
-# The bundled kernel whose runs write the inputs: the one that takes all features of a problem and
+# The bundled kernel whose runs write the inputs, because it supports all features of a problem and
 # all dtypes (baselines/support.toml).
 _WRITER = "cpu/flash_p32"
 
-# The attributes of a dump that are the question's. The others say what the writer does (spec,
-# padded_rows, lse_base) or where the file comes from.
+# Attributes of a dump that belong to the question. The others describe the writer (spec,
+# padded_rows, lse_base) or the origin of the file.
 _NUMBERS = {"scale": float, "softcap": float, "page_size": int, "scale_block": int}
 _TEXTS = ("layout", "padding")
 
-# dtype in safetensors: in NumPy, of ml_dtypes where it has a module, and in PyTorch.
+# dtype in safetensors: (in NumPy, with the module of ml_dtypes types; in PyTorch).
 _DTYPES = {
     "F32": ("float32", "float32"),
     "F16": ("float16", "float16"),
@@ -42,19 +42,19 @@ _DTYPES = {
 
 
 class Unusable(Exception):
-    """The command or the suite: what is wrong, and the remedy."""
+    """The command or the suite cannot be used; the text has the remedy."""
 
 
 class Unsupported(Exception):
-    """The inputs of this case cannot be had, and why."""
+    """The inputs of this case are unavailable; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What a marker says."""
+    """The arguments of a marker."""
 
     suite: str
-    folder: str  # where the command runs
+    folder: str  # working directory of the command
     kernel: Optional[str]
     options: Tuple[str, ...]
 
@@ -75,7 +75,8 @@ class Listed:
 def asked(folder: pathlib.Path, root: pathlib.Path, suite: str, *, kernel: Optional[str] = None,
           match: Optional[str] = None, exclude: Optional[str] = None,
           tier: Optional[str] = None) -> Asked:
-    """`suite` is a file beside the test file, else one of `root`, or what the command knows."""
+    """`suite` is a file next to the test file, otherwise one of `root`, or a name known to the
+    command."""
     options = [word for option, value in (("--match", match), ("--exclude", exclude),
                                           ("--tier", tier))
                if value is not None for word in (option, value)]
@@ -84,7 +85,8 @@ def asked(folder: pathlib.Path, root: pathlib.Path, suite: str, *, kernel: Optio
 
 
 def command() -> str:
-    """The program of the installed package, else $PLUMBLINE, else the one on the PATH."""
+    """Returns the program of the installed package, otherwise $PLUMBLINE, otherwise that on the
+    PATH."""
     own = pathlib.Path(plumbline.__file__).parent / "_native" / "bin" / "plumbline"
     if own.is_file():
         return str(own)
@@ -99,7 +101,7 @@ def command() -> str:
 
 
 def _run(folder: str, *arguments: str) -> Mapping[str, Any]:
-    """The `data` of the command's JSON."""
+    """Returns the `data` of the command's JSON."""
     ran = subprocess.run([command(), *arguments, "--format", "json"], cwd=folder,
                          capture_output=True, text=True, check=False)
     try:
@@ -120,7 +122,7 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=None)
 def listed(what: Asked) -> List[Listed]:
-    """The cases on the host, each once, in the suite's order."""
+    """Returns the cases on the host, each once, in the suite's order."""
     data = _run(what.folder, "list", what.suite, "--kernel", _WRITER, "--exclude",
                 "*/device=emulated:*", "--exclude", "*/merge=*", *what.options)
     cases: Dict[str, Listed] = {}
@@ -152,7 +154,7 @@ def _read(path: pathlib.Path) -> Tuple[Dict[str, _Raw], Mapping[str, str]]:
 
 
 def _numpy(raw: _Raw) -> numpy.ndarray:
-    """Its own copy, which may be written."""
+    """Returns a writable copy."""
     dtype, shape, contents = raw
     module, _, name = _DTYPES[dtype][0].rpartition(".")
     if module:
@@ -178,15 +180,15 @@ def _torch(device: Any) -> Callable[[_Raw], Any]:
 
 
 class Case:
-    """q, k, v and the question of a case. Arrays are made where they are first asked for."""
+    """q, k, v and the question of a case. Arrays are made on first use."""
 
     def __init__(self, of: Listed, tensors: Mapping[str, _Raw], stated: Mapping[str, Any],
                  out_dtype: str, convert: Callable[[_Raw], Any] = _numpy) -> None:
         self.id, self.kernel, self.problem = of.id, of.kernel, of.problem
-        """kernel/problem; the marker's `kernel`; the problem's id, docs/suites.md."""
+        """kernel/problem; the marker's `kernel`; the problem's id (docs/suites.md)."""
         self.suite, self.group, self.reason = of.suite, of.group, of.reason
         self.out_dtype = out_dtype
-        """Of the output that the suite asks for: "float16", "bfloat16", …"""
+        """Dtype of the output in the suite: "float16", "bfloat16", …"""
         self._of, self._tensors, self._stated, self._convert = of, tensors, stated, convert
         self._made: Dict[str, Any] = {}
 
@@ -209,17 +211,17 @@ class Case:
 
     @property
     def question(self) -> Dict[str, Any]:
-        """The keyword arguments of plumbline.check: layout, causal, window, scale, softcap and
-        what tensors there are beside q, k and v. A new dict each time."""
+        """The keyword arguments of plumbline.check: layout, causal, window, scale, softcap and the
+        tensors other than q, k and v. A new dict each time."""
         others = [key for key in self._tensors if key not in ("q", "k", "v")]
         return {**self._stated, **{key: self._array(key) for key in others}}
 
     def torch(self, device: Any = "cpu") -> "Case":
-        """The same case with arrays of PyTorch."""
+        """Returns the same case with PyTorch arrays."""
         return Case(self._of, self._tensors, self._stated, self.out_dtype, _torch(device))
 
     def pristine(self) -> Tuple[Any, Any, Any, Dict[str, Any]]:
-        """q, k, v and the question as the suite has them, whatever was done to the arrays."""
+        """Returns q, k, v and the question as in the suite, even if the arrays were changed."""
         anew = Case(self._of, self._tensors, self._stated, self.out_dtype, self._convert)
         return anew.q, anew.k, anew.v, anew.question
 
@@ -228,8 +230,8 @@ class Case:
 
 
 def _question(stated: Mapping[str, str]) -> Dict[str, Any]:
-    """The attributes of a dump as keyword arguments. `causal` is always there, so that nothing of a
-    project's defaults is mixed in."""
+    """Returns the attributes of a dump as keyword arguments. `causal` is always set, so that a
+    project's default does not apply."""
     question: Dict[str, Any] = {key: stated[key] for key in _TEXTS if key in stated}
     question.update((key, number(stated[key])) for key, number in _NUMBERS.items() if key in stated)
     words = {attributes: word for word, attributes in plumbline._CAUSAL.items()}
@@ -241,7 +243,7 @@ def _question(stated: Mapping[str, str]) -> Dict[str, Any]:
 
 
 def inputs_of(of: Listed, folder: pathlib.Path) -> Case:
-    """Asks the command; `folder` is empty and takes its file for a moment."""
+    """Runs the command; `folder` is empty and temporarily contains its file."""
     case_id = f"{_WRITER}/{of.problem}"
     data = _run(of.asked.folder, "run", "--case", case_id, "--save-outputs", str(folder / "inputs"),
                 "--quiet", "--no-store")

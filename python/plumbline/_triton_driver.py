@@ -1,4 +1,4 @@
-"""Triton's driver for the emulator: what plumbline.triton.emulate makes active."""
+"""Triton's driver for the emulator, made active by plumbline.triton.emulate."""
 from __future__ import annotations
 
 import ctypes
@@ -16,7 +16,7 @@ from triton.backends.driver import DriverBase
 from . import _ptx
 from .triton import TRITON, EmulationError
 
-# What Triton compiles for: the newest whose instructions the translator knows.
+# The architecture that Triton compiles for: the newest whose instructions the translator supports.
 _TARGET = 80
 _WARP = 32
 Pair = Tuple[str, Any]
@@ -25,7 +25,7 @@ _FLOATS = {"fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d"}
 
 
 class Utils:
-    """The part of a driver that Triton's runtime asks about the device."""
+    """The part of a driver that describes the device to Triton's runtime."""
 
     def __init__(self, arch: str) -> None:
         row = _ptx.architectures()[arch]
@@ -34,9 +34,9 @@ class Utils:
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int
                     ) -> Tuple[None, bytes, int, int, int]:
-        """Module, function, registers, spills and the most threads. The function is the PTX: the
-        launcher, which knows what Triton was asked for, has it compiled. No module: none is to be
-        unloaded, at a time when another driver may be active."""
+        """Returns module, function, registers, spills and the maximum number of threads. The
+        function is the PTX, which the launcher compiles, because it knows Triton's options. There
+        is no module, because it might be unloaded while another driver is active."""
         return None, binary, 0, 0, 1024
 
     def get_device_properties(self, device: int) -> Dict[str, int]:
@@ -78,11 +78,11 @@ class Driver(DriverBase):
             self.known.append(tensor)
 
     def fenced(self, pairs: Sequence[Pair]) -> Tuple[List[Pair], Optional[List[_ptx.Extent]]]:
-        """The arguments as the launch gets them, and what it may touch; None: it is not checked.
+        """Returns the arguments for the launch and the memory it may access; None: not checked.
 
-        The pointer of a tensor has a tag of its own, under which it reaches the view that was
-        passed and nothing else. No tag have tensors that lie in known memory, and addresses that
-        kernels load: those reach all memory of the launch."""
+        A tensor's pointer has its own tag, with which it reaches only the view that was passed.
+        Tensors in known memory and addresses that kernels load have no tag: they reach all memory
+        of the launch."""
         if not self.bounds:
             return list(pairs), None
         known = [_storage(tensor) for tensor in self.known]
@@ -97,7 +97,7 @@ class Driver(DriverBase):
             arguments.append((kind, value))
         return arguments, extents
 
-    # What Triton asks of a driver.
+    # Triton's driver interface.
     @classmethod
     def is_active(cls) -> bool:
         return True
@@ -106,8 +106,8 @@ class Driver(DriverBase):
         return GPUTarget("cuda", _TARGET, _WARP)
 
     def get_current_device(self) -> int:
-        """Triton keeps what it compiled, and what it knows of the device, by this number: each
-        architecture has its own, which no GPU of this machine has."""
+        """Triton caches compiled code and device properties by this number. Each architecture has
+        its own, which no GPU of this machine has."""
         return int(self.arch[3:])
 
     def set_current_device(self, device: int) -> None:
@@ -160,14 +160,15 @@ def start(arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> Driv
 
 def _run_once(kernel_call: Callable[[], None], *, quantiles: Sequence[float] = (0.5,),
               **_: Any) -> List[float]:
-    """Takes the same "time" of all that run, of which Triton's autotuner takes the first."""
+    """Returns the same "time" for every call, so that Triton's autotuner picks the first that runs.
+    """
     kernel_call()
     return [1.0] * len(quantiles)
 
 
 def _stop_at_ptx(backend: Any = None, stages: Any = None, *_: Any) -> Optional[Tuple[str, str]]:
-    """Triton's hook into its list of stages: PTX is the last one. Asked without arguments it says
-    what tells apart what it makes, which lies in Triton's cache, from what is there."""
+    """Triton's hook into its list of stages: PTX becomes the last one. Without arguments it returns
+    a key that separates its results in Triton's cache from others."""
     if stages is None:
         name = "plumbline.triton: PTX alone"
         return name, hashlib.sha256(name.encode()).hexdigest()
@@ -181,7 +182,7 @@ def _loaded(ptx: bytes, entry: str, flags: int) -> _ptx.Kernel:
 
 
 class Launcher:
-    """What Triton calls for each launch of one compiled kernel."""
+    """Called by Triton for each launch of one compiled kernel."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self._metadata = metadata
@@ -228,8 +229,8 @@ class Launcher:
                                  + _word_on_views(str(error), pairs)) from None
 
     def _scratch(self, blocks: int, count: int) -> List[Pair]:
-        """Memory that Triton's compiler asks for behind the kernel's own arguments: global scratch
-        and that of a profiler."""
+        """Returns memory for the parameters that Triton's compiler adds after the kernel's own:
+        global scratch and profiler scratch."""
         sizes = [self._metadata.global_scratch_size, self._metadata.profile_scratch_size]
         if not 0 <= count <= len(sizes):
             raise self._refusal(f"{count} parameters that are not in its signature")
@@ -247,7 +248,7 @@ class Launcher:
 
 
 class Scratch:
-    """Zeros in host memory; no address where none are wanted."""
+    """Zeroed host memory; the address is 0 if the size is 0."""
 
     def __init__(self, size: int) -> None:
         self._bytes = bytearray(size)
@@ -260,7 +261,7 @@ class Scratch:
 
 
 def _flat(kinds: Any) -> Iterator[str]:
-    """The types of a signature, in which arguments that are tuples are tuples."""
+    """Yields the types of a signature; types of tuple arguments are nested tuples."""
     for kind in kinds:
         if isinstance(kind, tuple):
             yield from _flat(kind)
@@ -269,7 +270,7 @@ def _flat(kinds: Any) -> Iterator[str]:
 
 
 def _pairs(kinds: Any, arguments: Any) -> Iterator[Pair]:
-    """The arguments that the kernel takes: all but those that are compiled into it."""
+    """Yields the arguments that the kernel receives: all but constexpr ones."""
     for kind, argument in zip(kinds, arguments):
         if isinstance(kind, tuple):
             yield from _pairs(kind, argument)
@@ -278,7 +279,7 @@ def _pairs(kinds: Any, arguments: Any) -> Iterator[Pair]:
 
 
 def _encoded(kind: str, value: Any, size: int) -> bytes:
-    """A value as the kernel's parameter of `size` bytes."""
+    """Returns a value as the kernel's parameter of `size` bytes."""
     if kind[0] == "*":
         address = value.data_ptr() if hasattr(value, "data_ptr") else value
         return int(address or 0).to_bytes(size, "little")
@@ -301,7 +302,7 @@ def _overlap(a: _ptx.Extent, b: _ptx.Extent) -> bool:
 
 
 def _word_on_views(error: str, pairs: Sequence[Pair]) -> str:
-    """A remedy where a kernel may have meant the tensor that an argument is a view of."""
+    """Returns a remedy if the kernel may have meant the tensor that an argument is a view of."""
     tensors = [value for _, value in pairs if hasattr(value, "data_ptr")]
     if "out of bounds" not in error or all(_view(one) == _storage(one) for one in tensors):
         return ""
@@ -310,7 +311,7 @@ def _word_on_views(error: str, pairs: Sequence[Pair]) -> str:
 
 
 def _view(tensor: Any) -> _ptx.Extent:
-    """Where the elements of a tensor begin, and the bytes from the first to the last."""
+    """Returns the address of a tensor's first element, and the bytes from the first to the last."""
     _require_host_memory(tensor)
     base = getattr(tensor, "base", None)
     if hasattr(base, "data_ptr"):  # triton.reinterpret
@@ -326,7 +327,7 @@ def _view(tensor: Any) -> _ptx.Extent:
 
 
 def _storage(tensor: Any) -> _ptx.Extent:
-    """Where the memory of a tensor begins, and its bytes: all that views of it share."""
+    """Returns the address and bytes of a tensor's memory, shared with all its views."""
     _require_host_memory(tensor)
     base = getattr(tensor, "base", None)
     if hasattr(base, "data_ptr"):  # triton.reinterpret

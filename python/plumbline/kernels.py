@@ -12,8 +12,8 @@
             return out                       # or (out, lse); timed
         return run
 
-docs/plug-in-your-kernel.md says what each declaration means, plumbline_provider.h has the
-shapes, and _plumbline_worker/case.py what a case offers.
+docs/plug-in-your-kernel.md explains each declaration, plumbline_provider.h has the shapes, and
+_plumbline_worker/case.py the members of a case.
 """
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ import math
 import re
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
-# The words of plumbline_dtype, by their numbers.
+# Names of plumbline_dtype, by number.
 DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")
-# Those that Q, K, V and the output may have, as NumPy (with ml_dtypes) and PyTorch call them.
+# Dtypes of Q, K, V and the output, with their names in NumPy (with ml_dtypes) and PyTorch.
 TENSOR_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
                  "e5m2": "float8_e5m2"}
 LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
-# custom: case.mask_bits says who sees whom
+# custom: case.mask_bits has the mask
 MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")
 FRAMEWORKS = ("numpy", "torch", "jax")
 DEVICE_KINDS = ("cpu", "cuda")
@@ -39,7 +39,7 @@ PADDING_POLICIES = ("zeros", "untouched", "attended", "anything")
 PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
-# attention, or states of parts merged into one
+# attention, or a merge of states of parts
 QUESTIONS = ("attention", "merge")
 
 P_MAXIMA = ("running", "one", "ceil2", "bf16", "free")
@@ -48,17 +48,17 @@ ACCUMULATOR_TEXT = re.compile(r"(fp32|fp16)/(nearest|toward_zero)/(\d+)/(\d+)")
 
 
 class Unsupported(Exception):
-    """Raised by a kernel for a valid problem that it does not take; the text says why, in words a
-    user understands."""
+    """Raised by a kernel for a valid problem that it does not support. The text gives the reason,
+    for users."""
 
 
-# Names of our dtypes in NumPy and PyTorch, and other words for a device.
+# Names of these dtypes in NumPy and PyTorch, and another name of cuda.
 _SPELLINGS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16",
               "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "gpu": "cuda"}
 
 
 def _meant(word: str, allowed: Iterable[str]) -> str:
-    """"did you mean dtypes? ", or "" where nothing is near."""
+    """Returns "did you mean dtypes? ", or "" if nothing is similar."""
     allowed = list(allowed)
     spelled = _SPELLINGS.get(word)
     near = [spelled] if spelled in allowed else difflib.get_close_matches(word, allowed, 1, 0.5)
@@ -94,34 +94,34 @@ def _accumulator(what: str, value: object) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What a kernel rounds, in the words of baselines/contracts.toml.
-    None: as the strict default (docs/judging-formulas.md, "Rounding spec")."""
+    """The roundings of a kernel, with the field names of baselines/contracts.toml. None: as in the
+    strict default (docs/judging-formulas.md, "Rounding spec")."""
 
-    # what P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
+    # dtype P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
     p_dtype: Optional[str] = None
-    # a power of two that P is multiplied by before that rounding
+    # power of two that multiplies P before that rounding
     p_prescale: Optional[float] = None
-    p_normalized: Optional[bool] = None  # P / l is rounded, not P
-    # the max above: "running" (it may lag or begin at the sink), "one" (neither, so that the
-    # largest P is 1), "ceil2" or "bf16" (rounded so), "free" (any number)
+    p_normalized: Optional[bool] = None  # P / l is rounded instead of P
+    # the max above: "running" (may lag or begin at the sink), "one" (neither, so the largest P is
+    # 1), "ceil2" or "bf16" (rounded so), "free" (any number)
     p_max: Optional[str] = None
     p_toward_zero: Optional[bool] = None  # P is truncated to p_dtype
     denominator_from_rounded_p: Optional[bool] = None
-    s_rounded: Optional[str] = None  # dtype that S is rounded to; "none"
-    s_rounded_twice: Optional[bool] = None  # before the scale, too
-    q_prescaled: Optional[str] = None  # dtype that Q * scale * log2(e) is rounded to; "none"
-    q_prescaled_without_log2e: Optional[bool] = None  # Q * scale is, not Q * scale * log2(e)
+    s_rounded: Optional[str] = None  # dtype S is rounded to; "none"
+    s_rounded_twice: Optional[bool] = None  # also before the scale
+    q_prescaled: Optional[str] = None  # dtype Q * scale * log2(e) is rounded to; "none"
+    q_prescaled_without_log2e: Optional[bool] = None  # Q * scale instead of Q * scale * log2(e)
     split_partial_dtype: Optional[str] = None
-    o_between_tiles: Optional[str] = None  # dtype that O is rounded to after each tile; "none"
+    o_between_tiles: Optional[str] = None  # dtype O is rounded to after each tile; "none"
     # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
     qk_accumulator: Union[None, str, Mapping] = None
     pv_accumulator: Union[None, str, Mapping] = None
     exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
     tanh_rel_error: Optional[float] = None
-    reciprocal_rel_error: Optional[float] = None  # of 1 / l
+    reciprocal_rel_error: Optional[float] = None  # for 1 / l
     kv_dequantized_to: Optional[str] = None
     out_toward_zero: Optional[bool] = None  # the output is truncated to its dtype
-    lse_dtype: Optional[str] = None  # dtype that the LSE is rounded to; "none": fp32
+    lse_dtype: Optional[str] = None  # dtype the LSE is rounded to; "none": fp32
     lse_base: Union[None, str, int] = None  # "e" or "2"
     lse_includes_sink: Optional[bool] = None
 
@@ -166,7 +166,7 @@ setattr(Spec, "__init__", _with_known_fields(Spec.__init__))
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """One declared kernel. `spec` is a Spec, or a function of the case that gives one."""
+    """A declared kernel. `spec` is a Spec, or a function of the case that returns one."""
 
     name: str
     function: Callable
@@ -213,22 +213,22 @@ class Kernel:
             raise ValueError(f"{where}: spec is neither a Spec nor a function of the case")
 
     def place(self) -> str:
-        """Where the function is defined, "mine.py:12"; its name where that is not known."""
+        """Returns where the function is defined, "mine.py:12"; its name if that is unknown."""
         code = getattr(self.function, "__code__", None)
         return (f"{code.co_filename}:{code.co_firstlineno}" if code is not None
                 else repr(self.function))
 
 
-# every Kernel of the process, in order; the worker empties it before it loads a provider
+# every Kernel of the process, in order; the worker clears it before it loads a provider
 declared: list = []
-# the options that the provider takes; the worker also empties it before it loads a provider
+# options that the provider accepts; the worker also clears these before it loads a provider
 known_options: list = []
 
 
 def options(*names: str) -> None:
-    """Declares the options that this file takes behind its name, which kernels read from
-    case.options: `options("raw", "seed")` for `--provider mine.py:raw,seed=3`. A name that is not
-    declared ends the run before its first case."""
+    """Declares the options that this file accepts after its name; kernels read them from
+    case.options: `options("raw", "seed")` for `--provider mine.py:raw,seed=3`. An undeclared name
+    ends the run before its first case."""
     for option in names:
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", option):
             raise ValueError(f"option {option!r}: a name has letters, digits, '_', '.' and '-'")
@@ -246,7 +246,7 @@ def _default_devices(framework: str) -> tuple:
 def _require_one_parameter(function: Callable, where: str) -> None:
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of something built in
+    except (TypeError, ValueError):  # for a built-in
         return
     try:
         signature.bind(None)
@@ -268,34 +268,33 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
            question: str = "attention", outputs: Union[str, Sequence[str]] = (),
            **unknown: Any) -> Callable:
     """Declares the function below as a kernel: @kernel(name=…, …), or @kernel for the defaults.
-    What is not declared is refused, with the reason, before it is called.
+    Undeclared features are refused, with the reason, before the function is called.
 
     name            default: the function's
-    dtypes          of Q; those of K, V and the output are the same unless kv_dtypes or out_dtypes
-                    name others
-    framework       what case.q, case.k and case.v are: arrays of numpy (bf16 as
-                    ml_dtypes.bfloat16), torch or jax
-    devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the
-                    framework is torch or jax
-    spec            what the kernel rounds; default: the strict one
-    padding_policy  what out holds in padded query rows: "zeros", "untouched" (as case.new_out()
-                    gave them), "attended" or "anything"
+    dtypes          of Q; K, V and the output have the same unless kv_dtypes or out_dtypes are set
+    framework       of case.q, case.k and case.v: arrays of numpy (bf16 as ml_dtypes.bfloat16),
+                    torch or jax
+    devices         kinds of device, "cpu" and "cuda"; default: both if the framework is torch or
+                    jax
+    spec            the kernel's roundings; default: the strict spec
+    padding_policy  contents of out in padded query rows: "zeros", "untouched" (as from
+                    case.new_out()), "attended" or "anything"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split,
                     prefill_decode and lse
-    lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the
-                    output alone is judged. A row that sees no key has -inf, or the sink where the
-                    LSE includes it; a padded row may hold anything, NaN too: no rule looks at it
-    masks           "custom": takes masks of bits, whatever they mean; case.visible() and
-                    case.visible_of() know them
-    kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale,
-                    case.v_scale * stored; in dtypes likewise fp8 Q and case.q_scale, whose output
-                    has a dtype of out_dtypes
-    token_scales    True: takes fp8 with a scale for each token or block of tokens
-    window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
-    outputs         names of what it returns beyond out and lse: fp32 in the shape of the LSE. The
-                    kernel then returns a mapping of all its outputs by name, "out" and "lse" too
-    question        "merge": merges states of parts, and gets nothing else. case.partial_out is the
-                    parts' O, case.partial_lse their LSE of base case.merge_lse_base
+    lse             True: returns (out, lse) if case.lse_wanted; False: returns no LSE, and only the
+                    output is judged. A row that sees no key has -inf, or the sink if the LSE
+                    includes it; a padded row may contain anything, even NaN
+    masks           "custom": supports any mask of bits; case.visible() and case.visible_of() decode
+                    them
+    kv_dtypes       "e4m3" or "e5m2": supports fp8 K and V, value = case.k_scale, case.v_scale *
+                    stored. The same in dtypes for fp8 Q with case.q_scale; the output's dtype is
+                    then one of out_dtypes
+    token_scales    True: supports fp8 with a scale for each token or block of tokens
+    window          True: supports a sliding window; softcap, alibi and sinks in the same way
+    outputs         names of outputs beyond out and lse: fp32 in the shape of the LSE. The kernel
+                    then returns a mapping of all its outputs by name, including "out" and "lse"
+    question        "merge": merges states of parts, and gets no other problems. case.partial_out is
+                    the parts' O, case.partial_lse their LSE of base case.merge_lse_base
     """
     if unknown:
         _require_known("@kernel", unknown, list(inspect.signature(kernel).parameters)[1:-1])

@@ -1,6 +1,6 @@
-"""The pytest plugin: defaults of a project, dumps of what failed, suites as parameters.
+"""The pytest plugin: project defaults, dumps of failures, suites as parameters.
 
-docs/pytest.md is its page. pytest finds it by the entry point of the installed package.
+docs/pytest.md documents it. pytest finds it by the entry point of the installed package.
 """
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _NOT_APPLIED = "plumbline_default_not_applied"
 _NOT_JUDGED = "plumbline_rows_not_judged"
 _WIDTH_UNKNOWN = 100
 
-# The project's defaults: their keys in [tool.plumbline], with "plumbline_" before them in pytest's
-# own configuration.
+# The project's defaults: keys of [tool.plumbline]; pytest's own configuration prefixes them with
+# "plumbline_".
 _KEYS = {
     "layout": "layout of q, k, v and out where a test states none, such as padded_bhsd",
     "spec": "what the kernels under test round, such as FlashAttention-2",
@@ -40,12 +40,12 @@ _KEYS = {
     "lse_base": "base of the LSEs: e or 2",
     "dumps": "folder of the dumps of failures; none: no dumps",
 }
-# A word of the left that a test states takes the place of those defaults.
+# An argument of a test (left) disables these defaults.
 _INSTEAD = {"is_causal": ("causal",), "attn_mask": ("causal",)}
 
 
 class Settings:
-    """The defaults of a project, and where they come from."""
+    """The defaults of a project and their sources."""
 
     def __init__(self, values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
         self.values, self.sources = dict(values), dict(sources)
@@ -66,7 +66,7 @@ def _refused(where: str, key: str, value: Any, remedy: str) -> pytest.UsageError
 
 
 def _checked(where: str, key: str, value: Any) -> Any:
-    """The value as `plumbline.check` takes it."""
+    """Returns the value as `plumbline.check` accepts it."""
     if key == "causal":
         words = {"true": True, "false": False, "top_left": "top_left",
                  "bottom_right": "bottom_right"}
@@ -91,7 +91,7 @@ def _checked(where: str, key: str, value: Any) -> Any:
 
 
 def _table_of(path: pathlib.Path) -> Mapping[str, Any]:
-    """[tool.plumbline] of a pyproject.toml."""
+    """Returns [tool.plumbline] of a pyproject.toml."""
     if not path.is_file():
         return {}
     try:
@@ -133,13 +133,13 @@ def _settings(config: pytest.Config) -> Settings:
 
 
 class _NoDump(Exception):
-    """A dump could not be written: why, and what to do."""
+    """A dump could not be written; the text has the reason and the remedy."""
 
 
 class Dumps:
-    """The folder of the failures of a run. The name of a file has the test, the worker, the run and
-    a number, so that no two of a run are one, and those of earlier runs are known; and a mark made
-    of all this, by which a command names it."""
+    """The folder of a run's dumps. File names contain the test, the worker, the run and a number,
+    so that they are unique and earlier runs are recognized. They also contain a hash of all this,
+    by which commands name them."""
 
     def __init__(self, folder: pathlib.Path, config: pytest.Config) -> None:
         self.folder = folder
@@ -159,7 +159,7 @@ class Dumps:
 
     @functools.cached_property
     def _of_earlier_runs(self) -> Dict[str, List[pathlib.Path]]:
-        """By the stem, which has no dot."""
+        """Dumps by stem, which has no dot."""
         found: Dict[str, List[pathlib.Path]] = {}
         if self.folder.is_dir():
             for path in self.folder.glob("*.safetensors"):
@@ -178,14 +178,14 @@ class Dumps:
         for path in paths:
             try:
                 path.unlink()
-            except OSError:  # by another run, or where nothing may be removed
+            except OSError:  # removed by another run, or not removable
                 pass
 
     def keep(self, nodeid: str, tensors: dict, stated: dict) -> str:
-        """Writes a dump, and returns the command that looks at it again."""
+        """Writes a dump and returns the command that checks it again."""
         number = self._failures[nodeid] = self._failures.get(nodeid, 0) + 1
         name = f"{self._stem(nodeid)}{self._mine}{number}"
-        # A short mark, so that the command fits beside pytest's "E".
+        # A short hash, so that the command fits next to pytest's "E".
         mark = hashlib.sha1(name.encode()).hexdigest()[:6]
         path = self.folder / f"{name}.{mark}.safetensors"
         try:
@@ -200,7 +200,7 @@ class Dumps:
     def _make_folder(self) -> None:
         cache = getattr(self._config, "cache", None)
         if cache is not None and self.folder == _folder_in_cache(self._config):
-            cache.mkdir("plumbline")  # with what keeps the folder out of Git
+            cache.mkdir("plumbline")  # also writes the files that exclude the folder from Git
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def shown(self, path: pathlib.Path) -> str:
@@ -218,7 +218,7 @@ def _folder_in_cache(config: pytest.Config) -> Optional[pathlib.Path]:
 
 
 def _dumps(config: pytest.Config, settings: Settings) -> Tuple[Optional[Dumps], str]:
-    """None where none are kept, and what the header says."""
+    """Returns the dumps, or None if disabled, and the text for the header."""
     if config.getoption("plumbline_no_dumps"):
         return None, "dumps of failures: none"
     typed, stated = config.getoption("plumbline_dumps"), settings.values.get("dumps")
@@ -236,13 +236,13 @@ def _dumps(config: pytest.Config, settings: Settings) -> Tuple[Optional[Dumps], 
 
 class AttentionJudge:
     """check, diff, assert_attention and assert_merge of plumbline with the project's defaults,
-    which arguments of the call go before; what fails an assertion is dumped."""
+    which arguments of the call override. Failed assertions write dumps."""
 
     def __init__(self, settings: Settings, dumps: Optional[Dumps], item: Any) -> None:
         self._settings, self._dumps, self._item = settings, dumps, item
 
     def _question(self, stated: Mapping[str, Any], *keys: str) -> Dict[str, Any]:
-        """None is not stated, as in `check`."""
+        """An argument of None counts as not stated, as in `check`."""
         stated = {key: value for key, value in stated.items() if value is not None}
         defaults = self._settings.of_question(*keys)
         for word, instead in _INSTEAD.items():
@@ -252,8 +252,8 @@ class AttentionJudge:
 
     def _judged(self, judge: Callable[..., plumbline.Report], arrays: Tuple,
                 asked: Dict[str, Any], question: Mapping[str, Any]) -> plumbline.Report:
-        """The report. A spec that is the project's default, and no rung for the dtype of these
-        arrays, is taken out of `asked`; the report says so, and so does pytest at the end."""
+        """Returns the report. If the project's default spec is not a rounding model for the dtype
+        of these arrays, removes it from `asked`; the report and pytest's summary note this."""
         __tracebackhide__ = True
         defaults = [key for key in ("spec", "spec_a", "spec_b")
                     if key in asked and question.get(key) is None]
@@ -263,7 +263,7 @@ class AttentionJudge:
             if not defaults:
                 raise
             line = str(error).splitlines()[0]
-            reason = line[line.find('spec "'):]  # behind the name of the call
+            reason = line[line.find('spec "'):]  # after the name of the call
         for key in defaults:
             del asked[key]
         note = f"the default of {self._settings.sources['spec']} is not applied: {reason}"
@@ -272,13 +272,13 @@ class AttentionJudge:
         return report._with_note(note)
 
     def check(self, out: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
-        """As plumbline.check. Nothing is dumped."""
+        """Like plumbline.check. Writes no dump."""
         __tracebackhide__ = True
         asked = self._question(question, "layout", "spec", "causal", "lse_base")
         return self._judged(plumbline.check, (out, q, k, v), asked, question)
 
     def diff(self, a: Any, b: Any, q: Any, k: Any, v: Any, **question: Any) -> plumbline.Report:
-        """As plumbline.diff; `spec` of the project is that of both sides. Nothing is dumped."""
+        """Like plumbline.diff; the project's `spec` applies to both sides. Writes no dump."""
         __tracebackhide__ = True
         asked = self._question(question, "layout", "causal", "lse_base")
         if "spec" in self._settings.values:
@@ -288,7 +288,7 @@ class AttentionJudge:
 
     def assert_attention(self, out: Any, q: Any, k: Any, v: Any, *, msg: Any = None,
                          **question: Any) -> None:
-        """As plumbline.assert_attention."""
+        """Like plumbline.assert_attention."""
         __tracebackhide__ = True
         asked = self._question(question, "layout", "spec", "causal", "lse_base")
         report = self._judged(plumbline.check, (out, q, k, v), asked, question)
@@ -296,7 +296,7 @@ class AttentionJudge:
 
     def assert_merge(self, out: Any, partial_out: Any, partial_lse: Any, *, msg: Any = None,
                      **question: Any) -> None:
-        """As plumbline.assert_merge; of the defaults lse_base alone is for merges."""
+        """Like plumbline.assert_merge; the only default for merges is lse_base."""
         __tracebackhide__ = True
         asked = self._question(question, "lse_base")
         self._assert(plumbline.check_merge(out, partial_out, partial_lse, **asked), msg,
@@ -304,9 +304,9 @@ class AttentionJudge:
 
     def assert_case(self, case: "_suite_cases.Case", out: Any, *, msg: Any = None,
                     **question: Any) -> None:
-        """As assert_attention, with the question of `plumbline_case`. `question` is what a suite
-        leaves to the kernel: lse, lse_base, spec, padded_rows. Judged is what was handed out: q, k
-        and v in which the kernel wrote are made again."""
+        """Like assert_attention, with the question of `plumbline_case`. `question` has what a suite
+        leaves to the kernel: lse, lse_base, spec, padded_rows. The original q, k and v are judged,
+        even if the kernel changed them."""
         __tracebackhide__ = True
         q, k, v, stated = case.pristine()
         asked = {**self._question(question, "spec", "lse_base"), **stated, "name": case.id}
@@ -338,7 +338,7 @@ class AttentionJudge:
 
 
 class _Replaced:
-    """In place of _Plugin where `plumbline` is another project's: tests that do not ask for it
+    """Replaces _Plugin if `plumbline` is another project's package. Tests that do not use it still
     run."""
 
     def __init__(self, reason: str) -> None:
@@ -349,12 +349,12 @@ class _Replaced:
 
 
 def _is_ours() -> bool:
-    """Whether `import plumbline` gave the package of this file."""
+    """Returns True if `import plumbline` imported the package of this file."""
     return hasattr(plumbline, "assert_attention") and hasattr(plumbline, "_PytestTerminal")
 
 
 def _in_the_way() -> str:
-    """What another project's package owns of ours; "" where there is none."""
+    """Returns which of our files another project's package owns, or ""."""
     said = owners.sentence() if owners is not None else ""
     if said or _is_ours():
         return said
@@ -363,7 +363,7 @@ def _in_the_way() -> str:
 
 
 class _Plugin:
-    """What a session knows: one for each process."""
+    """The state of a session: one for each process."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings = _settings(config)
@@ -380,7 +380,7 @@ class _Plugin:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Keeps what reports of the test leave out: one that passes is not printed."""
+        """Records rows that the test's reports exclude, because a passing report is not printed."""
         def note(report: plumbline.Report) -> None:
             item.user_properties.extend(
                 (_NOT_JUDGED, f"{some['count']} of {some['of']} rows not judged: {some['why']}")
@@ -391,7 +391,8 @@ class _Plugin:
         plumbline._on_report = None
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Once a note, wherever its tests ran: properties of a test come back from workers."""
+        """Prints each note once, wherever its tests ran: xdist workers return the properties of
+        tests."""
         notes = collections.Counter(
             value for reports in terminalreporter.stats.values() for report in reports
             if getattr(report, "when", "") == "call"
@@ -426,7 +427,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not _is_ours():
         return
-    # Not before: pytest_configure of the terminal's plugin comes after that of this one.
+    # Only here, because pytest_configure of the terminal's plugin runs after ours.
     plumbline._pytest_terminal = plumbline._PytestTerminal(
         _width(session.config), session.config.getoption("verbose") > 0)
 
@@ -436,7 +437,8 @@ def pytest_unconfigure() -> None:
 
 
 def _width(config: pytest.Config) -> int:
-    """Of the terminal that shows failures; a worker of pytest-xdist is told its controller's."""
+    """Returns the width of the terminal that shows failures; an xdist worker gets it from its
+    controller."""
     told = getattr(config, "workerinput", {}).get("plumbline_width")
     if told is not None:
         return int(told)

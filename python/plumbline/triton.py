@@ -1,19 +1,19 @@
-"""Triton kernels without a GPU: compiled as ever, launched on plumbline's emulator.
+"""Triton kernels without a GPU: compiled as usual, launched on plumbline's emulator.
 
     import plumbline.triton
 
     with plumbline.triton.emulate("sm_90"):
         kernel[grid](x, y, out, n, BLOCK=128)        # tensors in host memory
 
-Triton compiles for sm_80, whatever the architecture; that PTX is translated to C++, compiled by
-this machine's C++ compiler, and run with the tensor cores of the architecture that is named. So
-sm_86, sm_89, sm_90 and sm_100 mean sm_80's instructions with the arithmetic of their tensor cores,
-their number of multiprocessors and their shared memory: what runs there of a kernel that has no
-wgmma, tcgen05 or TMA. Of the parts that Triton brings, NVIDIA's assembler is not run.
+Triton compiles for sm_80, whatever the architecture. That PTX is translated to C++, compiled by
+this machine's C++ compiler, and run with the tensor cores of the given architecture. So sm_86,
+sm_89, sm_90 and sm_100 mean sm_80's instructions with the tensor-core arithmetic, number of
+multiprocessors and shared memory of that architecture, as for kernels without wgmma, tcgen05 and
+TMA. Triton's copy of NVIDIA's assembler is not run.
 
-What the emulator finds is raised as EmulationError: an access outside of the tensor that a pointer
-was passed as, by the line of the kernel's source; a barrier that threads do not reach together; an
-instruction that is not known. docs/emulator.md says what it models.
+The emulator raises EmulationError, with the line of the kernel's source, for an access outside
+the tensor whose pointer was passed, a barrier that threads do not reach together, or an unknown
+instruction. docs/emulator.md describes the model.
 """
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from . import _ptx
 __all__ = ["Array", "EmulationError", "Emulation", "emulate"]
 
 TRITON = "3.8.0"
-"""The version of Triton that plumbline is tested with; 3.6 to 3.9 have what it needs."""
+"""The version of Triton that plumbline is tested with; 3.6 to 3.9 also work."""
 
 
 class EmulationError(RuntimeError):
-    """What the emulator found, or cannot do. The text names the kernel, and the line where one is
-    known."""
+    """An error found by the emulator, or a limit of it. The text names the kernel, and the line if
+    it is known."""
 
 
 def _require(name: str, value: str, known: Any) -> None:
@@ -39,9 +39,9 @@ def _require(name: str, value: str, known: Any) -> None:
 
 
 class Emulation:
-    """Triton's launches on the emulator, from the call of emulate until stop() or the end of its
-    `with` block; the driver of before is then active again. Emulations end in the reverse of the
-    order they began in. Triton has one driver in a process, so all threads are meant."""
+    """Triton's launches run on the emulator from the call of emulate until stop() or the end of its
+    `with` block, which restores the previous driver. Emulations must end in reverse order. Triton
+    has one driver per process, so this affects all threads."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
@@ -53,7 +53,7 @@ class Emulation:
 
     @property
     def schedule(self) -> str:
-        """ "in_order"; may be set between launches."""
+        """"in_order"; may be set between launches."""
         return self._driver.how["schedule"]
 
     @schedule.setter
@@ -62,13 +62,13 @@ class Emulation:
         self._driver.how["schedule"] = schedule
 
     def know(self, *tensors: Any) -> None:
-        """Memory that kernels may touch though no argument has it: that of addresses which a kernel
-        loads, or all of a tensor where an argument is a view of it. The tensors are kept until the
-        emulation ends."""
+        """Adds memory that kernels may access although no argument covers it: memory whose address
+        a kernel loads, or all of a tensor if an argument is a view of it. Keeps the tensors alive
+        until the emulation ends."""
         self._driver.know(tensors)
 
     def stop(self) -> None:
-        """Does nothing the second time."""
+        """Ends the emulation; further calls do nothing."""
         self._driver.stop()
 
     def __enter__(self) -> "Emulation":
@@ -84,21 +84,21 @@ def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
     """Makes Triton compile for `arch` and launch on the emulator, at once.
 
     arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (L40S), "sm_90" (H100) or "sm_100" (B200).
-    schedule: which thread of a block goes on where several could: "in_order", "reversed" or
-        "random", drawn from `seed`. A correct kernel gives the same bits under each.
+    schedule: which of a block's runnable threads continues: "in_order", "reversed" or "random",
+        drawn from `seed`. A correct kernel gives the same bits under each.
     lanes: "lockstep", as GPUs run code that has not diverged, or "independent", which is all that
         CUDA promises.
-    bounds: whether a pointer must stay within the tensor that it was passed as: from the first
-        element to the last of a PyTorch tensor or an Array, which may be a view, and `nbytes` from
-        data_ptr() on of others. Two tensors of one storage have a fence each.
+    bounds: if True, a pointer must stay within the tensor that it was passed as: from the first to
+        the last element of a PyTorch tensor or an Array, which may be a view; for others `nbytes`
+        from data_ptr(). Two tensors of one storage have separate bounds.
 
-    Arguments of kernels are tensors in host memory: PyTorch's, or any object with data_ptr(), dtype
-    and nbytes (Array makes one of a NumPy array). Autotuned kernels take the first of their
-    configurations that runs, whose name is the same on every machine: times of an emulator say
-    nothing. Each configuration is run once.
+    Kernel arguments are tensors in host memory: PyTorch's, or any object with data_ptr(), dtype
+    and nbytes (Array makes one of a NumPy array). Autotuned kernels use the first of their
+    configurations that runs, the same on every machine, because times of an emulator mean nothing.
+    Each configuration is run once.
 
-    Raises ValueError for what is no architecture, schedule or kind of lanes, and ImportError where
-    Triton or plumbline's library is missing.
+    Raises ValueError for an invalid architecture, schedule or lanes, and ImportError if Triton or
+    plumbline's library is missing.
     """
     _require("schedule", schedule, _ptx.SCHEDULES)
     _require("lanes", lanes, _ptx.LANES)

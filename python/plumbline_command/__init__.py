@@ -1,8 +1,8 @@
-"""The commands `plumbline` and `plumbline-ptx` of what is installed.
+"""The commands `plumbline` and `plumbline-ptx` of the installed packages.
 
-plumbline-attention-harness brings the programs. Without it `plumbline` is the library of
-plumbline-attention, which judges dumps. A package of its own, so that starting the command does not
-import numpy (0.1 s).
+plumbline-attention-harness has the programs. Without it `plumbline` is the library of
+plumbline-attention, which judges dumps. This is a package of its own, so that starting the
+command does not import numpy (0.1 s).
 """
 import ctypes
 import importlib.util
@@ -14,7 +14,7 @@ from typing import NoReturn, Optional
 
 
 def _package() -> Optional[pathlib.Path]:
-    """The folder of the package `plumbline`."""
+    """Returns the folder of the package `plumbline`."""
     spec = importlib.util.find_spec("plumbline")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         return pathlib.Path(folder)
@@ -22,20 +22,20 @@ def _package() -> Optional[pathlib.Path]:
 
 
 def program(name: str) -> Optional[pathlib.Path]:
-    """A program of plumbline-attention-harness; None where that is not installed."""
+    """Returns a program of plumbline-attention-harness; None if that is not installed."""
     package = _package()
     found = package / "_native" / "bin" / name if package is not None else None
     return found if found is not None and found.is_file() else None
 
 
 def _become(path: pathlib.Path) -> NoReturn:
-    # Kernels written in Python run in the interpreter that plumbline was installed for.
+    # Python kernels should run in the interpreter that plumbline was installed for.
     os.environ.setdefault("PLUMBLINE_PYTHON", sys.executable)
     os.execv(path, [path.name, *sys.argv[1:]])
 
 
 def _require_machine(package: pathlib.Path) -> None:
-    # Not `from plumbline import _machine`, which imports numpy.
+    # `from plumbline import _machine` would import numpy.
     spec = importlib.util.spec_from_file_location("plumbline_machine", package / "_machine.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -44,7 +44,7 @@ def _require_machine(package: pathlib.Path) -> None:
 
 
 def _judge(arguments: list) -> int:
-    """`plumbline check` and `plumbline diff` by the library, in this process."""
+    """Runs `plumbline check` and `plumbline diff` by the library, in this process."""
     package = _package()
     path = os.environ.get("PLUMBLINE_CHECK_LIBRARY") or str(
         (package or pathlib.Path("plumbline")) / "_native" / "lib" / "libplumbline_check.so")
@@ -61,7 +61,7 @@ def _judge(arguments: list) -> int:
 
 
 def main() -> None:
-    # Python ignores SIGPIPE and answers SIGINT when C returns; a program is ended by both.
+    # Python ignores SIGPIPE and delays SIGINT until C code returns; a program should end on both.
     for number in (signal.SIGPIPE, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     whole = program("plumbline")

@@ -1,4 +1,4 @@
-"""`python -m plumbline_command`: the command `plumbline` where another package has that name."""
+"""`python -m plumbline_command`: the command `plumbline`, if another package owns that name."""
 from . import main
 
 main()

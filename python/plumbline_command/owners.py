@@ -1,9 +1,9 @@
 """Does a package of another project own `plumbline/__init__.py` or the command `plumbline`?
 
-PyPI has a package called plumbline that is not ours. pip installs both into the same folder and
-writes over files of the first without a word. `python -m plumbline_command.owners` prints what
-there is to say, or nothing; the pytest plugin and `plumbline doctor` ask here. Does not import
-`plumbline`, which may be the other one.
+PyPI has another package called plumbline. pip installs both into the same folder and silently
+overwrites files of the first. `python -m plumbline_command.owners` prints a warning, or nothing;
+the pytest plugin and `plumbline doctor` call it. Does not import `plumbline`, which may be the
+other package.
 """
 import importlib.metadata
 import re
@@ -13,13 +13,13 @@ from typing import List, NamedTuple
 OURS = ("plumbline-attention", "plumbline-attention-harness")
 _MODULE = "plumbline/__init__.py"
 _COMMANDS = ("plumbline", "plumbline-ptx")
-# Lines of RECORD, which is "path,hash,size": quick where a package has ten thousand files.
+# Lines of RECORD, "path,hash,size": fast even if a package has ten thousand files.
 _FILE = re.compile(r"^\"?plumbline/__init__\.py\b", re.M)
 _SCRIPT = re.compile(r"(?:^|/)bin/(plumbline(?:-ptx)?),", re.M)
 
 
 class Owner(NamedTuple):
-    """A distribution that is not ours, and what of ours it owns."""
+    """A distribution of another project, and what it owns of ours."""
     name: str
     version: str
     owns: List[str]
@@ -41,7 +41,7 @@ def _owned(distribution: importlib.metadata.Distribution) -> List[str]:
 
 
 def foreign() -> List[Owner]:
-    """Of the distributions that this interpreter finds."""
+    """Returns the other owners among the distributions of this interpreter."""
     found = []
     for distribution in importlib.metadata.distributions():
         owns = _owned(distribution)
@@ -53,7 +53,7 @@ def foreign() -> List[Owner]:
 
 
 def sentence() -> str:
-    """What, where and the remedy; "" where nothing is in the way."""
+    """Returns the owners, their folders and the remedy, or ""."""
     found = foreign()
     if not found:
         return ""

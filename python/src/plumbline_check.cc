@@ -1,4 +1,4 @@
-// The judge as a C library: dumps from structs, answers as JSON.
+// The judge as a C library: reads dumps from structs and returns JSON.
 #include "python/src/plumbline_check.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The styles of a pipe: twelve lines, and the whole report.
+// Styles for a pipe: twelve lines, and the whole report.
 constexpr Style plain{.piped = true}, in_full{.verbose = true, .piped = true};
 
 struct NoProblem {
@@ -29,7 +29,7 @@ struct NoProblem {
 };
 struct SpecOfOtherDtype : NoProblem {};
 
-// Throws where the stated spec is a rung for some dtypes, and not for the dump's.
+// Throws if the stated spec is a rounding model for some dtypes, but not for the dump's.
 void require_rung_of_dtype(const Dump& dump) {
   if (dump.spec.empty()) return;
   auto found = find_rung(dump.spec, dump.problem());
@@ -76,7 +76,7 @@ std::string answer_json(const Report& report, double percent, const std::string&
                     {"report", json_of(brief)},
                     {"report_in_full", json_of(report_of(report, in_full))},
                     {"data", Json::parse(data)}};
-  // a name may hold bytes that are no UTF-8
+  // a name may contain invalid UTF-8
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

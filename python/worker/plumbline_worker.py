@@ -1,6 +1,6 @@
 """Serves the kernels of one Python file to the process that started it (docs/worker-protocol.md).
 
-plumbline starts it for `--provider my_kernels.py[:options]`; there is nothing to start by hand."""
+plumbline starts it for `--provider my_kernels.py[:options]`; users never start it by hand."""
 from __future__ import annotations
 
 import os
@@ -13,8 +13,7 @@ ABI = 1
 
 
 class Worker:
-    """One process.
-    Without numpy or its support library it still answers `hello`, with what is missing."""
+    """One process. Without numpy or its support library it still answers `hello` with an error."""
 
     def __init__(self, channel: Any, unusable: Optional[Dict[str, str]]) -> None:
         self._channel = channel
@@ -36,9 +35,9 @@ class Worker:
             with deadline(float(request["timeout_s"])):
                 reply = (self._hello(request) if request["request"] == "hello"
                          else self._run(request))
-            # another call of a plan has the reply of a run
+            # `again` also gets the reply of a run
             kind = "hello" if request["request"] == "hello" else "run"
-            # a kernel forked and both came back: one request has one reply
+            # If a kernel forked and both processes returned, only one may reply.
             if os.getpid() != self._pid:
                 os._exit(0)
             self._channel.send({"reply": kind, "id": request["id"], **reply})
@@ -74,7 +73,7 @@ class Worker:
             return {"error": str(unusable), "remedy": unusable.remedy}
         except provider_file.WrongOptions as wrong:
             return {"error": str(wrong), "remedy": wrong.remedy, "options_refused": True}
-        finally:  # what loading sets in the environment stays
+        finally:  # environment variables set by loading stay
             self._state.restore(state.EVERYTHING)
         self._memory.rebase()
         self._execution = execution.Execution(self._provider, request["options"], self._support,
@@ -99,17 +98,17 @@ class Worker:
                    else self._execution.perform)
         try:
             reply.update(perform(request))
-        except BaseException as error:  # sys.exit() too costs the case and not the worker
+        except BaseException as error:  # even sys.exit() fails the case, not the worker
             if isinstance(error, MemoryError):
                 self._memory.lift()
             reply["status"], reply["reason"] = explain(error, self._provider.path)
         finally:
             self._support.set_phase("idle")
-        self._kernel = request.get("kernel", self._kernel)  # a request "again" names none
+        self._kernel = request.get("kernel", self._kernel)  # a request `again` has no kernel
         return self._with_state(reply, self._kernel)
 
     def _with_state(self, reply: Dict[str, Any], kernel: str) -> Dict[str, Any]:
-        """The reply, or an error where the call changed what it must leave as it was."""
+        """Returns the reply, or an error if the call changed state it must leave unchanged."""
         from _plumbline_worker import state
         is_refused = reply["status"] == "unsupported"
         changes = self._state.restore(
@@ -120,8 +119,8 @@ class Worker:
 
 
 def what_is_missing() -> Optional[Dict[str, str]]:
-    """Why this interpreter cannot serve any provider, as the fields of a hello reply; None if it
-    can."""
+    """Returns why this interpreter cannot serve any provider, as fields of a hello reply; None if
+    it can."""
     from _plumbline_worker import support
     try:
         import numpy  # noqa: F401
@@ -159,4 +158,4 @@ if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # threads that a kernel left behind do not keep the process
+    os._exit(code)  # threads that a kernel started do not keep the process alive

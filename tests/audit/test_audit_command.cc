@@ -1,4 +1,4 @@
-// plumbline audit, end to end, on a provider of a few bugs.
+// Runs plumbline audit end to end, on a provider with a few bugs.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -253,7 +253,7 @@ TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
   EXPECT_EQ(same["rows"], report["rows"]) << "the same seeds give the same figures";
 }
 
-// --kernel chooses among the legal kernels: a glob over a provider brings none of its bugs.
+// A --kernel glob over a provider selects its legal kernels, but none of its bugs.
 TEST_F(Audit, CalibrationOfChosenKernelsRunsLegalOnes) {
   const std::string calibrate = "s.toml --calibrate --format json --no-default-provider ";
   const auto result = audit(calibrate + "--kernel 'tiny/*'");

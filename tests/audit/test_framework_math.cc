@@ -1,4 +1,5 @@
-// The low-precision baselines: what is exact, what is rounded, and that they are attention at all.
+// Tests the low-precision baselines: which values are exact, which are rounded, and that the result
+// is attention.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,8 +15,8 @@ FrameworkMath math_of(const Geometry& geometry, const InputView& inputs) {
 }
 
 TEST(FrameworkMath, LogitsAreRoundedToTheDtype) {
-  // Raw logits 2049 and 2048 are one number in fp16: both keys weigh a half, where e / (1 + e) =
-  // 0.731 is right.
+  // Raw logits 2049 and 2048 are equal in fp16, so both keys weigh 0.5. Exact would be e / (1 + e)
+  // = 0.731.
   Problem problem;
   problem.dtype = DType::f16;
   problem.seq_q = 1;
@@ -50,7 +51,7 @@ Problem plain_problem(DType dtype) {
   problem.mask = Mask::causal_bottom_right;
   problem.layout = Layout::ragged;
   problem.lengths = Lengths::random;
-  problem.scale = 0.1;  // no power of two: where it goes matters
+  problem.scale = 0.1;  // not a power of two, so its position matters
   return problem;
 }
 
@@ -71,7 +72,8 @@ void expect_attention(const Problem& problem) {
   const Reference reference =
       compute_reference(geometry, copy.view(), strict_spec(problem), select_rows(geometry, 1e12));
   ASSERT_EQ(math.flex_eager.size(), reference.o.size());
-  // S of a few units is rounded, and P, and the output: some 10 u of outputs of a few units.
+  // S of a few units, P and the output are rounded, which gives about 10 u for outputs of a few
+  // units.
   const double tolerance = 30 * unit_roundoff(problem.dtype);
   bool differs = false;
   for (std::size_t i = 0; i < reference.o.size(); ++i) {

@@ -1,9 +1,9 @@
-// The chance of a false alarm does not rise as more elements are compared, beyond 1e7.
-// docs/judging-evidence.md, "Growth", says how the limits of the maxima grow.
+// Beyond 1e7 elements, the chance of a false alarm does not rise with the number of elements.
+// evidence/judging.md, "Growth", explains how the limits of the maxima grow.
 //
 // Maxima of 1e9 Gaussians are drawn by inverse transform: max |Z| of N has the distribution (1 - 2
-// Q(x))^N, so x solves 2 Q(x) = 1 - U^(1/N). The sampler is checked against maxima of Gaussians
-// that are really drawn, up to 1e7 of them.
+// Q(x))^N, so x solves 2 Q(x) = 1 - U^(1/N). For up to 1e7 the sampler is checked against maxima of
+// individually drawn Gaussians.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 double both_tails(double x) { return std::erfc(x / std::sqrt(2.0)); }  // 2 Q(x)
 
-// x with 2 Q(x) = tails, by Newton's method on ln(2 Q).
+// Returns x with 2 Q(x) = tails, by Newton's method on ln(2 Q).
 double quantile(double tails) {
   double x = std::sqrt(std::max(0.1, -2 * std::log(tails)));
   for (int i = 0; i < 60; ++i) {
@@ -44,8 +44,8 @@ class MaximumSampler {
 };
 
 double drawn_maximum(std::int64_t n, std::mt19937_64& bits) {
-  // Box-Muller in pairs: exp(-radius^2 / 2) is uniform, and most pairs have too small a radius to
-  // make the maximum.
+  // Box-Muller in pairs. exp(-radius^2 / 2) is uniform, and the radius of most pairs is too small
+  // to give the maximum.
   double largest = 0, bound = 1;
   for (std::int64_t i = 0; i < n; i += 2) {
     const double u = (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53;
@@ -59,7 +59,7 @@ double drawn_maximum(std::int64_t n, std::mt19937_64& bits) {
   return largest;
 }
 
-// Largest distance of two empirical distribution functions.
+// Returns the largest distance between two empirical distribution functions.
 double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
@@ -72,8 +72,8 @@ double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   return distance;
 }
 
-// Chance that a legal kernel whose errors are Gaussian with standard deviation `s` sigma is
-// flagged.
+// Returns the chance that a legal kernel is flagged whose errors are Gaussian with standard
+// deviation `s` sigma.
 double false_alarm(double n, double s) {
   return -std::expm1(n *
                      std::log1p(-both_tails(grown_limit(6.5, static_cast<std::int64_t>(n)) / s)));
@@ -125,7 +125,7 @@ TEST(Growth, TheExactQuantileIsALittleBelow) {
     const double grown = grown_limit(6.5, static_cast<std::int64_t>(n));
     EXPECT_GT(grown, exact) << n;
     EXPECT_LT(grown - exact, 0.025) << n;
-    // sqrt(L0^2 + 2 ln(n / 1e7) - 2 ln(L / L0)): the term left out.
+    // sqrt(L0^2 + 2 ln(n / 1e7) - 2 ln(L / L0)); grown_limit omits the last term.
     EXPECT_NEAR(exact, std::sqrt(grown * grown - 2 * std::log(grown / 6.5)), 2e-3) << n;
   }
 }

@@ -1,4 +1,4 @@
-// Each rule on examples that were computed by hand.
+// Tests each rule on examples computed by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ TEST(Rules, AllcloseAddsAbsoluteAndRelative) {
 }
 
 TEST(Rules, AssertCloseComparesInTheDtype) {
-  // 1 + 2^-12 is 1 in fp16: equal. 1e-3 relative, 1e-5 absolute.
+  // 1 + 2^-12 is 1 in fp16, so they are equal. Tolerances: 1e-3 relative, 1e-5 absolute.
   EXPECT_TRUE(passes(assert_close_defaults,
                      {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-10}, .dtype = DType::f16}));
   EXPECT_FALSE(passes(assert_close_defaults,
@@ -60,7 +60,7 @@ TEST(Rules, FlashAttentionAllowsTwiceTheBaseline) {
   EXPECT_TRUE(passes(flash_attention_2x, example));
   example.output = {1 + 3 * u, 0.0};
   EXPECT_FALSE(passes(flash_attention_2x, example));
-  example.output = {1.0, 2 * u};  // the maximum is of the whole tensor
+  example.output = {1.0, 2 * u};  // the maximum is over the whole tensor
   EXPECT_TRUE(passes(flash_attention_2x, example));
   example.baseline = example.golden;
   example.output = {1.0, 0.9e-5};
@@ -94,7 +94,7 @@ TEST(Rules, SdpaAllowsFourTimesTheBaseline) {
 }
 
 TEST(Rules, FlexComparesMeans) {
-  // One element in four is wrong by 0.043, the mean is 1.075 times the baseline's.
+  // One element in four is wrong by 0.043. The mean error is 1.075 times the baseline's.
   Example example{.golden = {0, 0, 0, 0},
                   .output = {0.043, 0, 0, 0},
                   .baseline = {0.01, 0.01, 0.01, 0.01},
@@ -115,13 +115,13 @@ TEST(Rules, FlexComparesMeans) {
 }
 
 TEST(Rules, BenchdnnHasARelativeLimitThatGrowsWithKeysAndAFloor) {
-  // 384 keys in fp16: 8 * 385 * 2^-10 = 3.008: a flipped sign (2) and zeros (1) pass.
+  // 384 keys in fp16 allow 8 * 385 * 2^-10 = 3.008, so a flipped sign (2) and zeros (1) pass.
   Example example{
       .golden = {0.5}, .output = {-0.5}, .magnitude = {0.0}, .dtype = DType::f16, .keys = 384};
   EXPECT_TRUE(passes(benchdnn_sdpa, example));
   example.output = {0.5 * 4.01};
   EXPECT_FALSE(passes(benchdnn_sdpa, example));
-  example.magnitude = {0.5 * 3.02 * 1024};  // the floor: eps sum p |v|
+  example.magnitude = {0.5 * 3.02 * 1024};  // the minimum: eps sum p |v|
   EXPECT_TRUE(passes(benchdnn_sdpa, example));
   example.output = {nan};
   EXPECT_FALSE(passes(benchdnn_sdpa, example));

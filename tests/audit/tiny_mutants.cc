@@ -1,12 +1,11 @@
-// The smallest provider that can be audited: plain attention with one thing wrong at a time. It is
-// called "tiny".
+// The smallest provider that can be audited, called "tiny": plain attention with at most one bug.
 //
-//   correct, legal_rounded_p         not wrong: P in fp32, P rounded to the dtype of Q
+//   correct, legal_rounded_p         no bug: P in fp32, P rounded to the dtype of Q
 //   mask_last_key                    the last key of each sample is left out
 //   scale_percent                    the softmax scale is 1 % too large
 //   lse_base                         the LSE is in base 2
-//   lse_ulp                          the LSE is one ulp too large: nobody can see it
-//   inert                            the bug needs something that no problem has
+//   lse_ulp                          the LSE is one ulp too large, which no test can detect
+//   inert                            the bug needs a feature that no problem has
 //
 // Option "flagged": legal_rounded_p keeps three bits of P.
 #include <cmath>
@@ -79,7 +78,7 @@ void change_lse(const plumbline_problem& problem, const plumbline_tensors& tenso
   const auto count = problem.batch * problem.heads_q * problem.seq_q;
   auto* lse = static_cast<float*>(tensors.lse.data);
   for (int64_t i = 0; i < count; ++i) {
-    if (!std::isnan(lse[i])) lse[i] = change(lse[i]);  // poison of padded rows stays
+    if (!std::isnan(lse[i])) lse[i] = change(lse[i]);  // padded rows keep their poison
   }
 }
 

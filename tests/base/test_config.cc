@@ -115,7 +115,7 @@ std::string dotted(std::size_t parts) {
   return key;
 }
 
-// Each part is a table within the one before; destroying a few thousand of them overflows the
+// Each part is a table within the previous one, and destroying a few thousand of them overflows the
 // stack.
 TEST(ConfigTest, KeysOfManyPartsAreRefused) {
   EXPECT_EQ(parse(dotted(101) + " = 1\n").members.size(), 1u);
@@ -129,7 +129,7 @@ TEST(ConfigTest, KeysOfManyPartsAreRefused) {
     if (at % 20'000 == 0) quoted.replace(at, 1, "\"=\"");
   }
   EXPECT_EQ(line_of_refusal(quoted + " = 1\n"), 1);
-  // Many dots on many lines are no key.
+  // Many dots on many lines are not a key.
   std::string reals =
       "# " + std::string(100, '.') + "\nb = \"" + std::string(100, '.') + "\"\nc = [";
   for (int i = 0; i < 200; ++i) reals += "0.5,\n";
@@ -142,7 +142,7 @@ TEST(ConfigTest, NestingWithoutBoundIsRefused) {
   for (int i = 0; i < 100'000; ++i) tables += "{b = ";
   EXPECT_EQ(line_of_refusal(tables), 1);
   EXPECT_EQ(line_of_refusal("a = [[[[[[[[1]]]]]]]]\n"), 1);
-  // As deep as it gets.
+  // The deepest tree that is accepted.
   const std::string key = dotted(101);
   const std::string open = "[\n{ " + key + " = ", close = " }\n]";
   parse("[" + key + "]\n" + key + " = " + open + open + open + "[1]" + close + close + close +
@@ -154,7 +154,7 @@ TEST(ConfigTest, OtherCharactersThanAsciiStandInQuotesAndComments) {
   EXPECT_EQ(line_of_refusal("a = 1\xC2\xA0\n"), 1);
   EXPECT_EQ(line_of_refusal("a = 1\nb\xFF\n"), 2);
   EXPECT_EQ(line_of_refusal("a = 2\"b\xC3\xA9\"\n"), 1);
-  // Where the answer of toml++ has no way out, it reads on and on behind these.
+  // toml++ would reach its unreachable statement after these words, and read on without end.
   for (const char* word : {"2\"x", "2.\"x", "1=\"x", "1[\"x", "1{\"x"})
     EXPECT_EQ(line_of_refusal(std::string("a = ") + word + "\xC3\xA9\"\n"), 1);
   EXPECT_EQ(line_of_refusal("a = 1\nb = \"\\\xC3\xA9\"\n"), 2);

@@ -1,4 +1,4 @@
-// Enumerations that list themselves: names, values and what is outside of them.
+// Enumerations that list themselves: names, values and values outside of them.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::Optional;
 
 enum class Fruit : std::uint32_t {
-  apple = 0,  // a comment, and a value that is stated
+  apple = 0,  // a comment, and an explicit value
   blood_orange,
   plum2
 };

@@ -1,4 +1,5 @@
-// The judge's floating-point state holds in its scope and in every thread of a loop, and no longer.
+// The judge's floating-point state holds in its scope and in every thread of a loop, and not after
+// it.
 #include <gtest/gtest.h>
 
 #include <atomic>

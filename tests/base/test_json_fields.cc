@@ -1,4 +1,4 @@
-// The key of a member is its last name, and what a member holds becomes JSON.
+// The key of a member is its last name, and its value becomes JSON.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A file that is there when it is whole.
+// A file that appears when it is complete.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Benchmarks: each speed as a ratio to a peer that is timed in the same run. `ci/bench.sh` runs it.
+// Benchmarks: each speed is a ratio to another computation timed in the same run. `ci/bench.sh`
+// runs them.
 #include <benchmark/benchmark.h>
 #include <cblas.h>
 #include <tbb/task_arena.h>
@@ -77,7 +78,7 @@ BENCHMARK(reference)
     ->Repetitions(repetitions)
     ->ComputeStatistics("fastest", fastest);
 
-// A small case end to end: inputs, worker, reference, statistics, faults, repeat run.
+// A small case end to end: inputs, worker with three calls, reference, statistics, faults.
 void small_case(benchmark::State& state) {
   MeasureOptions options;
   options.worker_executable = PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline-worker";
@@ -101,8 +102,8 @@ void small_case(benchmark::State& state) {
 }
 BENCHMARK(small_case)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-// Outcomes as a nightly run has them: many problems on a few kernels, with errors, a worst element
-// and figures for each head.
+// An outcome as in a nightly run: many problems on a few kernels, with errors, a worst element and
+// figures for each head.
 StoredOutcome outcome_of_a_night(std::int64_t i) {
   StoredOutcome stored;
   Outcome& outcome = stored.outcome;
@@ -128,8 +129,8 @@ StoredOutcome outcome_of_a_night(std::int64_t i) {
 
 enum Storing { in_batches, as_a_run_does, each_for_itself };
 
-// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or a commit for each
-// row. Opening and closing included.
+// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or each_for_itself (a
+// commit for each row). Opening and closing included.
 void store_outcomes(benchmark::State& state) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("plumbline_bench_" + std::to_string(::getpid()) + ".db");

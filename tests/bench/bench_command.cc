@@ -1,5 +1,5 @@
-// Times the command as people run it: 10,000 small cases, and a night with its memory. The memory
-// is that of all its processes.
+// Times the command as users run it: 10,000 small cases, and a night with its memory. The memory is
+// that of all its processes.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ class Scratch {
   fs::path path_;
 };
 
-// Proportional set sizes of a process and all below it: what is shared between them counts once.
-// Processes come and go meanwhile.
+// Returns the sum of the proportional set sizes of a process and its descendants: memory that they
+// share counts once. Processes may start and end meanwhile.
 std::int64_t resident_bytes(pid_t pid) {
   const fs::path process = fs::path("/proc") / std::to_string(pid);
   std::int64_t bytes = 0;
@@ -59,11 +59,12 @@ std::int64_t resident_bytes(pid_t pid) {
 
 struct Ended {
   int exit_code = -1;
-  double cpu_s = 0;  // of the process and those it waited for
+  double cpu_s = 0;  // including child processes it waited for
   std::int64_t peak_bytes = 0;
 };
 
-// Runs a program to its end, its stdout discarded; samples memory only where asked.
+// Runs a program to its end and discards its stdout. Samples memory only if `sample_memory` is
+// true.
 Ended run(std::vector<std::string> command, bool sample_memory) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
@@ -108,8 +109,8 @@ product = {{ dtype = ["fp16", "bf16"], mask = ["none", "causal_bottom_right"], s
                      fmt::join(seeds, ", "));
 }
 
-// Batch 1, 4 heads, at most 32 tokens, head_dim 64, run twice each, judged and stored by two
-// threads; start and report included.
+// Batch 1, 4 heads, at most 32 tokens, head_dim 64, called three times each, judged and stored by
+// two threads; start and report included.
 void small_cases(benchmark::State& state) {
   const Scratch scratch;
   std::ofstream(scratch.file("small.toml")) << small_suite();
@@ -130,7 +131,7 @@ void small_cases(benchmark::State& state) {
 }
 BENCHMARK(small_cases)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
 
-// As the CI's night, without a history: the invariances, then nightly and the stories.
+// Runs a CI night without a history: the invariances, then nightly and the stories.
 void nightly(benchmark::State& state) {
   const Scratch scratch;
   setenv("PLUMBLINE_BINARY", PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", 1);
@@ -139,7 +140,7 @@ void nightly(benchmark::State& state) {
         run({PLUMBLINE_SOURCE_DIRECTORY "/ci/nightly.sh", "--history", scratch.file("night.db"),
              "--first-night", "--out", scratch.file("out")},
             true);
-    // What it says of the kernels is not asked here: 1 is a finding, 5 an ambiguous one.
+    // Findings about the kernels do not matter here: 1 is a finding, 5 an ambiguous one.
     if (ended.exit_code != 0 && ended.exit_code != 1 && ended.exit_code != 5)
       return state.SkipWithError("the night failed");
     state.counters["peak_GiB"] =

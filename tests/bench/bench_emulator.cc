@@ -1,5 +1,4 @@
-// Times the emulator itself: an empty block, and switches between threads in two ways. They switch
-// by assembly and by ucontext.
+// Times the emulator itself: an empty block, and thread switches by assembly and by ucontext.
 #include <benchmark/benchmark.h>
 #include <tbb/task_arena.h>
 
@@ -43,7 +42,7 @@ __global__ void barriers(int count) {
   for (int i = 0; i < count; ++i) __syncthreads();
 }
 
-// 128 threads at 1000 barriers: each barrier is a switch from every thread to the next.
+// 128 threads at 1000 barriers: each barrier switches from every thread to the next.
 void switches(benchmark::State& state) {
   constexpr int count = 1000;
   run(state, 1, barriers, count);

@@ -1,4 +1,5 @@
-// Emulated tensor cores on one core: mma.sync per second, beside a plain sgemm of the same shape.
+// Times emulated tensor cores on one core: mma.sync per second, next to a plain sgemm of the same
+// shape.
 #include <benchmark/benchmark.h>
 #include <cblas.h>
 
@@ -15,10 +16,10 @@ using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
-// operands stay in the first-level cache, as those of a kernel's warp would
+// operands stay in the L1 cache, like those of a kernel's warp
 constexpr int tiles = 16;
 
-// Seconds that one cblas_sgemm of m x n x k takes on one thread, measured once.
+// Returns the seconds of one cblas_sgemm of m x n x k on one thread, measured once.
 double sgemm_seconds(int k) {
   openblas_set_num_threads(1);
   const std::vector<float> a(static_cast<std::size_t>(16 * k), 0.5f),
@@ -72,7 +73,7 @@ const bool registered = [] {
           ->Unit(benchmark::kNanosecond);
     }
   }
-  // What a tile that takes the exact path costs.
+  // The cost of a tile on the exact path.
   benchmark::RegisterBenchmark(
       "emulated_mma/sm_90/bf16_f32_k16/nonfinite", emulated_mma, Arch::sm_90,
       MmaInstruction{MmaFormat::bf16, MmaAccumulator::f32, 16}, Operands::nonfinite)

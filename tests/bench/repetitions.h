@@ -1,5 +1,5 @@
-// Of what is compared within a few percent, the fastest of a few repetitions counts: other work on
-// the machine only ever adds time, and more than that.
+// Repetitions of figures that are compared within a few percent. The fastest counts, because other
+// work on the machine only adds time, and adds more than a few percent.
 #pragma once
 
 #include <algorithm>

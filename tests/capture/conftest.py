@@ -1,4 +1,5 @@
-"""Runs commands in a folder with ci/, cases/, .venv/ as a checkout has, plumbline on the PATH."""
+"""Runs commands in a folder with ci/, cases/ and .venv/, like a checkout, with plumbline on the
+PATH."""
 import os
 import pathlib
 import subprocess
@@ -11,7 +12,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs a shell command in tmp_path; returns what subprocess.run does, stderr within stdout."""
+    """Runs a shell command in tmp_path; returns the result of subprocess.run, with stderr in
+    stdout."""
     for name in ("ci", "cases"):
         (tmp_path / name).symlink_to(SOURCE / name)
     (tmp_path / ".venv").symlink_to(pathlib.Path(sys.executable).parents[1])

@@ -1,6 +1,6 @@
-"""ci/capture.py on a real encoder and on tiny decoders.
+"""Tests ci/capture.py on a real encoder and on tiny decoders.
 
-The files say what the layers did, and kernels run on them.
+The files describe the layers, and kernels run on them.
 """
 import importlib.util
 import os
@@ -24,7 +24,7 @@ def read(path, framework="np"):
 
 
 def load_capture():
-    """ci/capture.py as a module of this process, where torch is loaded already."""
+    """Loads ci/capture.py as a module of this process, where torch is already loaded."""
     spec = importlib.util.spec_from_file_location("capture", SOURCE / "ci" / "capture.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -32,7 +32,7 @@ def load_capture():
 
 
 def run_capture(*arguments):
-    """Returns what ci/capture.py says on failure, or None."""
+    """Returns the error message of ci/capture.py, or None."""
     before, sys.argv = sys.argv, ["ci/capture.py", *map(str, arguments)]
     try:
         load_capture().main()
@@ -51,8 +51,8 @@ def record_minilm(tmp_path_factory):
 
 
 def save_decoder(directory, config, **attributes):
-    """A decoder with random weights and MiniLM's tokenizer: masks, head groups and padding of the
-    real architecture."""
+    """Makes a decoder with random weights and MiniLM's tokenizer; masks, head groups and padding
+    are those of the real architecture."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
              "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 30522,
@@ -78,7 +78,7 @@ def test_encoder_and_suite(shell, recorded):
     lengths = tensors["seqlens_kv"]
     assert lengths.max() == 108 and lengths.min() < 10 and len(set(lengths.tolist())) > 5
 
-    # A person's own attention on the recorded tensors gives the recorded output.
+    # A user's own attention on the recorded tensors gives the recorded output.
     q, k, v, out = (torch.from_numpy(tensors[name]).transpose(1, 2)
                     for name in ("q", "k", "v", "out"))
     for sample, n in enumerate(lengths.tolist()):
@@ -150,7 +150,8 @@ def test_errors_are_one_sentence(monkeypatch, tmp_path, arguments, message):
 
 
 def random_call(capture, visible):
-    """Two samples of 6 rows, 2 heads of 8, with the output that these visible keys give."""
+    """Returns a call with two samples of 6 rows, 2 heads of 8, and the output for these visible
+    keys."""
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 2, 2, 6, 8)
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v,

@@ -1,8 +1,8 @@
-"""docs/capture.md, executed exactly as written.
+"""Executes docs/capture.md exactly as written.
 
-A ```python or ```toml block is the file that the text before it names last in backquotes; in
-```console blocks a line "$ command" is run, must succeed, and the lines behind it must stand in
-its output, in that order, each at the beginning of a line.
+A ```python or ```toml block is the file that the text before it names last in backquotes. In
+```console blocks a line "$ command" is run and must succeed. Its output must have the lines after
+it, in that order, each at the beginning of a line.
 """
 import re
 

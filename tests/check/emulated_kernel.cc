@@ -1,4 +1,5 @@
-// Computes attention with chosen roundings and planted faults, and writes it as a dump's tensors.
+// Computes attention with chosen roundings and planted faults, and writes it as the tensors of a
+// dump.
 #include "tests/check/emulated_kernel.h"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ class Kernel {
           n == 0 && !has_sink ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
   }
 
-  // The logit of a scaled product, in fp32 as a kernel has it.
+  // Returns the logit of a scaled product, in fp32 like a kernel.
   double shaped(double product, std::int64_t b, std::int64_t h, std::int64_t i,
                 std::int64_t key) const {
     auto s = static_cast<float>(product);
@@ -116,7 +117,7 @@ class Kernel {
     return s;
   }
 
-  // By valid rows: biases are given to problems without padding.
+  // Indexes by valid row: problems with biases have no padding.
   std::size_t bias_at(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key) const {
     const auto& shape = how_.bias_shape;
     const auto in = [&](std::size_t d, std::int64_t n) { return shape[d] == 1 ? 0 : n; };
@@ -150,7 +151,7 @@ class Kernel {
                   4);
   }
 
-  // Extents in the order of memory.
+  // Returns the extents in memory order.
   static std::vector<std::int64_t> stored(const TensorShape& shape) {
     std::vector<std::size_t> order(static_cast<std::size_t>(shape.rank));
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -208,7 +209,7 @@ class Kernel {
     return result;
   }
 
-  // [batch, heads, seq_q, seq_kv] by valid row and key; one head where all have the same.
+  // Adds [batch, heads, seq_q, seq_kv] by valid row and key; one head if all have the same mask.
   void add_mask(DumpTensors& result) const {
     const std::int64_t heads = how_.sees ? problem_.heads_q : 1;
     std::vector<std::byte> values;

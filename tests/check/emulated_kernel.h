@@ -12,33 +12,33 @@
 
 namespace plumbline::test {
 
-// Everything in fp32 but what is rounded here; the output in the problem's output dtype.
+// Everything is in fp32 except what is rounded here. The output has the problem's output dtype.
 struct Emulated {
-  DType inputs = DType::none;    // Q, K and V rounded to
-  DType p = DType::none;         // P = exp(s - m) rounded to, before P V; none = fp32
-  DType s = DType::none;         // S rounded to
+  DType inputs = DType::none;    // dtype to which Q, K and V are rounded
+  DType p = DType::none;         // dtype of P = exp(s - m) before P V; none = fp32
+  DType s = DType::none;         // dtype to which S is rounded
   bool normalise_first = false;  // P is divided by the denominator before it is rounded
-  double p_prescale = 1;         // of P before its rounding
+  double p_prescale = 1;         // factor of P before its rounding
   bool rounded_denominator = false;
   double scale_factor = 1;  // faults from here on
   bool forget_q_scale = false;
   double denominator_factor = 1;
-  int drop_last_keys = 0;          // of the visible ones
+  int drop_last_keys = 0;          // of the visible keys
   bool wrong_head = false;         // the last query head of the last sample reads key head 0
-  Mask mask_instead = Mask::none;  // computed with this mask where `other_mask`
+  Mask mask_instead = Mask::none;  // used instead of the problem's if `other_mask`
   bool other_mask = false;
   bool forget_softcap = false, forget_alibi = false, forget_sinks = false, forget_bias = false;
-  bool scaled_bias = false;  // by the softmax scale
+  bool scaled_bias = false;  // multiplied by the softmax scale
 
-  // What a dump may hold and no problem draws.
+  // Inputs that a dump may hold and no generated problem has.
   std::vector<float> bias;  // [batch, heads, seq_q, seq_kv], 1 for any but the last extent
   std::vector<std::int64_t> bias_shape;
   std::vector<float> slopes;  // [batch, heads]
-  // beside the problem's own mask
+  // In addition to the problem's own mask.
   std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key)> sees;
 };
 
-// Tensors by name, with their storage; copies share nothing.
+// Tensors by name, with their storage. Copies share nothing.
 class DumpTensors {
  public:
   void set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape,
@@ -52,7 +52,7 @@ class DumpTensors {
   std::string& dtype(const std::string& name) { return tensors_.at(name).dtype; }
 
   std::map<std::string, TensorData> view() const;
-  // As a safetensors file's bytes.
+  // Returns the bytes of a safetensors file.
   std::vector<std::byte> file(const Attributes& metadata) const;
 
  private:
@@ -64,11 +64,11 @@ class DumpTensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-// q, k, v, out, lse, scales of fp8 as [batch, heads, blocks], slopes, sinks, bias, a mask where it
-// has holes, and the index tensors of the layout. Padded rows of out are zero, their LSE too.
+// Returns q, k, v, out, lse, scales of fp8 as [batch, heads, blocks], slopes, sinks, bias, a mask
+// if it has holes, and the index tensors of the layout. Padded rows of out and lse are zero.
 DumpTensors run_emulated(const Problem& problem, const Emulated& kernel);
 
-// The attributes that state the problem.
+// Returns the attributes that state the problem.
 Attributes attributes_of(const Problem& problem);
 
 }  // namespace plumbline::test

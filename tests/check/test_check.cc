@@ -1,4 +1,4 @@
-// check on outputs whose roundings and faults are known.
+// Tests check on outputs whose roundings and faults are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ Emulated flash(DType dtype) {
   return kernel;
 }
 
-// Logits of standard deviation 3: S rounding then stands out of all other roundings.
+// Logits of standard deviation 3 make the rounding of S larger than all other roundings.
 Emulated pytorch_math(DType dtype) {
   Emulated kernel;
   kernel.p = kernel.s = dtype;
@@ -257,7 +257,7 @@ TEST(Check, AnLseOfBase2ThatIsNotStatedIsUndecided) {
   EXPECT_EQ(judged(tensors, attributes).answer, Answer::rounding);
 }
 
-// NumPy has no bf16: what a kernel computed in it is often saved as F32.
+// NumPy has no bf16, so the tensors of a bf16 kernel are often saved as F32.
 TEST(Check, Bf16NumbersSavedAsF32AreUndecidedUntilTheDtypeIsStated) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));

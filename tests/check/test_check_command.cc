@@ -1,4 +1,4 @@
-// plumbline check as a person runs it: on files of the run command, of NumPy and of PyTorch.
+// Tests plumbline check on the command line, on files of the run command, of NumPy and of PyTorch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class CheckCommand : public CommandTest {
     return plumbline("check " + arguments);
   }
 
-  // Writes the dumps of a framework into ./dumps; the reason why it cannot, or "".
+  // Writes the dumps of a framework into ./dumps. Returns the reason if it cannot, otherwise "".
   std::string write_dumps(const std::string& framework) const {
     const char* named = std::getenv("PLUMBLINE_PYTHON");
     const auto own = source_directory / ".venv" / "bin" / "python";
@@ -48,7 +48,7 @@ class CheckCommand : public CommandTest {
 
   void expect(const std::string& dump, int code, const std::string& answer, const std::string& part,
               const std::string& options = "") const {
-    // In full, since twelve lines leave sentences out, and on a terminal that breaks none.
+    // The short form drops sentences and wraps lines, so use -v and a wide terminal.
     const auto result =
         plumbline("check -v dumps/" + dump + ".safetensors " + options, "COLUMNS=400 ");
     EXPECT_EQ(result.code, code) << dump << "\n" << result.text;

@@ -1,4 +1,4 @@
-// What `plumbline check` prints.
+// Tests the text that `plumbline check` prints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which dumps are read: layouts, lengths, aliases and dtypes, and as which problem.
+// Tests which dumps are read (layouts, lengths, aliases and dtypes), and as which problem.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ Dump read(const DumpTensors& tensors, const Attributes& attributes = {}) {
   return dump ? *dump : Dump{};
 }
 
-// Everything a reference and a comparison look at.
+// Compares everything that a reference and a comparison use.
 void expect_same_geometry(const Geometry& a, const Geometry& b) {
   EXPECT_EQ(a.problem().layout, b.problem().layout);
   EXPECT_EQ(a.seqlens_q, b.seqlens_q);
@@ -154,7 +154,7 @@ TEST(Dump, OtherNamesAreKnown) {
 
 TEST(Dump, OneSetOfOffsetsServesQueriesAndKeys) {
   Problem problem = small(Layout::ragged);
-  problem.seq_q = problem.seq_kv;  // lengths of queries are then those of keys
+  problem.seq_q = problem.seq_kv;  // so that queries and keys have equal lengths
   DumpTensors tensors = run_emulated(problem, {});
   tensors.set("cu_seqlens", "I32", tensors.shape("cu_seqlens_q"), tensors.data("cu_seqlens_q"));
   tensors.erase("cu_seqlens_q");
@@ -186,7 +186,7 @@ TEST(Dump, APagedDecodeNeedsNoQueryLengths) {
   DumpTensors tensors = run_emulated(problem, {});
   tensors.erase("cu_seqlens_q");
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
-  // FlashAttention's flash_attn_with_kvcache: [batch, 1, heads, dim].
+  // The shape of q in FlashAttention's flash_attn_with_kvcache: [batch, 1, heads, dim].
   for (const char* name : {"q", "out"})
     tensors.shape(name).insert(tensors.shape(name).begin() + 1, 1);
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));

@@ -1,4 +1,4 @@
-// What is wrong with a dump is said: which tensor or attribute, what was found, what would do.
+// Tests that errors name the tensor or attribute, what was found and what would fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ struct Mistake {
   Problem problem;
   std::function<void(DumpTensors&)> make;
   Attributes attributes;
-  std::vector<std::string> says;  // the error contains all of these
+  std::vector<std::string> says;  // substrings of the error
 };
 
 void cut(DumpTensors& tensors, const std::string& name, std::size_t bytes) {

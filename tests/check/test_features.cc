@@ -1,5 +1,6 @@
-// What dumps state beyond masks, on an emulated kernel: softcap, slopes, sinks, biases, masks by
-// head, and the dtypes of autocast. Each explained by rounding, and each forgotten.
+// Tests features that dumps state beyond masks, on an emulated kernel: softcap, slopes, sinks,
+// biases, masks by head, and the dtypes of autocast. Each is rounding if applied, and named if
+// forgotten.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +56,7 @@ void expect_forgotten(const Problem& problem, const Emulated& kernel, const std:
   EXPECT_EQ(report.suggestions.front(), "would be explained " + cause);
 }
 
-// N(0, deviation), the same on every machine of one standard library.
+// Returns numbers of N(0, deviation), the same on every machine with the same standard library.
 std::vector<float> noise(std::size_t count, float deviation) {
   std::mt19937 bits(7);
   std::vector<float> values(count);
@@ -104,7 +105,7 @@ TEST(Features, SlopesOfEachSampleAndHead) {
   Problem problem = problem_of();
   Emulated kernel;
   kernel.p = DType::bf16;
-  kernel.slopes = {0.5F, 0.25F, 0, 0.125F, 0.1F, 0.3F, 0.7F, 0};  // a slope of 0 is one of ALiBi
+  kernel.slopes = {0.5F, 0.25F, 0, 0.125F, 0.1F, 0.3F, 0.7F, 0};  // ALiBi includes a slope of 0
   EXPECT_EQ(judge(problem, kernel).answer, Answer::rounding);
   kernel.forget_alibi = true;
   expect_forgotten(problem, kernel, "if ALiBi were not applied");
@@ -134,7 +135,7 @@ TEST(Features, ABiasThatIsForgottenScaledOrOfAnotherHeadIsNamed) {
   kernel.scaled_bias = true;
   expect_forgotten(problem, kernel, "if the softmax scale multiplied the bias, too");
 
-  // The kernel reads head 0 and sample 0 of a tensor that has its own for each.
+  // The kernel reads head 0 and sample 0 of a bias that differs by head and sample.
   Emulated one = with_bias(problem, false, false, 2);
   DumpTensors tensors = run_emulated(problem, one);
   const Emulated many = with_bias(problem, false, true, 2);
@@ -146,14 +147,13 @@ TEST(Features, ABiasThatIsForgottenScaledOrOfAnotherHeadIsNamed) {
   EXPECT_THAT(report->suggestions.front(), HasSubstr("if all heads had the bias of head 0"));
 }
 
-// ALiBi written out as a bias is the same question to the last bit: answer, sigma and verdict.
+// ALiBi written as a bias is the same problem to the last bit: output, sigma and verdict.
 TEST(Features, ABiasIsJudgedAsALiBiOfTheSameNumbersIs) {
   for (const DType dtype : {DType::bf16, DType::f32}) {
     const Problem problem = problem_of(dtype);
     Emulated kernel;
     kernel.p = dtype == DType::f32 ? DType::none : dtype;
-    kernel.slopes = {0.5F, 0.25F,   0.125F, 1,
-                     0.5F, 0.0625F, 2,      0.25F};  // products of them are exact
+    kernel.slopes = {0.5F, 0.25F, 0.125F, 1, 0.5F, 0.0625F, 2, 0.25F};  // their products are exact
     const DumpTensors with_slopes = run_emulated(problem, kernel);
     std::vector<float> bias;
     for (const float slope : kernel.slopes) {
@@ -184,8 +184,8 @@ TEST(Features, ABiasIsJudgedAsALiBiOfTheSameNumbersIs) {
   }
 }
 
-// One more rounding in fp32, of a number as large as the logit or the bias: sigma has 4 u of the
-// largest of both and of their sum. In fp32 nothing else hides it.
+// The addition of a bias is one more rounding in fp32 of a number as large as logit or bias. Sigma
+// includes 4 u of the largest of logit, bias and sum. In fp32 no other rounding hides it.
 TEST(Features, SigmaCoversTheRoundingOfASumWithABias) {
   Problem problem = problem_of(DType::f32);
   Emulated plain;
@@ -321,7 +321,8 @@ std::vector<std::byte> in_fp32(const std::vector<std::byte>& data, DType dtype) 
   return wide;
 }
 
-// Moves fp32 numbers by less than half of bf16's spacing, so that they still round to the same.
+// Moves fp32 numbers by less than half of bf16's spacing, so that they round to the same bf16
+// number.
 void blur(std::vector<std::byte>& data) {
   std::mt19937 bits(3);
   for (std::size_t at = 0; at < data.size(); at += sizeof(std::uint32_t)) {
@@ -332,7 +333,7 @@ void blur(std::vector<std::byte>& data) {
   }
 }
 
-// A bf16 kernel under autocast: these inputs were fp32 before it rounded them.
+// Makes the dump of a bf16 kernel under autocast, whose inputs were fp32 before it rounded them.
 DumpTensors autocast(const std::vector<std::string>& wide) {
   Emulated kernel;
   kernel.p = DType::bf16;
@@ -364,7 +365,7 @@ TEST(Autocast, WiderInputsAreRoundedToTheDtypeOfTheOutput) {
 TEST(Autocast, TheDtypeStatedWinsAndTheOtherIsNamed) {
   Problem problem = problem_of();
   problem.law = Law::peaky;  // large logits, which the rounding of q moves
-  // Computed in fp32 from q in fp32 and k and v in bf16, and written in bf16.
+  // Computes in fp32 from q in fp32 and k and v in bf16, and writes bf16.
   Problem wide = problem;
   wide.dtype = DType::f32;
   DumpTensors tensors = run_emulated(wide, {});
@@ -374,7 +375,7 @@ TEST(Autocast, TheDtypeStatedWinsAndTheOtherIsNamed) {
     for (float& value : values) value = static_cast<float>(round_to(value, DType::bf16));
     std::memcpy(tensors.data(name).data(), values.data(), tensors.data(name).size());
   }
-  // The output of those inputs, by the reference itself.
+  // Takes the output of these inputs from the reference itself.
   Attributes attributes = attributes_of(problem);
   tensors.erase("lse");
   const Dump exact = dump_of(tensors, attributes);

@@ -1,4 +1,4 @@
-// What run judges, check judges alike: every case of cases/features.toml on the CPU kernels, and
+// Tests that check agrees with run: every case of cases/features.toml on the CPU kernels, and
 // kernels with known bugs, saved as dumps and read back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// Both sample the same rows, where they do: those that do not change from night to night.
+// Makes both sample the same rows: those that do not change from night to night.
 constexpr auto same_rows = " --reference-cost 1e9";
 
 class FeaturesThroughDumps : public CommandTest {
  protected:
-  // Cases that were measured, by the file that each was saved to.
+  // Returns the measured cases, by the file to which each was saved.
   std::map<std::string, json> run(const std::string& arguments, int code) const {
     const auto result = plumbline("run " + arguments + " --no-store --row-seed 0" + same_rows +
                                   " --save-outputs saved --format json > run.json");
@@ -38,7 +38,7 @@ class FeaturesThroughDumps : public CommandTest {
     return cases;
   }
 
-  // What check says of all that was saved, by file.
+  // Returns the report of check on each saved file.
   std::map<std::string, json> check() const {
     plumbline(std::string("check saved/*.safetensors --format json > check.json") + same_rows);
     const json result = json::parse(read("check.json"));
@@ -49,7 +49,7 @@ class FeaturesThroughDumps : public CommandTest {
   }
 };
 
-// Equal to four digits, as reports print them.
+// Numbers are equal if they agree in four digits, as reports print them.
 void expect_alike(const json& a, const json& b, const std::string& what) {
   if (a.is_null() || b.is_null()) {
     EXPECT_EQ(a.is_null(), b.is_null()) << what;
@@ -103,7 +103,7 @@ TEST_F(FeaturesThroughDumps, EveryCaseIsJudgedAsByRun) {
 struct Mutant {
   const char* kernel;
   const char* problem;
-  const char* cause;  // what check says of it
+  const char* cause;  // the cause that check names
 };
 
 TEST_F(FeaturesThroughDumps, KnownBugsOfFeaturesAreFoundWithTheirCause) {
@@ -123,7 +123,7 @@ TEST_F(FeaturesThroughDumps, KnownBugsOfFeaturesAreFoundWithTheirCause) {
       {"sink_log2e_missing", "sinks=normal", "if the attention sinks were multiplied by ln 2"},
       {"sink_scaled", "sinks=normal",
        "if the attention sinks were multiplied by the softmax scale"},
-      // Of a dump the bits are at hand; a run draws them again.
+      // Only check finds this cause: a dump has the mask's bits, but a run draws them again.
       {"mask_bits_of_first_sample", "", "if all samples had the mask of sample 0"},
   };
   std::string selection;

@@ -1,5 +1,5 @@
-// The caller's floating-point state changes no answer, and outputs among the smallest numbers of
-// their dtype are judged like others.
+// Tests that the caller's floating-point state changes no result, and that outputs near the
+// smallest numbers of their dtype are judged like others.
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -19,7 +19,7 @@ using test::DumpTensors;
 
 constexpr std::int64_t keys = 7, columns = 32;
 
-// Q and K are 0: each output is the mean of V, which has numbers of about `magnitude`.
+// Q and K are 0, so each output is the mean of V, whose numbers are about `magnitude`.
 Dump means(double magnitude, bool are_zeros) {
   Problem problem;
   problem.dtype = DType::f32;
@@ -46,7 +46,7 @@ Dump means(double magnitude, bool are_zeros) {
   return std::move(*dump);
 }
 
-// The states that a caller may be in.
+// Returns the states that a caller may be in.
 std::vector<FloatingPointWords> states() {
   std::vector<FloatingPointWords> all{usual_floating_point};
   for (const std::uint32_t mxcsr : {0x9FC0U, 0x5F80U, 0x7F80U, 0x3F80U})

@@ -1,4 +1,4 @@
-// check on dumps of fp8 Q, K and V, whose scales lie beside them in any granularity.
+// Tests check on dumps of fp8 Q, K and V with scales in any granularity.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(Fp8Dumps, AForgottenScaleIsABug) {
 TEST(Fp8Dumps, BlocksHaveToBeThoseOfTheTokens) {
   const Problem problem = fp8_problem(KvScales::block);
   Attributes attributes = attributes_of(problem);
-  attributes["scale_block"] = "48";  // those of K and V are of 24
+  attributes["scale_block"] = "48";  // K and V have blocks of 24
   const DumpTensors tensors = run_emulated(problem, flash_attention_3());
   const auto dump = make_dump("dump", tensors.view(), attributes);
   ASSERT_FALSE(dump);
@@ -103,7 +103,7 @@ TEST(Fp8Dumps, BlocksHaveToBeThoseOfTheTokens) {
       << to_string(dump.error());
 }
 
-// FlashAttention-3 states q_descale as [batch, heads_kv]; one number may stand for all.
+// FlashAttention-3 has q_descale [batch, heads_kv]. A single number is also allowed.
 TEST(Fp8Dumps, ScalesMayHaveFewerExtents) {
   const Problem problem = fp8_problem(KvScales::batch_head);
   DumpTensors tensors = run_emulated(problem, flash_attention_3());

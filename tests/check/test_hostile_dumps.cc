@@ -1,5 +1,4 @@
-// Damaged and hostile dumps give a dump or an error in words, whatever the bytes. Memory is
-// bounded.
+// Tests that damaged and hostile files give a dump or an error message, in bounded memory.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -40,7 +39,7 @@ std::string header_of(const Bytes& file) {
   return {reinterpret_cast<const char*>(file.data()) + 8, static_cast<std::size_t>(length)};
 }
 
-// A file of this header and no data.
+// Returns a file with this header and no data.
 Bytes header_only(const std::string& header) {
   Bytes result;
   for (int byte = 0; byte < 8; ++byte)
@@ -61,7 +60,7 @@ Bytes with_header(const Bytes& file, const std::string& header, bool true_length
 
 std::size_t below(Random& random, std::size_t n) { return static_cast<std::size_t>(random() % n); }
 
-// Numbers that break arithmetic.
+// Returns a number that breaks arithmetic.
 std::string odd_number(Random& random) {
   static const std::vector<std::string> numbers{"0",
                                                 "1",
@@ -102,7 +101,7 @@ std::string with_another_number(std::string header, Random& random) {
       at, size, below(random, 4) == 0 ? std::to_string(below(random, 4000)) : odd_number(random));
 }
 
-// Removes, copies, renames or retypes what the header holds.
+// Removes, copies, renames or retypes entries of the header.
 std::string with_another_structure(const std::string& header, Random& random) {
   auto json = nlohmann::ordered_json::parse(header);
   if (json.empty()) return header;
@@ -137,7 +136,7 @@ std::string with_another_structure(const std::string& header, Random& random) {
       if (is_tensor) json[key]["dtype"] = dtypes[below(random, dtypes.size())];
       break;
     case 4:
-      if (is_tensor && json[key]["shape"].is_array()) {  // another shape of as many elements
+      if (is_tensor && json[key]["shape"].is_array()) {  // reshapes, keeping the element count
         auto& shape = json[key]["shape"];
         if (below(random, 2) == 0) shape.push_back(1);
         std::shuffle(shape.begin(), shape.end(), random);
@@ -157,7 +156,7 @@ std::string with_another_structure(const std::string& header, Random& random) {
 
 Bytes mutated(const Bytes& seed, Random& random) {
   switch (below(random, 5)) {
-    case 0: {  // bytes anywhere, the header mostly
+    case 0: {  // bytes anywhere, mostly in the header
       Bytes file = seed;
       const std::size_t reach = below(random, 4) == 0 ? file.size() : 8 + header_of(seed).size();
       for (std::size_t n = 1 + below(random, 4); n > 0; --n)
@@ -171,7 +170,7 @@ Bytes mutated(const Bytes& seed, Random& random) {
       file.resize(below(random, file.size()));
       return file;
     }
-    case 3: {  // index tensors and everything else that lies in the data
+    case 3: {  // values in the data, such as index tensors
       Bytes file = seed;
       const std::size_t data = 8 + header_of(seed).size();
       const std::size_t at = data + below(random, (file.size() - data) / 4) * 4;
@@ -190,7 +189,7 @@ Bytes mutated(const Bytes& seed, Random& random) {
   }
 }
 
-// The address sanitizer keeps 256 MiB of freed memory apart and shadows the rest.
+// The address sanitizer keeps 256 MiB of freed memory and adds shadow memory.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::int64_t most_memory_kb = 1024 * 1024;
 #else
@@ -227,7 +226,7 @@ TEST(HostileDumps, AHundredThousandMutatedFilesGiveAValueOrAnErrorInWords) {
     ++dumps;
     ASSERT_EQ(dump->q.size(), dump->geometry->q.bytes()) << i;
     ASSERT_EQ(dump->k.size(), dump->geometry->k.bytes()) << i;
-    if (dumps % 400 == 0) {  // what was read is judged, too, without a crash
+    if (dumps % 400 == 0) {  // checking a dump must not crash
       const auto report = check(*dump);
       judged += report ? !report->sentence.empty() : !report.error().empty();
     }
@@ -254,7 +253,7 @@ TEST(HostileDumps, HugeNumbersAreRefusedBeforeAnythingIsAllocated) {
   EXPECT_FALSE(parse_safetensors("file", {}));
 }
 
-// No data, so no bound by the file's size: extents of any size beside one of 0.
+// An extent of 0 means no data, so the file's size does not bound the other extents.
 TEST(HostileDumps, EmptyTensorsOfHugeExtentsAreNoDump) {
   for (const std::string shape :
        {"[0,1000000,4,8]", "[2,0,9000000000000000000,8]", "[65536,0,4096,1024]", "[0,0,0,0]"}) {

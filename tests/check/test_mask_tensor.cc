@@ -1,4 +1,4 @@
-// Masks stated as tensors: which keys each row then sees, and what is refused.
+// Tests masks stated as tensors: which keys each row then sees, and which masks are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST(MaskTensor, OtherNumbersAreABias) {
   EXPECT_THAT(error_of(nan), HasSubstr("row 0, key 0 cannot be added to a logit"));
 }
 
-// As bits, and with what the tensor hides of mask and window.
+// The visible keys become bits, combined with the mask type and the window.
 TEST(MaskTensor, HolesAndHeads) {
   const Visible holes = [](auto, auto, std::int64_t i, std::int64_t key) {
     return i != 2 || key % 3 == 0;
@@ -198,8 +198,8 @@ TEST(MaskTensor, SelfAttentionPadsItsQueriesLikeItsKeys) {
       read(with_mask(keys, {batch, keys}, left), {{"mask", "causal_bottom_right"}});
   EXPECT_EQ(padding.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
   EXPECT_EQ(padding.geometry->visible_keys(1, 0), (KeyRange{0, 1}));
-  // Causal and padding in one mask, as Transformers writes it, states no padding: its rows see
-  // nothing, and each has the answer that a row without keys has.
+  // One mask of causal and padding, as Transformers writes it, states no padding. Its padded rows
+  // see no key and have the result of a row without keys.
   const Visible both = [](std::int64_t b, auto, std::int64_t i, std::int64_t key) {
     return key <= i && key >= (b == 0 ? 0 : 3);
   };

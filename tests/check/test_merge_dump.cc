@@ -1,5 +1,5 @@
-// check on merges of states: legal ones are rounding, wrong bases and lost parts are named, and
-// what cannot be judged is refused.
+// Tests check on merges of states: legal ones are rounding, wrong bases and lost parts are named,
+// and invalid ones are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +34,10 @@ Problem states(DType dtype) {
   return problem;
 }
 
-// What a merge may do to the states; the LSEs given are natural, whatever it takes them for.
+// Faults of a merge. The given LSEs are natural.
 struct Fault {
-  bool base_2 = false;     // takes them for base 2
-  std::int64_t parts = 0;  // merges so many fewer
+  bool base_2 = false;     // reads the LSEs as base 2
+  std::int64_t parts = 0;  // number of parts left out
   double factor = 1;       // of the output
 };
 

@@ -1,4 +1,4 @@
-// What of a dump is judged, and what check and diff say of the rest.
+// Tests which parts of a dump are judged, and what check and diff report about the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ DiffReport compared(const Dump& a, const Dump& b) {
   return report ? *report : DiffReport{};
 }
 
-// Every row sees the first keys alone. The mask of all heads, in these extents.
+// Every row sees only the first keys. The mask is the same for all heads, in these extents.
 DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
   Emulated kernel;
   kernel.sees = [](auto, auto, auto, std::int64_t key) { return key < seen_by_all; };
@@ -68,7 +68,7 @@ DumpTensors block_mask(const std::vector<std::int64_t>& shape) {
   return tensors;
 }
 
-// Rows of the output from `row` on, [batch 1, seq, heads, dim], become those before them.
+// Replaces rows of the output from `row` on, [batch 1, seq, heads, dim], by those before them.
 void spoil_rows(DumpTensors& tensors, std::int64_t row) {
   std::vector<std::byte>& out = tensors.data("out");
   const std::size_t begin = out.size() / seq * static_cast<std::size_t>(row);
@@ -103,7 +103,7 @@ TEST(NotJudged, PaddingByAMaskOfKeysIsCounted) {
   EXPECT_EQ(json["rows_given"], 128);
   EXPECT_EQ(json["not_judged"][0]["what"], "rows");
   EXPECT_EQ(json["not_judged"][0]["count"], 96);
-  // Stated lengths say what is padding, and a policy what it holds.
+  // Stated lengths define the padding, and a policy its content.
   tensors.set_integers("seqlens_q", {1}, {seen_by_all});
   EXPECT_THAT(judged(dump_of(tensors)).not_judged, IsEmpty());
 }
@@ -233,7 +233,7 @@ TEST(NotJudged, DiffCountsRowsThatItDoesNotCompare) {
   Problem one_row = longer;
   one_row.mask = Mask::none;
   one_row.seq_q = 1;
-  // The last row of the prefill, alone.
+  // Compares the last row of the prefill alone.
   const Dump prefill = dump_of(run_emulated(longer, {}), {{"mask", "causal_top_left"}});
   const Dump decode = dump_of(run_emulated(one_row, {}));
   const DiffReport report = compared(prefill, decode);
@@ -244,7 +244,7 @@ TEST(NotJudged, DiffCountsRowsThatItDoesNotCompare) {
   EXPECT_EQ(json["not_judged"][0]["count"], 126);
 }
 
-// Rows without keys are zeros on both sides: their elements are no equal bits.
+// Rows without keys are zeros on both sides, but their elements do not count as equal bits.
 TEST(NotJudged, HiddenRowsAreNoEqualBits) {
   Emulated kernel;
   kernel.sees = [](auto, auto, std::int64_t i, std::int64_t) { return i >= 48; };

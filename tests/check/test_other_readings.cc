@@ -1,4 +1,4 @@
-// Slips of whoever writes a dump: check says which other reading of the tensors fits.
+// Tests that check names the reading of the tensors that fits if a dump was written wrongly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ CheckReport judged(const DumpTensors& tensors, const Attributes& attributes,
   return report ? *report : CheckReport{};
 }
 
-// `parts` equal parts of a tensor's first extents, in this order.
+// Reorders `parts` equal parts of a tensor's first extents.
 void permute(std::vector<std::byte>& data, std::size_t parts,
              const std::vector<std::size_t>& from) {
   const std::vector<std::byte> before = data;

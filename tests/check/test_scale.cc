@@ -1,5 +1,5 @@
-// A softmax scale or an output that is off by tenths of a percent is never called rounding, and
-// legal kernels keep to the limits that tell it.
+// Tests that a softmax scale or an output that is off by tenths of a percent is never rounding, and
+// that legal kernels keep the limits of the scale tests.
 #include <gmock/gmock.h>
 
 #include <tuple>
@@ -16,7 +16,7 @@ using test::Emulated;
 using test::run_emulated;
 using testing::HasSubstr;
 
-// The size of a dump that people make: 2 x 8 x 128 x 128 x 64.
+// A typical dump: 2 x 8 x 128 x 128 x 64.
 Problem usual(DType dtype) {
   Problem problem;
   problem.dtype = dtype;
@@ -85,7 +85,7 @@ TEST_P(ScaleTestOf, AnOutputThatIsTooSmallIsNeverRounding) {
   }
 }
 
-// docs/judging-formulas.md, "Scale of one output", has these.
+// docs/judging-formulas.md, "Scale of one output", lists these limits.
 TEST(ScaleTest, LimitsOfAUsualDump) {
   const auto limit = [](DType dtype, const char* spec) {
     const CheckReport report = judged(usual(dtype), flash(dtype), true, spec);

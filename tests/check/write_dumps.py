@@ -1,6 +1,6 @@
-"""Writes dumps as people would from NumPy or PyTorch: python write_dumps.py numpy|torch DIRECTORY.
+"""Writes dumps as users would with NumPy or PyTorch: python write_dumps.py numpy|torch DIRECTORY.
 
-Exit code 77 where the framework is not installed.
+Exits with code 77 if the framework is not installed.
 """
 import math
 import pathlib
@@ -21,8 +21,8 @@ FOLDER = pathlib.Path(sys.argv[2])
 
 
 def numpy_flash(q, k, v, causal=False, scale_factor=1.0, dtype=np.float16):
-    """One sample, q [s, h, d]: P in `dtype` before P V, all else in fp64, the output in `dtype`;
-    and the LSE [s, h]."""
+    """Returns output and LSE [s, h] of one sample, q [s, h, d]. P (before P V) and the output are
+    in `dtype`, everything else in fp64."""
     group = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x.astype(np.float64), group, axis=1) for x in (k, v))
     s = np.einsum("qhd,khd->hqk", q.astype(np.float64), k) * scale_factor / math.sqrt(q.shape[2])
@@ -80,7 +80,7 @@ def write_numpy():
 
 
 def torch_eager(q, k, v):
-    """As Transformers' eager attention: S and P in the dtype of q. [b, h, s, d]."""
+    """Like Transformers' eager attention: S and P in the dtype of q, [b, h, s, d]."""
     s = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
     return torch.softmax(s, -1, dtype=torch.float32).to(q.dtype) @ v
 

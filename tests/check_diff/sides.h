@@ -1,4 +1,4 @@
-// Two outputs of one problem, both exact until a test plants something.
+// Two outputs of one problem, both exact until a test plants an error.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace plumbline::test {
 
-// A side that is said to keep its limits; its output is that of `filled` now.
+// Returns a side with the current output of `filled` and a judgement within its limits.
 inline MeasuredSide side_of(const FilledProblem& filled, const std::string& label) {
   MeasuredSide side;
   side.label = label;
@@ -29,7 +29,7 @@ inline MeasuredSide side_of(const FilledProblem& filled, const std::string& labe
   return side;
 }
 
-// A dump of the problem as it is now, with a spec stated so that no ladder is walked.
+// Returns a dump of the current problem. A stated spec skips the ladder.
 inline Dump dump_of(const FilledProblem& filled, const std::string& name,
                     const std::string& spec = "FlashAttention-2") {
   Dump dump;

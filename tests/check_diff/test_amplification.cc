@@ -1,4 +1,5 @@
-// Softmax amplification has the values worked by hand, and predicts what a nudged logit does.
+// Tests that softmax amplification matches values computed by hand and the effect of a nudged
+// logit.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// One query, two keys, two columns: K = 0 makes p = 1/2, 1/2, and V is given.
+// One query, two keys, two columns. K = 0 makes both p 1/2.
 struct TwoKeys {
   explicit TwoKeys(const std::vector<float>& values) : filled(problem()) {
     std::fill(filled.k.begin(), filled.k.end(), std::byte{0});
@@ -50,7 +51,7 @@ TEST(Amplification, PredictsWhatANudgedLogitDoes) {
   const auto columns = detail.o.size();
   constexpr double delta = 1e-5;
   double change = 0, output = 0;
-  // p of key grows to p e^delta / (1 + p (e^delta - 1))
+  // The weight p of the key grows to p e^delta / (1 + p (e^delta - 1)).
   for (std::size_t key = 0; key < detail.p.size(); ++key) {
     const double grown = detail.p[key] * std::expm1(delta);
     for (std::size_t j = 0; j < columns; ++j) {

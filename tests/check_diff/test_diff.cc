@@ -1,4 +1,4 @@
-// The difference of two measured outputs: numbers, elements, answers and sentences.
+// Tests the difference of two measured outputs: numbers, elements, answers and sentences.
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -117,15 +117,15 @@ TEST_F(Diff, ACrashIsABugAndARefusalIsNot) {
   EXPECT_EQ(answer_of(one.measurement.outcome, one.judgement), Answer::undecided);
 }
 
-// Where one kernel declares to round the pre-scaled Q, the two fp64 answers differ, and so may the
-// outputs.
+// If one kernel declares to round the pre-scaled Q, the two fp64 results differ, and the outputs
+// may differ as well.
 TEST_F(Diff, ADeclaredRoundingOfQIsNotAnUnexplainedDifference) {
   b_.spec.q_prescaled = DType::e5m2;
   b_.reference = compute_reference(b_.geometry, b_.inputs(), b_.spec, b_.reference.selection);
   b_.write_exact();
   const DiffReport report = diff();
   EXPECT_GT(report.outcome.max_abs / report.largest_abs.sigma, 6.5);  // far apart
-  EXPECT_LT(report.outcome.max_sigma, 3);                             // and explained
+  EXPECT_LT(report.outcome.max_sigma, 3);                             // but explained
   EXPECT_EQ(report.answer, Answer::rounding);
 }
 
@@ -143,7 +143,7 @@ TEST_F(Diff, KernelsThatDiffNumericallyAreBugsWhateverTheVerdictIsCalled) {
   outcome.faults.fence_bytes = 1;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::bug);
   outcome.faults = {};
-  // such as a spec looser than its contract: the numbers are fine
+  // A spec looser than its contract also fails, but its numbers are fine.
   judgement.verdict = Verdict::fail;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::undecided);
 }

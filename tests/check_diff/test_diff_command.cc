@@ -1,4 +1,4 @@
-// `plumbline diff` as a person types it.
+// Tests `plumbline diff` on the command line.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

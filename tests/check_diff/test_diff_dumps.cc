@@ -1,4 +1,4 @@
-// Two dumps: layouts that correspond, inputs and questions that do not.
+// Tests diff on two dumps: layouts that correspond, and inputs and problems that do not.
 #include <gmock/gmock.h>
 
 #include "tests/check_diff/sides.h"
@@ -59,8 +59,7 @@ TEST(DiffDumps, TheWrongSideIsNamed) {
   EXPECT_EQ(report->largest_sigma.element, (ElementId{row.sample, row.head, row.row, 5}));
 }
 
-// The reference samples rows where they cost too much; the row that differs most is looked at all
-// the same.
+// If the reference samples rows, the row that differs most is still examined.
 TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
   const test::FilledProblem exact(problem());
   CheckOptions cheap;
@@ -70,7 +69,7 @@ TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
     const RowId row = exact.reference.selection.rows[r];
     if (std::find(sampled.begin(), sampled.end(), row) != sampled.end()) continue;
     test::FilledProblem wrong(problem());
-    // within the range of V: only the reference can see it
+    // The value is within the range of V, so only the reference can find it.
     wrong.set(row, 0, exact.expected(r, 0) * 1.25 + 0.01);
     const auto report = diff(dump_of(exact, "good"), dump_of(wrong, "bad"), cheap);
     ASSERT_TRUE(report) << to_string(report.error());
@@ -87,7 +86,7 @@ TEST(DiffDumps, DifferentInputsAreAnErrorThatSaysWhere) {
   const Dump a = dump_of(exact, "a");
   const auto changed = [&](std::vector<std::byte> Dump::*tensor, std::int64_t offset) {
     Dump b = a;
-    // the sign of one fp16
+    // Flips the sign of one fp16 number.
     (b.*tensor)[static_cast<std::size_t>(offset) * 2 + 1] ^= std::byte{0x80};
     return error_of(a, b);
   };

@@ -1,4 +1,4 @@
-// What `plumbline diff` prints: answer, reasons, largest difference, map of heads, and tables.
+// Tests the text that `plumbline diff` prints: answer, reasons, largest difference, map and tables.
 #include <gmock/gmock.h>
 
 #include <limits>

@@ -1,6 +1,6 @@
-"""Jobs as GitHub and GitLab run them: their YAML read, its commands executed in order, in an
-environment that holds what the service sets and nothing else. Caches are kept in a folder. The API
-of comments is served from 127.0.0.1."""
+"""Runs jobs as GitHub and GitLab do: reads their YAML and executes its commands in order, with only
+the variables that the service sets. Caches are kept in a folder. The API of comments is served from
+127.0.0.1."""
 import http.server
 import json
 import os
@@ -15,12 +15,12 @@ import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "a-token"
-OWNER, STRANGER = 7, 8  # of the token, and somebody else
+OWNER, STRANGER = 7, 8  # the user of the token, and another one
 
 
 class Comments(http.server.BaseHTTPRequestHandler):
-    """The part of both APIs that lists, writes and replaces comments, and says who wrote them.
-    `server.comments` holds them as [id, body, author]; `server.asked` the requests."""
+    """The part of both APIs that lists, writes and replaces comments, and returns their authors.
+    `server.comments` has them as [id, body, author], `server.asked` the requests."""
 
     def answer(self, status, data):
         body = json.dumps(data).encode()
@@ -71,7 +71,7 @@ class Service:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Comments)
         self.server.lists, self.server.one, self.server.change = [lists], one, change
         self.server.asked = []
-        # Others have written so much that plumbline's own comment stands on a second page.
+        # Other users have filled the first page, so plumbline's own comment is on the second one.
         self.server.comments = [[n + 1, f"comment {n}", STRANGER]
                                 for n in range(100)]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -86,7 +86,7 @@ class Service:
         self.server.server_close()
 
 
-# Enters a root in which these folders lie where they lie outside.
+# Enters a root where these folders have the same paths as outside.
 ENTER = """root=$1 where=$2; shift 2
 mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev"
 while [[ $1 != -- ]]; do mkdir -p "$root$1" && mount --bind "$1" "$root$1"; shift; done
@@ -95,8 +95,8 @@ exec /usr/sbin/chroot "$root" /usr/bin/env -C "$where" "$@\""""
 
 
 class Job:
-    """One repository of a user, with its caches. With `root` its commands run in that root, which
-    sees the checkout, the job's folder and the folders `seen`."""
+    """A user's repository with its caches. With `root`, its commands run in that root, which
+    contains the checkout, the job's folder and the folders `seen`."""
 
     def __init__(self, folder, program_folder, root=None, seen=()):
         self.root, self.seen = root, [SOURCE, folder, *seen]
@@ -109,7 +109,8 @@ class Job:
         self.said, self.variables = "", {}
 
     def execute(self, command, where, environment):
-        """Exit code of one command; GitHub's own line for a step with shell: bash."""
+        """Runs a command with GitHub's command line for a step with shell: bash; returns its exit
+        code."""
         script = self.temporary / "step.sh"
         script.write_text(command, encoding="utf-8")
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", script]
@@ -128,7 +129,7 @@ class Job:
 
 
 def github(job, event, inputs, service, request=7):
-    """Runs action.yml; (exit code, outputs, step summary)."""
+    """Runs action.yml; returns (exit code, outputs, step summary)."""
     action = yaml.safe_load((SOURCE / "action.yml").read_text(encoding="utf-8"))
     values = {name: str(entry.get("default", "")) for name, entry in action["inputs"].items()}
     assert set(inputs) <= set(values), "action.yml lacks an input"
@@ -141,7 +142,7 @@ def github(job, event, inputs, service, request=7):
         return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda name: contexts[name.group(1)], text)
 
     def applies(step, has_failed):
-        """Of the conditions that action.yml uses, and of no others."""
+        """Evaluates the conditions that action.yml uses, and no others."""
         condition = re.sub(r"^\$\{\{ | \}\}$", "", step.get("if", ""))
         terms = condition.split(" && ") if condition else []
         if has_failed and "always()" not in terms:
@@ -186,7 +187,7 @@ def github(job, event, inputs, service, request=7):
 
 
 def use(job, action, given):
-    """What the actions of GitHub that action.yml uses do with files."""
+    """Does the file operations of the GitHub actions that action.yml uses."""
     action = action.partition("@")[0]
     if action == "actions/upload-artifact":
         job.artifact = sorted(p.name for p in (job.work / given["path"]).glob("*"))
@@ -204,7 +205,7 @@ def use(job, action, given):
 
 
 def gitlab(job, source, variables, service):
-    """Runs a job that extends .plumbline of ci/gitlab.yml; its exit code."""
+    """Runs a job that extends .plumbline of ci/gitlab.yml; returns its exit code."""
     template = yaml.safe_load((SOURCE / "ci" / "gitlab.yml").read_text(encoding="utf-8"))
     job.template = template[".plumbline"]
     (job.work / "plumbline").unlink(missing_ok=True)

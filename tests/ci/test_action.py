@@ -1,4 +1,4 @@
-"""action.yml and ci/gitlab.yml: two nights, a pull request, a planted failure."""
+"""Tests action.yml and ci/gitlab.yml: two nights, a pull request, a planted failure."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ PLANTED = "cpu:drop_last_key=1"
 
 @pytest.fixture(scope="session")
 def program_folder(tmp_path_factory):
-    """An installed plumbline: as a user has it, away from the build."""
+    """An installed plumbline, away from the build, as a user has it."""
     prefix = tmp_path_factory.mktemp("installed")
     subprocess.run(["cmake", "--install", os.environ["PLUMBLINE_BUILD"], "--prefix", prefix],
                    check=True, stdout=subprocess.DEVNULL)
@@ -60,7 +60,7 @@ def lab():
 
 
 def verdicts(job, program_folder, history="plumbline-history.db"):
-    """(verdict, how often) of a database."""
+    """Returns {verdict: count} of a database."""
     said = subprocess.run(
         [program_folder / "plumbline", "query", "SELECT verdict, count(*) FROM v_history GROUP BY "
          "verdict", "--format", "csv", "--db", job.caches / history],
@@ -117,12 +117,12 @@ def test_a_pull_request_gets_one_comment_and_leaves_the_history(job, hub, progra
     assert [what for what, _ in hub.server.asked] == ["GET", "GET", "POST", "GET", "GET", "POST",
                                                       "PATCH"]
     assert (job.caches / "plumbline-history.db").read_bytes() == night
-    # The past of the night was compared with: nothing is seen for the first time.
+    # The run was compared with the night's history, so no case is seen for the first time.
     assert 'first seen' not in hub.ours()[0]
 
 
 def kill_the_run(job, what):
-    """From now on `plumbline run` ends as `what` says; other commands are plumbline's."""
+    """From now on `plumbline run` runs the command `what`; other commands are plumbline's."""
     folder = job.temporary / "killed"
     folder.mkdir()
     program = job.path.partition(":")[0] + "/plumbline"
@@ -135,7 +135,7 @@ def kill_the_run(job, what):
 
 @pytest.mark.parametrize("what, words", [
     ("kill -9 $$", "Incomplete: the run ended with exit code 137, no case was reported"),
-    # The job is cancelled: ci/action.sh itself ends at once.
+    # The job is cancelled: ci/action.sh itself is killed at once.
     ("kill -9 $PPID $$", "Incomplete: the run did not come to its end, no case was reported")])
 def test_a_killed_run_replaces_the_comment_of_an_earlier_push(job, hub, what, words):
     assert jobs.github(job, "pull_request", INPUTS, hub)[0] == 0, job.said
@@ -236,7 +236,7 @@ def test_kernels_do_not_see_secrets_unless_they_are_passed(job, lab):
 
 
 def test_a_comment_of_a_stranger_is_left_alone(job, hub, lab):
-    """Whoever writes it: the line that marks it can be copied."""
+    """Any user can copy the line that marks the comment."""
     for service in (hub, lab):
         service.server.comments[3] = [4, MARK + "\nfine", jobs.STRANGER]
     for _ in range(2):
@@ -337,7 +337,7 @@ def test_the_page_leaves_open_only_what_it_marks(page):
 
 @pytest.mark.parametrize("event", ["schedule", "pull_request"])
 def test_the_workflow_of_the_page_runs_as_pasted(job, hub, program_folder, page, event):
-    """In a repository with what the page's first command makes, and nothing else."""
+    """Runs in a repository with only the files that the page's first command makes."""
     assert "plumbline init start && cd start" in page
     (job.work / "suites" / "mine.toml").unlink()
     subprocess.run([program_folder / "plumbline", "init", job.work], check=True,
@@ -378,7 +378,7 @@ def test_the_development_container_calls_what_there_is():
     for command in called:
         program, *arguments = shlex.split(command)
         if program.startswith("ci/"):
-            # What is missing may be listed; an option that is not there ends with 2.
+            # Missing files may be listed, but an unknown option ends with 2.
             said = subprocess.run([jobs.SOURCE / program, "--check", *arguments], text=True,
                                   stdout=subprocess.DEVNULL, check=False)
             assert said.returncode in (0, 1), command
@@ -425,7 +425,7 @@ def test_a_wheel_is_installed(tmp_path, hub):
 
 
 def test_two_nights_in_the_root_of_another_machine(tmp_path, hub):
-    """The wheel, in a Debian that has no compiler and nothing of plumbline."""
+    """Installs the wheel in a Debian without a compiler and without any part of plumbline."""
     wheels = sorted(pathlib.Path(os.environ.get("PLUMBLINE_WHEELS", jobs.SOURCE / "dist"))
                     .glob("plumbline_attention-*.whl"))
     if not wheels:

@@ -66,7 +66,8 @@ class PlantedTree(unittest.TestCase):
         self.write("a.h", "int least_bytes;\nint count_of_nobody_asked();\nint most_frequent;\n")
         self.assertEqual(self.rules(), ["N1", "N1"])
         long = "OneTwoThreeFourFiveSixSevenEight"
-        self.write("a.h", f"TEST(Suite, {long}) {{}}\nTEST_F(Suite, UnmatchedEntryIsAnError) {{}}\n")
+        self.write("a.h", f"TEST(Suite, {long}) {{}}\n"
+                   "TEST_F(Suite, UnmatchedEntryIsAnError) {}\n")
         self.assertEqual(self.rules(), [])
         for name in (long + "Nine", "TheFileIsMissing", "ErrorsSayWhatItIs"):
             self.write("a.h", f"TEST(Suite, {name}) {{}}\n")

@@ -1,4 +1,4 @@
-"""ci/check_sources.py --build on a small project of CMake's, with and without unity sources."""
+"""Tests ci/check_sources.py --build on a small CMake project, with and without unity sources."""
 import pathlib
 import re
 import shutil
@@ -27,7 +27,7 @@ class PlantedSource(unittest.TestCase):
         (self.folder / "ci").mkdir()
         for script in ("check_sources.py", "check_prose.py", "named_headers.py"):
             shutil.copy(ROOT / "ci" / script, self.folder / "ci")
-        # The script reads the order of the folders from the page that holds it.
+        # The script reads the order of the folders from the page that has it.
         for page in ("README.md", "CONTRIBUTING.md"):
             shutil.copy(ROOT / page, self.folder)
         self.write(".gitignore", "/build/\n__pycache__/\n")
@@ -39,7 +39,7 @@ class PlantedSource(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
 
     def errors(self, unity):
-        """The lines that the script prints about sources of harness/, after configuring."""
+        """Configures, and returns the lines that the script prints about sources of harness/."""
         build = self.folder / "build"
         shutil.rmtree(build, ignore_errors=True)
         subprocess.run(["cmake", "-S", self.folder, "-B", build, "-G", "Ninja",
@@ -99,7 +99,7 @@ class PlantedSource(unittest.TestCase):
         self.assertNotIn("needs #include", self.output())
 
     def output(self):
-        """What the script prints without a build."""
+        """Returns the script's output without a build."""
         return subprocess.run([sys.executable, self.folder / "ci" / "check_sources.py"],
                               capture_output=True, text=True, check=False).stdout
 

@@ -1,7 +1,7 @@
-"""The image of ci/container.sh: what it says of itself, and a run in it as its user.
+"""Tests the image of ci/container.sh: its labels, and a run in it as its user.
 
-Of a wheel in the folder PLUMBLINE_WHEELS (dist/), or where there is none, of what this build
-installs. Buildah runs it by chroot, which needs root and no other rights."""
+The image has a wheel of the folder PLUMBLINE_WHEELS (dist/), otherwise the files that this build
+installs. Buildah runs it with chroot, which needs root and no other rights."""
 import json
 import os
 import pathlib
@@ -35,7 +35,7 @@ def archive(tmp_path_factory):
         assert said("cmake", "--install", os.environ["PLUMBLINE_BUILD"], "--strip", "--prefix",
                     folder / "prefix")[0] == 0
         of = ["--prefix", folder / "prefix"]
-    # The Debian root of an earlier test serves again: it is made in minutes.
+    # Reuses the Debian root of an earlier test, because making one takes minutes.
     root = pathlib.Path(os.environ["PLUMBLINE_BUILD"]) / "tests" / "ci" / (
         "wheel_root.tar" if WHEELS else "prefix_root.tar")
     code, text = said(SOURCE / "ci" / "container.sh", *of, "--root", root, "--out",
@@ -49,11 +49,11 @@ def archive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(archive, tmp_path_factory):
-    """Calls a program in a container of the image, as the image's user, with /data mounted."""
+    """Runs a program in a container of the image, as the image's user, with /data mounted."""
     storage = tmp_path_factory.mktemp("storage")
     work = tmp_path_factory.mktemp("work")
     work.chmod(0o777)
-    # Away from the storage and the settings of whoever tests.
+    # Kept apart from the user's storage and settings.
     buildah = ["buildah", "--root", storage / "root", "--runroot", storage / "run",
                "--storage-driver", "vfs"]
     code, container = said(*buildah, "from", "--quiet", "--pull-never", f"oci-archive:{archive}")

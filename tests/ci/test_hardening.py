@@ -1,5 +1,5 @@
-"""The record of attacks (ci/hardening.py) and the scripts that attack: a few kills and requests, so
-that they cannot rot, and what they find where something is wrong."""
+"""Tests the record of attacks (ci/hardening.py) and the scripts that attack. A few kills and
+requests keep the scripts working, and planted faults check that they are found."""
 import os
 import pathlib
 import re
@@ -132,7 +132,7 @@ class Kills(InFolder):
 
 class HostileRequests(InFolder):
     def test_fifty_requests_get_no_wrong_answer(self):
-        # As a job in the background has it, whose server keeps SIGINT ignored.
+        # Like a background job, whose server keeps SIGINT ignored.
         said = self.run_it("bash", "-c", "trap '' INT; exec \"$@\"", "background",
                            CI / "hostile_requests.py", "--plumbline", PLUMBLINE, "--count", "50",
                            "--seed", "1")

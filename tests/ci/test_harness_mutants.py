@@ -1,5 +1,6 @@
-"""ci/harness_mutants.py without a compiler: its table fits today's tree, wrong tables are refused,
-the copy follows the checkout, and what counts as killed. Only the standard library is needed."""
+"""Tests ci/harness_mutants.py without a compiler: its table fits today's tree, wrong tables are
+refused, the copy follows the checkout, and which results count as killed. Only the standard library
+is needed."""
 import contextlib
 import io
 import json
@@ -27,7 +28,7 @@ def as_toml(value):
 
 
 def written(*mutants):
-    """A table of these mutants."""
+    """Returns a table of these mutants."""
     return "schema = 1\n" + "".join("[[mutant]]\n" + "".join(
         f"{field} = {as_toml(value)}\n" for field, value in mutant.items()) for mutant in mutants)
 
@@ -51,7 +52,7 @@ class Case(unittest.TestCase):
             self.assertIn(part, str(raised.exception))
 
     def said(self, *given):
-        """Exit code, standard output and standard error of the program."""
+        """Returns exit code, standard output and standard error of the program."""
         out, error = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
             try:
@@ -191,7 +192,7 @@ class Copy(Case):
 class Verdict(Case):
     @staticmethod
     def report(*tests):
-        """GoogleTest's JSON of tests: (name, failed, ran)."""
+        """Returns GoogleTest's JSON for tests: (name, failed, ran)."""
         return {"testsuites": [{"name": "Suite", "testsuite": [
             {"name": name, "status": "RUN", "result": "COMPLETED" if ran else "SKIPPED",
              **({"failures": [{"failure": "no"}]} if failed else {})}

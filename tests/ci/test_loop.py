@@ -1,5 +1,6 @@
-"""Scripts of CI and of the loop before a commit: seconds.py with its launcher, run_tests.py,
-compare_tests.py, choose_tests.py and weekly.sh, run on files and projects made here."""
+"""Tests the scripts of CI and of the checks before a commit: seconds.py with its launcher,
+run_tests.py, compare_tests.py, choose_tests.py and weekly.sh, run on files and projects made
+here."""
 import datetime
 import json
 import os
@@ -157,7 +158,7 @@ class Launcher(InFolder):
             child = int(process.stdout.readline())
             process.kill()
             process.wait()
-            process.stdout.read()  # ends when the child is gone
+            process.stdout.read()  # ends when the child has ended
         self.assertFalse(pathlib.Path(f"/proc/{child}/fd/1").exists())
 
     def test_refuses_what_it_cannot_read(self):
@@ -167,7 +168,8 @@ class Launcher(InFolder):
 
 
 class MeasuredProject(InFolder):
-    """ci/cmake/Seconds.cmake in a project with a step of each kind and a test of each kind."""
+    """Tests ci/cmake/Seconds.cmake in a project with a step of each kind and a test of each
+    kind."""
 
     LISTS = """\
         cmake_minimum_required(VERSION 3.25)
@@ -231,7 +233,7 @@ class MeasuredProject(InFolder):
 
 
 class RunTests(InFolder):
-    """run_tests.py on a project of its own, by a copy of the scripts there."""
+    """Runs a copy of run_tests.py on a project of its own."""
 
     PRESETS = {
         "version": 6,

@@ -1,4 +1,4 @@
-"""ci/nightly.sh: what a night says and ends with where one of its runs ends badly."""
+"""Tests ci/nightly.sh: the messages and exit code of a night if one of its runs ends badly."""
 import os
 import pathlib
 import shlex
@@ -38,7 +38,8 @@ class Night:
                  "OMP_NUM_THREADS": "1", **environment})
 
     def run(self, *words, suites=":", invariances=":"):
-        """The script; `suites` and `invariances` are done instead of a run, or before it."""
+        """Runs the script; `suites` and `invariances` are commands that replace or precede a
+        run."""
         program = self.write("plumbline", f"""#!/bin/bash
 if [[ "$1 $*" == "run "*" --invariances "* ]]; then {invariances}
 elif [[ "$1" == run ]]; then {suites}; fi
@@ -63,7 +64,8 @@ def make_night(tmp_path):
     return Night(tmp_path)
 
 
-# After the run itself, what it ends with; KILL before it stores or writes anything.
+# KILL ends a run before it stores or writes anything; ends_with() changes the exit code of a
+# complete run.
 KILL = "kill -9 $$"
 
 
@@ -103,7 +105,7 @@ def test_the_worse_code_wins(night, suites, invariances, code):
 
 @pytest.fixture(name="unmeasured")
 def make_unmeasured(night):
-    """The kernel takes no case of the invariances: their run is stored, and measured nothing."""
+    """The kernel supports no case of the invariances: their run is stored, but measured nothing."""
     night.write("i.toml", SUITE.format(name="kept", seq=48).replace("fp16", "fp32"))
     return night
 

@@ -1,4 +1,4 @@
-"""NOTICES.txt and the SBOM against what this build links."""
+"""Tests NOTICES.txt and the SBOM against the libraries that this build links."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ import texts  # noqa: E402
 BUILD = pathlib.Path(os.environ["PLUMBLINE_BUILD"])
 JUDGE = "python/plumbline/_native/lib/libplumbline_check.so"
 HARNESS = "programs"
-# GCC's run-time libraries are of the system.
+# System libraries, including GCC's run-time libraries.
 SYSTEM = re.compile(r"/(ld-linux|lib(c|m|mvec|pthread|dl|rt|resolv|gcc_s|stdc\+\+)\.so)")
 
 
@@ -28,7 +28,7 @@ def cached(name):
 
 
 def carried():
-    """What a bundle takes along, as ldd says it."""
+    """Returns the libraries that a bundle contains, from ldd."""
     said = subprocess.run(["ldd", BUILD / "bin/plumbline"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     return [path for path in re.findall(r"=> (/\S+)", said)
@@ -36,7 +36,7 @@ def carried():
 
 
 def targets():
-    """Of both wheels and of a bundle, as far as this build has them."""
+    """Returns the targets of both wheels and of a bundle that this build has."""
     names = [HARNESS]
     if (BUILD / JUDGE).exists():
         names.append(JUDGE)
@@ -148,7 +148,7 @@ def run(*words):
 
 
 def test_a_wheel_gets_both_and_stays_whole(tmp_path, everything):
-    """With the libraries of this machine in place of those of ci/wheel/dependencies.sh."""
+    """Uses the libraries of this machine instead of those of ci/wheel/dependencies.sh."""
     for module in ("cyclonedx", "wheel"):
         pytest.importorskip(module, reason="ci/setup.sh --python")
     root = tmp_path / "demo-1.0"

@@ -1,4 +1,4 @@
-"""ci/recordings.sh against mirrors in the layout of MATLAB-tensor-core, whole and broken."""
+"""Tests ci/recordings.sh with mirrors in the layout of MATLAB-tensor-core, complete and broken."""
 import contextlib
 import gzip
 import hashlib
@@ -37,7 +37,7 @@ EXPECTED = {
 
 
 def original(gpu, form, rows):
-    """The text files of one set: operands in hexadecimal, c and d in binary."""
+    """Returns the text files of one set: operands in hexadecimal, c and d in binary."""
     folder = f"model_validation/{gpu}/{form}"
     texts = {f"{folder}/{x}_{gpu}_{form}.txt": "".join(f"{row[i]} \n" for row in rows)
              for i, x in enumerate("ab")}
@@ -50,7 +50,7 @@ def original(gpu, form, rows):
 
 @pytest.fixture(name="files")
 def repository():
-    """What the repository holds, some of which nobody asked for."""
+    """The files of the repository, including some that the script does not need."""
     return {"LICENCE": b"a licence\n", "README.md": b"a page\n", "models/A100TC.m": b"% a model\n",
             **original("A100", "tf32", A100_TF32), **original("V100", "fp16", V100_FP16),
             **original("L40S", "E4M3", L40S_E4M3)}
@@ -99,13 +99,13 @@ class Mirror:
         return {path.name: path.read_bytes() for path in self.out.iterdir()}
 
     def assert_nothing_left_over(self):
-        """No part folder lies beside the target."""
+        """Checks that there is no .part- folder next to the target."""
         parent = self.out.parent
         assert not parent.exists() or {path.name for path in parent.iterdir()} <= {"recordings"}
 
 
 def in_process(*options):
-    """As script(), without an interpreter's start."""
+    """Like script(), without starting an interpreter."""
     said, complained = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
         try:
@@ -219,7 +219,7 @@ def test_leaves_what_was_there_where_the_mirror_is_broken(mirror, files, case, w
     mirror.assert_nothing_left_over()
 
 
-# Pins that agree with the mirror, and texts that make no recording.
+# Pins that match the mirror, but texts that are not a recording.
 NO_RECORDING = {
     "a digit that is none": ({D: b"2" * 32 + b"\n" + b"0" * 32 + b"\n"},
                              f"{D}:1: expected numbers"),
@@ -280,7 +280,7 @@ def test_says_that_a_connection_ended_early(mirror, files, monkeypatch):
 
 
 def test_a_limit_of_file_size_leaves_what_was_there(mirror):
-    """A full disk by another name, which needs no rights: every write past 64 bytes fails."""
+    """Simulates a full disk without special rights: every write past 64 bytes fails."""
     assert mirror.call().returncode == 0
     (mirror.out / "v100-fp16.csv.gz").write_bytes(b"old")
     before = mirror.contents()
@@ -344,7 +344,7 @@ def test_writes_the_pins_of_an_archive(mirror):
 
 
 def test_pins_of_the_repository_are_whole():
-    """Every recording that is pinned has its sources pinned, and GitHub is where they come from."""
+    """Checks that every pinned recording has pinned sources, and that they come from GitHub."""
     lines = (ROOT / "ci" / "recordings.sha256").read_text().splitlines()
     names = [line.split("  ")[1] for line in lines if line[0] != "#"]
     made = {name for name in names if name.endswith(".csv")}

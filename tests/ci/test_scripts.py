@@ -1,4 +1,5 @@
-"""Every script of ci/ refuses what it cannot use, with exit code 2 and before it does anything."""
+"""Tests that every script of ci/ refuses wrong options, with exit code 2 and before it does
+anything."""
 import os
 import pathlib
 import re
@@ -10,19 +11,19 @@ import pytest
 CI = pathlib.Path(__file__).resolve().parents[2] / "ci"
 SCRIPTS = sorted(str(path.relative_to(CI)) for path in CI.rglob("*.sh")
                  if os.access(path, os.X_OK) and not path.is_symlink() and path.name != "zig.sh")
-# These give every option to another program, which refuses those that it does not know.
+# These pass every option to another program, which refuses unknown ones.
 PASS_ON = {"bench.sh", "quickstart.sh", "stories.sh"}
-# This is called by ci/wheel.sh alone, with one folder.
+# Only ci/wheel.sh calls this one, with one folder.
 INTERNAL = {"wheel/dependencies.sh"}
 TAKE_OPTIONS = [script for script in SCRIPTS if script not in PASS_ON | INTERNAL]
-# The programs by which a script would begin to work.
+# WORK lists the programs with which a script starts its work.
 MISSPELT = "rec" "ieved"  # in two parts for ci/lint.sh
 WORK = ("cmake", "ctest", "apt-get", "npm", "pip", "gh", "sbatch", "squeue", "scancel", "kubectl",
         "plumbline", "clang-format", "buildah", "mmdebstrap")
 
 
 class Sandbox:
-    """A copy of ci/ where the programs of WORK are stand-ins that log their arguments."""
+    """A copy of ci/ in which the programs of WORK only log their arguments."""
 
     def __init__(self, folder):
         self.folder, self.log = folder, folder / "log"
@@ -114,7 +115,7 @@ def test_an_unknown_option(sandbox, script):
 
 
 def options_with_a_value(script):
-    """By the header of the script: an option, and a word in capitals behind it."""
+    """Returns the options in the script's header that are followed by a word in capitals."""
     header = re.match(r"(#.*\n)+", (CI / script).read_text(encoding="utf-8")).group()
     found = re.findall(r"(?:^#   |\[|ci/\S+ )(--[a-z-]+) [A-Z]+\b", header, re.MULTILINE)
     return sorted(set(found))
@@ -163,8 +164,8 @@ def test_steps_of_a_night(sandbox, words, says):
 
 
 def test_lists_do_not_hide_the_status_of_the_command_that_makes_them():
-    """bash drops the status of a <(command): `wait "$!"` asks for it, `|| true` says it is not
-    wanted."""
+    """bash drops the exit status of a <(command). A script reads it with `wait "$!"`, or ignores it
+    with `|| true`."""
     found = []
     for path in CI.rglob("*.sh"):
         text = path.read_text(encoding="utf-8")
@@ -176,7 +177,7 @@ def test_lists_do_not_hide_the_status_of_the_command_that_makes_them():
     assert not found
 
 
-# --- options that are one text
+# --- options in one text
 
 QUOTES = ['--match "*fp32*', "--match '*fp32*", "--match \\"]
 

@@ -1,4 +1,4 @@
-"""What enters a build is pinned: actions by commit, Python packages by hash."""
+"""Tests that inputs of a build are pinned: actions by commit, Python packages by hash."""
 import pathlib
 import re
 import subprocess
@@ -12,13 +12,13 @@ WORKFLOWS = sorted((SOURCE / ".github" / "workflows").glob("*.yml"))
 LOCKED = sorted(path for path in (SOURCE / "ci").rglob("*requirements.txt"))
 USES = re.compile(r"^\s*(?:- )?uses:\s*(\S+)(.*)$", re.M)
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
-OPEN = "OWNER/plumbline@COMMIT"  # of a page: the reader fills it in
+OPEN = "OWNER/plumbline@COMMIT"  # on a page, for the reader to fill in
 PACKAGE = re.compile(r"^([a-z][\w.-]*)(?:\[[^\]]*\])?==(\S+)( \\(?:\n +--hash=sha256:[0-9a-f]{64}"
                      r"(?: \\)?)+)?$", re.M)
 
 
 def workflows_of_pages():
-    """YAML blocks of pages that have jobs of GitHub."""
+    """Yields the YAML blocks of pages that have GitHub jobs."""
     for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
         for block in re.findall(r"^```ya?ml\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
             if re.search(r"^jobs:|^\s*(- )?uses:", block, re.M):
@@ -30,7 +30,8 @@ ALL = [(path.relative_to(SOURCE), path.read_text("utf-8"))
 
 
 def unpinned(text):
-    """Lines with an action that no commit pins, or whose version no comment tells."""
+    """Returns the lines with an action that no commit pins, or without a comment with its
+    version."""
     return [f"{action}{rest}" for action, rest in USES.findall(text)
             if action != OPEN and not action.startswith("./") and not (
                 PINNED.fullmatch(action) and re.fullmatch(r"  # v\d+\.\d+\.\d+", rest))]
@@ -88,7 +89,7 @@ def name_of(requirement):
 
 
 def test_locked_files_have_what_their_sources_name():
-    """ci/lock.sh has run since a version was changed by hand."""
+    """ci/lock.sh must run after a version is changed by hand."""
     sources = sorted((SOURCE / "ci").rglob("*requirements.in"))
     assert {p.with_suffix(".txt") for p in sources} == set(LOCKED) - {
         SOURCE / "ci/torch_requirements.txt"}
@@ -112,7 +113,7 @@ def test_scripts_install_requirements_with_hashes_only():
             if re.search(r"pip install.*(--requirement|-r) ", line) and not line.startswith("#"):
                 found.append(path.name)
                 assert "--require-hashes" in line, f"{path}: {line.strip()}"
-    assert sorted(found) == ["dependencies.sh", "options.sh"]  # the latter for docs.sh, too
+    assert sorted(found) == ["dependencies.sh", "options.sh"]  # options.sh also for docs.sh
     setup = (SOURCE / "ci/setup.sh").read_text("utf-8")
     arrays = re.findall(r"^ *install=\((.*?)\)$", setup, re.M | re.S)
     assert len(arrays) == 1 and "-m pip install" in arrays[0] and "--require-hashes" in arrays[0]
@@ -156,7 +157,7 @@ def test_the_security_page_warns_of_what_runs_kernels_of_others():
 
 
 def test_numpy_alone_is_locked_with_hashes(tmp_path):
-    """What ci/setup.sh --numpy gives to pip: two packages, both with hashes."""
+    """ci/setup.sh --numpy gives pip two packages, both with hashes."""
     setup = (SOURCE / "ci/setup.sh").read_text("utf-8")
     function = re.search(r"^wanted_requirements\(\) \{\n.*?^\}$", setup, re.M | re.S).group()
     done = subprocess.run(["bash", "-c", f"ci={SOURCE}/ci python=0\n{function}\n"

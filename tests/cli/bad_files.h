@@ -1,4 +1,4 @@
-// The files that the rows of test_bad_inputs.cc name: each wrong in one way.
+// Files for the rows of test_bad_inputs.cc, each wrong in one way.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace plumbline::bad {
 
-// A case of s.toml, which runs well.
+// A valid case of s.toml.
 inline constexpr const char* case_id = "cpu/flash/bf16/b1-h1-s16-d64";
 
 inline void write_file(const std::filesystem::path& path, const std::string& bytes) {
@@ -18,7 +18,7 @@ inline void write_file(const std::filesystem::path& path, const std::string& byt
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// A suite of one group; `lines` are what its line 6 and those behind it hold.
+// Returns a suite of one group; `lines` are its lines from 6 on.
 inline std::string suite(const std::string& lines) {
   return "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n" + lines;
 }
@@ -105,7 +105,7 @@ struct Tensor {
   std::size_t bytes;
 };
 
-// Tensors of zeros, and attributes as JSON members.
+// Returns a dump of zero tensors, with attributes as JSON members.
 inline std::string dump(const std::vector<Tensor>& tensors, const std::string& attributes = "") {
   std::string header = "{\"__metadata__\":{" + attributes + "}";
   std::size_t at = 0;
@@ -149,8 +149,8 @@ inline void write_dumps(const std::filesystem::path& to) {
   put("is_causal", dump(four, bshd + ",\"is_causal\":\"perhaps\""));
 }
 
-// Databases that are none, of another program, and of a plumbline to come (PRAGMA user_version lies
-// at byte 60, application_id at 68).
+// Writes a file that is not a database. test_bad_inputs.cc writes those of other programs and
+// versions.
 inline void write_databases(const std::filesystem::path& to) {
   write_file(to / "text.db", "this is not a database, it only has the name of one");
 }

@@ -1,4 +1,4 @@
-// Runs the plumbline program as a person would, in a directory of its own.
+// Runs the plumbline program as a user does, in a directory of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline std::string cpu_provider(const std::string& options = "") {
   return options.empty() ? library : library + ":" + options;
 }
 
-// The same kernels by another build, with no options that plumbline sees: put
+// Returns the CPU kernels of another build, whose options plumbline does not see: put
 // planted("slow=20") before a command that names this provider.
 inline std::string planted_cpu_provider() {
   return (build_directory / "tests" / "planted" / "plumbline_planted_cpu.so").string();
@@ -36,7 +36,7 @@ inline std::string planted(const std::string& options) {
   return "PLANTED_OPTIONS='" + options + "' ";
 }
 
-// A scratch directory that is gone after the test.
+// A test with a scratch directory, which is deleted afterwards.
 class CommandTest : public testing::Test {
  protected:
   void SetUp() override {

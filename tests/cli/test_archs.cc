@@ -1,4 +1,4 @@
-// One suite over several architectures, from the suite to the matrix.
+// One suite on several architectures, from the suite to the matrix.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -131,7 +131,7 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_89=cuda:0").code, 4);
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_89").code, 2);
 
-  // The line under "reproduce" shows two digests.
+  // The command after "reproduce" prints two digests.
   const std::string mark = "reproduce: ";
   const auto at = unequal.text.find(mark);
   ASSERT_NE(at, std::string::npos) << unequal.text;

@@ -1,12 +1,12 @@
-// What a user can get wrong, as tables in tests/cli/bad_inputs/*.tsv: a row is a command of a
-// shell, its exit code, what the message must say of what happened, and of what to do next. The
-// tables hold what was unclear to new users once, and what is like it.
+// Tables of user errors, tests/cli/bad_inputs/*.tsv. A row is a shell command, its exit code, and
+// what the message must say about the cause and the next step. The rows are errors that new users
+// once found unclear, and similar ones.
 //
 //   COMMAND <tab> EXIT CODE <tab> WHAT HAPPENED <tab> WHAT TO DO NEXT
 //
-// Commands find `plumbline` on the PATH, and in their folder the files of bad_files.h and good.db.
+// Commands find `plumbline` on the PATH, and the files of bad_files.h and good.db in their folder.
 // $SOURCE is the source tree and $BUILD the build tree. Lines that begin with '#' are comments.
-// Rows of python.tsv are left out where there is no Python with numpy.
+// Rows of python.tsv are skipped without a Python that has numpy.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

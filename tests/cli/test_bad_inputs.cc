@@ -1,7 +1,6 @@
-// What a user can get wrong gets a short message with the cause and the remedy. This is one table:
-// each row is a command, its exit code and what the message must say: the file or option, the
-// cause, the remedy. No message is longer than a screen of 20 lines and none shows a number nobody
-// typed; and nothing that was stored before is touched.
+// Tables of user errors. Each row is a command, its exit code, and what the message must say: the
+// file or option, the cause, the remedy. No message exceeds a screen of 20 lines or prints a number
+// that the user did not type. Stored files stay unchanged.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 struct BadInput {
-  std::string command;  // behind `plumbline `; an empty one is the program alone
+  std::string command;  // arguments of `plumbline`; empty: none
   int code;
   std::vector<std::string> says;
 };
@@ -381,7 +380,7 @@ std::vector<BadInput> dumps() {
   };
 }
 
-// Lines that a terminal of 80 columns shows.
+// Returns the lines that a text takes on a terminal of 80 columns.
 std::size_t screen_lines(const std::string& text) {
   std::size_t lines = 0, column = 0;
   for (const char c : text) {
@@ -411,8 +410,8 @@ class BadInputs : public test::CommandTest {
     bad::write_files(directory_);
     const auto run = plumbline("run s.toml --db good.db --junit report.xml -q");
     ASSERT_EQ(run.code, 0) << run.text;
-    // Of a plumbline to come, and of another program (PRAGMA user_version lies at byte 60 of the
-    // file, application_id at byte 68).
+    // Databases of a later plumbline and of another program: PRAGMA user_version is at byte 60 of
+    // the file, application_id at byte 68.
     write_changed("newer.db", 63, '\x7f');
     write_changed("foreign.db", 69, '\x01');
   }

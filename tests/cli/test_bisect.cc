@@ -1,5 +1,5 @@
-// plumbline bisect: a real repository whose provider gets slow or wrong at a known commit, and the
-// script that names it.
+// plumbline bisect: in a real repository a provider becomes slow or wrong at a known commit, and
+// the script finds it.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -13,7 +13,7 @@ using testing::Not;
 
 constexpr const char* case_id = "sample/naive/bf16/b1-h2-s96-d64";
 
-// Nine commits of a small provider; `build` is a compiler's call.
+// Nine commits of a small provider, which one call of the compiler builds.
 class Bisect : public test::CommandTest {
  protected:
   static constexpr int commits = 9, first_bad = 6;
@@ -34,7 +34,7 @@ class Bisect : public test::CommandTest {
     EXPECT_EQ(done.code, 0) << done.text;
     return done;
   }
-  // A commit number `number`, whose provider has `line` in place of the loop's start.
+  // Makes commit `number`. From the first bad commit on, the provider has `to` in place of `from`.
   void commit(int number, const std::string& from, const std::string& to) const {
     std::string text = read("repo/provider.c");
     if (number == first_bad) {
@@ -70,7 +70,7 @@ class Bisect : public test::CommandTest {
   std::string first_, bad_, last_;  // commits
 };
 
-// The trap: a script that also answers where nothing is wrong.
+// The script must also report that nothing is wrong, instead of naming a commit.
 TEST_F(Bisect, NamesTheCommitThatIsWrongAndLeavesTheCheckout) {
   for (int number = 1; number <= commits; ++number) {
     commit(number, "expf(s[j] - maximum)", "(j > 3 ? expf(s[j] - maximum) : 0)");
@@ -96,7 +96,7 @@ TEST_F(Bisect, NamesTheCommitThatIsWrongAndLeavesTheCheckout) {
   EXPECT_THAT(dirty.text, HasSubstr("changes that are not committed"));
   git("checkout -q provider.c");
 
-  // Ends that are both good, or both bad: nothing is bisected.
+  // If both ends are good, or both are bad, nothing is bisected.
   ASSERT_EQ(write_script("--good " + first_ + " --bad " + first_ + " --by verdict").code, 0);
   const auto absent = shell("cd repo && bash ../find.sh");
   EXPECT_EQ(absent.code, 1);

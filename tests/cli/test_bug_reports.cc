@@ -1,5 +1,6 @@
-// Small inputs re-created from public bug reports, with what plumbline answers to each. No answer
-// may become greener. They lie beside the repository; PLUMBLINE_DATA names another folder.
+// Small inputs re-created from public bug reports, and plumbline's verdict on each. No verdict may
+// become greener. The inputs are in shared/data next to the repository; PLUMBLINE_DATA names
+// another folder.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -17,7 +18,7 @@ struct BugReport {
   const char* name;
   const char* command;
   int code;
-  const char* first;  // the output begins so
+  const char* first;  // start of the output
   const char* later = "";
 };
 void PrintTo(const BugReport& report, std::ostream* out) { *out << report.name; }
@@ -42,7 +43,7 @@ TEST_P(BugReports, AreAnsweredRightly) {
   EXPECT_THAT(result.text, HasSubstr(report.later));
 }
 
-// What is not judged yet stays open; causes are another matter.
+// Dumps that cannot be judged yet stay undecided. Causes are not compared here.
 constexpr BugReport dumps[] = {
     {"block_mask_rows", "check block_mask_rows.safetensors", 1, "BUG: rows 32, 33, 34", "all 256"},
     {"block_mask_rows_legal", "check block_mask_rows_legal.safetensors", 0, "ROUNDING", "all 256"},

@@ -1,4 +1,5 @@
-// Colours: on a terminal only, and as --color, NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR say.
+// Colours are printed on a terminal only, unless --color, NO_COLOR, CLICOLOR_FORCE or FORCE_COLOR
+// state otherwise.
 #include <gmock/gmock.h>
 #include <pty.h>
 
@@ -11,7 +12,7 @@ using testing::HasSubstr;
 
 class Colour : public test::CommandTest {
  protected:
-  // What a command writes to a terminal.
+  // Returns what a command prints on a terminal.
   std::string on_a_terminal(const std::string& command) const {
     int terminal = -1;
     const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -37,7 +38,7 @@ class Colour : public test::CommandTest {
           "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"a failure\"\n"
           "kernels = [\"cpu/flash\"]\nset = { dtype = \"bf16\", seq = 20 }\n");
   }
-  // A failure, whose first word is coloured.
+  // Returns a command that fails; the first word of its report is coloured.
   static std::string failing(const std::string& before, const std::string& arguments = "") {
     return "env -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE TERM=xterm " + before + " '" +
            program().string() + "' run s.toml --no-store -q --provider '" +

@@ -1,5 +1,4 @@
-// Completion and manual pages: what the program says of itself, in the words of bash and of man.
-// Bash completes for real.
+// Completion and manual pages have every command and option. A real bash completes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -34,7 +33,8 @@ class Habits : public test::CommandTest {
     std::string name;  // "baseline accept"; "" for the program
     std::set<std::string> options;
   };
-  // Every command and its options, as --help has them: what scripts and pages are compared with.
+  // Returns every command and its options as --help lists them, for comparison with scripts and
+  // pages.
   std::vector<Described> described(const std::string& command = "") const {
     static const std::regex option("^  (-[A-Za-z0-9-]+)(?:\\{[^}]*\\})?(?:,(--[a-z0-9-]+))?");
     static const std::regex below("^  ([a-z-]+)  +[A-Z]");
@@ -55,7 +55,7 @@ class Habits : public test::CommandTest {
     return all;
   }
 
-  // What bash offers behind these words, the last of which is being typed.
+  // Returns what bash suggests for the word `last`, which is being typed after `words`.
   std::vector<std::string> bash(const std::string& words, const std::string& last = "") const {
     write("ask.bash", "source <(plumbline completion bash)\nCOMP_WORDS=(plumbline " + words + " '" +
                           last +
@@ -156,7 +156,7 @@ TEST_F(Habits, EveryCommandAndOptionHasItsPlaceInTheManual) {
     for (const std::string& option : command.options)
       EXPECT_THAT(page, HasSubstr("fB" + option + "fR")) << name;
     if (command.name.empty()) continue;
-    const std::size_t space = command.name.rfind(' ');  // "baseline accept" is in that of baseline
+    const std::size_t space = command.name.rfind(' ');  // "baseline" lists "baseline accept"
     const std::string above = space == std::string::npos ? "" : "-" + command.name.substr(0, space);
     std::string parent = read("man1/plumbline" + above + ".1");
     std::erase(parent, '\\');
@@ -179,7 +179,7 @@ TEST_F(Habits, RoffFindsNoFaultInTheManual) {
                            "plumbline run cases/smoke.toml --seed 20261123"})
     EXPECT_THAT(shown.text, HasSubstr(text));
   if (!has("mandoc")) return;
-  // every page is of no date, so that builds are equal; lines are as long as sentences
+  // Pages have no date, so that builds are reproducible.
   const auto lint = shell("mandoc -Tlint -Wwarning man1/*.1 | grep -v 'missing date'");
   EXPECT_EQ(lint.text, "");
 }

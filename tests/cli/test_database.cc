@@ -1,5 +1,5 @@
-// The program on a full disk, a lost folder or a damaged database, and merged databases. Other
-// programs' databases are here, too.
+// The program on a full disk, with a lost folder, with a damaged database or one of another
+// program, and with merged databases.
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -45,8 +45,8 @@ class Database : public test::CommandTest {
   std::filesystem::path path(const std::string& name) const { return directory_ / name; }
 };
 
-// A small tmpfs that fills up (tests/store has RLIMIT_FSIZE, which needs no permission). What was
-// stored before can be read on the full disk; with room again the run is resumed.
+// A small tmpfs is filled (tests/store uses RLIMIT_FSIZE, which needs no permission). Earlier runs
+// can be read on the full disk, and the run is resumed once there is room.
 TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
   const auto disk = path("disk");
   std::filesystem::create_directory(disk);
@@ -85,7 +85,7 @@ TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
   EXPECT_EQ(raw_sql(disk / "d.db", "PRAGMA integrity_check")[0][0], "ok");
 }
 
-// The directory goes while the run goes on: SQLite would write on into files that nobody can open.
+// The directory is deleted during the run: SQLite would continue to write to deleted files.
 TEST_F(Database, ADeletedDirectoryEndsTheRun) {
   write("slow.toml", R"(
 schema = 1
@@ -113,7 +113,7 @@ TEST_F(Database, AReadOnlyFileIsNamed) {
   ASSERT_EQ(run("--db d.db").code, 0);
   ::chmod(path("d.db").c_str(), 0444);
   ::chmod(directory_.c_str(), 0755);
-  // Permissions do not bind root.
+  // Root ignores permissions.
   const auto refused = ::geteuid() == 0
                            ? shell("setpriv --reuid 65534 --regid 65534 --clear-groups -- " +
                                    run_command("--db d.db"))
@@ -125,8 +125,8 @@ TEST_F(Database, AReadOnlyFileIsNamed) {
   EXPECT_EQ(plumbline("show --db d.db").code, 0);
 }
 
-// Flipped bytes in the header, in the middle, and a file cut short. Where SQLite can tell, every
-// command says which file and what to do.
+// Flipped bytes in the header, flipped bytes in the middle, and a truncated file. If SQLite detects
+// the damage, every command names the file and the remedy.
 TEST_F(Database, DamageIsNamed) {
   ASSERT_EQ(run("--db sound.db").code, 0);
   const std::string sound = read_file(path("sound.db"));
@@ -187,7 +187,8 @@ TEST_F(Database, OtherProgramsAndOtherVersionsAreRefused) {
   }
 }
 
-// Shards measured apart, merged and judged together, are judged as the whole run is.
+// Shards measured separately, then merged and judged together, have the verdicts of an unsharded
+// run.
 TEST_F(Database, MergedShardsAreJudgedTogether) {
   ASSERT_EQ(run("--db whole.db").code, 0);
   for (const char* shard : {"1", "2", "3"})
@@ -206,7 +207,7 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   const char* const verdicts =
       "SELECT suite, case_id, verdict, output_digest, findings FROM v_history ORDER BY 1, 2";
   EXPECT_EQ(raw_sql(path("all.db"), verdicts), raw_sql(path("whole.db"), verdicts));
-  // Judged later than the shards say: they bring nothing new.
+  // The database was judged later than the shard files, which add nothing.
   EXPECT_THAT(
       plumbline("merge all.db 1.db 2.db 3.db").text,
       AllOf(HasSubstr("0 runs added, 0 replaced, 3 were there"), HasSubstr("0 outcomes more")));
@@ -215,7 +216,7 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);
 }
 
-// Judging a night of ten thousand cases again mostly finds what was found: nothing is written then.
+// Judging ten thousand cases again mostly finds the same, and writes nothing for these cases.
 TEST_F(Database, JudgingAgainWritesWhatChangedAlone) {
   ASSERT_EQ(run("--db d.db").code, 0);
   ASSERT_EQ(run("--db d.db").code, 0);

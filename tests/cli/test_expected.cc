@@ -1,4 +1,4 @@
-// Expected failures from the suite to the exit code, on planted mistakes of the CPU kernels.
+// Expected failures from the suite to the exit code, with planted bugs of the CPU kernels.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ using testing::Not;
 
 class Expected : public test::CommandTest {
  protected:
-  // cpu/flash in four cases, of which those of fp16 are expected to fail until `expires`.
+  // Writes four cases of cpu/flash. Those of fp16 are expected to fail until `expires`.
   void write_suite(const std::string& expires, const std::string& kernels = "cpu/flash") {
     write("s.toml", R"(schema = 1
 name = "s"
@@ -69,7 +69,7 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
   EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,expected_failure,2\n");
 }
 
-// A limit of its own, because other options of the provider would be another series.
+// The failure comes from a limit, because other options of the provider would be another series.
 TEST_F(Expected, FailuresAreNoBaseline) {
   std::filesystem::create_directory(directory_ / "tight");
   write("tight/support.toml", "schema = 1\n");

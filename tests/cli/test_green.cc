@@ -1,5 +1,5 @@
-// Green means measured: what vanished, was not confirmed or was never asked is not green.
-// Confirmation is by fresh processes.
+// A run is green only if every case was measured: vanished, unconfirmed and unmeasured cases are
+// not green. Fresh processes confirm regressions.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -14,7 +14,7 @@ using testing::Not;
 
 class Green : public test::CommandTest {
  protected:
-  // Problems of `seqs`, which two shards share: some of them in each.
+  // Writes the problems of `seqs`. Each of two shards gets some of them.
   void write_suite(const std::string& seqs = "64, 72, 80, 88, 96, 104",
                    const std::string& more = "timed = true") const {
     write("s.toml",
@@ -29,7 +29,7 @@ class Green : public test::CommandTest {
                          test::planted_cpu_provider() + "' " + arguments,
                      test::planted(options));
   }
-  // The answer's lines without the header, "\n" at the end of each.
+  // Returns the rows of a query without the header, each with its line break.
   std::string rows(const std::string& database, const std::string& sql) const {
     std::string text = plumbline("query \"" + sql + "\" --format csv --db " + database).text;
     std::erase(text, '\r');
@@ -39,7 +39,7 @@ class Green : public test::CommandTest {
                      const std::string& more = "") const {
     for (int i = 0; i < runs; ++i) {
       const auto done = run("--db h.db " + more, options);
-      // what else runs on this machine may look like a regression
+      // other work on this machine may look like a regression
       ASSERT_THAT(done.code, AnyOf(0, 1, 5)) << done.text;
     }
   }
@@ -50,14 +50,14 @@ class Green : public test::CommandTest {
   }
 };
 
-// The trap: shards with files of their own have no past, so that what they measure is first seen
-// there.
+// Shards with files of their own have no past, so their cases are first seen there and must not
+// become a baseline.
 TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   write_suite();
   write_history("");
   for (const char* shard : {"1", "2"}) {
     const std::string number(shard);
-    // In two of the six: a slowdown of most would be the machine's.
+    // Only two of the six are slow: a slowdown of most would be attributed to the machine.
     EXPECT_EQ(run("--shard " + number + "/2 --db shard-" + number + ".db", "slow=20,part=2/3").code,
               0);
   }
@@ -68,8 +68,7 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   EXPECT_EQ(rows("all.db", "SELECT count(*) FROM v_history WHERE accepted AND " + slow), "0\n")
       << "not even before they are judged";
 
-  // On a machine that is busy with something else the past may be so noisy that not every case is
-  // found.
+  // On a busy machine the past may be too noisy to find every slow case.
   const auto judged = plumbline(judge);
   EXPECT_THAT(judged.code, AnyOf(1, 5)) << judged.text;
   EXPECT_THAT(judged.text,
@@ -84,7 +83,7 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   ASSERT_EQ(plumbline("merge all.db shard-1.db shard-2.db").code, 0);
   EXPECT_EQ(rows("all.db", found), of_judge) << "the copies that know nothing of it change nothing";
 
-  // Somebody may accept it.
+  // The user may accept the regression.
   ASSERT_EQ(plumbline("baseline accept " + merged_run("1/2") +
                       " --who me --why 'slower, and right' --db all.db")
                 .code,
@@ -108,7 +107,7 @@ TEST_F(Green, AShardIsGivenThePastToRead) {
               AllOf(HasSubstr("typo.db"), HasSubstr("there is no database of runs here")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "typo.db"));
 
-  // Judged where the past is not, a confirmed regression stays one.
+  // Without the past, a confirmed regression stays one.
   const auto judged = plumbline("judge latest --db shard.db");
   EXPECT_EQ(judged.code, 1) << judged.text;
 }
@@ -124,7 +123,7 @@ TEST_F(Green, AKernelEightTimesFasterIsListed) {
       AllOf(HasSubstr("faster"), HasSubstr("times faster")));
   EXPECT_THAT(read("m.md"), HasSubstr("faster"));
   EXPECT_THAT(fast.text, AllOf(HasSubstr("\"kind\": \"faster\""), HasSubstr("\"changes\"")));
-  // A line may be broken between the two words, wherever the figures before them end.
+  // The line may be broken between the two words, depending on the figures before them.
   EXPECT_THAT(plumbline("show --db h.db").text, testing::ContainsRegex("times[ \n]+faster"));
 }
 
@@ -134,7 +133,7 @@ TEST_F(Green, TimeThatCannotBeJudgedYetIsSaidWithItsRatio) {
   const auto like = run("--db h.db --format json");
   EXPECT_EQ(like.code, 0) << like.text;
   EXPECT_THAT(like.text, HasSubstr("time not judged yet (3 of 10 nights): "));
-  // A kernel twenty times slower does not wait for ten nights.
+  // A kernel that is twenty times slower fails even before ten nights are stored.
   const auto slow = run("--db h.db", "slow=20");
   EXPECT_EQ(slow.code, 1) << slow.text;
   EXPECT_THAT(slow.text, HasSubstr("times slower than its usual"));
@@ -145,7 +144,7 @@ TEST_F(Green, TimeThatCannotBeJudgedYetIsSaidWithItsRatio) {
   EXPECT_THAT(history.text, HasSubstr(" ms "));
   const auto newest =
       rows("h.db", "SELECT substr(run_id, 1, 8) FROM v_runs ORDER BY run_order DESC LIMIT 1");
-  const auto rule = history.text.find("----\n") + 5;  // below the case's id and the header
+  const auto rule = history.text.find("----\n") + 5;  // after the case's id and the header
   const auto first_line = history.text.substr(rule, history.text.find('\n', rule) - rule);
   EXPECT_THAT(first_line, HasSubstr(newest.substr(0, 8)))
       << history.text << "runs of one second, newest first";
@@ -173,7 +172,8 @@ TEST_F(Green, ACaseThatVanishedLeavesTheNightOpenUntilAccepted) {
   EXPECT_EQ(night.code, 0) << night.text;
   EXPECT_THAT(night.text, Not(HasSubstr("vanished")));
 
-  // Who edits a suite at a desk is told, and not stopped. A filter leaves out on purpose.
+  // Outside of nights, vanished cases are reported but do not fail the run. Cases that a filter
+  // leaves out have not vanished.
   ASSERT_EQ(run("--db desk.db").code, 0);
   EXPECT_THAT(run("--db desk.db --match '*s64*'").text, Not(HasSubstr("vanished")));
   write_suite("64", "");
@@ -195,14 +195,14 @@ TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
   const auto json = plumbline("show --db r.db --format json");
   EXPECT_THAT(json.text, HasSubstr("\"nothing_measured\": true"));
   EXPECT_EQ(plumbline("judge --db r.db").code, 4);
-  // One case that runs makes the others a part of what the kernel takes.
+  // If one case runs, the refused ones only show what the kernel does not support.
   write("s.toml", read("s.toml") +
                       "[[group]]\nname = \"h\"\nreason = \"taken\"\nkernels = [\"cpu/flash\"]\n"
                       "set = { heads_q = 2, dtype = \"bf16\", seq = 8 }\n");
   EXPECT_EQ(run("--db r.db").code, 0);
 }
 
-// Commands that read or judge what is stored make no file of a name that was mistyped.
+// Commands that read or judge stored runs create no file for a mistyped name.
 TEST_F(Green, AMistypedDatabaseIsAnErrorEverywhere) {
   for (const char* command :
        {"judge", "compare", "show", "history '*'", "query failing-since", "matrix", "baseline list",

@@ -1,5 +1,5 @@
-// Kernels that change what is not theirs cost their own cases: the run goes on, and no other kernel
-// is blamed.
+// Kernels that change memory or state that is not theirs fail their own cases only: the run goes
+// on, and no other kernel is blamed.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -13,7 +13,7 @@ using testing::Not;
 
 class HostileRun : public test::CommandTest {
  protected:
-  // Kernels of the hostile provider on one problem, in this order.
+  // Runs these kernels of the hostile provider on one problem, in this order.
   test::CommandResult run(const std::string& kernels, const std::string& before = "",
                           const std::string& settings = "", const std::string& options = "") const {
     write("s.toml",
@@ -26,7 +26,7 @@ class HostileRun : public test::CommandTest {
                          options,
                      before);
   }
-  // "hostile/ok first_seen" a line
+  // Returns rows such as "hostile/ok first_seen".
   std::string verdicts() const {
     return plumbline(
                "query \"SELECT kernel || ' ' || verdict FROM v_history ORDER BY kernel\" --db a.db "
@@ -60,7 +60,8 @@ TEST_F(HostileRun, LeakedRoundingModeIsItsOwnersFault) {
   EXPECT_THAT(reasons(), HasSubstr("the rounding mode (upward)"));
 }
 
-// It answers rightly, and writes to V some time after its call: in that of the slow kernel.
+// The kernel's output is right, but it writes to V after its call, during the call of the slow
+// kernel.
 TEST_F(HostileRun, LateWriteIsBlamedOnItsOwner) {
   const auto result = run("'hostile/ok', 'hostile/writes_late', 'hostile/slow'");
   EXPECT_EQ(result.code, 1) << result.text;
@@ -85,7 +86,7 @@ TEST_F(HostileRun, LateWriteBehindTheLastCaseIsSeen) {
   }
 }
 
-// While plumbline judges its output, the process that gave it is gone.
+// The process ends while plumbline judges its output.
 TEST_F(HostileRun, CrashAmidJudgingIsNeverGreen) {
   for (int i = 0; i < 4; ++i) {
     const auto result = run("'hostile/writes_soon', 'hostile/ok'");
@@ -140,8 +141,7 @@ TEST_F(HostileRun, LateWriteAmidInvariancesBlamesNoOtherKernel) {
   EXPECT_THAT(slow, AllOf(HasSubstr("ok"), Not(HasSubstr("crashed")))) << slow;
 }
 
-// ---- Files
-// -------------------------------------------------------------------------------------------------
+// ---- Files ----
 
 TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
   ASSERT_EQ(run("'hostile/ok'").code, 0);
@@ -155,10 +155,9 @@ TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
   EXPECT_THAT(read("linked.json"), HasSubstr("plumbline.open_cases"));
 }
 
-// ---- What plumbline itself lacks
-// -------------------------------------------------------------------------------------------------
+// ---- Too few resources for plumbline itself ----
 
-// The sanitizers need descriptors and address space of their own.
+// The sanitizers themselves need descriptors and address space.
 #ifndef __SANITIZE_ADDRESS__
 TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
   int ended_in_the_run = 0;
@@ -177,7 +176,7 @@ TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
 }
 
 TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
-  for (const char* most : {"150000", "300000"}) {  // kB; with less of it a thread hung for ever
+  for (const char* most : {"150000", "300000"}) {  // kB; with less, a thread once hung
     const auto result =
         shell(std::string("ulimit -v ") + most + "; timeout 30 '" + program().string() + "' run " +
               suite("smoke.toml") + " -q --no-store");

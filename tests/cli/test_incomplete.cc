@@ -1,4 +1,4 @@
-// A run that did not finish is incomplete in every report, whatever ended it.
+// A run that did not finish is incomplete in every report, however it ended.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ class Incomplete : public test::CommandTest {
     write_suite(100);
   }
 
-  // Four cases for each seed: 400 cases can be interrupted among them.
+  // Writes four cases per seed: 400 cases are enough to interrupt a run among them.
   void write_suite(int seeds) const {
     std::string list;
     for (int seed = 1; seed <= seeds; ++seed)
@@ -49,7 +49,7 @@ product = {{ dtype = ["fp16", "bf16"], seed = [{}], mask = ["none", "causal_top_
                                 list));
   }
 
-  // Starts a run, ends it with the signal after a few outcomes, and answers its wait status.
+  // Starts a run, sends it the signal after a few outcomes, and returns its wait status.
   int end_run(int signal, const std::string& more = "") const {
     const std::string command = "cd '" + directory_.string() + "' && exec '" + program().string() +
                                 "' run s.toml -q -j1 --db h.db --markdown m.md --junit j.xml " +
@@ -82,7 +82,7 @@ product = {{ dtype = ["fp16", "bf16"], seed = [{}], mask = ["none", "causal_top_
     return begin == std::string::npos ? text.substr(text.rfind('\n') + 1) : text.substr(begin + 1);
   }
 
-  // What is asked of the stored run later.
+  // Checks the reports that later commands make of the stored run.
   void expect_incomplete_when_read() const {
     const auto shown = plumbline("show latest --db h.db");
     EXPECT_EQ(shown.code, 3) << shown.text;
@@ -132,7 +132,7 @@ TEST_P(IncompleteBySignal, IsSaidFirstEverywhere) {
   EXPECT_THAT(night.text, StartsWith("Incomplete night n1"));
   EXPECT_EQ(plumbline("night close n1 --db h.db").code, 3) << "it stays open";
   EXPECT_THAT(plumbline("night list --db h.db").text, HasSubstr("incomplete"));
-  // With the rest measured it is whole.
+  // After the rest is measured, the run is complete.
   const auto resumed = plumbline("run s.toml -q -j1 --db h.db --night n1 --resume");
   EXPECT_EQ(resumed.code, 0) << resumed.text;
   EXPECT_THAT(resumed.text, Not(HasSubstr("ncomplete")));
@@ -145,7 +145,7 @@ TEST_F(Incomplete, AKilledRunIsIncompleteWhenRead) {
   const int status = end_run(SIGKILL);
   ASSERT_TRUE(WIFSIGNALED(status));
   expect_incomplete_when_read();
-  // A whole run beside it: the two are compared with a word of caution, and exit code 5.
+  // A comparison with a complete run has a warning, and exit code 5.
   ASSERT_EQ(plumbline("run s.toml -q --db h.db").code, 0);
   const auto compared = plumbline("compare latest latest~1 --db h.db");
   EXPECT_EQ(compared.code, 5) << compared.text;
@@ -161,7 +161,7 @@ TEST_F(Incomplete, StopsIfNobodyReadsTheOutput) {
 }
 
 TEST_F(Incomplete, ALostDatabaseIsNotStored) {
-  // A file that is cut short while the run goes on: SQLite may take every write.
+  // The log is cut short during the run: SQLite may accept every write.
   const auto cut = shell(
       "'" + program().string() +
       "' run s.toml -q -j1 --db h.db & pid=$!; for i in $(seq 1000); do sleep 0.01; [ $(stat -c %s "
@@ -171,7 +171,7 @@ TEST_F(Incomplete, ALostDatabaseIsNotStored) {
 }
 
 TEST_F(Incomplete, ADatabaseCutShortIsNamed) {
-  // SQLite maps the file: what reads behind its new end gets SIGBUS.
+  // SQLite maps the file: a read after its new end causes SIGBUS.
   const auto cut =
       shell("'" + program().string() +
             "' run s.toml -q -j1 --db h.db & pid=$!; for i in $(seq 1000); do sleep 0.01; [ $(stat "
@@ -201,7 +201,7 @@ TEST_F(Incomplete, AFullDiskBehindStdoutEndsEveryCommand) {
                                        "judge latest --db h.db",
                                        "doctor --quick",
                                        "completion bash"};
-  // The help of each subcommand, by the list of them all.
+  // The help of each command that --help lists.
   const std::string help = plumbline("--help").text;
   std::istringstream lines(help.substr(help.find("Subcommands:")));
   for (std::string line; std::getline(lines, line);) {
@@ -219,7 +219,7 @@ TEST_F(Incomplete, AFullDiskBehindStdoutEndsEveryCommand) {
 
 TEST_F(Incomplete, AClockBehindTheNewestRunIsOpen) {
   ASSERT_EQ(plumbline("run s.toml -q --match '*seed=9*' --db h.db").code, 0);
-  // The first run was made a year later than the second.
+  // The first run is dated 2099, later than the second.
   raw_sql(directory_ / "h.db",
           "UPDATE run SET started_at = '2099-01-01T00:00:00Z', run_order = '2099' || "
           "substr(run_order, 5)");

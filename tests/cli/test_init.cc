@@ -1,4 +1,4 @@
-// plumbline init writes a start whose printed commands lead to a verdict.
+// plumbline init writes a starter project whose printed commands lead to a verdict.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -14,7 +14,7 @@ using testing::Not;
 
 class Init : public test::CommandTest {
  protected:
-  // The lines behind "next:", as one script that stops at the first failure.
+  // Returns the lines after "next:", as a script that stops at the first failure.
   static std::string next_commands(const std::string& printed) {
     std::istringstream text(printed.substr(printed.find("next:\n") + 6));
     std::string script = "set -e\n";
@@ -55,7 +55,7 @@ TEST_F(Init, TorchIsAKindOfProvider) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "both"));
 }
 
-// The option that plants an error, by which the pages show a failure.
+// The option off_by_one plants an error, with which the docs show a failure.
 TEST_F(Init, AnErrorCanBePlantedInAKernelInPython) {
   for (const std::string how : {"", "--torch"}) {
     const std::string folder = "start" + how;
@@ -70,7 +70,6 @@ TEST_F(Init, AnErrorCanBePlantedInAKernelInPython) {
   }
 }
 
-// Where one's own kernel goes.
 TEST_F(Init, CommentsSayWhereAKernelGoes) {
   for (const std::string language : {"python", "torch"}) {
     ASSERT_EQ(plumbline("init " + language + " --provider " + language).code, 0);
@@ -88,7 +87,7 @@ TEST_F(Init, CommentsSayWhereAKernelGoes) {
 TEST_F(Init, CppLeadsToAVerdict) { follow("new/mine --provider cpp", "no failure in 28 cases"); }
 TEST_F(Init, CLeadsToAVerdict) { follow(". --provider c", "no failure in 14 cases"); }
 
-// The contract that comes with a start counts: a kernel that rounds more than it fails.
+// The project's contract is applied: a kernel fails if it declares looser rounding.
 TEST_F(Init, TheKernelIsHeldToItsContract) {
   ASSERT_EQ(plumbline("init . --provider c").code, 0);
   std::string kernel = read("mine.c");

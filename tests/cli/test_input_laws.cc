@@ -1,4 +1,5 @@
-// Mutants that docs/input-laws.md says fail under one input law alone do so on cases/laws.toml.
+// Mutants that docs/input-laws.md lists for one input distribution fail only with this distribution
+// on cases/laws.toml.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -19,8 +20,8 @@ using testing::Key;
 
 class InputLaws : public test::CommandTest {};
 
-// "law=ramp" or "v_law=band" -> mutants: the last cell of the page's rows "| `law=ramp` | … |
-// `mutant`, … |".
+// Returns "law=ramp" or "v_law=band" -> mutants, from the last cell of the page's rows "|
+// `law=ramp` | … | `mutant`, … |".
 std::map<std::string, std::set<std::string>> claims_of_the_page() {
   std::ifstream file(test::source_directory / "docs" / "input-laws.md");
   std::map<std::string, std::set<std::string>> claims;

@@ -1,5 +1,5 @@
-// The installed command finds its suites, kernels, worker and Python from any folder. It is
-// installed by `cmake --install` of what ci/quickstart.sh builds.
+// The installed command finds its suites, kernels, worker and Python from any folder. `cmake
+// --install` installs what ci/quickstart.sh builds.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -19,7 +19,7 @@ class Installed : public test::CommandTest {
     ASSERT_EQ(installed.code, 0) << installed.text;
     std::filesystem::create_directories(directory_ / "empty");
   }
-  // The installed program in an empty folder, by its name.
+  // Runs the installed program in an empty folder, by its name.
   test::CommandResult installed(const std::string& arguments) const {
     return shell("cd empty && PATH='" + (directory_ / "prefix/bin").string() +
                  "':\"$PATH\" plumbline " + arguments);
@@ -65,7 +65,7 @@ TEST_F(Installed, RunsPythonKernels) {
       shell("cd empty && " + with + "'" + (directory_ / "prefix/bin/plumbline").string() +
             "' run --case mine/ones/fp32/b1-h1-s4-d8 --provider mine.py");
   if (run.text.find("no usable numpy") != std::string::npos) GTEST_SKIP() << run.text;
-  EXPECT_EQ(run.code, 1) << run.text;  // it ran, and ones are wrong
+  EXPECT_EQ(run.code, 1) << run.text;  // the kernel ran, and ones are wrong
   EXPECT_THAT(run.text, AllOf(HasSubstr("fail: "), HasSubstr("\n  mine/ones")));
 }
 
@@ -92,7 +92,7 @@ TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
   EXPECT_THAT(doctor.text, Not(HasSubstr("MISSING")));
 }
 
-// Everything is found relative to the program: the whole installation is moved.
+// Files are found relative to the program, so the whole installation can be moved.
 TEST_F(Installed, CanBeMoved) {
   std::filesystem::create_directories(directory_ / "other place");
   std::filesystem::rename(directory_ / "prefix", directory_ / "other place/native");
@@ -100,8 +100,8 @@ TEST_F(Installed, CanBeMoved) {
   const std::string program = "'" + moved + "/bin/plumbline'";
   EXPECT_EQ(shell(program + " --cmake-dir").text, moved + "/lib/cmake/plumbline\n");
   EXPECT_EQ(shell(program + " --include-dir").text, moved + "/include/plumbline\n");
-#ifndef __SANITIZE_ADDRESS__  // whose run-time this program would have to load first
-  // A program that was linked with CUDA's run-time finds a device.
+#ifndef __SANITIZE_ADDRESS__  // its runtime would have to be loaded first
+  // A program that is linked with the emulator's CUDA runtime finds a device.
   const auto on_emulator =
       shell("d=$(" + program +
             " --cudart-dir) && echo 'int cudaGetDeviceCount(int*); int main(void) "
@@ -141,7 +141,7 @@ TEST_F(Installed, CanBeMoved) {
   EXPECT_EQ(manual.code, 0) << manual.text;
 }
 
-// The headers of providers install without what plumbline needs.
+// The headers of providers install without the packages that plumbline needs.
 TEST(ProviderAbi, InstallsAloneFromTheSources) {
   class Scratch : public test::CommandTest {
    public:
@@ -163,7 +163,7 @@ TEST(ProviderAbi, InstallsAloneFromTheSources) {
   scratch.TearDown();
 }
 
-// The command is in one folder with nvcc and without.
+// The command is in the same folder with nvcc and without.
 TEST(BuildBin, IsTheProgramsFolder) {
   const auto link = test::source_directory / "build" / "bin";
   const std::string preset = test::build_directory.filename().string();

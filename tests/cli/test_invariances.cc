@@ -1,5 +1,5 @@
-// Each invariance catches a kernel that breaks it as real kernels do and passes the judge. The
-// kernels are those called varies_* in kernels/mutants.
+// Each invariance catches a kernel that breaks it as real kernels do, and that the judge passes.
+// These kernels are varies_* in kernels/mutants.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ class Invariances : public test::CommandTest {
 struct Broken {
   const char* invariance;
   const char* problem;
-  const char* words;  // what the second problem is called
+  const char* words;  // description of the second problem
 };
 
 class EachInvariance : public Invariances, public testing::WithParamInterface<Broken> {};
@@ -45,7 +45,7 @@ TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
   const auto& [invariance, problem, words] = GetParam();
   const std::string breaker = id(std::string("varies_") + invariance, problem);
   const auto judged = run("--case '" + breaker + "'");
-  // The third call of a case sees what changes from call to call.
+  // The third call of a case already shows changes from call to call.
   const bool is_seen = std::string_view(invariance) == "run_to_run";
   EXPECT_EQ(judged.code, is_seen ? 1 : 0) << judged.text;
   const auto caught = run(std::string("--invariances=") + invariance + " --case '" + breaker + "'");
@@ -109,8 +109,8 @@ TEST_F(Invariances, OtherBitsAreReportedWhereRoundingIsPromised) {
   EXPECT_LE(split["sigmas"], split["limit"]);
   EXPECT_EQ(split["verdict"], "pass");
 
-  // A contract that pins nothing takes no promise back: the provider still declares, and the
-  // stronger of both counts.
+  // A contract without pins withdraws no promise: the provider still declares it, and the stronger
+  // one counts.
   write("reviewed/contracts.toml", "schema = 1\n");
   write("reviewed/support.toml", "schema = 1\n");
   EXPECT_EQ(run("--baselines reviewed --invariances=strides --case '" +

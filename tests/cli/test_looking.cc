@@ -1,5 +1,5 @@
-// Looking at what is stored: history, compare and show of nights and commits, acknowledged
-// regressions, Parquet.
+// Commands that read stored runs: history, compare and show of nights and commits, acknowledged
+// regressions.
 #include <gmock/gmock.h>
 
 #include "harness/store/stored.h"
@@ -34,7 +34,8 @@ class Looking : public test::CommandTest {
     stored.outcome.time_ns = 1e6 * ratio;
     return stored;
   }
-  // Of no contract, by other bits, with an error that many times the usual.
+  // Returns an outcome with `times` the usual error and, unless that is 1, other bits and a
+  // regression. Its kernel has no contract.
   static StoredOutcome drifted(double times) {
     StoredOutcome stored = passing("bf16/b1-h4-s128-d64", "mine/flash");
     stored.outcome.errors.rms = 0.4;
@@ -92,7 +93,8 @@ TEST_F(Looking, NightsAndCommitsAreComparedOverAllTheirRuns) {
   EXPECT_THAT(plumbline("show night:night-1 --db h.db --format json").text, HasSubstr("s256"));
 }
 
-// A case with a partner on its own class is compared with that; one without is refused.
+// A case with a partner on its own machine class is compared with this one. A case without is
+// refused.
 TEST_F(Looking, ACaseIsComparedOnItsOwnClassOfMachines) {
   add_run(run_of(10), {timed(4.0)});
   add_run(run_of(11, "Xeon"), {timed(8.0)});

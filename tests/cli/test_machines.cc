@@ -1,5 +1,4 @@
-// A GPU is a machine class of its own, whatever CPU stands beside it. It is so whichever of several
-// GPUs it is.
+// A GPU is a machine class of its own, independent of the host's CPU and of the GPU's ordinal.
 #include <gmock/gmock.h>
 
 #include "harness/store/machine.h"
@@ -16,7 +15,6 @@ using testing::HasSubstr;
 const DeviceFacts h100{"NVIDIA H100 80GB HBM3", 85'520'809'984, "580.65.06", "13.0", "sm_90"};
 const DeviceFacts a100{"NVIDIA A100-SXM4-80GB", 85'031'714'816, "580.65.06", "13.0", "sm_80"};
 
-// A passing outcome on this GPU of the machine.
 StoredOutcome on_gpu(const DeviceFacts& device, const std::string& arch, int ordinal = 0) {
   StoredOutcome stored = passing("bf16/b1-h4-s128-d64", "cuda/prefill");
   Outcome& o = stored.outcome;
@@ -31,7 +29,7 @@ class Machines : public test::CommandTest {
  protected:
   std::filesystem::path database() const { return directory_ / "h.db"; }
   std::unique_ptr<Store> open() const { return value_of(Store::open(database())); }
-  // All of them on hosts of one CPU model.
+  // Adds a run; all runs have hosts of one CPU model.
   void add_run(int number, const std::vector<StoredOutcome>& outcomes) const {
     const auto store = open();
     value_of(store->begin_run(run_info(number)));
@@ -104,10 +102,10 @@ TEST_F(Machines, ComparingAcrossClassesExitsSix) {
   EXPECT_THAT(same.text, HasSubstr("2 cases in both,")) << "cuda:0 and cuda:1 of one model";
 }
 
-// The trap, with times that nothing else on the machine can spoil: 20 times slower, measured where
-// the past was not.
+// A kernel is measured 20 times slower without its past. The times are stored ones, which other
+// work on the machine cannot change.
 TEST_F(Machines, WhatJudgeFindsIsUnconfirmedAndStaysSo) {
-  const auto mine = [] { return passing("bf16/b1-h4-s128-d64", "mine/flash"); };  // of no contract
+  const auto mine = [] { return passing("bf16/b1-h4-s128-d64", "mine/flash"); };  // no contract
   for (int i = 1; i <= 6; ++i) add_run(i, {mine()});
   StoredOutcome slow = with_verdict(mine(), Verdict::first_seen);
   slow.outcome.time_ratio *= 20;
@@ -125,7 +123,7 @@ TEST_F(Machines, WhatJudgeFindsIsUnconfirmedAndStaysSo) {
   }
   EXPECT_EQ(past_of(*open(), slow).baseline->run_id, run_info(6).run_id);
 
-  // Judged where its past is not, it is neither first seen nor fine.
+  // Judged without its past, the case is neither first seen nor fine.
   shell(
       "sqlite3 h.db 'DELETE FROM outcome WHERE run_id <> (SELECT run_id FROM run ORDER BY "
       "run_order DESC LIMIT 1)'");

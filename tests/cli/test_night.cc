@@ -62,7 +62,7 @@ TEST_F(Night, WithAFailureExitsWithItAndNamesTheLead) {
               HasSubstr("### fail: cpu/flash bf16"));
 }
 
-// Twenty nights about 100 and ten at 120: an alert soon after point 20, and none by later points.
+// Twenty nights at about 100 and ten at about 120: one alert soon after point 20, and none later.
 TEST_F(Night, GateRunsOverTheSeriesOfAnotherProgram) {
   std::string csv = "point,value\n";
   for (int i = 0; i < 30; ++i)

@@ -1,4 +1,4 @@
-// ci/nightly.sh: the history is restored, extended and handed back, also by a night that fails.
+// ci/nightly.sh restores the history, extends it and returns it, even if the night fails.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -25,7 +25,7 @@ set = { seq = 40, heads_q = 2 }
 product = { dtype = ["fp16", "bf16"] }
 )");
   }
-  // A night with the history that there is.
+  // Runs a night with the existing history, otherwise a first night.
   test::CommandResult night(const std::string& arguments) const {
     const bool first = !std::filesystem::exists(directory_ / "h.db");
     return night_as_typed(arguments + (first ? " --first-night" : ""));
@@ -69,7 +69,7 @@ TEST_F(Nightly, AFailingNightIsHistoryToo) {
   EXPECT_EQ(shell("ls out/failures/*.safetensors | wc -l").text, "2\n");
 }
 
-// The invariances are a run of their own before the night's, and a broken one fails the night.
+// The invariances are a separate run before the night's, and a broken one fails the night.
 TEST_F(Nightly, InvariancesBelongToTheNight) {
   const std::string suite_of_them = " --invariances \"$PWD/s.toml\"";
   const auto kept = night("--history \"$PWD/h.db\"" + suite_of_them);
@@ -97,8 +97,8 @@ TEST_F(Nightly, InvariancesBelongToTheNight) {
       << "the cases themselves are right";
 }
 
-// A kernel that is approved and was not compiled fails the night, and what was compiled is stored
-// with its run.
+// An approved kernel that was not compiled fails the night. The resources of compiled ones are
+// stored with its run.
 TEST_F(Nightly, ResourcesBelongToTheNight) {
   write("reports/new.ptxas.txt",
         "# source: new.cu\n# toolkit: nvcc 13.0.88\nptxas info    : Compiling entry function "
@@ -117,7 +117,7 @@ TEST_F(Nightly, ResourcesBelongToTheNight) {
   EXPECT_THAT(stored.text, HasSubstr("fresh,48"));
 }
 
-// A night that lost its history would find no regression and be green.
+// Without its history, a night would find no regression and be green.
 TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
   const auto lost = night_as_typed("--history \"$PWD/h.db\"");
   EXPECT_EQ(lost.code, 3) << lost.text;
@@ -133,8 +133,8 @@ TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
   EXPECT_THAT(again.text, HasSubstr("not the first night"));
 }
 
-// The commit is that of the code under test: what is said, else that of the repository in which the
-// night is started.
+// The commit is that of the code under test: --commit, otherwise that of the repository in which
+// the night starts.
 TEST_F(Nightly, TheCommitIsTheUsers) {
   const auto commits = [&] {
     return plumbline(
@@ -154,7 +154,7 @@ TEST_F(Nightly, TheCommitIsTheUsers) {
   EXPECT_THAT(commits(), HasSubstr("abc123"));
 }
 
-// A case that the night before had and this one lacks.
+// The earlier night had a case that this one lacks.
 TEST_F(Nightly, AVanishedCaseLeavesTheNightOpen) {
   ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
   const std::string suite = read("s.toml");

@@ -1,4 +1,5 @@
-// Kernel names with every legal byte are read back, and the line that repeats a case runs.
+// Kernel names with any legal byte are stored and read back, and the command that repeats a case
+// works.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,6 @@ using testing::Not;
 
 class OddNames : public test::CommandTest {
  protected:
-  // One word of a shell.
   static std::string quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -36,7 +36,7 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
     EXPECT_LE(keys, 64) << reduced.text;
     EXPECT_EQ(number_of(reduced.text, "heads_q"), 1) << reduced.text;
 
-    // The printed line repeats the failure, and the printed group is a suite's.
+    // The printed command repeats the failure, and the printed group is valid in a suite.
     const std::size_t line = reduced.text.find("reproduce: ") + 11;
     EXPECT_EQ(shell(reduced.text.substr(line, reduced.text.find('\n', line) - line)).code, 1);
     const std::size_t group = reduced.text.find("[[group]]");
@@ -46,7 +46,7 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
   }
 }
 
-// The example of docs/start: one key is left out, and the smallest case still says so.
+// The example of docs/start: one key is left out, and the smallest case still has this cause.
 TEST_F(ReduceCommand, KeepsTheSentenceOfTheCause) {
   const std::string id = "cpu/flash/bf16/b1-h4x1-s1x300-d64",
                     provider = " --provider '" + cpu_provider("drop_last_key=1") + "'";
@@ -63,8 +63,8 @@ TEST_F(ReduceCommand, KeepsTheSentenceOfTheCause) {
   EXPECT_THAT(again.text, HasSubstr(sentence));
 }
 
-// Ten known bugs of different classes, from one large case. (Bugs of the splits' merge need the 257
-// keys from which on there are two.)
+// Ten known bugs of different classes, from one large case. Bugs in merging splits are absent: they
+// need the 257 keys of two splits.
 TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
   const auto library =
       (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
@@ -82,8 +82,8 @@ TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
   }
 }
 
-// Bugs that need one feature each: the feature stays, and what is printed is a suite of just the
-// case that the printed line repeats.
+// Bugs that need one feature each: the feature stays, and the printed group has exactly the case of
+// the printed command.
 TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
   struct Row {
     std::string mutant, features, kept;

@@ -1,4 +1,4 @@
-// plumbline report: a run with the nights before it, as a page or as what the page is made from.
+// plumbline report: a run with the nights before it, as a page or as the page's data.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -108,7 +108,7 @@ TEST_F(Report, BadInputsAreNamedAndNothingIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "report.html"));
 }
 
-// The page is there where node was when plumbline was built.
+// The page exists only if plumbline was built with node.
 TEST_F(Report, IsOneFileOrSaysWhatIsMissing) {
   add_run(night(1), {failing()}, 1);
   const auto made = plumbline("report --db h.db");

@@ -38,7 +38,7 @@ a = { kernel = "cpu/flash" }
 b = { kernel = "cpu/flash_p32" }
 )";
 
-// What differs between two undisturbed runs, too.
+// Columns that differ even between two undisturbed runs.
 const std::set<std::string> volatile_columns{
     "run_id", "run_order", "started_at", "finished_at", "wall_ms", "versions_json", "command_line"};
 
@@ -55,7 +55,7 @@ class Resume : public test::CommandTest {
   void SetUp() override {
     test::CommandTest::SetUp();
     write("s.toml", suite_text);
-    // A past, so that verdicts rest on baselines.
+    // Adds a past, so that verdicts depend on baselines.
     ASSERT_EQ(plumbline(run_arguments("past.db")).code, 0);
   }
 
@@ -70,8 +70,8 @@ class Resume : public test::CommandTest {
     return path;
   }
 
-  // Kills the command after `delay`, with its workers or leaving them to find out. False: it had
-  // ended before.
+  // Kills the command after `delay`, either with its workers or without, so that they have to
+  // notice. Returns false if the command had already ended.
   bool start_and_kill(const std::string& arguments, steady_clock::duration delay,
                       bool with_workers) const {
     const std::string command = "cd '" + directory_.string() + "' && exec '" + program().string() +
@@ -82,7 +82,8 @@ class Resume : public test::CommandTest {
         posix_spawn(&pid, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(words), environ),
         0);
     std::this_thread::sleep_for(delay);
-    // Their parent first: of a worker that dies alone it would rightly say that the kernel died.
+    // The parent first: if a worker died alone, the parent would rightly report that the kernel
+    // died.
     const auto workers = children(pid);
     ::kill(pid, SIGKILL);
     if (with_workers) {
@@ -93,8 +94,8 @@ class Resume : public test::CommandTest {
     return WIFSIGNALED(status);
   }
 
-  // What a killed process left, read from a copy: so it is the resumed run that finds it as it was
-  // left.
+  // Reads from a copy what a killed process left, so that the resumed run finds the original
+  // unchanged.
   Rows left_behind(const std::string& database, const std::string& sql) const {
     for (const char* suffix : {"", "-wal", "-shm"}) {
       const auto from = directory_ / (database + suffix),
@@ -106,7 +107,7 @@ class Resume : public test::CommandTest {
     return raw_sql(directory_ / "copy.db", sql);
   }
 
-  // Resumes, or begins where the run was killed before it was stored.
+  // Resumes the run, or starts it again if it was killed before it was stored.
   void finish(const std::string& database, std::size_t runs_before) const {
     if (left_behind(database, "SELECT run_id FROM run").size() == runs_before) {
       EXPECT_THAT(plumbline(run_arguments(database) + " --resume").text,
@@ -119,7 +120,7 @@ class Resume : public test::CommandTest {
     }
   }
 
-  // Every view's rows of the newest run, without what differs between any two runs.
+  // Returns every view's rows of the newest run, without the volatile columns.
   Rows contents(const std::string& database) const {
     Rows all;
     const auto path = directory_ / database;
@@ -144,16 +145,15 @@ class Resume : public test::CommandTest {
     return all;
   }
 
-  std::string more_;  // arguments
+  std::string more_;  // further arguments
 };
 
 const char* const newest_outcomes =
     "SELECT suite, case_id, wall_ms FROM v_history WHERE run_id = (SELECT run_id FROM v_runs ORDER "
     "BY run_order DESC LIMIT 1)";
 
-// 100 kills at moments drawn over the time that a run takes, in histories of two kills each. The
-// time is first that of an undisturbed run; as the machine's load changes, it follows: shorter
-// where a run had ended before, longer where not.
+// 100 kills at random moments of a run, two in each history. The assumed duration of a run follows
+// the machine's load: it shrinks if a run ended before the kill, otherwise it grows.
 TEST_F(Resume, KilledAtAHundredMomentsLosesNothing) {
   fresh("undisturbed.db");
   const auto start = steady_clock::now();
@@ -246,8 +246,8 @@ TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
             (Rows{{"1", "1", "0"}}));
 }
 
-// SIGTERM ends a run in order; it is resumed like one that was killed. The run that still goes on
-// is nobody else's.
+// SIGTERM ends a run in order, and the run is resumed like a killed one. No other process takes
+// over a run that is still being measured.
 TEST_F(Resume, OneProcessMeasuresARun) {
   write("slow.toml", R"(
 schema = 1

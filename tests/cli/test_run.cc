@@ -1,4 +1,4 @@
-// `plumbline run` from a suite to a verdict in SQLite, and what it says about planted errors.
+// `plumbline run` from a suite to a verdict in SQLite, and its reports of planted errors.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -60,7 +60,7 @@ TEST_F(RunCommand, CausalOffByOneIsLocatedAtTheEdge) {
 }
 
 TEST_F(RunCommand, DroppedLastKeyIsLocatedAtTheEdge) {
-  // In full: one report stands for all failures of one cause.
+  // -v: without it, one report stands for all failures of one cause.
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q -v --provider '" +
                                  cpu_provider("drop_last_key=1") + "'",
                              "COLUMNS=400 ");
@@ -177,7 +177,7 @@ TEST_F(RunCommand, AStrangersKernelRunsTheSuitesProblems) {
                 "' --kernel 'test/ok' --kernel 'test/crash_null' --match '*/dense/*bf16*'");
   EXPECT_EQ(crash.code, 1);
   EXPECT_THAT(crash.text, HasSubstr("crashed"));
-  // the run went on: its four cases are in the table
+  // the run continued: its four cases are in the table
   EXPECT_THAT(crash.text, ContainsRegex("test/ok +4"));
 }
 
@@ -224,7 +224,7 @@ TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
   write("s.toml", small_suite);
   for (const char* shard : {"1/2", "2/2"}) {
     const auto run = plumbline("run s.toml --db a.db -q --shard " + std::string(shard));
-    EXPECT_EQ(run.code, 0) << run.text;  // also where a shard has no case
+    EXPECT_EQ(run.code, 0) << run.text;  // even if a shard has no case
   }
   const auto count =
       plumbline("query \"SELECT count(DISTINCT case_id) FROM v_history\" --db a.db --format csv");
@@ -241,14 +241,14 @@ TEST_F(RunCommand, HelpHasExamples) {
   }
 }
 
-// The reference takes few of the rows; a wrong row fails wherever it is.
+// The reference samples few rows, but a wrong row fails wherever it is.
 TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
   const std::string id = "cpu/flash/bf16/b2-h2-s750x300-d64/mask=causal_bottom_right";
   const std::string command = "run --reference-cost 2e6 --row-seed 20260105 --case '" + id + "'";
   const auto legal = plumbline(command);
   EXPECT_EQ(legal.code, 0) << legal.text;
   int sampled = 0;
-  for (const int row : {901, 1203, 1288, 1499, 2402, 2633, 2998}) {  // those before see no key
+  for (const int row : {901, 1203, 1288, 1499, 2402, 2633, 2998}) {  // earlier rows see no key
     const auto run = plumbline(command + " --format json --provider '" +
                                cpu_provider("double_row=" + std::to_string(row)) + "'");
     EXPECT_EQ(run.code, 1) << row << '\n' << run.text;
@@ -265,7 +265,7 @@ TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
         (worst["sample"].get<int>() * 750 + worst["row"].get<int>()) * 2 + worst["head"].get<int>(),
         row);
   }
-  EXPECT_LT(sampled, 7);  // else nothing was found without a reference
+  EXPECT_LT(sampled, 7);  // otherwise the reference had each row
   const auto text = plumbline(command + " --provider '" + cpu_provider("double_row=1203") + "'");
   EXPECT_THAT(text.text, HasSubstr("--row-seed 20260105"));
 }

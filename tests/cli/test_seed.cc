@@ -1,4 +1,5 @@
-// `plumbline run --seed N`: other inputs for the cases that name none, in ids that repeat them.
+// `plumbline run --seed N`: other inputs for the cases whose id has no seed, with ids that repeat
+// them.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -36,7 +37,7 @@ a = { kernel = "cpu/flash" }
 b = { kernel = "cpu/flash_p32" }
 )");
   }
-  // Case ids and digests of their inputs.
+  // Returns case ids and the digests of their inputs.
   static std::map<std::string, std::string> inputs_of(const std::string& answer) {
     std::map<std::string, std::string> inputs;
     const json document = json::parse(answer);
@@ -80,7 +81,7 @@ TEST_F(Seed, IsInTheLineThatRepeatsACase) {
                                 .text));
 }
 
-// A night with other inputs misses no case of the nights before.
+// A night with another seed misses no case of earlier nights.
 TEST_F(Seed, BelongsToWhatARunWasAskedFor) {
   ASSERT_EQ(plumbline("run s.toml -q --purpose nightly").code, 0);
   const auto other = plumbline("run s.toml -q --purpose nightly --seed 7");

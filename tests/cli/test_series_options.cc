@@ -1,5 +1,5 @@
-// Options of a provider are a part of a series: a kernel that runs with others is never compared
-// with what it did before.
+// A provider's options are part of a series: a kernel that runs with other options is not compared
+// with its past.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ set = { dtype = "bf16", seq = 65 }
     return plumbline("run s.toml -q --no-default-provider --provider '" + cpu_provider(options) +
                      "'");
   }
-  // The answer's lines without the header.
+  // Returns the rows of a query without the header.
   std::string rows(const std::string& sql) const {
     std::string text = plumbline("query \"" + sql + "\" --format csv").text;
     std::erase(text, '\r');
@@ -57,14 +57,14 @@ TEST_F(SeriesOptions, OthersAreFirstSeenAndEachHasItsOwnPast) {
   EXPECT_THAT(plumbline("show latest '*'").text, HasSubstr("tile_kv=24"));
   EXPECT_THAT(plumbline("show latest~1 '*'").text, Not(HasSubstr("tile_kv=24")));
 
-  // Two runs that somebody names are compared, and it is said.
+  // Two runs that the user names are compared, and the report states the options.
   const auto compared = plumbline("compare latest~1 latest");
   EXPECT_THAT(compared.text, AllOf(HasSubstr("1 with other provider options: \"\" in "),
                                    HasSubstr("\"tile_kv=24\" in ")));
   EXPECT_THAT(plumbline("compare latest~2 latest").text, Not(HasSubstr("other provider options")));
 }
 
-// Such a run fails by itself, and spoils nothing.
+// A run with other options fails by itself, and does not affect the series.
 TEST_F(SeriesOptions, AFailureWithOthersIsNoRegression) {
   ASSERT_EQ(run("").code, 0);
   ASSERT_EQ(run("drop_last_key=1").code, 1);

@@ -1,4 +1,4 @@
-// plumbline.toml: what commands take from it, what wins over it, and what is wrong with it.
+// plumbline.toml: the values that commands use, what overrides them, and errors in the file.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -87,7 +87,7 @@ TEST_F(Settings, OfTwoFilesTheNearestCountsAndAnyCanBeNamed) {
   EXPECT_EQ(at("p", "run --config x --no-config").code, 2);
 }
 
-// What a case needs is in the line that repeats it, which stores nothing.
+// The command that repeats a case has the settings that the case needs, and stores nothing.
 TEST_F(Settings, ReachTheLineThatRepeatsACase) {
   configure(
       "suites = [\"suites/s.toml\"]\nproviders = [\"cpu:drop_last_key=1\"]\ndb = \"runs.db\"\n"

@@ -1,4 +1,4 @@
-// The commands that read what runs stored show it as it was, in text and in JSON.
+// Commands that read stored runs show the stored values, in text and in JSON.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -119,7 +119,7 @@ TEST_F(Stored, ListAndDoctor) {
   const auto doctor = plumbline("doctor --format json");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   EXPECT_TRUE(nlohmann::json::accept(doctor.text)) << doctor.text;
-  // --quick: asking every bundled provider takes 20 processor seconds.
+  // --quick, because loading every bundled provider takes 20 processor seconds.
   EXPECT_EQ(plumbline("doctor --quick --provider ./none.so").code, 3);
   const std::string library =
       (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
@@ -127,7 +127,7 @@ TEST_F(Stored, ListAndDoctor) {
               HasSubstr(" (no device: allocate failed with code 35)"));
 }
 
-// Without numpy no Python provider can be used: that is one cause, with one remedy.
+// Without numpy no Python provider works: one cause, one remedy.
 TEST_F(Stored, DoctorNamesACauseOnce) {
   write("bare", "#!/bin/sh\nexec python3 -S \"$@\"\n");
   const auto doctor =

@@ -1,5 +1,5 @@
-// The five stories that plumbline grew out of: what each suite in cases/stories must show. The
-// suites' comments name the sources.
+// The five stories that plumbline grew out of, with a suite in cases/stories for each. The suites'
+// comments name the sources.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -51,10 +51,10 @@ TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
   for (const auto& c : run["outcomes"]) {
     EXPECT_EQ(c["verdict"], "first_seen");
     const std::string id = c["case"];
-    // Few keys, so that outputs reach 0.5, where half a bf16 ulp is 2e-3.
+    // With few keys outputs reach 0.5, where half a bf16 ulp is 2e-3.
     if (id.find("s37x54-") == std::string::npos || id.find("causal") == std::string::npos) continue;
-    // 1e-3 was made for fp16: there it holds, in bf16 it does not, with K = 0 as with K random.
-    // Both are rounding.
+    // The tolerance 1e-3 was made for fp16: fp16 keeps it and bf16 does not, with K = 0 and with
+    // random K. Both errors are rounding.
     const double outside = c["errors"]["outside_allclose_1e3"];
     if (id.find("/bf16/") != std::string::npos) {
       EXPECT_GT(outside, 0.0) << id;

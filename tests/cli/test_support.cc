@@ -1,4 +1,5 @@
-// `plumbline support suggest`: what a run's refusals lack in support.toml, and that it settles all.
+// `plumbline support suggest` prints the entries that a run's refusals lack in support.toml, and
+// these resolve every mismatch.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ class Support : public test::CommandTest {
     std::filesystem::copy_file(test::source_directory / "baselines" / "contracts.toml",
                                directory_ / "mine" / "contracts.toml");
     write("mine/support.toml", "schema = 1\n");
-    // Refused: cpu/flash in fp32, cpu/flash_unpad that and everything that is not padded.
+    // cpu/flash refuses fp32; cpu/flash_unpad also refuses every layout that is not padded.
     write("s.toml", R"(
 schema = 1
 name = "s"
@@ -39,9 +40,10 @@ product.mask = ["none", "causal_bottom_right"]
     return plumbline("query \"SELECT verdict, count(*) FROM v_latest GROUP BY 1\" --format csv")
         .text;
   }
-  static const std::string refused;  // how often
+  static const std::string refused;  // number of refusals
 };
-// fp32 in three layouts and two masks; flash_unpad also two layouts in two dtypes and two masks
+// Two kernels refuse fp32 in three layouts and two masks. flash_unpad also refuses two layouts in
+// two dtypes and two masks.
 const std::string Support::refused = "20";
 
 TEST_F(Support, WhatItWritesSettlesEveryMismatch) {
@@ -55,7 +57,7 @@ TEST_F(Support, WhatItWritesSettlesEveryMismatch) {
   const auto suggested = plumbline("support suggest --baselines mine");
   EXPECT_EQ(suggested.code, 0) << suggested.text;
   EXPECT_THAT(suggested.text, HasSubstr(refused + " refusals that no entry explains"));
-  // of each kernel one for fp32, and of the second one for the layouts
+  // Both kernels need an entry for fp32, and the second one needs another for its layouts.
   const json answer =
       json::parse(plumbline("support suggest --baselines mine --format json").text)["data"];
   EXPECT_EQ(answer["refusals"], 20);
@@ -95,8 +97,8 @@ TEST_F(Support, AnEntryThatACaseContradictsIsNamed) {
                         "it ran in 16 cases"));
 }
 
-// A stranger's kernel has no contract: its refusals are no mismatch, and entries are there for the
-// asking.
+// Refusals of a third-party kernel, which has no contract, are not mismatches. Its entries are
+// printed on request.
 TEST_F(Support, KernelsWithoutAContractAreAskedFor) {
   write("mine/contracts.toml", "schema = 1\n");
   EXPECT_EQ(plumbline("run s.toml -q --baselines mine").code, 0);

@@ -1,5 +1,4 @@
-// What people read in a terminal: short errors, help in 80 columns, a believable time left. Errors
-// take at most a screen.
+// Output for a terminal: errors of at most a screen, help in 80 columns, a plausible time left.
 #include <gmock/gmock.h>
 
 #include "harness/base/text.h"
@@ -89,7 +88,6 @@ TEST(Help, IsBrokenUnderItsDescription) {
   EXPECT_THAT(text, HasSubstr(" \\\n"));
 }
 
-// Every help text of the program, as it is printed.
 class HelpCommand : public test::CommandTest {};
 
 TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
@@ -128,7 +126,7 @@ TEST(TimeLeft, CountsTimedStepsBeforeAnyIsDone) {
   RemainingTime remaining(100, {2, 3, 5});
   for (int i = 1; i <= 50; ++i) remaining.step(i * 0.1);
   EXPECT_EQ(remaining.total(), 103U);
-  // 50 at 0.1 s, and what the timed ones are taken for
+  // 50 steps at 0.1 s, and the assumed seconds of the timed ones
   EXPECT_NEAR(remaining.seconds_left(), 5 + 10, 1e-9);
 }
 
@@ -137,7 +135,7 @@ TEST(TimeLeft, TimedStepsFollowTheirCosts) {
   remaining.step(1);
   remaining.step(2);
   EXPECT_NEAR(remaining.seconds_left(), 10, 1e-9);
-  remaining.step(4);  // twice as slow as taken for
+  remaining.step(4);  // twice as slow as assumed
   EXPECT_NEAR(remaining.seconds_left(), 18, 1e-9);
   remaining.step(6);
   EXPECT_NEAR(remaining.seconds_left(), 16, 1e-9);

@@ -1,5 +1,5 @@
-// Time gating: a planted 2x slowdown is a regression, the same kernel again is not. The spread of
-// times by evidence/time_statistics.py.
+// Time gating: a planted 2x slowdown is a regression, and the same kernel again is not. Also the
+// spread of times that evidence/time_statistics.py prints.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -9,7 +9,8 @@ namespace {
 
 class TimeGate : public test::CommandTest {
  protected:
-  // Ten A/A runs and one at half the speed, in a database of their own; what went wrong, or "".
+  // Measures ten A/A runs and one at half the speed, in a database of their own. Returns what went
+  // wrong, or "".
   std::string attempt(const std::string& database) const {
     for (int i = 0; i < 10; ++i) {
       const auto run = plumbline("run s.toml -q --db " + database);
@@ -28,8 +29,8 @@ class TimeGate : public test::CommandTest {
   }
 };
 
-// A machine on which something else runs may spoil a history; the promise is for one that is left
-// alone, so a spoilt attempt is repeated.
+// The promise is for an undisturbed machine. Other work may spoil a history, so a spoilt attempt is
+// repeated.
 TEST_F(TimeGate, TenRunsOfTheSameAreFineAndHalfTheSpeedIsNot) {
   write("s.toml", R"(
 schema = 1

@@ -1,4 +1,4 @@
-// The workflow of the nights: as YAML, and its steps as far as they run without GitHub.
+// The nightly workflow: its YAML, and its steps as far as they run without GitHub.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -11,15 +11,15 @@ using testing::HasSubstr;
 
 class Workflow : public test::CommandTest {
  protected:
-  // What a step of `script`, in Python with the workflow as `w` and the steps of its night as
-  // `steps`, prints.
+  // Runs a Python script with the workflow as `w` and the steps of its nightly job as `steps`.
   test::CommandResult python(const std::string& script) const {
     write("w.py", "import yaml\nw = yaml.safe_load(open('" +
                       (test::source_directory / ".github/workflows/nightly.yml").string() +
                       "'))\nsteps = w['jobs']['nightly']['steps']\n" + script);
     return shell("python3 w.py");
   }
-  // A gh that answers from files: `listing` to the list of artifacts, `zip` to the download of one.
+  // Writes a fake gh that prints files: `listing` for the list of artifacts, `zip` for the download
+  // of one.
   void write_gh() const {
     write("bin/gh",
           "#!/bin/sh\ncase \"$*\" in\n  *artifacts/*/zip*) cat \"$FAKE/zip\" ;;\n  *artifacts*) "
@@ -54,7 +54,7 @@ TEST_F(Workflow, GitComesBeforeTheCheckoutAndTheHistoryIsAnArtifact) {
   EXPECT_EQ(python("print(w['permissions']['actions'])").text, "read\n");
 }
 
-// The step that measures, as it is typed there; nightly.sh itself has its own tests.
+// The command of the measuring step; nightly.sh has tests of its own.
 TEST_F(Workflow, TheNightIsGivenItsCommitAndWhetherItIsTheFirst) {
   if (shell("python3 -c 'import yaml'").code != 0) GTEST_SKIP() << "no PyYAML";
   write("ci/nightly.sh", "#!/bin/sh\necho \"$@\"\n");

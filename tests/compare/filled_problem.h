@@ -46,7 +46,7 @@ struct FilledProblem {
     return reference.o[row * static_cast<std::size_t>(reference.columns) + column];
   }
 
-  // The fp64 answer rounded to the output dtype; padded rows zero.
+  // Writes the fp64 result rounded to the output dtype; padded rows are zero.
   void write_exact() {
     if (geometry.problem().is_padded()) std::fill(out.begin(), out.end(), std::byte{0});
     for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {

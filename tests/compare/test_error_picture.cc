@@ -1,4 +1,4 @@
-// The picture of an output's errors: what is counted where, and the curve that is drawn over it.
+// Tests the error histogram and heat map: which elements are counted where, and the expected curve.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(ErrorPicture, OfNothingIsEmpty) {
   EXPECT_EQ(PictureOfErrors(filled.geometry, 16).finish(), ErrorPicture{});
 }
 
-// Drawn as the model says, with a generator of its own. `ratio`: spre / sigma.
+// Draws errors as the model assumes, with its own generator. `ratio`: spre / sigma.
 ErrorPicture drawn(double ratio, double rest, int elements, unsigned seed) {
   const FilledProblem filled(small_problem());
   PictureOfErrors collected(filled.geometry, 16);

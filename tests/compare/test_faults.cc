@@ -1,4 +1,4 @@
-// Each fault that needs no limit is found where it is planted, and none in the exact answer.
+// Tests that each fault that needs no limit is found where planted, and none in the exact output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
   EXPECT_EQ(faults_of(filled).empty_rows, 3) << "and is none in fp32";
   filled.set_lse({0, 0, 1}, -std::numeric_limits<double>::infinity());
   filled.spec.lse_includes_sink = false;
-  EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, and the element
+  EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, plus the element
 }
 
 TEST(Faults, PaddedRowsGoByPolicy) {

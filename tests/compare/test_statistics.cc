@@ -1,4 +1,4 @@
-// Error statistics find a planted element, never drop a NaN, and tell heads apart.
+// Tests that error statistics find a planted element, never drop a NaN, and separate heads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ TEST(Statistics, TheRoundedAnswerIsWithinHalfAnUlp) {
   const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
   EXPECT_EQ(comparison.statistics.elements, 2 * 4 * 6 * 16);
   EXPECT_GT(comparison.statistics.peak, 0);
-  EXPECT_LT(comparison.statistics.peak, 1.8);  // half an ulp over at least ulp / sqrt(12)
+  EXPECT_LT(comparison.statistics.peak, 1.8);  // half an ulp / (at least ulp / sqrt(12))
   EXPECT_LE(comparison.statistics.max_ulp, 0.5001);
   EXPECT_EQ(comparison.statistics.beyond_output, 0);
   EXPECT_LT(comparison.statistics.lse_z, 1);
@@ -138,8 +138,8 @@ TEST(Statistics, SuiteScoresSeeAScaledOutput) {
   EXPECT_LT(compare(filled.geometry, filled.outputs(), filled.reference).statistics.shrink_z, -10);
 }
 
-// A row of the rotation shows in what decides by a maximum, and in nothing that earlier nights are
-// compared with.
+// A rotating row counts for the maxima that decide, but not for statistics that are compared with
+// earlier nights.
 TEST(Statistics, ARotatingRowHasNoPartInMeans) {
   FilledProblem filled(small_problem());
   auto& rotating = filled.reference.selection.rotating;

@@ -1,4 +1,4 @@
-// Asks emulator/cudart where the barriers are, and for launches without one of them.
+// Collects the barriers from emulator/cudart, and launches without one of them.
 #include "tests/compiled/barriers.h"
 
 #include <sstream>
@@ -10,7 +10,7 @@ namespace plumbline::compiled::test {
 Sites leave_out_each(const Load& load, const std::string& kernel, const std::string& arch,
                      const Ragged& of) {
   Sites sites;
-  plumbline_cudart_take_sites(nullptr, 0);  // those of earlier launches
+  plumbline_cudart_take_sites(nullptr, 0);  // drops those of earlier launches
   const Answer whole = load("skip=1").ask(kernel, arch, of);
   sites.error = whole.error;
   std::string text(1 << 16, '\0');

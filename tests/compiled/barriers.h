@@ -1,4 +1,4 @@
-// Whether a kernel needs each of its barriers and waits.
+// Tests if a kernel needs each of its barriers and waits.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@ using Load = std::function<const Loaded&(const std::string& options)>;
 
 struct Sites {
   int count = 0;
-  std::string unseen;  // the lines of PTX whose barriers nothing shows to be needed
-  std::string error;   // of the whole kernel
+  std::string unseen;  // the lines of PTX whose barriers were not shown to be needed
+  std::string error;   // error of the unchanged kernel
 };
-// Leaves out each barrier and wait that the kernel reaches, alone, in four schedules, until a
+// Skips each barrier and wait that the kernel reaches, one at a time, in four schedules, until a
 // thread fails or the bits change.
 Sites leave_out_each(const Load&, const std::string& kernel, const std::string& arch,
                      const Ragged&);

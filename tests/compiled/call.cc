@@ -1,4 +1,4 @@
-// Builds the structs of the C interface, and asks.
+// Builds the structs of the C interface, and runs the kernel.
 #include "tests/compiled/call.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// A problem given to a provider library, in this process.
+// Runs a problem with a provider library, in this process.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace plumbline::compiled::test {
 
-// Ragged, one dtype of 16 bits for Q, K, V and the output, head_dim_qk = head_dim_vo.
+// A ragged problem with one 16-bit dtype for Q, K, V and the output, and head_dim_qk = head_dim_vo.
 struct Ragged {
   std::uint32_t dtype = PLUMBLINE_BF16;
   std::int64_t heads_q = 1, heads_kv = 1, head_dim = 64;
-  std::vector<std::int32_t> rows, keys;  // of each sample
+  std::vector<std::int32_t> rows, keys;  // for each sample
   std::uint32_t mask = PLUMBLINE_MASK_NONE;
   double scale = 0.125;
   std::vector<std::uint16_t> q, k, v;  // [tokens, heads, head_dim]
 };
-// Normal values; the same for the same seed.
+// Fills Q, K and V with normal values from the seed.
 void fill(Ragged&, std::uint64_t seed);
 
 struct Answer {
-  std::string error;  // "" or what went wrong
+  std::string error;  // "" on success
   std::vector<std::uint16_t> out;
   std::vector<float> lse;  // [tokens, heads]
   std::string launched;
   std::int64_t shared_memory_bytes = -1;
 };
 
-// A provider library, loaded once for each text of options.
+// A provider library, loaded once for each options text.
 class Loaded {
  public:
   Loaded(const std::string& path, const std::string& options);

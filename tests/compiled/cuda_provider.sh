@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# A provider of kernels of others for GPUs where there is no GPU: emulator/cudart stands in for
-# NVIDIA's run-time library, as one device cuda:0 of sm_90 that runs the PTX which the provider
-# carries beside its machine code. Its cases pass and have the bits of the provider for the
-# emulator.
+# Tests a GPU provider of third-party kernels without a GPU. emulator/cudart replaces NVIDIA's
+# runtime library with one device cuda:0 of sm_90, which runs the PTX that the provider contains
+# next to its machine code. The cases must pass with the bits of the emulator's provider.
 #   cuda_provider.sh PLUMBLINE CUDART FOR_GPUS FOR_EMULATOR SUITE GLOB
 set -euo pipefail
 plumbline="$1" cudart="$2" for_gpus="$3" for_emulator="$4" suite="$5" glob="$6"

@@ -41,11 +41,11 @@ struct Row {
   float scale_log2;
 
   float maximum = -infinity;
-  // The four lanes that share a row each have the columns c with c % 8 / 2 == lane.
+  // Lane i of the four lanes that share a row has the columns c with c % 8 / 2 == i.
   std::array<float, 4> sums{};
   std::array<float, head_dim> out{};
 
-  // a[i] b[i] over `count` elements, each 16 of them one instruction.
+  // Adds a[i] b[i] over `count` elements; 16 elements are one instruction.
   template <class A, class Of>
   float dot(int count, float begin, A a, Of b) const {
     std::uint32_t total = std::bit_cast<std::uint32_t>(begin);
@@ -59,7 +59,7 @@ struct Row {
     }
     return std::bit_cast<float>(total);
   }
-  // Of K and V beyond the last key the kernel has zeros.
+  // The kernel reads zeros after the last key of K and V.
   std::uint32_t key_value(const std::vector<std::uint16_t>& tensor, int key, int d) const {
     if (key >= problem.keys) return 0;
     const int of = head / (problem.heads_q / problem.heads_kv);
@@ -68,7 +68,7 @@ struct Row {
                       head_dim +
                   static_cast<std::size_t>(d)];
   }
-  int last_key() const {  // the first one that the row does not see
+  int last_key() const {  // the first key that the row does not see
     return problem.causal ? std::min(problem.keys, row + 1 + problem.keys - problem.rows)
                           : problem.keys;
   }
@@ -131,7 +131,7 @@ ScalarOutputs scalar_flash_attention(emulator::Arch arch, const ScalarProblem& p
     for (int head = 0; head < problem.heads_q; ++head) {
       Row one{model, problem, inputs,
               row,   head,    static_cast<float>(static_cast<double>(problem.scale) * M_LOG2E)};
-      // Tiles of keys from the last one that any row of the tile of queries sees.
+      // Tiles of keys, starting with the last one that any row of the query tile sees.
       int tiles = (problem.keys + tile_kv - 1) / tile_kv;
       if (problem.causal)
         tiles = std::min(
@@ -142,7 +142,7 @@ ScalarOutputs scalar_flash_attention(emulator::Arch arch, const ScalarProblem& p
       const bool nothing = total == 0 || std::isnan(total);
       const float inverse = nothing ? 1 : unit(ptx::special_rcp, total);
       for (const float o : one.out) outputs.out.push_back(to_bf16(product(o, inverse)));
-      // row_max * softmax_scale + __logf(sum): of the two products clang fuses the second, nvcc the
+      // row_max * softmax_scale + __logf(sum). clang fuses the second of the two products, nvcc the
       // first.
       constexpr float ln_2 = 0.693147182464599609375F;
       outputs.lse.push_back(nothing ? infinity

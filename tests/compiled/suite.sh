@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A suite of kernels of others passes under its contracts, and with the threads of a block in a
-# random order each case has the bits that it had in order and in reverse (the two runs of a case).
+# A suite of third-party kernels passes under its contracts. With a block's threads in random order,
+# each case has the same bits as in order and in reverse (the two runs of a case).
 #   suite.sh PLUMBLINE PROVIDER SUITE EXCLUDED
 set -euo pipefail
 plumbline="$1" provider="$2" suite="$3" excluded="$4"

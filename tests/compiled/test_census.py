@@ -1,5 +1,5 @@
-"""evidence/census.py and ptxas_counts.py without a compiler: what they read from the programs that
-they call, and their verdicts. Only the standard library is needed."""
+"""Tests evidence/census.py and ptxas_counts.py without a compiler: how they read other programs'
+output, and their verdicts. Needs only the standard library."""
 import contextlib
 import io
 import pathlib
@@ -12,8 +12,7 @@ sys.path.insert(0, str(ROOT / "evidence"))
 import census  # noqa: E402  pylint: disable=wrong-import-position
 import ptxas_counts  # noqa: E402  pylint: disable=wrong-import-position
 
-# As nvdisasm prints it: sums with zero, a guard, a reused register, and a part for threads that
-# went apart.
+# As from nvdisasm: sums with zero, a guard, a reused register, and a copy for diverged threads.
 CODE = """
 \t.section\t.text.k,"ax",@progbits
 \t.sectionflags\t@"SHF_BARRIERS=1"
@@ -49,7 +48,7 @@ class Counts(unittest.TestCase):
                          {"k": [1, 2, 1, 1], "other": [0, 1, 0, 0]})
 
     def compare(self, ours, code, plain, separate):
-        """What is said of a kernel k; `plain` is its code at -O0, `separate` with -fmad=false."""
+        """Compares a kernel k; `plain` is its code at -O0, `separate` with -fmad=false."""
         codes = {(): code, ("-O0",): plain, ("-fmad=false",): separate}
         said = io.StringIO()
         with mock.patch.object(ptxas_counts, "run", lambda command: COUNTS + ours + "  k\n"), \
@@ -65,7 +64,7 @@ class Counts(unittest.TestCase):
         self.assertTrue(said.endswith("  equal\n"), said)
 
     def test_what_fits_without_optimizations_is_explained(self):
-        # As many fma, one sum of three computed once; at -O0 the fused pair is apart.
+        # As many fma, one sum of three computed once; -O0 does not fuse the pair.
         apart = CODE.replace("FMUL", "FADD").replace("FFMA", "FADD")
         (_, differ), said = self.compare("1 3 1 0 1", CODE, apart, None)
         self.assertEqual(differ, 0)
@@ -75,7 +74,7 @@ class Counts(unittest.TestCase):
         (_, differ), said = self.compare("1 2 1 0 0", unrolled, CODE, unrolled)
         self.assertEqual(differ, 0)
         self.assertIn("equal at O0", said)
-        # Another number of fma is never explained where some are fused.
+        # A different number of fma is never explained if some are fused.
         (_, differ), said = self.compare("2 2 1 0 1", CODE, CODE, None)
         self.assertEqual(differ, 1)
 

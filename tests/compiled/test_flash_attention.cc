@@ -32,7 +32,8 @@ Ragged one_sample(int heads_q, int heads_kv, int rows, int keys, bool causal, st
   return of;
 }
 
-// Twenty problems: lengths at, below and above tiles, more keys than queries, masks and groups.
+// Twenty problems: lengths at, below and above tile sizes, more keys than queries, masks and
+// groups.
 TEST(CompiledFlashAttention, EqualsAScalarOneInEveryBit) {
   struct Size {
     int heads_q, heads_kv, rows, keys;
@@ -120,7 +121,7 @@ TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
   EXPECT_EQ(sites.unseen, "");
 }
 
-// The kernel believes in 300 keys and there are 299: the read is named, by line of its source.
+// The kernel expects 300 keys, but there are 299. The error names the read by its source line.
 TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
   Ragged of = one_sample(1, 1, 64, 300, false, 12);
   of.k.resize(of.k.size() - 64);

@@ -37,7 +37,7 @@ Ragged problem(int heads_q, std::vector<std::int32_t> rows, std::vector<std::int
   return of;
 }
 
-// Three orders of the threads, on each kind of tensor core.
+// Three orders of threads, on each kind of tensor core.
 TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
   const Ragged of = problem(1, {150, 9}, {150, 300}, 3);
   for (const char* arch : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
@@ -54,12 +54,12 @@ TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
   }
 }
 
-// FlashInfer's prefill kernel, with one warp a row of Q's tile. Of its barriers and waits three may
-// be left out here (lines of prefill.cuh):
-// - 3363 and 3364, behind the loop over keys. What is under way then are copies of the tile behind
-//   the last one into the buffers of K and V, which nobody reads any more. What follows writes O to
-//   Q's buffer, each warp to the rows that it alone has read; threadblock_sync_mdo_states (2022)
-//   does nothing with one warp a row.
+// FlashInfer's prefill kernel, with one warp per row of Q's tile. Three of its barriers and waits
+// can be skipped here (lines of prefill.cuh):
+// - 3363 and 3364, after the loop over keys. The pending copies are of the tile after the last one,
+//   into buffers of K and V that are no longer read. The next step writes O to Q's buffer; each
+//   warp writes only rows that it alone has read. threadblock_sync_mdo_states (2022) does nothing
+//   with one warp per row.
 // - 3419, the end of a loop that runs once for this head dimension: nothing follows.
 #ifdef PLUMBLINE_COMPILED_FLASHINFER
 TEST(CompiledFlashInfer, NeedsItsBarriersAndWaits) {

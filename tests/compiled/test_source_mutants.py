@@ -1,5 +1,5 @@
-"""ci/source_mutants.py without a compiler: its table, the exactly-once rule, the copy of a source
-and what it takes for caught. Only the standard library is needed."""
+"""Tests ci/source_mutants.py without a compiler: its table, the exactly-once rule, the copy of a
+source, and which mutants count as caught. Needs only the standard library."""
 import contextlib
 import io
 import json

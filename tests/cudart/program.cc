@@ -1,4 +1,4 @@
-// Registers PTX as the code that compilers put into a program does.
+// Registers PTX like the code that compilers add to a program.
 #include "tests/cudart/program.h"
 
 #include <cstdlib>

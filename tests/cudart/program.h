@@ -1,4 +1,4 @@
-// A program as a compiler makes it: PTX in a fat binary, stubs that stand for its kernels.
+// A program as compilers make it: PTX in a fat binary, and stubs for its kernels.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -47,14 +47,14 @@ int cudaSetDevice(int);
 int cudaDeviceSynchronize();
 }
 
-// Registered while it lives.
+// Registered during its lifetime.
 class Program {
  public:
   explicit Program(const std::string& ptx, const std::string& for_arch = "sm_80");
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-  // The address that stands for a kernel or a variable.
+  // Returns the stub address of a kernel or a variable.
   const void* kernel(const char* name);
   char* variable(const char* name, std::size_t bytes);
 
@@ -70,7 +70,7 @@ class Program {
   std::vector<std::unique_ptr<char>> stubs_;
 };
 
-// Settings of this architecture, all else by default.
+// Selects this architecture, with defaults for all other settings.
 void use(const char* arch);
 
 }  // namespace plumbline::cudart::test

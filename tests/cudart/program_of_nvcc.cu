@@ -1,4 +1,4 @@
-// What people write: memory, a stream, events, a symbol, dynamic shared memory, tensor cores.
+// A typical CUDA program: memory, a stream, events, a symbol, dynamic shared memory, tensor cores.
 #include <cuda_bf16.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ __global__ void sum(const int* values, int count, int* result) {
   if (threadIdx.x == 0) atomicAdd(result, partial[0]);
 }
 
-// 16 x 8 of A (16 x 16) and B (16 x 8) whose elements are all the same.
+// Computes 16 x 8 of A (16 x 16) and B (16 x 8) with constant elements.
 __global__ void dot(const __nv_bfloat162* a, const __nv_bfloat162* b, float* c) {
   const unsigned x = reinterpret_cast<const unsigned&>(a[threadIdx.x]);
   const unsigned y = reinterpret_cast<const unsigned&>(b[threadIdx.x]);

@@ -1,4 +1,4 @@
-// Kernels as a compiled program launches them.
+// Kernel launches by a compiled program.
 #include <array>
 #include <numeric>
 #include <vector>
@@ -57,7 +57,7 @@ int launch_scale(const void* kernel, void* out, void* in, unsigned blocks, std::
                  unsigned threads = 64) {
   float factor = 3;
   std::array<void*, 3> arguments{&out, &in, &factor};
-  // As a stub does it.
+  // The calls of a stub.
   __cudaPushCallConfiguration({blocks, 1, 1}, {threads, 1, 1}, shared, nullptr);
   Dim3 grid{}, block{};
   std::size_t bytes = 0;
@@ -89,7 +89,7 @@ TEST(CudartLaunch, TouchesNothingThatWasNotAllocated) {
   EXPECT_EQ(cudaDeviceSynchronize(), launch_failure) << "where the host waits";
   EXPECT_EQ(cudaGetLastError(), launch_failure);
   EXPECT_EQ(cudaDeviceSynchronize(), success);
-  // Memory of the host is the device's where it was said so.
+  // Host memory counts as device memory after registration.
   std::vector<float> host(256, 1.0F);
   EXPECT_EQ(launch_scale(kernel, out.data, host.data(), 4), launch_failure);
   plumbline_cudart_add_memory(host.data(), host.size() * sizeof(float));
@@ -140,7 +140,7 @@ TEST(CudartLaunch, AnswersWhatPlannersAsk) {
   EXPECT_EQ(attributes.max_threads_per_block, 64);
   EXPECT_EQ(attributes.max_dynamic_shared_bytes, 48 << 10);
   EXPECT_EQ(attributes.registers, 255);
-  // 255 registers a thread leave a multiprocessor 256 threads: eight warps, four blocks of two.
+  // 255 registers per thread allow 256 threads per multiprocessor: eight warps, four blocks of two.
   int blocks = 0;
   ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 64, 256), success);
   EXPECT_EQ(blocks, 4);

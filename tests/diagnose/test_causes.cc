@@ -1,4 +1,5 @@
-// A kernel whose second call gives another answer is called that; a fit to one answer is not.
+// Tests that a kernel whose second call differs is called not deterministic, before any other
+// cause.
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -11,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A reference of zeros, with sigma 0.5.
+// The reference is 0 with sigma 0.5.
 std::string cause(const std::vector<double>& first, const std::vector<double>& second) {
   Reference reference;
   reference.o.assign(first.size(), 0.0);

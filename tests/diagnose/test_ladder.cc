@@ -1,4 +1,5 @@
-// Known rounding specs are ordered from the tightest, have sources, and are found by any name.
+// Tests that rounding models are ordered from the tightest, have sources, and are found by any
+// name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

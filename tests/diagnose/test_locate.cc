@@ -1,4 +1,4 @@
-// A planted key, scale, denominator or column is named as the fault; a legal output has none.
+// Tests that a planted key, scale, denominator or column is located, and nothing in a legal output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ std::vector<double> value(const FilledProblem& filled, const RowId& id, std::int
   return v;
 }
 
-// Multiplies the weight of one key of each row (chosen by `key`, relative to the visible ones) by
-// `factor` and renormalises.
+// Multiplies the weight of one key of each row by `factor` and renormalises. `choose` returns the
+// key, given the row and its visible keys; -1: none.
 template <class Choose>
 void reweigh(FilledProblem& filled, double factor, Choose choose) {
   for (const auto& id : filled.reference.selection.rows) {
@@ -106,7 +106,8 @@ TEST(Locate, ColumnIsNamed) {
   EXPECT_THAT(location_of(filled).description, HasSubstr("in column 9"));
 }
 
-// Each row's weights err on their own, as by a rounding: each logit by a normal number.
+// Lets the weights of each row err independently, as by rounding: adds a normal number to each
+// logit.
 void shake_logits(FilledProblem& filled, double deviation, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal(0, deviation);
@@ -125,7 +126,7 @@ void shake_logits(FilledProblem& filled, double deviation, std::uint64_t seed) {
   }
 }
 
-// A threshold of 4 in units of sigma names a key in most of them.
+// A threshold of 4 in units of sigma would name a key in most of these outputs.
 TEST(Locate, NothingWhereEachRowErrsOnItsOwn) {
   auto problem = causal();
   for (const double deviation : {0.0003, 0.003, 0.03}) {
@@ -153,7 +154,7 @@ TEST(Locate, NothingWhereOnlyTheLseIsWrong) {
   EXPECT_EQ(location.description, "no location: only the LSE is beyond its limit");
 }
 
-// The same key in the same rows, more and more wrong: named from where it beats chance on.
+// One key is more and more wrong in the same rows. It is named once it exceeds chance.
 TEST(Locate, AKeyIsNamedOnceItBeatsChance) {
   bool was_named = false;
   for (const double factor : {0.9999, 0.999, 0.99, 0.9, 0.5, 0.0}) {

@@ -3,10 +3,9 @@
 
     check_site.py [--site DIRECTORY]     an already built one
 
-Each link to a page, a file or a place of a page has to lead somewhere, each page has to be reached
-from the first one, and nothing may be loaded from the network: no script, font, style or picture.
-Addresses of other sites are looked at, not asked for. Exit code 77 where .venv-docs is not
-there."""
+Each link to a page, a file or an anchor must have a target, each page must be reachable from the
+first one, and nothing may be loaded from the network: no script, font, style or picture. Addresses
+of other sites are checked for their form but not fetched. Exit code 77: .venv-docs is missing."""
 import argparse
 import html.parser
 import pathlib
@@ -17,13 +16,13 @@ import tempfile
 import urllib.parse
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# What a browser fetches by itself: element and attribute. Of <link>, those whose rel is not here.
+# Element and attribute that a browser loads by itself; for <link>, unless rel is in ONLY_NAMED.
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src",
           "audio": "src", "embed": "src", "object": "data", "use": "href", "link": "href"}
 ONLY_NAMED = {"next", "prev", "canonical", "license", "author"}
 LOADED_BY_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 FIRST = "index.html"
-# The page of a server for addresses that are not there; it knows no folder of its own.
+# A server's page for missing addresses; it has no folder of its own.
 ALONE = {"404.html"}
 
 
@@ -96,7 +95,7 @@ def check(site):
     breaches, reached, open_pages, followed = [], {FIRST}, [FIRST], 0
 
     def target(page, address):
-        """(file of the site, place in it)."""
+        """Returns (file of the site, anchor in it)."""
         path, _, place = address.partition("#")
         path = urllib.parse.unquote(path.partition("?")[0])
         file = (site / page).parent / path if path else site / page
@@ -105,7 +104,7 @@ def check(site):
         return file.resolve(), urllib.parse.unquote(place)
 
     names = {(site / name).resolve(): name for name in pages}
-    # Every page is looked at, those first that the first page leads to.
+    # Visits the pages in the order in which links reach them.
     def look(name):
         nonlocal followed
         for address in pages[name].loads:

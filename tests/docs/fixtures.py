@@ -1,4 +1,4 @@
-"""Files that a page takes for the reader's own: dumps, kernels.
+"""Makes files that a page assumes the reader has: dumps, kernels.
 Standard library and a C++ compiler only."""
 import json
 import math
@@ -13,7 +13,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def _attention(q, k, v, scale):
-    """Rows of float64 for one head: q, k, v are lists of rows."""
+    """Computes one head in float64: q, k, v are lists of rows."""
     out = []
     for row in q:
         logits = [scale * sum(a * b for a, b in zip(row, key)) for key in k]
@@ -26,12 +26,13 @@ def _attention(q, k, v, scale):
 
 
 def _single(rows):
-    """As fp32 holds them."""
+    """Rounds to fp32."""
     return [list(struct.unpack(f"{len(row)}f", struct.pack(f"{len(row)}f", *row))) for row in rows]
 
 
 def write_dump(path, seed=7, rows=6, keys=9, dim=8):
-    """One head of fp32 attention without a mask: q, k, v and the right out, as safetensors."""
+    """Writes one head of fp32 attention without a mask: q, k, v and the right out, as
+    safetensors."""
     numbers = random.Random(seed)
     q, k, v = (_single([[numbers.gauss(0, 1) for _ in range(dim)] for _ in range(n)])
                for n in (rows, keys, keys))
@@ -53,7 +54,7 @@ def file_of_page(name):
 
 
 def write_library(path):
-    """mine.cc of docs/plug-in-your-kernel.md, compiled."""
+    """Compiles mine.cc of docs/plug-in-your-kernel.md."""
     source = path.with_suffix(".cc")
     source.write_text(file_of_page("mine.cc"), encoding="utf-8")
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-shared", "-fPIC",
@@ -62,7 +63,7 @@ def write_library(path):
 
 
 def make(names, directory, environment):
-    """Makes each file that is not there yet."""
+    """Makes each file that does not exist yet."""
     del environment
     for name in names:
         path = pathlib.Path(directory) / name

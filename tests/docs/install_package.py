@@ -24,7 +24,7 @@ def python_of(venv, *arguments):
 
 
 def newest_wheels(folder):
-    """The newest file of each package."""
+    """Returns the newest file of each package."""
     wheels = {}
     for file in sorted(folder.glob("plumbline_attention*.whl"), key=lambda f: f.stat().st_mtime):
         wheels[file.name.split("-")[0]] = file
@@ -56,7 +56,7 @@ def install_build(build, venv):
     program.write_text(f"#!{venv}/bin/python\nimport plumbline_command\nplumbline_command.main()\n",
                        encoding="utf-8")
     program.chmod(0o755)
-    # NumPy, pytest and ml_dtypes: the folder of packages of this interpreter.
+    # Adds this interpreter's packages: NumPy, pytest and ml_dtypes.
     (site / "others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n", encoding="utf-8")
 
 

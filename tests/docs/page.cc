@@ -1,4 +1,5 @@
-// Splits a documentation page into files and commands, and finds what their output lacks.
+// Splits a documentation page into files and commands, and finds expected lines that their output
+// lacks.
 #include "tests/docs/page.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::string with_single_blanks(const std::string& line) {
   return result;
 }
 
-// Whether the parts of `pattern` between "…" stand in the line in their order.
+// Returns true if the parts of `pattern` between "…" are in the line in their order.
 bool matches(const std::string& pattern, const std::string& line) {
   std::size_t at = 0;
   for (std::size_t begin = 0; begin <= pattern.size();) {
@@ -47,7 +48,7 @@ bool matches(const std::string& pattern, const std::string& line) {
   return true;
 }
 
-// The file that a line names: "…: `mine.py`:" or "`mine.py`:"; "" if none.
+// Returns the file that a line names: "…: `mine.py`:" or "`mine.py`:"; "" if none.
 std::string named_file(const std::string& line) {
   std::smatch match;
   return std::regex_search(line, match, std::regex("`([A-Za-z0-9_.-]+)`:$")) ? match[1].str() : "";

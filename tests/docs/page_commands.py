@@ -1,9 +1,9 @@
 """Reads the commands, files and expected output of a Markdown page. Standard library only, because
 tests/wheel runs it on other systems.
 
-Commands are: every line of a fenced ```sh block; "$ ..." lines of a ```console block or of a fence
-without a language; lines indented by four blanks that begin with "plumbline". A fenced block after
-a line that ends in `name`: is that file. An HTML comment before a block marks it:
+Commands are every line of a fenced ```sh block; "$ ..." lines of a ```console block or of a fence
+without a language; and lines indented by four blanks that begin with "plumbline". A fenced block
+after a line that ends in `name`: is that file. An HTML comment before a block marks it:
 
     <!-- commands: long -->          parsed (bash -n) and listed, not run; the same holds for gpu,
                                      root, nvcc, python (needs .venv), providers (.providers)
@@ -31,7 +31,7 @@ class Command:
 
 
 def joined(lines):
-    """(number, text) of each command; a backslash at the end joins a line with the next."""
+    """Returns (number, text) of each command; a backslash at the end joins a line with the next."""
     number, text = 0, ""
     for n, line in lines:
         number = number or n
@@ -45,7 +45,7 @@ def joined(lines):
 
 
 def commands_of_block(language, block, marks):
-    """The commands of one fenced block; `block` has (number, line)."""
+    """Returns the commands of one fenced block; `block` has (number, line)."""
     if language in ("sh", "bash"):
         return [Command(n, text, marks) for n, text in joined(block)]
     found = []
@@ -67,7 +67,7 @@ def commands_of_block(language, block, marks):
 
 
 def read_page(text):
-    """Commands and files in the order of the page: Command or (name, text)."""
+    """Returns commands and files in the order of the page: Command or (name, text)."""
     lines = text.splitlines()
     marks, page_marks, name, parts, i = [], [], "", [], 0
     while i < len(lines):
@@ -113,7 +113,8 @@ def matches(pattern, line):
 
 
 def missing_line(expected, output):
-    """The first expected line that the output lacks, in the order of the page; "" if none."""
+    """Returns the first expected line that the output lacks, in the order of the page; "" if
+    none."""
     lines = iter(output.splitlines())
     for pattern in expected:
         if pattern.strip() == ANYTHING:

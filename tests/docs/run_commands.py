@@ -4,9 +4,9 @@
     run_commands.py PAGE.md --bin BUILD/bin [--list]
 
 plumbline is on the PATH. Commands run in the order of the page, in one directory, and must exit
-with 0, or with the N of "exit code N" if a line after them shows that. page_commands.py says what a
-command is and what the comments of a page mean. README.md and docs/start are run by
-run_installed.py, without the checkout."""
+with 0, or with the N of "exit code N" if a line after them shows that. page_commands.py defines
+commands and the comments of a page. README.md and docs/start are run by run_installed.py, without
+the checkout."""
 import argparse
 import os
 import pathlib

@@ -2,15 +2,15 @@
 """Runs pages for newcomers as typed, with an installed plumbline and no checkout in sight.
 
     run_installed.py --package VENV PAGE.md...     VENV is made by install_package.py, or by pip
-    run_installed.py --debian-packages PAGE.md...  prints what the pages tell the reader to install
+    run_installed.py --debian-packages PAGE.md...  prints the Debian packages that the pages install
 
 Each page begins in an empty folder, with an empty home and the PATH VENV/bin:/usr/bin:/bin; `cd`
 and files last until the end of the page. If a mount namespace can be made, the checkout is replaced
 by an empty folder meanwhile. Each exit code and each line of output that the page shows is
 compared; "…" stands for any text.
 
-A page may not use what only the tests have. So these are errors: marks other than long, root, gpu,
-install and exit (page_commands.py), and a fenced block that is neither run nor a file. A block
+A page may not use files that only the tests have. So these are errors: marks other than long, root,
+gpu, install and exit (page_commands.py), and a fenced block that is neither run nor a file. A block
 marked `install` has lines `apt-get install ...` and `pip install ...`. Its packages must be there;
 with --pip, those of pip are installed into VENV first."""
 import argparse
@@ -38,7 +38,7 @@ exec bash -c "$command"
 
 
 class Reader:
-    """A person with an installed package, in an empty folder."""
+    """A reader with an installed package, in an empty folder."""
 
     def __init__(self, package, scratch):
         self.python = package / "bin" / "python"
@@ -61,7 +61,8 @@ class Reader:
                       and self._run(["unshare", "--mount", "true"]).returncode == 0)
 
     def _paths_of_python(self):
-        """Where the interpreter and its packages are, which may be below the checkout."""
+        """Returns the folders of the interpreter and its packages, which may be below the
+        checkout."""
         said = self._run([self.python, "-c", "import sys; print(sys.base_prefix, *sys.path[1:], "
                           "sep='\\n')"]).stdout
         return [path for line in said.splitlines() if (path := pathlib.Path(line)).is_dir()]
@@ -72,7 +73,8 @@ class Reader:
                               stdin=subprocess.DEVNULL, check=False)
 
     def run(self, command):
-        """As typed into one shell: the next command begins in the folder where this one ends."""
+        """Runs a command as if typed into one shell: the next one starts in the folder where this
+        one ends."""
         command = f"trap 'pwd >{self.left_in}' EXIT\n{command}"
         shell = ["bash", "-c", command]
         if self.hides:
@@ -89,7 +91,7 @@ class Reader:
         file.write_text(text, encoding="utf-8")
 
     def lacks(self, packages):
-        """The first package of an `install` line that is not there; "" if none."""
+        """Returns the first package of an `install` line that is missing; "" if none."""
         tool, names = packages
         for name in names:
             if tool == "pip":
@@ -102,8 +104,8 @@ class Reader:
 
 
 def installs(command):
-    """("pip" or "apt-get", packages) of a line that installs; None if it is another command. A file
-    is left out: it is plumbline itself."""
+    """Returns ("pip" or "apt-get", packages) for a line that installs; None for another command.
+    Files are left out, because they are plumbline itself."""
     words = command.text.split("#")[0].split()
     if "install" not in words[1:]:
         return None
@@ -115,7 +117,7 @@ def installs(command):
 
 
 def faults_of_page(text, parts):
-    """What a page for newcomers may not have."""
+    """Yields errors about content that a page for newcomers may not have."""
     for part in parts:
         for mark in part.marks if not isinstance(part, tuple) else ():
             word = mark.split()[0]
@@ -134,7 +136,7 @@ def faults_of_page(text, parts):
 
 
 def run_command(reader, command, with_pip):
-    """What went wrong; "" if nothing did."""
+    """Runs a command; returns what went wrong, "" if nothing did."""
     packages = installs(command) if "install" in command.marks else None
     if packages:
         if with_pip and packages[0] == "pip" and packages[1]:
@@ -153,7 +155,7 @@ def run_command(reader, command, with_pip):
 
 
 def run_page(page, package, with_pip):
-    """(commands run, failures)."""
+    """Returns (commands run, failures)."""
     text = page.read_text(encoding="utf-8")
     parts = read_page(text)
     failures = [f"{page.name}:{fault}" for fault in faults_of_page(text, parts)]

@@ -1,4 +1,4 @@
-// docs/plug-in-your-kernel.md, executed in an empty directory exactly as the page says.
+// Executes docs/plug-in-your-kernel.md in an empty directory, exactly as the page shows.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ class PlugInYourKernel : public test::CommandTest {
   void write_files(const std::string& heading) const {
     for (const auto& file : section(heading).files) write(file.name, file.text);
   }
-  // Files and commands of a section, with the suite that all of them use.
+  // Writes the files and runs the commands of a section, with the suite that all of them use.
   void execute(const std::string& heading) const {
     write_files("A suite to try it on");
     write_files(heading);
@@ -61,7 +61,7 @@ class PlugInYourKernel : public test::CommandTest {
           << result.text;
     }
   }
-  // Why a Python section cannot be executed here; "" where it can.
+  // Returns why a Python section cannot be executed here; "" if it can.
   std::string why_not(const std::string& provider) const {
     const auto listed = plumbline("list --kernels --no-default-provider --provider " + provider);
     for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named"}) {
@@ -113,7 +113,7 @@ TEST(Page, HasTheSectionsAndFilesItPromises) {
   EXPECT_THAT(files, ElementsAre("mine.toml", "mine.py", "sdpa.py", "CMakeLists.txt", "mine.cc"));
 }
 
-// What `plumbline init` writes in Python, and its CMake project for C++, are those of the page.
+// The page shows the Python files that `plumbline init` writes, and its CMake project for C++.
 TEST(Page, HasTheFilesOfAStart) {
   const auto sections = test::read_page(page_text());
   std::map<std::string, std::string> files;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""run_installed.py refuses what a newcomer cannot type, and notices each difference to a page."""
+"""Tests that run_installed.py refuses what a newcomer cannot type, and reports each difference from
+a page."""
 import os
 import pathlib
 import re
@@ -61,7 +62,7 @@ class Pages(unittest.TestCase):
 
 
 class Run(unittest.TestCase):
-    """Small pages, run by the program."""
+    """Small pages that the program runs."""
 
     @classmethod
     def setUpClass(cls):

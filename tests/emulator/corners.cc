@@ -1,4 +1,4 @@
-// Lists dot products that tell models of tensor cores apart, and what each model makes of them.
+// Dot products that distinguish models of tensor cores, and each model's results for them.
 #include "tests/emulator/corners.h"
 
 #include <tuple>
@@ -16,7 +16,7 @@ constexpr MmaInstruction bf16{MmaFormat::bf16, MmaAccumulator::f32, 16},
     f16{MmaFormat::f16, MmaAccumulator::f32, 16}, f16_f16{MmaFormat::f16, MmaAccumulator::f16, 16},
     tf32{MmaFormat::tf32, MmaAccumulator::f32, 8}, e5m2{MmaFormat::e5m2, MmaAccumulator::f32, 16};
 
-// Powers of two by their bits.
+// Returns a power of two as bits.
 constexpr std::uint32_t bf16_power(int exponent) {
   return static_cast<std::uint32_t>(exponent + 127) << 7;
 }
@@ -28,7 +28,7 @@ constexpr std::uint32_t e5m2_power(int exponent) {
 }
 constexpr std::uint32_t minus = 0x8000, one = 0x3f800000;
 
-// 2^-149 as 2^-150 + 2^-151 + … + 2^-last + 2^-last.
+// Returns 2^-149 as 2^-150 + 2^-151 + … + 2^-last + 2^-last.
 Products halves(int last) {
   Products all;
   for (int exponent = 150; exponent <= last; ++exponent)

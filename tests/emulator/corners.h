@@ -1,5 +1,5 @@
-// Dot products on which published models of tensor cores disagree, with what each predicts. Some
-// lie where no recording reaches.
+// Dot products on which published models of tensor cores disagree, with each model's prediction. No
+// recording reaches some of them.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace plumbline::testing {
 
-// How zero operands and tiny sums are treated (fused_sum.h). The models follow the first, which is
-// what an H200 answers.
+// The treatment of zero operands and tiny sums (fused_sum.h). The emulator follows the first
+// hypothesis, which matches an H200.
 struct Hypothesis {
   const char* name;
   emulator::ZeroRule zeros;
-  bool keeps_floor;  // that of the architecture's parameters
+  bool keeps_floor;  // of the architecture's parameters
   emulator::Underflow underflow;
 };
 inline constexpr std::array hypotheses{
@@ -41,13 +41,15 @@ struct Corner {
 };
 const std::vector<Corner>& corners();
 
-// The corner's result by one model.
+// Returns the corner's result in one model.
 std::uint32_t predict(const Corner&, const emulator::MmaModel&);
 
-// The corner as a warp's registers: its dot product is element (0, 0), everything else is zero.
+// Returns the corner as a warp's registers: its dot product is element (0, 0), everything else is
+// zero.
 Fragments fragments_of(const Corner&);
 
-// Two probes that tell F: 16 products of 2^-25, and of 2^-24, beside c = 1, fp16 operands.
+// Returns one of two probes that determine F: 16 products of 2^-25, or of 2^-24, and c = 1, fp16
+// operands.
 Corner fingerprint(bool wide);
 
 }  // namespace plumbline::testing

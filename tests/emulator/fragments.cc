@@ -20,7 +20,7 @@ Layout layout(MmaFormat format) {
     case MmaFormat::bf16:
       return {8, 7};
     case MmaFormat::tf32:
-      return {8, 23};  // with the bits that are ignored
+      return {8, 23};  // includes the ignored bits
     case MmaFormat::e4m3:
       return {4, 3};
     case MmaFormat::e5m2:

@@ -1,4 +1,4 @@
-// Matrices as the registers of a warp, filled with operands of several kinds.
+// Matrices as the registers of a warp, filled with several kinds of operands.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Fragments {
 int operand_bits(emulator::MmaFormat);
 int accumulator_bits(emulator::MmaAccumulator);
 
-// Sets or reads one element's raw bits.
+// Sets or returns one element's raw bits.
 void set_element(std::uint32_t* fragment, int registers, const emulator::FragmentPlace&, int bits,
                  std::uint32_t value);
 std::uint32_t get_element(const std::uint32_t* fragment, int registers,
@@ -42,11 +42,11 @@ inline constexpr std::array all_operands{
     Operands::huge,     Operands::nonfinite,     Operands::zeros};
 std::string name(Operands);
 
-// a, b and c of one instruction; every bit of every register is set, also those of tf32 that are
-// ignored.
+// Fills a, b and c of one instruction. Sets every bit of every register, including the ignored bits
+// of tf32.
 void fill(Operands, const emulator::MmaInstruction&, std::mt19937_64&, Fragments&);
 
-// Every instruction that some architecture supports.
+// All instructions that at least one architecture supports.
 inline constexpr std::array all_instructions{
     emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f32, 16},
     emulator::MmaInstruction{emulator::MmaFormat::f16, emulator::MmaAccumulator::f32, 8},

@@ -1,4 +1,4 @@
-// Makes operands, packs rows into instructions, and writes and checks folders of recordings.
+// Generates operands, packs rows into instructions, and writes and checks folders of recordings.
 #include "tests/emulator/record.h"
 
 #include <fmt/chrono.h>
@@ -25,10 +25,10 @@ using emulator::MmaInstruction;
 
 constexpr int rows_per_mma = 8;
 
-// Row n of an instruction is row n or n + 8 of A, in turns, and column n of B.
+// Row n of an instruction is alternately row n or n + 8 of A, and column n of B.
 int matrix_row(int mma, int n) { return n + (mma % 2 == 0 ? 0 : 8); }
 
-// The operands that rows of one instruction have in a warp's registers.
+// The position of an instruction's rows in a warp's registers.
 struct Place {
   const MmaInstruction& instruction;
   emulator::MmaRegisters count = registers(instruction);
@@ -52,7 +52,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The value of `key = "value"` in recording.toml.
+// Returns the value of `key = "value"` in recording.toml.
 std::string entry(const std::string& toml, const std::string& key) {
   const std::string start = "\n" + key + " = \"";
   const std::size_t at = ("\n" + toml).find(start);

@@ -1,5 +1,5 @@
-// Records what mma.sync answers on a machine: a row for each of many dot products, with operands
-// from a seeded generator, so that every machine makes the same ones again.
+// Records a machine's results of mma.sync: a row for each of many dot products. The operands come
+// from a seeded generator, so every machine uses the same ones.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace plumbline::testing {
 
-// Runs `count` instructions, one after the other in each array, registers as emulator::mma_sync
-// takes them. Returns "" or the error.
+// Runs `count` instructions, consecutive in each array, with registers as for emulator::mma_sync.
+// Returns "" or the error.
 using RunMma =
     std::function<std::string(const emulator::MmaInstruction&, int count, const std::uint32_t* a,
                               const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d)>;
@@ -27,32 +27,33 @@ struct Machine {
 inline constexpr const char* emulator_name = "emulator";
 Machine emulator_of(emulator::Arch);
 
-// Rows without results: the diagonals of 125 instructions, with operands of each kind but zeros in
-// turns, from one seed for each instruction. Bits of tf32 that the instruction ignores are zero. A
-// change of what this returns makes recordings of earlier GPUs fail: give it a new number then,
-// which recording.toml has, and keep the old one.
+// Returns rows without results: the diagonals of 125 instructions, one seed each, with alternating
+// kinds of operands except zeros. Ignored bits of tf32 are zero. If this function's result changes,
+// recordings of earlier GPUs fail. Give it a new number then (stored in recording.toml) and keep
+// the old generator.
 inline constexpr int generator = 1, rows_of_recording = 1000;
 std::vector<RecordedRow> operand_rows(const emulator::MmaInstruction&);
 
-// The raw bits of each row's result, eight rows in one instruction. Throws std::runtime_error with
-// what `run` says.
+// Returns the raw bits of each row's result, eight rows per instruction. Throws std::runtime_error
+// with the error of `run`.
 std::vector<std::uint32_t> results_of(const emulator::MmaInstruction&,
                                       const std::vector<RecordedRow>&, const RunMma& run);
 
-// Writes ARCH-INSTRUCTION.csv.gz of every instruction that the architecture supports, then
-// recording.toml with the machine and the commit, and prints a line for each. Returns how many
-// results differ from the model. Throws std::runtime_error.
+// Writes ARCH-INSTRUCTION.csv.gz for every instruction that the architecture supports, then
+// recording.toml with the machine and the commit, and prints a line for each. Returns the number of
+// results that differ from the model. Throws std::runtime_error.
 int record(const Machine&, const std::filesystem::path& folder, const std::string& commit);
 
-// True if recording.toml of the folder says that the emulator wrote it.
+// Returns true if recording.toml of the folder says that the emulator wrote it.
 bool is_of_emulator(const std::filesystem::path& folder);
 
-// Sentences about a folder with recording.toml: an instruction of the architecture that has no
-// file, other than 1,000 rows, operands that are not the generator's. Empty: it is whole.
+// Returns what is wrong with a folder with recording.toml: missing files of the architecture's
+// instructions, a number of rows other than 1,000, operands that are not the generator's. Empty: it
+// is complete.
 std::vector<std::string> gaps(const std::filesystem::path& folder);
 
-// Options and exit codes of the two programs that record: 0 recorded, and as the model says; 1 some
-// results differ (the files are written in that case as well), or it failed; 2 usage.
+// The main function of the two recording programs. Exit codes: 0 recorded, all results match the
+// model; 1 some results differ (the files are written anyway), or recording failed; 2 usage.
 int record_main(int argc, char** argv, const std::function<Machine(const std::string& arch)>&);
 
 }  // namespace plumbline::testing

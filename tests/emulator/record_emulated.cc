@@ -1,5 +1,5 @@
-// Records with the emulator in place of a GPU, of sm_90 unless --arch says otherwise: to see that
-// recording works. It is no evidence.
+// Records the emulator instead of a GPU, for sm_90 unless --arch is given. Only tests the
+// recording; the result is not evidence.
 #include <stdexcept>
 
 #include "tests/emulator/record.h"

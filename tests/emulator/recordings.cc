@@ -28,14 +28,14 @@ std::string unzipped(const std::filesystem::path& path) {
   int count = 0;
   while ((count = gzread(file.get(), buffer.data(), buffer.size())) > 0)
     text.append(buffer.data(), static_cast<std::size_t>(count));
-  int error = Z_OK;  // a file that ends early, too
+  int error = Z_OK;  // also set for a truncated file
   gzerror(file.get(), &error);
   if (count < 0 || error != Z_OK)
     throw std::runtime_error(path.string() + ": is not a gzip file, or a damaged one");
   return text;
 }
 
-// An operand format as IEEE 754 lays one out; e4m3 has one NaN of each sign in place of infinities.
+// The IEEE 754 layout of an operand format; e4m3 has a NaN of each sign instead of infinities.
 struct Layout {
   MmaFormat format;
   const char* name;
@@ -52,7 +52,7 @@ constexpr Layout layouts[] = {{MmaFormat::f16, "fp16", 5, 10},
                               {MmaFormat::e4m3, "e4m3", 4, 3, false},
                               {MmaFormat::e5m2, "e5m2", 5, 2}};
 
-// To nearest even; exact where the format has the value. The payload of a NaN keeps its high bits.
+// Rounds to nearest even; exact if the format has the value. A NaN's payload keeps its high bits.
 std::uint32_t encode(std::uint32_t f32_bits, const Layout& to) {
   const std::uint32_t sign = f32_bits >> 31 << (to.exponent_bits + to.fraction_bits),
                       e4m3_nan = to.infinity() | ((1u << to.fraction_bits) - 1);
@@ -72,7 +72,7 @@ std::uint32_t encode(std::uint32_t f32_bits, const Layout& to) {
   return sign | std::min(bits, to.has_infinity ? to.infinity() : e4m3_nan);
 }
 
-// As the bits of an fp32.
+// Returns the value as fp32 bits.
 std::uint32_t decode(std::uint32_t bits, const Layout& from) {
   const int fraction_bits = from.fraction_bits;
   const std::uint32_t field = (bits >> fraction_bits) & from.last_field(),
@@ -100,7 +100,7 @@ const Layout& layout_of(MmaFormat format) {
                        [&](const Layout& layout) { return layout.format == format; });
 }
 
-// An operand's raw bits as the instruction takes them: tf32 in an fp32 register.
+// Returns an operand's raw bits for the instruction: tf32 in an fp32 register.
 std::optional<std::uint32_t> operand(const Layout& layout, std::uint32_t f32_bits) {
   const std::uint32_t bits = encode(f32_bits, layout);
   if (decode(bits, layout) != f32_bits) return std::nullopt;

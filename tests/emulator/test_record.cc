@@ -1,4 +1,4 @@
-// Recording end to end with the emulator in place of a GPU: program, files, replay.
+// Recording from end to end, with the emulator instead of a GPU: program, files, replay.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -20,20 +20,20 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr MmaInstruction bf16{MmaFormat::bf16, MmaAccumulator::f32, 16};
-constexpr std::uintmax_t largest_file = 256 << 10;  // that ci/check_sources.py takes
+constexpr std::uintmax_t largest_file = 256 << 10;  // limit of ci/check_sources.py
 
 class Record : public test::CommandTest {
  protected:
   test::CommandResult run(const std::string& arguments) const {
     return shell("PLUMBLINE_COMMIT=0123abc '" PLUMBLINE_RECORD_EMULATED "' " + arguments);
   }
-  // The test of all recordings, on the ones in data/tensor-core-recordings.
+  // Runs the test that replays all recordings on data/tensor-core-recordings.
   test::CommandResult replay() const {
     return shell("PLUMBLINE_DATA=\"$PWD/data\" '" PLUMBLINE_RECORDINGS_TEST
                  "' --gtest_filter=Recordings.EveryModelAnswersAsTheHardwareDid");
   }
   std::filesystem::path folder() const { return directory_ / "data" / "tensor-core-recordings"; }
-  // Replaces the recording by its text, changed.
+  // Changes the recording's text and writes it back.
   template <class Change>
   void edit(const std::string& file, Change change) const {
     std::string text = shell("gzip -dc '" + (folder() / file).string() + "'").text;
@@ -42,7 +42,7 @@ class Record : public test::CommandTest {
   }
 };
 
-// The last result of the text with another bit 13: the lowest of an fp16.
+// Flips bit 13 of the text's last result: the lowest bit of an fp16.
 void flip_a_bit(std::string& text) {
   char& digit = text[text.find_last_not_of(",\n") - 3];
   const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
@@ -96,7 +96,7 @@ TEST_F(Record, WritesWhatIsNeededToJudgeIt) {
   EXPECT_EQ(shell("cat data/tensor-core-recordings/*.csv.gz | sha256sum").text, first);
 }
 
-// A recording that somebody shortened, or whose operands somebody chose, is no evidence.
+// Recordings with missing rows or with other operands are not evidence.
 TEST_F(Record, GapsAreNamed) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   std::filesystem::remove(folder() / "sm_80-f16_f16_k8.csv.gz");

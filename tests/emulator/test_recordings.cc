@@ -1,4 +1,4 @@
-// The models against what real tensor cores answered, and wrong models against it.
+// The models reproduce the results of real tensor cores, and wrong models do not.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,11 +31,11 @@ std::optional<Arch> arch_of(const std::string& gpu) {
 
 bool is_known(const std::string& gpu) { return gpu == "v100" || arch_of(gpu); }
 
-// Which instruction one result column is a recording of.
+// The instruction that a result column was recorded from.
 struct Recorded {
   std::string instruction;
   MmaModel model;
-  std::optional<Arch> arch;  // of the mma.sync, where it is one that mma_sync runs
+  std::optional<Arch> arch;  // only if mma_sync executes it
   bool c_is_zero = false;
 };
 
@@ -56,7 +56,7 @@ Recorded recorded(const Recording& set, MmaAccumulator accumulator) {
           arch};
 }
 
-// As recorded, but for recordings in which c was 0.
+// The recorded c, except for recordings in which c was 0.
 std::uint32_t start_of(const RecordedRow& row, const Recorded& how, MmaAccumulator accumulator) {
   return how.c_is_zero ? 0 : start_of(row, accumulator);
 }
@@ -84,7 +84,8 @@ struct Totals {
   int sets = 0, results = 0;
 };
 
-// One result column of a set: prints a line, expects no mismatch, and that wrong parameters show.
+// Replays one result column of a recording: prints a line, expects no mismatch, and expects
+// mismatches with wrong parameters.
 void replay(const Recording& set, MmaAccumulator accumulator, Totals& totals) {
   std::vector<RecordedRow> rows = set.rows;
   std::erase_if(rows, [&](const RecordedRow& row) {
@@ -120,9 +121,9 @@ void replay(const Recording& set, MmaAccumulator accumulator, Totals& totals) {
       shorter);
   EXPECT_EQ(exact, 0) << title;
 
-  // A wrong model must show. What the recordings cannot tell: F in fp16 results; L / 2 where one
-  // such step takes all products; the sums of fp8 through fp16, exact as they are, in fp32 results:
-  // there it shows that fp8 is not an instruction of its own.
+  // A wrong model must show. Recordings do not reveal F in fp16 results, L / 2 if one such step
+  // takes all products, and both in fp32 results of fp8 through fp16, whose sums are exact. For fp8
+  // through fp16 they reveal that it is not an instruction of its own.
   const int seen = static_cast<int>(rows.size()) / 100;
   if (is_f32 && !outside) {
     EXPECT_GT(more_bits, seen) << title;
@@ -151,7 +152,7 @@ std::vector<std::filesystem::path> recordings_in(const std::filesystem::path& fo
   return files;
 }
 
-// Every file of the folder; where the folder is our own (recording.toml), it must be whole, too.
+// Replays every file of the folder. Our own folders (recording.toml) must also be complete.
 void replay_all(const std::filesystem::path& folder) {
   const std::vector<std::filesystem::path> files = recordings_in(folder);
   ASSERT_FALSE(files.empty()) << folder << " has no GPU-FORMAT.csv.gz";
@@ -185,7 +186,7 @@ TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
   replay_all(folder);
 }
 
-// baselines/gpu/NAME/ of each GPU that ci/gpu.sh has recorded.
+// baselines/gpu/NAME/ for each GPU that ci/gpu.sh has recorded.
 TEST(Recordings, EveryModelAnswersAsOurOwnGpusDid) {
   int folders = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source / "baselines" / "gpu")) {
@@ -217,7 +218,7 @@ class RecordingFile : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
   void create() { std::filesystem::create_directories(folder_); }
-  // Not compressed: zlib reads that, too.
+  // Not compressed; zlib also reads that.
   std::filesystem::path write(const std::string& file, const std::string& text) {
     create();
     std::ofstream(folder_ / file) << text;
@@ -246,7 +247,7 @@ TEST_F(RecordingFile, IsReadAsRawBits) {
 }
 
 TEST_F(RecordingFile, OfValuesAtTheEdgesOfEachFormat) {
-  // Raw bits and the fp32 that has the value: infinities, NaN with a payload, largest, subnormal.
+  // Raw bits and the fp32 with the same value: infinities, NaN with a payload, largest, subnormal.
   const std::pair<std::uint32_t, std::uint32_t> f16[] = {
       {0x7c00, 0x7f800000}, {0xfc00, 0xff800000}, {0x7fff, 0x7fffe000}, {0x7c01, 0x7f802000},
       {0x7bff, 0x477fe000}, {0x0001, 0x33800000}, {0x83ff, 0xb87fc000}, {0x8000, 0x80000000}};

@@ -1,5 +1,5 @@
-// cp.async lands when it must, and a pipeline that misses a barrier or a wait shows it. The
-// pipeline has three stages, and misses each in turn.
+// cp.async lands as late as possible, and a three-stage pipeline fails without any one of its
+// barriers or waits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ using emulator::LaunchOptions;
 using emulator::Schedule;
 using emulator::SyncSite;
 
-// One thread, three groups: which of the destinations hold their values after each wait.
+// One thread, three groups. Shows which destinations hold their values after each wait.
 struct LandingParameters {
   const float* in;
   float* out;  // [5][12]
@@ -39,7 +39,7 @@ __global__ void landing(LandingParameters p) {
   snapshot(1);
   simt::cp_async_wait<1>();
   snapshot(2);
-  simt::cp_async_16(shared, p.in + 8, true);  // in no group yet: no wait forces it
+  simt::cp_async_16(shared, p.in + 8, true);  // in no group yet, so no wait forces it
   simt::cp_async_wait<0>();
   snapshot(3);
   simt::cp_async_commit();
@@ -63,7 +63,7 @@ TEST(SimtAsync, LandsAsLateAsItsWaitAllows) {
   EXPECT_EQ(row(4), (std::vector<float>{9, 10, 11, 12, 0, 0, 0, 0, 9, 10, 11, 12}));
 }
 
-// out[thread] = sum over tiles of tile[(thread + 37) % 128] - tile[thread], then the same of a
+// out[thread] = sum over tiles of tile[(thread + 37) % 128] - tile[thread], then the same with a
 // neighbour's sum: [tiles, 128] floats through three stages of shared memory, two in flight.
 struct PipelineParameters {
   const float* in;
@@ -88,7 +88,7 @@ __global__ void pipeline(PipelineParameters p) {
   load_tile(p, stages, 1);
   for (int tile = 0; tile < p.tiles; ++tile) {
     simt::cp_async_wait<1>();
-    __syncthreads();  // tile has landed, and everyone is done with the one before
+    __syncthreads();  // the tile has landed, and all threads are done with the previous one
     const float* const stage = stages + tile % 3 * 128;
     sum = sum * 0.5F + stage[(thread + 37) % 128] - stage[thread];
     load_tile(p, stages, tile + 2);
@@ -143,7 +143,7 @@ TEST(SimtAsync, EachMissingBarrierOrWaitIsNoticed) {
     }
     EXPECT_TRUE(noticed) << site.call << " line " << site.line;
   }
-  // Another line, another call: nothing is left out.
+  // Another line or call: nothing is skipped.
   options.sites = nullptr;
   options.skipped = SyncSite{sites.begin()->file, sites.begin()->line, "__syncthreads"};
   EXPECT_EQ(run_pipeline(options).out, whole.out);

@@ -1,4 +1,4 @@
-// Blocks and grids: indices, barriers, atomics, shared memory, stacks, both switches.
+// Blocks and grids: indices, barriers, atomics, shared memory, stacks, both ways of switching.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ TEST(SimtBlock, LargeGrids) {
   for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i % 251 + 1);
 }
 
-// Tiles of [32, 32] transposed one after the other through the same shared memory.
+// Transposes tiles of [32, 32] one after another through the same shared memory.
 struct TransposeParameters {
   const float* in;  // [tile, 32, 32]
   float* out;
@@ -127,7 +127,7 @@ TEST(SimtBlock, RandomOrderFollowsTheSeed) {
   EXPECT_FALSE(same_bits(first.out, run_transpose(options).out));
 }
 
-// Warp 0 produces, warps 1 and 2 consume, through two buffers: barriers 1, 2: full; 3, 4: empty.
+// Warp 0 produces and warps 1 and 2 consume through two buffers. Barriers 1, 2: full; 3, 4: empty.
 struct PipelineParameters {
   const int* in;  // [steps, 32]
   int* out;       // [2, steps, 32]
@@ -171,7 +171,7 @@ TEST(SimtBlock, NamedBarriersJoinProducersAndConsumers) {
     for (std::size_t i = 0; i < whole.size(); ++i)
       ASSERT_EQ(whole[i], static_cast<int>(i / 32 % 6 * 32 + 31 - i % 32));
   }
-  // Without any one of the four, some schedule stops or gives other values.
+  // Without any one of the four, some schedule blocks or gives other values.
   ASSERT_EQ(sites.size(), 4U);
   for (const emulator::SyncSite& site : sites) {
     bool noticed = false;
@@ -213,7 +213,7 @@ TEST(SimtBlock, AtomicsOverManyBlocks) {
   EXPECT_EQ(count, static_cast<int>(blocks * threads));
   EXPECT_EQ(bits, 3 * blocks * threads);
   EXPECT_EQ(largest, 499);
-  EXPECT_EQ(tickets, std::vector<int>(tickets.size(), 1));  // what atomicAdd answers is unique
+  EXPECT_EQ(tickets, std::vector<int>(tickets.size(), 1));  // atomicAdd returns unique values
 }
 
 __global__ void read_shared(float* out) {
@@ -228,7 +228,7 @@ TEST(SimtBlock, SharedMemoryStartsAsNaNInEveryBlock) {
   for (const float value : out) ASSERT_TRUE(std::isnan(value));
 }
 
-// Recursion over 8 KiB frames; the frames of all threads are alive at the barrier.
+// Recursion with 8 KiB frames; the frames of all threads are alive at the barrier.
 unsigned descend(int depth, std::uint64_t seed) {
   volatile std::uint64_t frame[1024];
   for (std::uint64_t i = 0; i < 1024; ++i) frame[i] = seed * i;
@@ -259,7 +259,8 @@ TEST(SimtBlock, UcontextAndAssemblyAgree) {
     const Transposed portable = run_transpose(options);
     EXPECT_EQ(portable.text, "");
     EXPECT_TRUE(same_bits(portable.out, assembly.out));
-    // The same wrong bits, too: the order of threads is the schedule's, whatever switches them.
+    // Even the wrong bits agree: the schedule alone determines the order of threads, not the kind
+    // of switch.
     std::set<emulator::SyncSite> sites;
     options.sites = &sites;
     (void)run_transpose(options);
@@ -287,7 +288,7 @@ TEST(SimtBlock, ExceptionsEndTheBlockOnly) {
               "block (3, 0, 0): warp 1 lane 1: the kernel threw: no such page");
   }
   block = 99;
-  EXPECT_EQ(launch({}, {8}, {64}, 0, throws, &block), "");  // what it leaves behind is used again
+  EXPECT_EQ(launch({}, {8}, {64}, 0, throws, &block), "");  // the block object is reused
 }
 
 }  // namespace

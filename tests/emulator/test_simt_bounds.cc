@@ -1,5 +1,5 @@
-// Access out of bounds is found: by fences, by AddressSanitizer, and on stacks too small.
-// AddressSanitizer names the place in the source.
+// Accesses out of bounds are found by guard bytes, by AddressSanitizer, and by the guard page of a
+// stack. AddressSanitizer names the source line.
 #include <gtest/gtest.h>
 
 #include <cstdint>

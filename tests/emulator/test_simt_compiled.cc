@@ -1,5 +1,5 @@
-// What compiled kernels use beyond ours: smaller matrix instructions, stmatrix, short asynchronous
-// copies, redux and match, lanes in lockstep, and barriers that are known by their number.
+// Features that compiled kernels use and ours do not: smaller matrix instructions, stmatrix, short
+// asynchronous copies, redux and match, lanes in lockstep, and barriers that are matched by id.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,8 +51,8 @@ __global__ void product(ProductParameters p) {
   for (int i = 0; i < p.words.c; ++i) p.d[static_cast<int>(lane) * p.words.c + i] = d[i];
 }
 
-// Small numbers of the format, so that no sum overflows: sign and mantissa random, exponents near
-// one's.
+// Small numbers of the format, so that no sum overflows: random sign and mantissa, exponents near
+// that of one.
 std::vector<std::uint32_t> operands(MmaFormat format, std::size_t words, std::mt19937& random) {
   std::vector<std::uint32_t> all(words);
   for (std::uint32_t& word : all) {
@@ -117,12 +117,12 @@ TEST(SimtCompiled, SmallerProductsAreThoseOfTheModel) {
 struct MatrixParameters {
   Call store, load;
   int count;
-  std::uint16_t* stored;  // [8 * count][8], as shared memory holds it
+  std::uint16_t* stored;  // [8 * count][8], as in shared memory
   std::uint32_t* loaded;  // [32][count]
 };
 
-// Element (row, column) of matrix m is 64 m + 8 row + column. Registers of lane l: row l / 4 and
-// two columns; where the store transposes, they are two rows of column l / 4.
+// Element (row, column) of matrix m is 64 m + 8 row + column. Lane l holds two columns of row l /
+// 4; if the store transposes, two rows of column l / 4.
 __global__ void matrices(MatrixParameters p) {
   std::byte* const shared = simt::dynamic_shared();
   const unsigned lane = threadIdx.x;
@@ -134,7 +134,7 @@ __global__ void matrices(MatrixParameters p) {
     const unsigned first = transposed ? 8 * minor + major : 8 * major + minor;
     r[m] = (64 * m + first) | (64 * m + first + (transposed ? 8 : 1)) << 16U;
   }
-  // Lanes beyond the matrices name what would be out of bounds.
+  // Lanes without a matrix row name an address out of bounds.
   void* const row = shared + (lane < 8U * static_cast<unsigned>(p.count) ? 16 * lane : 1U << 30U);
   emulator::stmatrix(p.store, r, row, Where::current());
   __syncwarp();
@@ -227,7 +227,7 @@ std::uint64_t same(const std::uint64_t* values, unsigned mask, unsigned lane) {
   return lanes;
 }
 
-// Three groups at once; the first goes on to another round before the others have read theirs.
+// Three groups at once. The first starts another round before the others have read their results.
 __global__ void combined(std::uint64_t* out) {
   const unsigned lane = threadIdx.x;
   const unsigned mask = lane < 4 ? 0xfU : lane < 20 ? 0xffff0U : 0xfff00000U;
@@ -249,7 +249,7 @@ TEST(SimtCompiled, ReduxAndMatchSeeTheLanesOfTheirMask) {
   }
 }
 
-// A transposition through shared memory without __syncwarp, as FlashInfer's epilogue has it.
+// A transpose through shared memory without __syncwarp, as in FlashInfer's epilogue.
 __global__ void unguarded(unsigned* out) {
   auto* const shared = reinterpret_cast<unsigned*>(simt::dynamic_shared());
   const unsigned lane = threadIdx.x;
@@ -273,7 +273,7 @@ TEST(SimtCompiled, CodeThatReliesOnLockstepIsRightInLockstepAlone) {
   }
 }
 
-// Lanes converge a different number of times, beside others that wait for them or have ended.
+// Lanes converge different numbers of times, next to lanes that wait for them or have ended.
 __global__ void uneven(unsigned* out) {
   const unsigned lane = threadIdx.x;
   for (unsigned i = 0; i < lane % 5; ++i) emulator::converge();
@@ -295,7 +295,7 @@ TEST(SimtCompiled, ConvergingNeverKeepsAWarpFromGoingOn) {
   }
 }
 
-// Both sides of a branch have their own barrier.
+// Each side of a branch has its own barrier.
 __global__ void two_places(unsigned* out) {
   auto* const shared = reinterpret_cast<unsigned*>(simt::dynamic_shared());
   shared[threadIdx.x] = threadIdx.x;
@@ -318,7 +318,7 @@ TEST(SimtCompiled, BarriersMeetByTheirNumberOrByTheirPlace) {
   EXPECT_EQ(out, expected);
 }
 
-// Barrier 0 with a count, and one that nobody else reaches.
+// Barrier 0 with a count, and a barrier that no other thread reaches.
 __global__ void numbered(int threads) {
   if (threadIdx.x < 64) simt::named_barrier_sync(0, threads);
 }

@@ -1,4 +1,4 @@
-// What a kernel that cannot go on, or goes where it must not, is answered.
+// The error of a kernel that cannot continue or makes an undefined call.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -215,8 +215,8 @@ TEST(SimtDiagnosis, MasksAndWidths) {
             text(masks_line + 2, "__shfl_sync at {}:{}: width 5 is not a power of two up to 32"));
 }
 
-// A barrier only in the blocks from `first` on that not all reach: the first such block is named,
-// whichever ran first.
+// Only blocks from `first` on have a barrier that some threads do not reach. The first of them is
+// named, whichever ran first.
 struct ManyParameters {
   unsigned first;
 };

@@ -19,8 +19,8 @@ using emulator::launch;
 using emulator::LaunchOptions;
 using emulator::Notes;
 
-// One warp; every kind of call once. out: [32][10] of shuffle, 4 of ldmatrix, 4 of mma, 1 of a
-// copy.
+// One warp, one call of every kind. out: [32][10], 1 word of shuffle, 4 of ldmatrix, 4 of mma, 1 of
+// a copy.
 struct EveryCallParameters {
   const float* in;  // [32][4]
   std::uint32_t* out;
@@ -55,7 +55,7 @@ std::vector<std::uint32_t> run(const Fault* fault, unsigned blocks = 1) {
   EXPECT_EQ(launch(options, {blocks}, {32}, 512, every_call, {in.data(), out.data()}), "");
   return out;
 }
-// Words of lane 5, and of lane 31, whose copy is not valid.
+// Returns the words of a lane. The tests use lane 5, and lane 31, whose copy is not valid.
 std::array<std::uint32_t, 10> words(const std::vector<std::uint32_t>& out, std::size_t lane = 5) {
   std::array<std::uint32_t, 10> of_lane{};
   std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(lane * 10), 10, of_lane.begin());
@@ -145,7 +145,7 @@ TEST(SimtFault, ShufflesLoadsAndProducts) {
   EXPECT_EQ(words(run(&computed))[8], 16U);
 }
 
-// Each thread's, and zero when its block starts.
+// Each thread has its own, zero when its block starts.
 TEST(SimtFault, NotesAreAThreadsOwn) {
   struct : Fault {
     void commit(Notes& notes) const override { notes[3] += 1 + emulator::current->index.x; }

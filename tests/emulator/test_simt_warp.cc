@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: shuffles, votes, ldmatrix, mma.
+// Collectives of a warp: shuffles, votes, ldmatrix, mma.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,8 +19,8 @@ using emulator::Schedule;
 constexpr unsigned everyone = 0xffffffffU;
 constexpr Schedule schedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
 
-// Sums of each block's `blockDim.x` values: within warps by shuffles, then one warp over the warps'
-// sums.
+// Sums each block's `blockDim.x` values: within warps by shuffles, then one warp sums the warps'
+// results.
 struct SumParameters {
   const float* in;
   float* out;
@@ -54,7 +54,7 @@ TEST(SimtWarp, BlocksOf1024SumWithShuffles) {
   }
 }
 
-// Which lane each lane read from, for every kind of shuffle: [lane, kind].
+// The lane that each lane read from, for every kind of shuffle: [lane, kind].
 struct ShuffleParameters {
   int operand, width;
   int* out;
@@ -85,13 +85,13 @@ TEST(SimtWarp, ShufflesReadTheLaneThatPtxNames) {
       }
     }
   }
-  // xor beyond the segment: lanes before it can be read, those after it cannot.
+  // xor beyond the segment: earlier lanes can be read, later ones cannot.
   ASSERT_EQ(launch({}, {1}, {32}, 0, shuffle_kinds, {8, 8, out.data()}), "");
   EXPECT_EQ(from(9, 3), 1);
   EXPECT_EQ(from(1, 3), 1);
 }
 
-// All types, and negative and 64-bit values in full.
+// All types, with negative numbers and all 64 bits.
 __global__ void shuffle_types(double* out) {
   const auto lane = static_cast<int>(threadIdx.x);
   const double d = __shfl_xor_sync(everyone, 1.0 + lane * 0x1p-50, 1);
@@ -110,7 +110,7 @@ TEST(SimtWarp, ShufflesKeepEveryBitOfEveryType) {
   EXPECT_EQ(out, std::vector<double>(32, 1.0));
 }
 
-// The halves of a warp part ways, at different places and different numbers of times, and vote.
+// The halves of a warp diverge, at different places and different numbers of times, and vote.
 __global__ void diverged_votes(unsigned* out) {
   const unsigned lane = threadIdx.x;
   unsigned sum = lane;
@@ -163,7 +163,8 @@ TEST(SimtWarp, LdmatrixLaysOutFragments) {
   std::vector<std::uint32_t> out(32 * 8);
   ASSERT_EQ(launch({}, {1}, {32}, 512, load_quarters, out.data()), "");
   const auto pair = [](unsigned low, unsigned high) { return low | high << 16U; };
-  // By hand, lane 13: row 3 and columns 2, 3 of each quarter; transposed: rows 2, 3 and column 3.
+  // Computed by hand for lane 13: row 3 and columns 2, 3 of each quarter; transposed: rows 2, 3 and
+  // column 3.
   EXPECT_EQ(out[13 * 8 + 0], pair(302, 303));
   EXPECT_EQ(out[13 * 8 + 1], pair(1102, 1103));
   EXPECT_EQ(out[13 * 8 + 2], pair(310, 311));
@@ -180,7 +181,7 @@ TEST(SimtWarp, LdmatrixLaysOutFragments) {
   }
 }
 
-// D = A B + D twice over, registers as they come from memory.
+// D = A B + D twice, with registers as loaded from memory.
 struct MmaParameters {
   const std::uint32_t *a, *b;  // [lane, register]
   std::uint32_t* d;            // [instruction, lane, 4]

@@ -1,5 +1,5 @@
-// The fast tensor-core model gives the exact one's bits, and fragments lie as PTX says. The PTX
-// ISA's tables are what layouts are compared with.
+// The fast tensor-core model gives the bits of the exact one, and fragments are laid out as in the
+// tables of the PTX ISA.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class EveryArchitecture : public ::testing::TestWithParam<Arch> {};
 INSTANTIATE_TEST_SUITE_P(TensorCore, EveryArchitecture, ::testing::ValuesIn(architectures),
                          [](const auto& arch) { return std::string(emulator::name(arch.param)); });
 
-// Every fourth time c, and then B, too, is of another kind.
+// Every fourth time, c has operands of another kind; every eighth time, also B.
 void fill_mixed(Operands operands, const MmaInstruction& instruction, int repeat,
                 std::mt19937_64& random, Fragments& fragments) {
   fill(operands, instruction, random, fragments);
@@ -81,7 +81,7 @@ TEST_P(EveryArchitecture, MayOverwriteC) {
   for (const auto& [arch, instruction] : configurations()) {
     if (arch != GetParam()) continue;
     std::mt19937_64 random(8);
-    // the fast path, the exact path
+    // the fast path, then the exact path
     for (const Operands operands : {Operands::ordinary, Operands::nonfinite}) {
       Fragments fragments;
       fill(operands, instruction, random, fragments);
@@ -94,9 +94,7 @@ TEST_P(EveryArchitecture, MayOverwriteC) {
   }
 }
 
-// 16 products of nearly 4 in units of 2^-25 are nearly 2^31; with these c they are -2^31 itself
-// (bf16), and more than 32 bits hold.
-// A NaN at each place of A, B and C in turn, beside ordinary numbers.
+// A NaN at each position of A, B and C in turn, among ordinary numbers.
 TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
   for (const auto& [arch, instruction] : configurations()) {
     if (arch != GetParam()) continue;
@@ -108,7 +106,7 @@ TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
     const auto compare_with_nan_in = [&](auto Fragments::*fragment, int words, int bits) {
       for (int place = 0; place < 32 * words * (32 / bits); ++place) {
         Fragments fast = ordinary;
-        // Every bit but the sign: NaN in each format.
+        // All bits except the sign: NaN in each format.
         (fast.*fragment)[static_cast<std::size_t>(place * bits / 32)] |= (~0U >> (33 - bits))
                                                                          << (place * bits % 32);
         Fragments exact = fast;
@@ -126,6 +124,8 @@ TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
   }
 }
 
+// 16 products of nearly 4 in units of 2^-25 are nearly 2^31. With these c, sums reach exactly -2^31
+// (bf16) and exceed 32 bits.
 TEST_P(EveryArchitecture, SumsAsLargeAsTheyCanBe) {
   for (const MmaFormat format : {MmaFormat::bf16, MmaFormat::f16}) {
     const MmaInstruction instruction{format, MmaAccumulator::f32, 16};
@@ -168,8 +168,8 @@ TEST(TensorCore, SupportsWhatThePtxIsaHas) {
   EXPECT_EQ(configurations().size(), 5 * 8 + 3 * 8);
 }
 
-// Two elements of one lane and what they must meet in: PTX ISA, "Matrix Fragments for mma.m16n8k…",
-// computed by hand.
+// Two elements of one lane and the element that their product must reach: PTX ISA, "Matrix
+// Fragments for mma.m16n8k…", computed by hand.
 struct Meeting {
   MmaInstruction instruction;
   std::uint32_t a_two, b_three, d_six;  // 2, 3 and 6 in the formats
@@ -245,7 +245,7 @@ TEST(TensorCore, FragmentsLieAsThePtxIsaSays) {
     EXPECT_EQ(fragments.d, expected.d) << name(meeting.instruction) << ", meeting " << index;
     EXPECT_EQ(exact.d, expected.d) << name(meeting.instruction) << ", meeting " << index;
 
-    // The accumulator lies where the result does.
+    // The accumulator has the position of the result.
     Fragments through;
     set_element(through.c.data(), count.c, meeting.d, c_bits, meeting.d_six);
     mma_sync(Arch::sm_89, meeting.instruction, through.a.data(), through.b.data(), through.c.data(),
@@ -282,7 +282,7 @@ TEST(TensorCore, PlacesAreOneToOne) {
   }
 }
 
-// Element (0, 0) of a whole instruction.
+// Returns element (0, 0) of a complete instruction.
 std::uint32_t run(const Corner& corner, Arch arch, decltype(emulator::mma_sync)* mma) {
   Fragments fragments = fragments_of(corner);
   mma(arch, corner.instruction, fragments.a.data(), fragments.b.data(), fragments.c.data(),
@@ -297,15 +297,16 @@ TEST(TensorCore, CornersUnderEveryHypothesis) {
       EXPECT_EQ(predict(corner, under(hypotheses[i], sm_90)), corner.on_sm_90[i])
           << corner.name << ", " << hypotheses[i].name;
     }
-    // What the emulator follows at present.
+    // The hypothesis that the emulator follows.
     EXPECT_EQ(run(corner, Arch::sm_90, emulator::mma_sync), corner.on_sm_90[0]) << corner.name;
     EXPECT_EQ(run(corner, Arch::sm_90, emulator::mma_sync_exact), corner.on_sm_90[0])
         << corner.name;
   }
 }
 
-// E is at least -126 where c is not zero, and at least -28 where a product of fp8 is not: no input
-// tells the floor of Hopper's fp8 that models.cc has (-133) from another one (-132 in mmaemu).
+// E is at least -126 if c is not zero, and at least -28 if a product of fp8 is not zero. So no
+// input can distinguish the floor of Hopper's fp8 in models.cc (-133) from another (-132 in
+// mmaemu).
 TEST(TensorCore, NoInputOfFp8ReachesTheFloor) {
   const emulator::FusedSum ours = emulator::wgmma_fp8_sm_90();
   ASSERT_EQ(ours.min_exponent, -133);
@@ -325,7 +326,7 @@ TEST(TensorCore, NoInputOfFp8ReachesTheFloor) {
   }
 }
 
-// sm_80 takes 16 products in two steps, and rounds in between.
+// sm_80 processes 16 products in two steps and rounds in between.
 TEST(TensorCore, Sm80RoundsAnFp16ResultBetweenItsSteps) {
   const Corner& corner = corners().back();
   EXPECT_EQ(run(corner, Arch::sm_80, emulator::mma_sync), 0x3c00u) << corner.name;

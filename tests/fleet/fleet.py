@@ -1,4 +1,4 @@
-"""What the tests of fleet nights share: a small suite, a planted provider, nights, and their rows.
+"""Shared by the tests of fleet nights: a small suite, a planted provider, nights, and their rows.
 
 Called by CTest with PLUMBLINE_BUILD, the build directory.
 """
@@ -35,13 +35,13 @@ a = { kernel = "cpu/flash", seq_q = 96 }
 b = { kernel = "cpu/split_kv", seq_q = 1 }
 """
 
-# What the kernels usually are: cpu/flash leaves P unrounded in a third of the problems, unsaid.
-# Without it their error is that of any kernel with a rounded P, within every limit, and about twice
-# what it was: a regression.
+# The kernels' usual options: without declaring it, cpu/flash does not round P in a third of the
+# problems. With WORSE it rounds P: the error is then about twice as large, within every limit, but
+# a regression.
 USUAL = "p_dtype=fp32,undeclared=1,part=1/3,only=cpu/flash"
 WORSE = "none"
 
-# Of an outcome, what another process, or another minute, may give otherwise.
+# Columns of an outcome that may differ in another process or at another time.
 NOT_COMPARED = {
     "run_id", "run_order", "wall_ms", "saved_to", "peak_memory_bytes", "workspace_bytes", "notes",
     "time_ns", "time_mad_ns", "time_ratio", "time_hot_ns", "time_rounds", "fresh_ratios",
@@ -52,13 +52,13 @@ NOT_COMPARED = {
 
 
 def rows(database, sql, parameters=()):
-    """The rows of a query, as a list of tuples."""
+    """Returns the rows of a query as a list of tuples."""
     with sqlite3.connect(database) as connection:
         return connection.execute(sql, parameters).fetchall()
 
 
 def outcomes(database, night):
-    """Every outcome of a night's own runs, without what is not compared, sorted."""
+    """Returns all outcomes of a night's own runs, sorted, without the columns of NOT_COMPARED."""
     with sqlite3.connect(database) as connection:
         columns = [row[1] for row in connection.execute("PRAGMA table_info(outcome)")]
         wanted = ", ".join("o." + c for c in columns if c not in NOT_COMPARED and c != "case_key")
@@ -69,7 +69,7 @@ def outcomes(database, night):
 
 
 def night_tables(database, night):
-    """What else a night says: suite statistics and changes, however many runs it has."""
+    """Returns a night's suite statistics, changes and diffs, for any number of runs."""
     of_night = "FROM {} JOIN run AS r USING (run_id) WHERE r.night_id = ? AND " \
         "r.purpose <> 'confirm'"
     return (
@@ -83,14 +83,14 @@ def night_tables(database, night):
 
 
 def verdicts(database, night):
-    """How many cases of a night have which verdict and confirmation."""
+    """Returns the number of cases of a night for each verdict and confirmation."""
     return dict(((verdict, said), count) for verdict, said, count in rows(
         database, "SELECT verdict, confirmation, count(*) FROM outcome JOIN run USING (run_id) "
         "WHERE night_id = ? AND purpose <> 'confirm' GROUP BY 1, 2", (night,)))
 
 
 class FleetTest(unittest.TestCase):
-    """A directory with a suite, which is gone after the test."""
+    """A directory with a suite, which is deleted after the test."""
 
     maxDiff = 2000
 
@@ -105,7 +105,7 @@ class FleetTest(unittest.TestCase):
         return os.environ | {"PLANTED_OPTIONS": options, "PLUMBLINE_COMMIT": "0123abc"}
 
     def command(self, *words, planted=USUAL, code=None, timeout=600):
-        """Runs a program in the directory; fails the test where it ends with another code."""
+        """Runs a program in the directory; fails the test if it ends with another code."""
         done = subprocess.run([str(word) for word in words], cwd=self.directory,
                               env=self.environment(planted), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
@@ -121,24 +121,24 @@ class FleetTest(unittest.TestCase):
         return ("--no-default-provider", "--provider", PLANTED, "--jobs", "1")
 
     def measure(self, night, database, *more, **how):
-        """One run of the suite, or of a shard of it."""
+        """Runs the suite, or a shard of it."""
         return self.plumbline("run", self.suite, "--purpose", "nightly", "--night", night, "--db",
                               database, "--quiet", *self.run_options(), *more, **how)
 
     def write_history(self, nights=2):
-        """history.db, of nights that found nothing."""
+        """Writes history.db with nights without findings."""
         for night in range(nights):
             self.measure(f"before-{night}", "history.db", code=0)
 
     def measure_shards(self, night, shards=4, planted=USUAL, costs="history.db"):
-        """shard-1.db and so on, without a past to compare with."""
+        """Writes shard-1.db and so on, without a past to compare with."""
         for shard in range(1, shards + 1):
             self.measure(night, f"shard-{shard}.db", "--shard", f"{shard}/{shards}", "--costs",
                          costs, planted=planted, code=0)
         return [f"shard-{shard}.db" for shard in range(1, shards + 1)]
 
     def assert_same_night(self, one, other, night):
-        """Row by row, but for times and run ids."""
+        """Compares row by row, except for times and run ids."""
         before, after = outcomes(self.directory / one, night), outcomes(self.directory / other,
                                                                         night)
         self.assertGreater(len(before), 0)

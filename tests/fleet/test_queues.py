@@ -1,4 +1,4 @@
-"""The files of ci/fleet for Kubernetes and for CTest's resource groups do what they say."""
+"""Tests the files of ci/fleet for Kubernetes and for CTest's resource groups."""
 import os
 import re
 import shutil
@@ -11,7 +11,7 @@ FLEET = ROOT / "ci" / "fleet"
 
 
 class CTestResources(FleetTest):
-    """A night on a host with two pretended GPUs, really run by CTest."""
+    """A night on a host with two simulated GPUs, run by CTest."""
 
     def test_a_night_on_two_slots(self):
         self.write_history()
@@ -77,7 +77,7 @@ class Kubernetes(FleetTest):
         self.assertEqual(selectors[0], selectors[1], "asked again on machines of the same class")
 
     def run_container(self, name, planted, index=0, code=0):
-        """What the container would run, with the volume, the suite and the options of this test."""
+        """Runs the container's command, with the volume, the suite and the options of this test."""
         words = self.container(name)["command"] + self.container(name)["args"]
         words[-1] = words[-1].replace("cases/nightly.toml cases/timed_gpu.toml",
                                       f"{self.suite} -- {' '.join(map(str, self.run_options()))}")
@@ -100,7 +100,7 @@ class Kubernetes(FleetTest):
                       verdicts(self.directory / "history.db", "tonight"))
 
     def test_the_script_starts_one_job_after_the_other(self):
-        """With a kubectl that writes down what it is asked, and says that all is well."""
+        """Uses a fake kubectl that logs its arguments and reports success."""
         fake = self.directory / "bin"
         fake.mkdir()
         calls = self.directory / "calls"

@@ -1,4 +1,4 @@
-// How many references shards compute together, beside one run of the whole.
+// Counts the references that shards compute together, compared with one run of the full plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""Four shards with files of their own, merged and judged, are the unsharded night row by row."""
+"""Four separate shards, merged and judged, equal the unsharded night row by row."""
 import json
 import shutil
 import unittest
@@ -19,7 +19,7 @@ class ShardsEqualTheWhole(FleetTest):
                        code=0)
         self.assertEqual(json.loads((self.directory / "open.json").read_text())["cases"], [])
         self.assert_same_night("whole.db", "history.db", "tonight")
-        # Again, in another order: nothing changes.
+        # Merging again in another order changes nothing.
         before = outcomes(self.directory / "history.db", "tonight")
         self.plumbline("merge", "history.db", *reversed(shards), "--judge", code=0)
         self.assertEqual(outcomes(self.directory / "history.db", "tonight"), before)
@@ -40,10 +40,10 @@ class ShardsEqualTheWhole(FleetTest):
                        planted=WORSE, code=0)
         self.plumbline("merge", "history.db", "confirm.db", "--judge", code=1)
         self.assert_same_night("whole.db", "history.db", "tonight")
-        # What has been settled stays so, whoever judges again.
+        # Judging again does not change a confirmed finding.
         self.plumbline("merge", "history.db", *shards, "confirm.db", "--judge", code=1)
         self.assert_same_night("whole.db", "history.db", "tonight")
-        # A confirmed regression and what confirmed it are no baselines: the next night finds it.
+        # A confirmed regression and its reruns are not baselines, so the next night finds it again.
         self.measure("next", "history.db", planted=WORSE, code=1)
 
     def test_what_fresh_processes_do_not_see_is_no_regression(self):
@@ -62,7 +62,7 @@ class ShardsEqualTheWhole(FleetTest):
         shards = self.measure_shards("tonight")
         missing = self.plumbline("merge", "three.db", *shards[:3], "--judge", code=3)
         self.assertIn("shard 4/4", missing.stdout)
-        # The fourth, but of costs that nobody else was given.
+        # The fourth shard, but partitioned by costs that the other shards did not have.
         (self.directory / "shard-4.db").unlink()
         self.measure("tonight", "shard-4.db", "--shard", "4/4", "--match", "*", "--tier", "smoke",
                      "--costs", "shard-1.db", code=0)

@@ -1,8 +1,8 @@
 """A night on a real Slurm of one node at 127.0.0.1 is the unsharded night row by row.
 
-Needs slurmctld, slurmd, sbatch, munged (ci/setup.sh --slurm) and root; without them it says so and
-ends with 77, which CTest shows as skipped. All daemons listen at 127.0.0.1 alone, on ports that
-were free, and end with the test.
+Needs slurmctld, slurmd, sbatch, munged (ci/setup.sh --slurm) and root; without them it prints why
+and ends with 77, which CTest shows as skipped. All daemons listen only at 127.0.0.1, on free ports,
+and end with the test.
 """
 import os
 import pathlib
@@ -129,7 +129,7 @@ class Slurm:
 
 
 def listening_elsewhere(ports):
-    """Addresses other than 127.0.0.1 at which somebody listens on one of the ports."""
+    """Returns addresses other than 127.0.0.1 at which a process listens on one of the ports."""
     found = []
     for family in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

@@ -44,7 +44,7 @@ class Times(FleetTest):
 
     def test_a_slower_kernel(self):
         for night in range(NIGHTS):
-            # What else runs here may look like a change of the others.
+            # Other work on this machine may look like a change of the other series.
             self.measure(f"before-{night}", "history.db", planted=WORSE, code=(0, 1, 5))
         for shard in (1, 2):
             self.measure("tonight", f"shard-{shard}.db", "--shard", f"{shard}/2", "--costs",

@@ -1,4 +1,4 @@
-"""A provider for tests of kernels on a GPU: right ones, and one that launches on another stream."""
+"""A provider for GPU tests: correct kernels, and one that launches on another stream."""
 import torch
 from plumbline.kernels import Spec, kernel
 

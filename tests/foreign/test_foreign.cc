@@ -1,5 +1,5 @@
-// Kernels that nobody here wrote pass smoke under their contracts, or are unsupported. What is
-// absent is unsupported with the reason, and what docs/findings.md says of them still happens.
+// Tests third-party kernels: they pass smoke under their contracts or are unsupported with a
+// reason, and the faults in docs/findings.md still happen.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -14,7 +14,8 @@ using testing::HasSubstr;
 
 class Foreign : public test::CommandTest {
  protected:
-  // Python or the library is not installed: the test skips and says so.
+  // Returns true if Python or the library is not installed, so that the test is skipped with its
+  // output.
   static bool is_absent(const test::CommandResult& result) {
     for (const char* module : {"torch", "transformers", "jax", "onnx", "onnxruntime"}) {
       if (result.text.find("No module named '" + std::string(module) + "'") != std::string::npos)
@@ -30,7 +31,7 @@ class Foreign : public test::CommandTest {
     return "--provider '" + std::string(PLUMBLINE_PYTHON_FOLDER) + "/" + name + "_kernels.py" +
            options + "'";
   }
-  // One thread: the tests of a machine run side by side.
+  // One thread, because the tests of a machine run in parallel.
   test::CommandResult run(const std::string& arguments) const {
     return shell("OMP_NUM_THREADS=1 '" + program().string() + "' run " + arguments +
                  " --no-default-provider -q");
@@ -48,8 +49,8 @@ class Foreign : public test::CommandTest {
     std::erase(csv, '\r');
     return csv;
   }
-  // Cases without --baselines of plumbline's own: nothing is known of the kernel, so that the
-  // strict default holds.
+  // Returns options that replace plumbline's baselines by empty ones, so that the strict default
+  // applies.
   std::string strict() const {
     write("strict/contracts.toml", "schema = 1\n");
     write("strict/support.toml", "schema = 1\n");
@@ -76,7 +77,7 @@ TEST_F(Foreign, TransformersPassesSmoke) {
   }
 }
 
-// XLA compiles each problem: a part of smoke.
+// XLA compiles each problem, so only a part of smoke runs.
 TEST_F(Foreign, JaxPassesPartOfSmoke) {
   const auto result = smoke("jax",
                             "--match 'smoke/dense/*/bf16/*' --match 'smoke/dense/*/fp32/*' --match "
@@ -114,8 +115,9 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   }
 }
 
-// The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover.
-// Each timed side starts three processes that import PyTorch and Transformers: two lengths of four.
+// The pairs of the stories on third-party kernels. v_crossover has S3's times and memory by length.
+// Each timed side starts three processes that import PyTorch and Transformers, so two of four
+// lengths run.
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
   const auto result = run(suite("foreign.toml") +
                           " --tier smoke --match 'foreign/s?_*' --exclude '*/b4-h4-s128-d64/*' "
@@ -147,7 +149,7 @@ TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {
   }
 }
 
-// docs/findings.md, in its order. `raw` turns off what the provider refuses on their account.
+// Tests docs/findings.md in its order. `raw` turns off the providers' refusals of these faults.
 TEST_F(Foreign, FlashLseShowsTheCubicExponential) {
   const auto result =
       run("--case torch/sdpa_flash_lse/bf16/b1-h8x2-s48-d64/mask=causal_top_left --case " +

@@ -1,4 +1,4 @@
-// Foreign kernels on a GPU, which stand_in_torch stands in for: what a run stores of them.
+// Tests what a run stores of third-party kernels on a GPU, which stand_in_torch fakes.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -60,8 +60,8 @@ TEST_F(ForeignOnGpu, NoRowPairsAGpuWithTheArchitectureOfTheCpu) {
   EXPECT_EQ(
       stored("SELECT count(*) AS n FROM v_latest WHERE status IN ('error', 'crashed', 'timeout')"),
       "n\n0\n");
-  // Of a padded case by PyTorch and Transformers there is a result; kernels of the CPU alone ran
-  // once, there.
+  // PyTorch and Transformers have a result for a padded case. Kernels for the CPU only ran once,
+  // there.
   EXPECT_EQ(stored("SELECT DISTINCT kernel FROM v_latest WHERE device = 'cuda:0' AND status = 'ok' "
                    "AND case_group = 'padded' ORDER BY 1"),
             "kernel\ntorch/flex\ntorch/sdpa_math\ntransformers/sdpa\ntransformers/sdpa_unpad\n");
@@ -88,7 +88,7 @@ TEST_F(ForeignOnGpu, StoriesNameWhatTheyCannotMeasureHere) {
       suite("stories/s2_bf16_ragged.toml") + " " + suite("stories/s5_unsupported_dtype.toml");
   const auto without = plumbline(
       "run " + stories + " --tier full --match '*/real*' --match '*/fp32_real*' --db a.db -q");
-  EXPECT_EQ(without.code, 4) << without.text;  // nothing was measured, and that is not green
+  EXPECT_EQ(without.code, 4) << without.text;  // nothing was measured: not green
   EXPECT_THAT(without.text, HasSubstr("not measured, for cuda:0 is not here: "));
   EXPECT_THAT(without.text, HasSubstr("s2_bf16_ragged/real_kernels (32)"));
 }

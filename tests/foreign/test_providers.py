@@ -1,4 +1,4 @@
-"""The provider files: which Python they need, and what they do where their library is missing."""
+"""Tests the provider files: their Python version, and their behaviour without their library."""
 import ast
 import json
 import os
@@ -29,7 +29,7 @@ def test_the_worker_needs_the_standard_library_and_numpy_alone():
     allowed = set(sys.stdlib_module_names) | own
     for file in [*Path(WORKER).rglob("*.py"), Path(WORKER).parent / "plumbline" / "kernels.py"]:
         tree = ast.parse(file.read_text())
-        for node in tree.body:  # at import; what a function imports it may do without
+        for node in tree.body:  # imports inside functions are optional
             if isinstance(node, ast.Import):
                 assert {name.name.split(".")[0] for name in node.names} <= allowed, file
             if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -38,7 +38,7 @@ def test_the_worker_needs_the_standard_library_and_numpy_alone():
 
 @pytest.fixture
 def without_libraries(tmp_path):
-    """An environment in which every framework is missing: a folder that comes first and raises."""
+    """An environment without frameworks: modules that raise come first in the path."""
     for library in ("torch", "transformers", "jax", "onnxruntime", "onnx", "flashinfer",
                     "flash_attn", "xformers"):
         (tmp_path / f"{library}.py").write_text(
@@ -78,8 +78,7 @@ def test_a_mistake_in_a_file_of_ones_own_is_still_an_error(tmp_path):
 
 
 def test_names_of_kernels_are_those_of_each_provider():
-    """What docs and suites name exists, in files that declare it without their library as in the
-    test above."""
+    """The kernels that docs and suites name exist. Their files declare them without the library."""
     script = ("import sys, json; sys.path[:0] = sys.argv[1].split(':')\n"
               "from _plumbline_worker import kernels as p\n"
               "text = open(sys.argv[2]).read()\n"

@@ -1,8 +1,8 @@
-"""Names of arguments that the providers of three GPU libraries pass, against their sources.
+"""Compares the argument names that providers of three GPU libraries pass with the sources.
 
-flash_attn, flashinfer and xformers cannot be imported without a GPU, so their files are parsed.
-Where a library is not installed its test is skipped; PLUMBLINE_FOREIGN_SOURCES names a folder with
-their unpacked wheels instead.
+flash_attn, flashinfer and xformers cannot be imported without a GPU, so their files are parsed. A
+test is skipped if its library is neither installed nor in PLUMBLINE_FOREIGN_SOURCES, folders with
+unpacked wheels.
 """
 import ast
 import importlib.util
@@ -27,8 +27,7 @@ def source_of(package, file):
 
 
 def parameters(tree, *path):
-    """Names of a function's or method's parameters, of all its overloads and definitions of that
-    name."""
+    """Returns the parameter names of all functions or methods with this name."""
     names = set()
     for node in tree.body if len(path) == 1 else []:
         if isinstance(node, ast.FunctionDef) and node.name == path[0]:
@@ -43,8 +42,8 @@ def parameters(tree, *path):
 
 
 def passed(provider, function, helpers=()):
-    """Keywords that calls of `function` in a provider's file pass, with what `helpers` return as
-    dictionaries."""
+    """Returns the keywords that a provider's file passes to `function`, including those in
+    dictionaries that `helpers` return."""
     tree = ast.parse((Path(PROVIDERS) / f"{provider}_kernels.py").read_text())
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)
              and getattr(n.func, "attr", "") == function]

@@ -1,6 +1,6 @@
-"""What torch_operators.py calls exists, and gives what it makes of it.
+"""Tests that the operators called by torch_operators.py exist and return the expected shapes.
 
-On torch's device "meta", which knows the schemas and shapes of the CUDA operators without a GPU.
+Runs on torch's device "meta", which has the schemas and shapes of the CUDA operators without a GPU.
 """
 import re
 

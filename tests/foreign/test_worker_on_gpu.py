@@ -1,4 +1,4 @@
-"""The Python worker on a CUDA device, the stand-in of stand_in_torch: facts, streams, times."""
+"""Tests the Python worker on the fake CUDA device of stand_in_torch: facts, streams, times."""
 import os
 
 import numpy
@@ -77,7 +77,7 @@ def test_writing_to_an_input_and_mixing_devices_are_found(worker):
     assert reply["workspace_fault"] == "input q was written to in device memory"
     reply, _ = worker.run("mixes_devices")
     assert reply["status"] == "error" and "at least two devices" in reply["reason"]
-    assert reply["device"]["arch"] == "sm_90"  # known although the case failed
+    assert reply["device"]["arch"] == "sm_90"  # known even if the case fails
 
 
 def test_a_kernel_is_refused_on_a_device_it_does_not_take(worker):

@@ -1,4 +1,4 @@
-"""Cases of the Python worker for tests that call kernels themselves, such as on "meta"."""
+"""Cases of the Python worker for tests that call kernels directly, for example on "meta"."""
 import os
 import sys
 
@@ -15,7 +15,7 @@ from plumbline.kernels import LAYOUTS, MASKS, declared  # noqa: E402
 
 
 def load(provider):
-    """The kernels of a provider file, by name."""
+    """Returns the kernels of a provider file by name."""
     declared.clear()
     for name in [name for name in sys.modules if name.startswith(("torch_", "foreign_case"))]:
         del sys.modules[name]
@@ -28,7 +28,7 @@ def load(provider):
 def case_on(torch, place, device="cuda:0", dtype="bf16", layout="padded_bshd", mask="none",
             seqlens_q=(32, 32), seqlens_kv=(64, 64), heads_q=4, heads_kv=2, head_dim=64,
             page_size=256, window=(-1, -1)):
-    """A case whose tensors lie on torch's device `place` and that says it runs on `device`."""
+    """Returns a case with tensors on torch's device `place` that reports the device `device`."""
     batch, seq_q, seq_kv = len(seqlens_q), max(seqlens_q), max(seqlens_kv)
     pages = -(-seq_kv // page_size)
     problem = {

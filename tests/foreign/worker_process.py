@@ -8,7 +8,7 @@ import numpy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STAND_IN = os.path.join(HERE, "stand_in_torch")
-# of the build tree: the worker needs its library beside it
+# In the build tree, because the worker needs its library next to it.
 FOLDER = os.environ.get("PLUMBLINE_PYTHON_FOLDER", "")
 DTYPES = {"fp32": (1, 4), "fp16": (2, 2), "bf16": (3, 2)}
 PAGE = 4096
@@ -20,7 +20,7 @@ class WorkerProcess:
         self.arena = os.memfd_create("arena")
         child = {3: requests[0], 4: replies[1], 5: self.arena}
 
-        def at_its_numbers():  # first out of the way of 3 to 5
+        def at_its_numbers():  # dup2 in two steps, since 3 to 5 may be in use
             lifted = {number: os.dup2(os.dup(descriptor), 100 + number)
                       for number, descriptor in child.items()}
             for number, descriptor in lifted.items():
@@ -50,7 +50,7 @@ class WorkerProcess:
 
     def run(self, kernel, device="cuda:0", dtype="fp32", batch=2, seq=16, heads=2, head_dim=32,
             mask=0, lengths=None, repetitions=0):
-        """One padded case, inputs of small whole numbers; the reply, and the output in float64."""
+        """Runs a padded case on small integers. Returns the reply and the output in float64."""
         number, size = DTYPES[dtype]
         lengths = lengths or [seq] * batch
         shape = [batch, seq, heads, head_dim]

@@ -1,4 +1,4 @@
-// What libFuzzer calls. PLUMBLINE_FUZZ_TARGET is the function of this program.
+// The entry point of libFuzzer. PLUMBLINE_FUZZ_TARGET is the function of this program.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Fuzz target: a catalogue of mutants is read whole, or refused with the line of each error.
+// Fuzz target: a catalogue of mutants is read completely, or refused with the line of each error.
 #include "harness/audit/catalogue.h"
 #include "tests/fuzz/target.h"
 

@@ -1,5 +1,5 @@
-// Fuzz target: a fat binary is read, or refused with the byte; its PTX, written as a fat binary of
-// our own, is read again.
+// Fuzz target: a fat binary is read, or refused with the byte of the error. Its PTX, written as a
+// fat binary of our own, is read again.
 #include <span>
 
 #include "emulator/ptx/fat_binary.h"
@@ -9,7 +9,7 @@ namespace plumbline::fuzz {
 
 void fat_binary(std::string_view input) {
   namespace ptx = plumbline::ptx;
-  // A copy of this size, so that AddressSanitizer sees a byte outside.
+  // A copy of exactly this size, so that AddressSanitizer detects a read past its end.
   const std::vector<char> bytes(input.begin(), input.end());
   const auto entries = ptx::read_fat_binary(std::as_bytes(std::span(bytes)));
   if (!entries) {
@@ -23,7 +23,7 @@ void fat_binary(std::string_view input) {
           "PTX for no newer architecture is chosen, or a remedy is named");
   for (const ptx::FatBinaryEntry& entry : *entries) {
     require(entry.kind == ptx::CodeKind::ptx || entry.text.empty(), "only PTX has a text");
-    if (entry.text.size() > 1U << 20U) continue;  // copies of what a few bytes expand to
+    if (entry.text.size() > 1U << 20U) continue;  // skips large texts that a few bytes expand to
     const auto again = ptx::ptx_entry(entry.text);
     if (!again) continue;
     const auto written = ptx::write_fat_binary(std::span(&*again, 1));

@@ -33,7 +33,7 @@ void whole_case(std::string_view input) {
           "the id of a case gives the case: " + id);
 }
 
-// "key=value", as segments of ids and options have it.
+// "key=value", as in segments of ids and in options.
 void field(std::string_view input) {
   const std::size_t equals = input.find('=');
   if (equals == std::string_view::npos) return;

@@ -1,4 +1,4 @@
-// Fuzz target: a message between plumbline and worker survives being sent, or is refused.
+// Fuzz target: a message between plumbline and worker is unchanged after sending, or is refused.
 #include "harness/provider/client/failure_reason.h"
 #include "harness/provider/description_check.h"
 #include "harness/provider/protocol.h"
@@ -7,7 +7,8 @@
 namespace plumbline::fuzz {
 namespace {
 
-// What is no such message throws what both sides catch; what is one survives being sent.
+// Requires that reading an invalid message throws an exception that both sides catch, and that a
+// valid one is unchanged after sending.
 template <class Message>
 void survives(const nlohmann::json& json) {
   std::string line;

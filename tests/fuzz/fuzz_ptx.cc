@@ -1,5 +1,5 @@
-// Fuzz target: PTX is read with the line of every statement, or refused with a line; what is read
-// is translated, and what of it is not is listed with its line.
+// Fuzz target: PTX is read with the line of every statement, or refused with a line. Statements
+// that cannot be translated are listed with their line.
 #include <algorithm>
 
 #include "emulator/ptx/translate.h"

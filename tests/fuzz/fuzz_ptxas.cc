@@ -1,4 +1,4 @@
-// Fuzz target: a ptxas report that is read has a header, kernels and no negative figure.
+// Fuzz target: an accepted ptxas report has a header, kernels and no negative figure.
 #include "harness/resources/ptxas_report.h"
 #include "tests/fuzz/target.h"
 

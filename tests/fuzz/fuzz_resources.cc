@@ -1,4 +1,4 @@
-// Fuzz target: approved figures and launch facts make sense once read, or are refused with lines.
+// Fuzz target: approved figures and launch facts are valid once read, or are refused with lines.
 #include "harness/resources/approved.h"
 #include "harness/resources/launch_facts.h"
 #include "tests/fuzz/target.h"

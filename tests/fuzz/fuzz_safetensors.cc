@@ -1,4 +1,4 @@
-// Fuzz target: the tensors of a file that is read lie within it and do not overlap.
+// Fuzz target: the tensors of an accepted file are inside it and do not overlap.
 #include "harness/problem/recorded_facts.h"
 #include "harness/problem/safetensors.h"
 #include "tests/fuzz/target.h"

@@ -1,4 +1,4 @@
-// Fuzz target: the text of a rounding spec parses back to the same spec, and refusals say why.
+// Fuzz target: the text of a rounding spec parses back to the same spec; errors give the reason.
 #include "harness/contract/spec_fields.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"

@@ -1,4 +1,5 @@
-// Fuzz target: the JSON lists of a stored row come back as they were, or throw what readers catch.
+// Fuzz target: the JSON lists of a stored row are unchanged after a round trip, or throw an
+// exception that readers catch.
 #include <nlohmann/json.hpp>
 
 #include "harness/store/json_text.h"
@@ -7,8 +8,8 @@
 namespace plumbline::fuzz {
 namespace {
 
-// What plumbline did not write throws what the store's readers catch; what it reads it writes in a
-// form that it reads again.
+// Requires that invalid text throws an exception that the store's readers catch, and that the text
+// written for a valid value can be read again.
 template <class Value>
 void survives(const std::string& text, std::vector<Value> (*parse)(const std::string&),
               std::string (*write)(const std::vector<Value>&)) {

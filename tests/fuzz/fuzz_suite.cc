@@ -1,4 +1,4 @@
-// Fuzz target: every case of a suite that is read is valid and has an id that parses back.
+// Fuzz target: every case of an accepted suite is valid and has an id that parses back.
 #include "harness/suite/suite.h"
 #include "tests/fuzz/target.h"
 
@@ -19,13 +19,13 @@ void require_case(const SuiteCase& c, const std::filesystem::path& path) {
 
 void suite(std::string_view input) {
   const std::filesystem::path path = input_file(input);
-  // where names of recorded inputs are looked up
+  // the folder in which names of recorded inputs are looked up
   std::filesystem::current_path(path.parent_path());
   const auto read = read_suite(path);
   if (!read) {
     require(!read.error().empty(), "a refusal names an error");
     for (const Error& error : read.error()) {
-      // a file that is included, and is not there
+      // an included file that does not exist
       const bool unreadable = error.file != path.string();
       require_helpful({error}, error.file, unreadable ? Lines::none : Lines::known);
     }

@@ -1,4 +1,4 @@
-// What fuzz targets share: an input as a file, and a check that each error can help its reader.
+// Shared by the fuzz targets: an input as a file, and a check that errors are helpful.
 #include "tests/fuzz/target.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 namespace plumbline::fuzz {
 namespace {
 
-// Gone when the process ends, unless it crashes.
+// Deleted when the process ends, unless it crashes.
 class Directory {
  public:
   std::filesystem::path path;

@@ -1,6 +1,6 @@
-// Fuzz targets: one function for each parser of ours. libFuzzer calls it through entry.cc
-// (ci/fuzz.sh); test_replay.cc calls it on the seeds and on every input that once failed, in the
-// ordinary build.
+// Fuzz targets: one function for each of our parsers. libFuzzer calls it through entry.cc
+// (ci/fuzz.sh). In the ordinary build, test_replay.cc calls it on the seeds and on every input that
+// once failed.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace plumbline::fuzz {
 
-// Each takes any bytes and returns, or throws Failure where a promise does not hold.
-void suite(std::string_view input);        // a suite file; what it includes is missing
+// Each accepts any bytes and returns, or throws Failure if a promise does not hold.
+void suite(std::string_view input);        // a suite file without the files that it includes
 void ids(std::string_view input);          // problem, case and device ids, single fields, globs
 void spec(std::string_view input);         // rounding specs and the fields that contracts pin
 void safetensors(std::string_view input);  // headers, and the facts of recorded inputs
@@ -34,13 +34,13 @@ inline void require(bool holds, const std::string& promise) {
   if (!holds) throw Failure(promise);
 }
 
-// What a person needs of an error: the file, the line (unless `lines` says that the format has
-// none), what is wrong and what to do.
+// Requires each error to have the file, the line (unless `lines` is Lines::none, for formats
+// without lines), what is wrong and what to do.
 enum class Lines { known, none };
 void require_helpful(const Errors& errors, const std::string& file, Lines lines);
 
-// A file with these bytes, in a directory of this process that is its current directory from then
-// on: readers that take a path find nothing else in it. Overwritten by the next call.
+// Writes a file with these bytes into a directory of this process that has no other file, and
+// returns its path. The next call overwrites it.
 std::filesystem::path input_file(std::string_view input);
 
 }  // namespace plumbline::fuzz

@@ -1,4 +1,4 @@
-// The fuzz targets accept their seeds and every input that once failed, without a fuzzer.
+// Runs the fuzz targets, without a fuzzer, on their seeds and on every input that once failed.
 #include <glob.h>
 #include <gtest/gtest.h>
 
@@ -69,8 +69,8 @@ TEST_P(Replay, Seeds) {
   for (const fs::path& path : paths) EXPECT_NO_THROW(GetParam().run(contents(path))) << path;
 }
 
-// Every beginning of a seed, and every seed with one byte less: what a disk that was full leaves,
-// and what a slip makes.
+// Prefixes of a seed, as a full disk leaves them, and seeds without one byte, as after a typing
+// error.
 TEST_P(Replay, BeginningsOfSeeds) {
   for (const fs::path& path : seeds(GetParam().name)) {
     const std::string seed = contents(path);

@@ -1,4 +1,4 @@
-// Measures copy bandwidth and the fma and mma peaks of a GPU, between two of its events.
+// Measures copy bandwidth and the fma and mma peaks of a GPU, between two CUDA events.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  // Empty text: `milliseconds` is set.
+  // Returns "" and sets `milliseconds`, or returns the error.
   std::string time(const std::function<std::string()>& enqueue, float& milliseconds) {
     if (error_ == cudaSuccess) error_ = cudaEventRecord(begin_);
     if (error_ != cudaSuccess) return in_words(error_);
@@ -70,7 +70,7 @@ int multiprocessors() {
 
 // ---- Bandwidth ----
 
-constexpr int loads = 4;  // in flight, of 16 bytes, for each thread
+constexpr int loads = 4;  // 16-byte loads in flight per thread
 
 __global__ void copy(const uint4* from, uint4* to, std::size_t count) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
@@ -87,13 +87,12 @@ __global__ void copy(const uint4* from, uint4* to, std::size_t count) {
 
 // ---- Peaks ----
 
-constexpr int independent =
-    8;  // accumulators of a warp (mma) or a thread (fma), so that latency hides
+constexpr int independent = 8;  // accumulators of a warp (mma) or a thread (fma), to hide latency
 constexpr int repetitions = 4096;  // of the loop body
 constexpr int threads_a_block = 256;
 
-// Numbers of either sign in [1, 2), so that the multipliers switch as they do on real data. `base`
-// is 1 in the format, `mask` its fraction.
+// Returns numbers of either sign in [1, 2), so that the multipliers switch as with real data.
+// `base` is 1 in the format, `mask` its fraction.
 __device__ std::uint32_t number(std::uint32_t seed, std::uint32_t base, std::uint32_t mask,
                                 std::uint32_t sign) {
   seed = (seed ^ 61) ^ (seed >> 16);
@@ -150,7 +149,7 @@ __global__ void mma_loop(float* sums) {
 #pragma unroll
     for (int i = 0; i < independent; ++i) Mma::run(d[i], x, y);
   }
-  float sum = 0;  // stored, so that nothing is left out
+  float sum = 0;  // stored, so that no work is optimized away
   for (int i = 0; i < independent; ++i) sum += d[i][0] + d[i][1] + d[i][2] + d[i][3];
   sums[thread] = sum;
 }
@@ -168,7 +167,7 @@ __global__ void fma_loop(float factor, float* sums) {
   sums[thread] = sum;
 }
 
-// Every multiprocessor filled with as many blocks as it takes, four times over.
+// Fills every multiprocessor with as many blocks as it can hold, four times over.
 template <class Kernel, class... Arguments>
 Rate filled_rate(Kernel* kernel, double operations_a_warp, const TimeOptions& options,
                  Arguments... arguments) {

@@ -1,4 +1,4 @@
-// Runs mma.sync on a GPU: each warp executes one instruction with the registers it is given.
+// Runs mma.sync on a GPU: each warp executes one instruction with the given registers.
 #include <cuda_runtime.h>
 
 #include <fstream>
@@ -53,7 +53,7 @@ using emulator::MmaInstruction;
     }                                                                                              \
   };
 
-// fp8 where the architecture has no such instruction: the host asks first (emulator::supports).
+// fp8 on architectures without the instruction. The host checks first (emulator::supports).
 #define PLUMBLINE_NO_MMA(name, registers_a, registers_b, registers_c)                        \
   struct name {                                                                              \
     static constexpr int a = registers_a, b = registers_b, c = registers_c;                  \
@@ -131,7 +131,7 @@ std::string version(int cuda) {
   return std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
 }
 
-// "580.82.07" of the kernel module, or nothing.
+// Returns "580.82.07" from the kernel module, or "".
 std::string kernel_module() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::stringstream text;
@@ -143,7 +143,7 @@ std::string kernel_module() {
              : "";
 }
 
-// Device memory for one array; the first error stays.
+// Device memory for one array. Keeps the first error.
 class Array {
  public:
   Array(cudaError_t& error, std::size_t words) : error_(error) {

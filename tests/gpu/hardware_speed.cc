@@ -1,7 +1,7 @@
-// Times the CUDA kernels on the GPU at hand, beside what that GPU can do in the same run. It writes
-// a report in Markdown, and the figures as TOML (docs/gpu.md has the format). A measurement, not a
-// test: it fails where a kernel fails, however slow it is. Exit codes: 0 measured, 1 a kernel
-// failed, 2 usage, 4 no GPU (1 where PLUMBLINE_REQUIRE_GPU=1 asks for one).
+// Times the CUDA kernels on this machine's GPU and measures the GPU's limits in the same run.
+// Writes a report in Markdown, and the figures as TOML (evidence/gpu.md has the format). A
+// measurement, not a test: it fails if a kernel fails, but not if it is slow. Exit codes: 0
+// measured, 1 a kernel failed, 2 usage, 4 no GPU (1 if PLUMBLINE_REQUIRE_GPU=1).
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -39,7 +39,7 @@ struct Variant {
   std::string kernel, options;
 };
 
-// Every compiled tile of prefill_mma for the problem, by name and option.
+// Returns every compiled tile of prefill_mma for the problem, by name and option.
 std::vector<Variant> prefill_mma_variants(const Problem& problem) {
   std::vector<Variant> variants;
   for (const auto& instances :

@@ -1,4 +1,4 @@
-// Allocates and fills a kernel's tensors on the device, prepares it, and runs it on demand.
+// Allocates and fills a kernel's tensors on the device, prepares it, and runs it on request.
 #include "tests/gpu/kernel_call.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ std::optional<std::uint32_t> find_kernel(const plumbline_provider& provider,
   return std::nullopt;
 }
 
-// Normal numbers in the dtype, some megabytes of them. Another seed for each tensor: where K is Q,
-// each row sees itself alone.
+// Returns some megabytes of normal numbers in the dtype. Each tensor needs another seed: if K
+// equalled Q, each row would attend only to itself.
 std::vector<std::byte> random_numbers(DType dtype, std::uint64_t seed) {
-  // odd, so that a period is no multiple of a row
+  // odd, so that the period is not a multiple of a row
   constexpr std::size_t count = (std::size_t{1} << 21) + 61;
   std::vector<float> values(count);
   std::mt19937_64 engine(seed);

@@ -1,4 +1,4 @@
-// A kernel prepared through its provider's C ABI, to be run as often as timing needs.
+// Prepares a kernel through its provider's C ABI and runs it as often as needed for timing.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,29 @@
 
 namespace plumbline::testing {
 
-// The problem's tensors in the provider's memory. Q, K and V hold normal random numbers, in every
-// slot, also of padding: numbers that are alike would let a GPU draw less power and clock higher
-// than it does on real ones.
+// The problem's tensors in the provider's memory. Q, K and V hold normal random numbers everywhere,
+// even in padding: with equal numbers a GPU would draw less power and clock higher than with real
+// ones.
 class KernelCall {
  public:
-  // `kernel` without the provider's name. The provider's options are those of the last call of its
-  // plumbline_get_provider.
+  // `kernel` is the name without the provider's. The provider's options are those of the last call
+  // of plumbline_get_provider.
   KernelCall(const plumbline_provider& provider, const std::string& kernel, const Problem& problem);
   ~KernelCall();
   KernelCall(const KernelCall&) = delete;
   KernelCall& operator=(const KernelCall&) = delete;
 
-  // Why it cannot be run; empty: it can. `unsupported`: the kernel does not take the problem.
+  // Returns why the kernel cannot run; empty if it can. `unsupported`: the kernel does not support
+  // the problem.
   const std::string& error() const { return error_; }
   bool unsupported() const { return unsupported_; }
 
-  // Enqueues one run on the default stream. Empty text: done.
+  // Enqueues one run on the default stream. Returns "" on success.
   std::string run();
   std::string synchronize();
-  // Of the last run.
+  // Describes the last run.
   const plumbline_description& describe();
-  // Bytes of `out` as they lie in memory, after synchronize().
+  // Returns the bytes of `out` in memory, after synchronize().
   std::vector<std::byte> output();
 
  private:

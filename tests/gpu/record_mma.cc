@@ -1,5 +1,5 @@
-// Records what mma.sync answers on the GPU at hand. Exit codes of record_main, and 4: there is no
-// GPU, or one of an architecture without a model.
+// Records mma.sync on this machine's GPU. Exit codes of record_main, and 4: there is no GPU, or its
+// architecture has no model.
 #include <fmt/core.h>
 
 #include <cstdlib>

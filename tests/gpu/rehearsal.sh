@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# The unmodified ci/gpu.sh on a rehearsed GPU machine: a bundle of this build, with the stand-in
-# provider "cuda" (tests/gpu/stand_in) in place of the one that needs a GPU, in a root that holds
-# bash, coreutils, tar, gzip, python3, libstdc++6 and what these need, alone.
+# Runs the unmodified ci/gpu.sh on a simulated GPU machine. The machine is a bundle of this build
+# with the stand-in provider "cuda" (tests/gpu/stand_in), in a root that contains only bash,
+# coreutils, tar, gzip, python3, libstdc++6 and their dependencies.
 #   rehearsal.sh root DIRECTORY           makes the root (mmdebstrap)
 #   rehearsal.sh bundle BUILD DIRECTORY   makes the bundle
-#   rehearsal.sh run DIRECTORY            every step; compute-sanitizer is stood in for
+#   rehearsal.sh run DIRECTORY            every step, with a stand-in for compute-sanitizer
 #   rehearsal.sh refused DIRECTORY WITHOUT_PIDFD
-#        where the kernel refuses pidfd_open, without compute-sanitizer, into the deadline
+#        the kernel refuses pidfd_open, there is no compute-sanitizer, and the deadline passes
 #   rehearsal.sh python DIRECTORY         Python kernels with a stand-in for PyTorch's GPU, on this
-#                                         machine: the root has no numpy
-# Exit code 77 where a root cannot be made or entered here, with the reason.
+#                                         machine, because the root has no numpy
+# Exit code 77, with the reason, if a root cannot be made or entered here.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 source_directory="$(cd "$here/../.." && pwd)"
@@ -31,13 +31,13 @@ make_root() {
   [[ -e "$root/complete" ]] && return
   rm -rf "$root"
   mkdir -p "$1"
-  # Unpacked, not configured: no package's scripts, which would need more than is there.
+  # Packages are unpacked but not configured: their scripts would need more than the root contains.
   said="$(mmdebstrap --variant=extract --mode=root --include="$packages" bookworm "$root" 2>&1)" ||
     skip "mmdebstrap makes no root here (no network?): $(tail -n 2 <<<"$said")"
   touch "$root/complete"
 }
 
-# A build as the bundle wants it: this one, with the stand-in for what needs a GPU.
+# Copies this build for the bundle, with stand-ins for the programs that need a GPU.
 stand_in_build() {
   local build="$1" to="$2"
   rm -rf "$to"
@@ -50,8 +50,8 @@ stand_in_build() {
   cp "$build/tests/emulator/record_emulated" "$to/tests/gpu/record_mma"
   printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/gpu/test_gpu_special_functions \
     tests/kernels/test_kernels_cuda tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
-  # ci/notices asks ninja how programs are linked. These were copied: what they are linked with
-  # shows in the libraries that the bundle carries.
+  # ci/notices reads from ninja how programs are linked. These are copies; the bundle's libraries
+  # show what they are linked with.
   {
     printf 'rule copied\n  command = true\n'
     (cd "$to" && find bin lib tests -type f -printf 'build %p: copied\n')
@@ -92,7 +92,7 @@ shift 4
 exec "$@"'
 write_program() { echo "$2" >"$1" && chmod +x "$1"; }
 
-# enter ROOT command…: of the kernels' tests, which others run in full, an eighth.
+# enter ROOT command…: runs only an eighth of the kernels' tests, which other tests run in full.
 enter() {
   unshare --mount --pid --fork --kill-child bash -c '
     root=$1; shift
@@ -100,7 +100,7 @@ enter() {
     exec chroot "$root" /usr/bin/env -i PATH=/stand_in:/usr/bin:/bin HOME=/root \
       GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=0 "$@"' enter "$@"
 }
-# Unpacks the bundle in a root of its own, so that two rehearsals may run at once.
+# Unpacks the bundle in a separate root, so that two rehearsals can run at once.
 prepare_machine() {
   local directory="$1" machine="$2"
   can_enter
@@ -114,7 +114,7 @@ prepare_machine() {
     'cd /gpu && tar -xzf bundle.tar.gz && echo rehearsed >plumbline-gpu/commit'
 }
 
-# run_gpu MACHINE EXPECTED_CODE prefix… -- options…: fills `said` and `summary`.
+# run_gpu MACHINE EXPECTED_CODE prefix… -- options…: sets `said` and `summary`.
 run_gpu() {
   local machine="$1" expected="$2" code=0 prefix=() out="$1/gpu/plumbline-gpu/out/gpu"
   shift 2
@@ -152,7 +152,7 @@ rehearse() {
   expect "$(archived "$machine" figures.toml)" $'name = "bits"\nresult = "pass"'
   [[ -s "$machine/gpu/night.db" ]] || fail "the history was not written"
   archived "$machine" gpu.db | cmp -s - /dev/null && fail "gpu.db is empty"
-  # A second call goes on where the first ended.
+  # A second call continues where the first one ended.
   run_gpu "$machine" 5 -- --deadline 20
   expect "$said" "skipped: pass on 20"
 }
@@ -164,14 +164,13 @@ refused() {
     --only facts pr_cuda pr_emulated bits memcheck racecheck
   expect "$said" "ci/gpu.sh: 4 steps passed, 0 failed, 0 cut off, 2 not run"
   expect "$summary" "compute-sanitizer is not on the PATH"
-  # Story S4 takes the emulator longer than that.
+  # The emulator needs longer for story S4.
   run_gpu "$machine" 5 without_pidfd ENOSYS -- --only s4 --deadline 30
   expect "$said" "ci/gpu.sh: cut off: s4"
   expect "$summary" "by the deadline of 30 s"
 }
 
-# The bundle's build and this machine's .venv, which tests/foreign/stand_in_torch makes believe in a
-# GPU.
+# The bundle's build with this machine's .venv; tests/foreign/stand_in_torch simulates a GPU for it.
 python_kernels() {
   local machine="$1/machine_python" code=0 python="$source_directory/.venv/bin/python"
   local torch="$source_directory/tests/foreign/stand_in_torch"

@@ -1,4 +1,4 @@
-// Results of a special function unit in a file: special_sweep.h has the format.
+// Writes results of a special function unit to a file; special_sweep.h has the format.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 #include <zlib.h>
@@ -27,7 +27,7 @@ std::string header(Special instruction, std::string_view kind, std::uint64_t cou
 }
 std::string hex(std::uint32_t word) { return fmt::format("{:08x}", word); }
 
-// i * 2^-23, from `half` on their negatives.
+// Returns i * 2^-23; from `half` on, the negatives.
 std::uint32_t fraction(std::uint32_t i, std::uint32_t half) {
   const bool negative = i >= half;
   const auto magnitude = static_cast<float>(negative ? i - half : i) * 0x1p-23F;

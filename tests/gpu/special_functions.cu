@@ -1,4 +1,4 @@
-// Runs instructions of the special function unit on a GPU: each thread executes one.
+// Runs instructions of the special function unit on a GPU, one per thread.
 #include <cuda_runtime.h>
 
 #include "tests/gpu/special_functions.h"
@@ -6,7 +6,7 @@
 namespace plumbline::testing {
 namespace {
 
-// One struct for each instruction. Registers are words: no NaN passes through the compiler's hands.
+// One struct per instruction. Registers are integers, so the compiler cannot change a NaN.
 #define PLUMBLINE_ONE(name, ptx)                                                  \
   struct run_##name {                                                             \
     static __device__ std::uint32_t run(std::uint32_t x, std::uint32_t) {         \
@@ -39,7 +39,7 @@ namespace {
       return result;                                                               \
     }                                                                              \
   };
-// bf16 where the architecture has no such instruction: no 16-bit result has these bits.
+// bf16 on architectures without the instruction. No 16-bit result has these bits.
 #define PLUMBLINE_NO_HALF(name, ptx)                                                  \
   struct run_##name {                                                                 \
     static __device__ std::uint32_t run(std::uint32_t, std::uint32_t) { return ~0u; } \
@@ -115,7 +115,8 @@ std::string GpuSpecialUnit::run(Special instruction, const SpecialOperands& oper
   const std::uint32_t* const a = copy(a_, operands.a);
   const std::uint32_t* const b = copy(b_, operands.b);
   if (!said.empty()) return said;
-  // What a launch leaves out would show as results of the run before, unless these are no results.
+  // Sets values that are not results; otherwise results of the previous run would hide missing
+  // ones.
   said = text(cudaMemset(results_, 0xa5, bytes), "cudaMemset");
   if (!said.empty()) return said;
   kernel_of(instruction)<<<blocks, threads>>>(a, b, operands.first, operands.stride, count,

@@ -1,4 +1,4 @@
-// The special function unit of a real GPU, for comparing it with emulator/ptx/special_functions.h.
+// The special function unit of a real GPU, for comparison with emulator/ptx/special_functions.h.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace plumbline::testing {
 
-// The instructions that reach the unit: our name, and that of the PTX ISA. Operands and results are
-// 32-bit words; those of 16 bits are the low half of a word.
+// The instructions of the unit: our name, and that of the PTX ISA. Operands and results are 32-bit
+// words; those of 16 bits are the low half of a word.
 #define PLUMBLINE_SPECIAL_OF_ONE(X)    \
   X(ex2_ftz, "ex2.approx.ftz.f32")     \
   X(rcp_ftz, "rcp.approx.ftz.f32")     \
@@ -46,16 +46,16 @@ enum class Special : std::uint8_t {
 #undef PLUMBLINE_NAME
 };
 
-// The operands of instruction i: a[i] and, where it has two, b[i]. Without a: the word first +
-// i * stride, modulo 2^32.
+// The operands of instruction i: a[i], and for two operands b[i]. If a is null: the word first + i
+// * stride, modulo 2^32.
 struct SpecialOperands {
   const std::uint32_t* a = nullptr;
   const std::uint32_t* b = nullptr;
   std::uint32_t first = 0, stride = 1;
 };
 
-// The GPU 0, with memory on both sides for `capacity` instructions at once. Where memory or a call
-// fails, error() and what run returns say so; empty text: it was done.
+// GPU 0, with buffers on host and device for `capacity` instructions. error() and run() return an
+// error if memory or a call fails, otherwise "".
 class GpuSpecialUnit {
  public:
   explicit GpuSpecialUnit(std::size_t capacity);
@@ -64,8 +64,8 @@ class GpuSpecialUnit {
   GpuSpecialUnit& operator=(const GpuSpecialUnit&) = delete;
 
   const std::string& error() const { return error_; }
-  std::uint32_t* words() const { return host_; }  // `capacity` of them, page-locked
-  // count instructions, at most `capacity`; the results go to host memory.
+  std::uint32_t* words() const { return host_; }  // `capacity` words, page-locked
+  // Runs `count` instructions, at most `capacity`; `results` is host memory.
   std::string run(Special, const SpecialOperands&, std::size_t count, std::uint32_t* results);
 
  private:

@@ -1,4 +1,4 @@
-// What emulator/ptx gives for each instruction, and which slice of the model's table that takes.
+// The results of emulator/ptx for each instruction, and the table slice that each operand uses.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ const ptx::Machine& machine() {
   }();
   return machine;
 }
-// A thread of a translated kernel, which asks its machine for the unit alone.
+// A thread of a translated kernel whose machine has only the special function unit.
 const ptx::Thread& thread() {
   static const ptx::Thread thread = [] {
     ptx::Thread with_machine{};
@@ -37,12 +37,12 @@ std::uint32_t fraction_of(std::uint32_t x) { return x & fraction_bits; }
 
 int rcp_slice(std::uint32_t x) { return static_cast<int>(fraction_of(x) >> 16U); }
 int lg2_slice(std::uint32_t x) { return static_cast<int>(fraction_of(x) >> 17U); }
-// [1, 2), then [2, 4).
+// 64 slices of [1, 2), then 64 of [2, 4).
 int rsqrt_slice(std::uint32_t x) {
   const std::uint32_t odd = (x >> 23U & 1U) == 0 ? 64 : 0;  // the exponent is biased by 127
   return static_cast<int>(odd + (fraction_of(x) >> 17U));
 }
-// Of the part behind the point, for negative numbers of its complement.
+// Selected by the fraction of x, or for negative x by its complement.
 int ex2_slice(std::uint32_t x) {
   const int exponent = static_cast<int>(x >> 23U & 0xffU) - 127;
   if (exponent >= 23 || exponent < -24) return 0;
@@ -54,7 +54,8 @@ int ex2_slice(std::uint32_t x) {
   return static_cast<int>(fraction >> 17U);
 }
 
-// Of the quarter of a turn, back from its end in every second one; of cos one quarter ahead.
+// Selected by the position in a quarter turn, backwards in every second one. cos is one quarter
+// ahead.
 int quarter_slice(std::uint32_t x, double ahead) {
   const auto magnitude = static_cast<double>(std::fabs(ptx::F(x)));
   if (!std::isfinite(magnitude)) return 0;
@@ -72,7 +73,7 @@ int tanh_slice(std::uint32_t x) {
   return static_cast<int>(first + (fraction_of(x) >> (23 - bits)));
 }
 
-// The instruction `name` of translated kernels, of one operand and of two. Z: .ftz.
+// The instruction `name` of translated kernels, with one or two operands. Z: .ftz.
 #define PLUMBLINE_ONE(instruction, function, flush, slices, slice)                          \
   SpecialModel {                                                                            \
     Special::instruction,                                                                   \
@@ -89,7 +90,7 @@ int tanh_slice(std::uint32_t x) {
   }
 
 constexpr SpecialModel models[] = {
-    // What the machine itself gives is what emulator/ptx/special_functions.h declares.
+    // The machine's own results: emulator/ptx/special_functions.h.
     {Special::ex2_ftz, ptx::special_ex2, nullptr, 64, ex2_slice},
     {Special::rcp_ftz, ptx::special_rcp, nullptr, 128, rcp_slice},
     {Special::rsqrt_ftz, ptx::special_rsqrt, nullptr, 128, rsqrt_slice},
@@ -127,7 +128,7 @@ std::span<const SpecialModel> special_models() { return models; }
 const SpecialModel& special_model(Special instruction) {
   for (const SpecialModel& model : models)
     if (model.instruction == instruction) return model;
-  return models[0];  // none that a caller asks for
+  return models[0];  // not reached
 }
 
 }  // namespace plumbline::testing

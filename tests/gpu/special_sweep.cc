@@ -1,4 +1,4 @@
-// The comparison, on all cores, and its report.
+// Compares on all cores, and writes the report.
 #include "tests/gpu/special_sweep.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace plumbline::testing {
 namespace {
 
-constexpr std::size_t grain = 1U << 16U;  // operands of a task
+constexpr std::size_t grain = 1U << 16U;  // operands per task
 
 bool is_nan(std::uint32_t x) { return (x & 0x7fffffffU) > 0x7f800000U; }
 
@@ -36,7 +36,7 @@ void keep_largest(SpecialComparison& into, std::int64_t distance, const SpecialD
   into.largest = at;
 }
 
-// One operand, or pair, whose bits differ.
+// Records one operand, or pair, whose bits differ.
 void record(SpecialComparison& into, const SpecialModel& model, const SpecialDifference& d) {
   if (is_nan(d.unit) && is_nan(d.model)) {
     ++into.nan_payloads;
@@ -81,8 +81,8 @@ SpecialComparison empty_comparison(const SpecialModel& model) {
   return comparison;
 }
 
-// The results of n operands or pairs, the first of them at `place`; difference(i, result) has what
-// differs at i.
+// Compares the results of operands or pairs; difference(i, result) returns both results for operand
+// i.
 template <class Difference>
 void compare(SpecialComparison& into, const SpecialModel& model, std::span<const std::uint32_t> of,
              const Difference& difference) {
@@ -108,7 +108,7 @@ std::uint64_t mixed(std::uint64_t x) {  // SplitMix64
   x = (x ^ x >> 27U) * 0x94d049bb133111ebU;
   return x ^ x >> 31U;
 }
-// Word 0 or 1 of a pair.
+// Returns the first or the second word of a pair.
 std::uint32_t random_word(std::uint64_t pair, bool second) {
   const std::uint64_t random = mixed(2 * pair + (second ? 1 : 0));
   const auto word = static_cast<std::uint32_t>(random);
@@ -254,7 +254,7 @@ LargestError largest_error(const SpecialUnit& unit, Special instruction, std::ui
       for (std::size_t i = range.begin(); i < range.end(); ++i) {
         const std::uint32_t x = begin + static_cast<std::uint32_t>(i) * stride;
         const double error = what(std::bit_cast<float>(x), std::bit_cast<float>(buffer[i]));
-        // A NaN is an error that nothing exceeds.
+        // NaN is the largest possible error.
         if (!(error <= part.largest) && !std::isnan(part.largest)) part = {"", error, x, buffer[i]};
       }
       const std::lock_guard lock(mutex);
@@ -285,7 +285,7 @@ OddFacts odd_facts(const SpecialUnit& unit, Special instruction, std::uint32_t f
         ++facts.not_odd;
         if (!facts.first_not_odd) facts.first_not_odd = x;
       }
-      if (result < before) ++facts.decreasing;  // of positive numbers their bits are in order
+      if (result < before) ++facts.decreasing;  // bits of positive numbers are in order
       before = result;
       if (result != x && !facts.first_not_itself) facts.first_not_itself = x;
       if (result != one) facts.ones_from.reset();

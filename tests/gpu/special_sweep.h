@@ -1,6 +1,6 @@
-// Compares a special function unit with its model over many operands, says where they differ so
-// that the model can be mended, and writes results to files for later study. The unit is a
-// function, so that tests need no GPU.
+// Compares a special function unit with its model over many operands, reports the differences so
+// that the model can be corrected, and writes results to files. The unit is a function, so that
+// tests need no GPU.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace plumbline::testing {
 
-// As GpuSpecialUnit::run: fills results; empty text: done.
+// Like GpuSpecialUnit::run: fills results; returns "" on success.
 using SpecialUnit = std::function<std::string(Special, const SpecialOperands&, std::size_t count,
                                               std::uint32_t* results)>;
 
 std::string_view ptx_name(Special);
 
-// What an instruction gives by emulator/ptx, as translated kernels call it. The model's table has
-// `slices`, and slice_of says which one an operand (of a division: the divisor) takes.
+// The result of an instruction in emulator/ptx, as translated kernels call it. The model's table
+// has `slices`; slice_of returns the one that an operand (for divisions the divisor) uses.
 struct SpecialModel {
   Special instruction;
   std::uint32_t (*of_one)(std::uint32_t) = nullptr;
@@ -33,54 +33,55 @@ struct SpecialModel {
   int (*slice_of)(std::uint32_t) = nullptr;
 };
 std::span<const SpecialModel> special_models();
-const SpecialModel& special_model(Special);  // of one of fp32
+const SpecialModel& special_model(Special);  // an instruction with one fp32 operand
 
 struct SpecialDifference {
   std::uint64_t place;  // in the order of the operands
-  std::uint32_t a, b;   // b: of a division
+  std::uint32_t a, b;   // b: only for divisions
   std::uint32_t unit, model;
 };
 
-// Steps from one fp32 number to another, infinities next to the largest numbers; 0 between the two
-// zeros. Nothing where one is a NaN.
+// Returns the steps from one fp32 number to another. Infinities are next to the largest numbers;
+// the two zeros are 0 steps apart. nullopt if one is a NaN.
 std::optional<std::int64_t> ulps(std::uint32_t from, std::uint32_t to);
 
 struct SpecialCount {
   std::uint64_t differing = 0;
-  SpecialDifference first{};  // where differing > 0
+  SpecialDifference first{};  // if differing > 0
 };
 
 struct SpecialComparison {
   static constexpr std::size_t examples = 20;
-  static constexpr int far = 5;  // so many ulp and more are counted together
+  static constexpr int far = 5;  // this many ulp and more are counted together
 
-  std::string error;  // of the unit; then the rest is of what came before
+  std::string error;  // the unit's error; the other fields then cover earlier operands
   std::uint64_t operands = 0;
-  std::uint64_t differing = 0;     // in bits, unless both are NaN
-  std::uint64_t nan_payloads = 0;  // both are NaN, of other bits
-  std::uint64_t one_nan = 0;       // of differing: one of the two is a NaN
+  std::uint64_t differing = 0;     // other bits, unless both are NaN
+  std::uint64_t nan_payloads = 0;  // both are NaN, with other bits
+  std::uint64_t one_nan = 0;       // part of differing: one of the two is a NaN
   std::vector<SpecialDifference> first;
   std::optional<SpecialDifference> first_payload;
-  std::int64_t largest_ulps = 0;  // without its sign
+  std::int64_t largest_ulps = 0;  // absolute value
   std::optional<SpecialDifference> largest;
-  std::array<std::uint64_t, 2 * far + 1> by_ulps{};  // unit - model: -far or less to far or more
-  std::array<SpecialCount, 512> by_exponent;         // sign and exponent of a; of a division: of b
+  std::array<std::uint64_t, 2 * far + 1> by_ulps{};  // unit - model: <= -far to >= far
+  std::array<SpecialCount, 512> by_exponent;         // sign and exponent of a; for divisions of b
   std::vector<SpecialCount> by_slice;
 };
 
-// Operands first, first + stride, … modulo 2^32, in portions that fit the buffer.
+// Compares operands first, first + stride, … modulo 2^32, in portions that fit the buffer.
 SpecialComparison compare_operands(const SpecialUnit&, const SpecialModel&, std::uint32_t first,
                                    std::uint32_t stride, std::uint64_t count,
                                    std::span<std::uint32_t> buffer);
-// Of a division: pairs of random words, every other one of numbers between 2^-8 and 2^8.
+// For divisions: compares pairs of random words; in every other pair the numbers are between 2^-8
+// and 2^8.
 SpecialComparison compare_pairs(const SpecialUnit&, const SpecialModel&, std::uint64_t count,
                                 std::span<std::uint32_t> buffer);
 std::string report(const SpecialModel&, const SpecialComparison&);
 
-// The largest error against an exact function over operands in order, and where; `what` of an
-// operand and the result is the error.
+// The largest error relative to an exact function over operands in order, and its position. `what`
+// returns the error of an operand and a result.
 struct LargestError {
-  std::string error;  // of the unit
+  std::string error;  // error of the unit
   double largest = 0;
   std::uint32_t operand = 0, result = 0;
 };
@@ -88,36 +89,38 @@ LargestError largest_error(const SpecialUnit&, Special, std::uint32_t first, std
                            std::uint64_t count, std::span<std::uint32_t> buffer,
                            const std::function<double(float, float)>& what);
 
-// What an odd function that grows to 1 does over the positive operands first, first + 1, …
+// Properties of an odd function that grows to 1, over the positive operands first, first + 1, …
 struct OddFacts {
-  std::string error;  // of the unit
+  std::string error;  // error of the unit
   std::uint64_t operands = 0;
-  std::uint64_t not_odd = 0;  // f(-x) has not the bits of -f(x)
+  std::uint64_t not_odd = 0;  // f(-x) and -f(x) have other bits
   std::optional<std::uint32_t> first_not_odd;
-  std::uint64_t decreasing = 0;                   // f(x) is below that of the operand before
+  std::uint64_t decreasing = 0;                   // f(x) is below f of the previous operand
   std::optional<std::uint32_t> first_not_itself;  // f(x) has other bits than x
-  std::optional<std::uint32_t> ones_from;         // from there on f(x) is 1
+  std::optional<std::uint32_t> ones_from;         // f(x) = 1 from here on
 };
 OddFacts odd_facts(const SpecialUnit&, Special, std::uint32_t first, std::uint64_t count,
                    std::span<std::uint32_t> buffer);
 std::string report(Special, const OddFacts&);
 
 // A gzip file of sections. A section is a line of text, "plumbline-special 1 PTX KIND COUNT FIRST
-// STRIDE", and COUNT values of 32 bits. FIRST (hex) and STRIDE say the operands: the words FIRST +
-// i * STRIDE, or for FIRST "fractions" the numbers i * 2^-23, then, from half of COUNT on, their
-// negatives. KIND "difference": unit - model in ulp, of the two zeros 0, limited to +-2^30; -2^31
-// where one of the two is a NaN. KIND "result": the unit's result less that of the operand before
-// it, modulo 2^32; the first is itself.
-// A value v is stored as (v << 1) ^ (v >> 31), so that small ones have small words, and the words
-// as four planes: the lowest bytes of all, then the next. docs/gpu.md reads it in Python.
+// STRIDE", and COUNT values of 32 bits. FIRST (hex) and STRIDE give the operands: the words FIRST +
+// i * STRIDE. FIRST "fractions": the numbers i * 2^-23, and in the second half of COUNT their
+// negatives. KIND "difference": unit - model in ulp, limited to +-2^30; 0 between the two zeros,
+// -2^31 if one of the two is a NaN. KIND "result": the unit's result minus that of the previous
+// operand, modulo 2^32; the first is stored unchanged.
+//
+// A value v is stored as (v << 1) ^ (v >> 31), so that small values have small words. The words are
+// stored as four planes: the lowest bytes of all words, then the next. evidence/gpu.md reads it in
+// Python.
 class SpecialDump {
  public:
-  explicit SpecialDump(std::filesystem::path file);  // written under another name until finish()
+  explicit SpecialDump(std::filesystem::path file);  // uses a temporary name until finish()
   ~SpecialDump();
   SpecialDump(const SpecialDump&) = delete;
   SpecialDump& operator=(const SpecialDump&) = delete;
   void section(std::string_view header, std::span<const std::int32_t> values);
-  std::string finish();  // empty text: the file is there, whole
+  std::string finish();  // "" on success: the file is complete
 
  private:
   std::filesystem::path file_;
@@ -125,12 +128,12 @@ class SpecialDump {
   bool failed_ = false;
 };
 
-// The differences of one of the four functions that have a table, over what its table is for: rcp
-// [1, 2), rsqrt [1, 4), lg2 [0.5, 2), ex2 the fractions of both signs. Nothing is written where
-// none differs. Empty text: done.
+// Writes the differences of ex2, rcp, rsqrt or lg2 over the range of its table: rcp [1, 2), rsqrt
+// [1, 4), lg2 [0.5, 2), ex2 the fractions of both signs. Writes nothing if there are none. Returns
+// "" on success.
 std::string dump_differences(const SpecialUnit&, const SpecialModel&,
                              std::span<std::uint32_t> buffer, const std::filesystem::path& file);
-// The results of operands in order.
+// Writes the results of operands in order.
 std::string dump_results(const SpecialUnit&, Special, std::uint32_t first, std::uint32_t stride,
                          std::uint64_t count, std::span<std::uint32_t> buffer, SpecialDump&);
 

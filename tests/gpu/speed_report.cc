@@ -10,7 +10,7 @@
 namespace plumbline::testing {
 namespace {
 
-// FlashInfer issue 703, of its kernels, on a GPU that it does not name.
+// FlashInfer issue 703: times of its kernels on an unnamed GPU.
 constexpr double story_on_ms = 1.276, story_off_ms = 1.595;
 
 const MeasuredKernel* find(const SpeedReport& report, const std::string& shape,
@@ -22,7 +22,7 @@ const MeasuredKernel* find(const SpeedReport& report, const std::string& shape,
   return found == report.kernels.end() ? nullptr : &*found;
 }
 
-// Time with tensor cores off over on; NaN where one is missing.
+// Returns the time with tensor cores off over on; NaN if one is missing.
 double ratio(const SpeedReport& report, const std::string& on, const std::string& off) {
   const MeasuredKernel *a = find(report, "s4_decode", on), *b = find(report, "s4_decode", off);
   if (a == nullptr || b == nullptr) return std::numeric_limits<double>::quiet_NaN();
@@ -35,7 +35,7 @@ std::string rate_text(double rate, const std::string& limit) {
                          : fmt::format("{:.1f} TFLOP/s", rate / 1e12);
 }
 
-// KB of 1000 bytes, as the story counts them.
+// KB are 1000 bytes, as in the story.
 std::string resources(const plumbline_description& d) {
   return fmt::format("{} | {:.2f} | {}", d.registers_per_thread,
                      static_cast<double>(d.shared_memory_bytes) / 1e3, d.stack_bytes_per_thread);

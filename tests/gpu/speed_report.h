@@ -1,4 +1,4 @@
-// What was measured of kernels on a GPU, as a report and as figures to keep (docs/gpu.md).
+// A report of measured kernels on a GPU, and the figures to keep (evidence/gpu.md).
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace plumbline::testing {
 struct MeasuredKernel {
   std::string shape;    // s4_decode, prefill, prefill_causal
   std::string kernel;   // "prefill_mma"
-  std::string options;  // of the provider: "tile=64x32", or ""
+  std::string options;  // provider options: "tile=64x32", or ""
   std::string dtype;
-  double work = 0;    // bytes or operations of a run
-  std::string limit;  // name of the rate that its own is a share of
+  double work = 0;    // bytes or operations per run
+  std::string limit;  // name of the limiting rate
   Times times;
   plumbline_description description{};
-  std::string error;  // empty: measured
+  std::string error;  // empty on success
   bool unsupported = false;
 };
 
@@ -29,15 +29,15 @@ struct SpeedReport {
   std::vector<MeasuredKernel> kernels;
 };
 
-// Work per second, and its share of the limit (NaN where that was not measured).
+// Work per second, and its share of the limit (NaN if the limit was not measured).
 double rate_of(const MeasuredKernel& kernel);
 double share_of(const SpeedReport& report, const MeasuredKernel& kernel);
 
 std::string markdown(const SpeedReport& report);
-// [limits], [s4], and one [[kernel]] each.
+// Writes [limits], [s4], and one [[kernel]] each.
 std::string toml(const SpeedReport& report);
-// Limits and kernels that failed, and S4's two decode kernels where they were not measured. Kernels
-// that do not take a shape have not failed.
+// Returns the limits and kernels that failed, and S4's two decode kernels if they were not
+// measured. Kernels that do not support a shape have not failed.
 std::vector<std::string> failed(const SpeedReport& report);
 
 }  // namespace plumbline::testing

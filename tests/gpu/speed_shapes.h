@@ -1,4 +1,4 @@
-// The problems whose time is measured on a GPU, and the work they are.
+// The problems that are timed on a GPU, and their work.
 #pragma once
 
 #include "harness/problem/problem.h"
@@ -34,7 +34,7 @@ inline Problem prefill_shape(DType dtype, Mask mask) {
   return problem;
 }
 
-// Bytes of Q, K, V and the output, each once, of a problem of full lengths without LSE.
+// Returns the bytes of Q, K, V and the output, each once. Assumes full lengths and no LSE.
 inline double bytes_once(const Problem& p) {
   const auto of = [](std::int64_t n) { return static_cast<double>(n); };
   const double keys = of(p.seq_kv * p.heads_kv), queries = of(p.seq_q * p.heads_q),
@@ -43,8 +43,8 @@ inline double bytes_once(const Problem& p) {
          (keys * of(size_in_bytes(p.kv())) + queries * of(size_in_bytes(p.dtype)));
 }
 
-// Multiplications and additions of Q K^T and P V over the keys that rows see; without a window,
-// lengths full, seq_q at most seq_kv.
+// Returns the multiplications and additions of Q K^T and P V for visible keys. Assumes no window,
+// full lengths, and seq_q at most seq_kv.
 inline double operations(const Problem& p) {
   const auto of = [](std::int64_t n) { return static_cast<double>(n); };
   const double all = of(p.seq_q) * of(p.seq_kv),

@@ -1,4 +1,4 @@
-// The provider "cuda" starts where no GPU can be seen, names no device, and says why.
+// The provider "cuda" starts without a visible GPU, lists no device, and reports why.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

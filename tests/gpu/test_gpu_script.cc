@@ -1,6 +1,5 @@
-// ci/gpu.sh without a GPU: what it runs, counts as failed, cuts off, skips and writes down. Other
-// programs stand in place of those that need a GPU. tests/gpu/rehearsal.sh runs it with the real
-// programs.
+// ci/gpu.sh without a GPU: the steps that it runs, counts as failed, cuts off, skips and reports.
+// Other programs replace those that need a GPU; tests/gpu/rehearsal.sh runs it with the real ones.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -28,7 +27,7 @@ class GpuScript : public test::CommandTest {
     write(name, "#!/bin/sh\n" + body);
     std::filesystem::permissions(directory_ / name, std::filesystem::perms::owner_all);
   }
-  // A build of stand-ins, and a machine that has a GPU.
+  // Creates a build of stand-ins, and a machine that has a GPU.
   void make_stand_ins() const {
     for (const char* library : {"cpu", "emulated", "cuda", "reference_cuda", "compiled_cutlass",
                                 "compiled_cutlass_cuda"}) {
@@ -79,7 +78,7 @@ class GpuScript : public test::CommandTest {
                   "[ $2 = memcheck ] && echo '========= ERROR SUMMARY: 0 errors'\n"
                   "[ $2 = racecheck ] && echo '========= RACECHECK SUMMARY: 0 hazards "
                   "displayed'\nshift 4\n\"$@\"\n");
-    // An interpreter whose packages are numpy, torch and a broken xformers.
+    // A Python interpreter with the packages numpy, torch and a broken xformers.
     write_program("machine/python",
                   "case \"$2\" in numpy) echo 2.3.5 ;; torch) echo 2.13.0 ;; xformers) echo 'does "
                   "not load: ImportError' ;;\n"
@@ -97,7 +96,7 @@ class GpuScript : public test::CommandTest {
   std::string archived(const std::string& name) const {
     return shell("tar -xzOf out/results.tar.gz ./" + name).text;
   }
-  // So that the state of the checkout that is tested does not matter.
+  // Makes the test independent of the checkout's state.
   void SetUp() override {
     CommandTest::SetUp();
     write("b/commit", commit + "\n");
@@ -131,7 +130,8 @@ TEST_F(GpuScript, ScriptsAreShell) {
   EXPECT_EQ(parsed.code, 0) << parsed.text;
 }
 
-// The stand-in below takes any option: what the scripts call a run must be known to the program.
+// The stand-in below accepts any option, so this checks that the program knows the purposes of runs
+// in the scripts.
 TEST_F(GpuScript, PurposesOfTheScriptsAreKnownToTheProgram) {
   const auto purposes = shell("cat '" + test::source_directory.string() + "'/ci/*.sh '" +
                               test::source_directory.string() +
@@ -182,7 +182,7 @@ TEST_F(GpuScript, AllStepsPass) {
                       "--provider torch_kernels.py"),
             HasSubstr("run cases/nightly.toml")));
   EXPECT_THAT(calls, Not(HasSubstr("xformers_kernels")));
-  // Two files and the log, and the history.
+  // Two result files, the log, and the history.
   EXPECT_EQ(shell("ls -A out").text, "log.txt\nresults.tar.gz\nsummary.md\n");
   for (const char* log : {"facts", "mma", "record", "special", "tests", "reference", "pr_cuda",
                           "pr_emulated", "bits", "real", "s4", "speed", "memcheck"}) {
@@ -226,7 +226,7 @@ TEST_F(GpuScript, ASkippedTestAndNoTestAtAllAreFailures) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("test_kernels_cuda: 1 skipped"));
 }
 
-// As one does that was kept from following the program.
+// The output of a sanitizer that could not follow the program.
 TEST_F(GpuScript, ASanitizerThatSawNothingHasNotPassed) {
   make_stand_ins();
   write_program("machine/compute-sanitizer", "shift 4\n\"$@\"\n");
@@ -235,7 +235,7 @@ TEST_F(GpuScript, ASanitizerThatSawNothingHasNotPassed) {
   EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: memcheck racecheck\n"));
 }
 
-// What could not run is named with its reason, and the whole is not green.
+// A step that could not run is listed with its reason, and the summary is not green.
 TEST_F(GpuScript, WhatIsMissingIsNotRunAndNotGreen) {
   make_stand_ins();
   std::filesystem::remove(directory_ / "b/tests/gpu/test_gpu_hardware_mma");
@@ -266,7 +266,7 @@ TEST_F(GpuScript, QuickSaysSo) {
                                    HasSubstr("special --gtest_filter=SpecialFunctions.Every64th")));
 }
 
-// The archive keeps results of special functions up to its limit; what is larger lies beside it.
+// The archive contains results of special functions up to its limit; larger ones are next to it.
 TEST_F(GpuScript, LargeResultsOfSpecialFunctionsLieBesideTheArchive) {
   make_stand_ins();
   EXPECT_EQ(gpu("--only special").code, 0);
@@ -279,7 +279,8 @@ TEST_F(GpuScript, LargeResultsOfSpecialFunctionsLieBesideTheArchive) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("special_ex2.gz is beside results.tar.gz"));
 }
 
-// A second call does what the first could not; what has a result is named and stays in the table.
+// A second call runs the steps that the first could not. Steps with a result are listed and stay in
+// the table.
 TEST_F(GpuScript, SkipsWhatHasAResult) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "exit 1\n");
@@ -322,7 +323,7 @@ TEST_F(GpuScript, AStepThatRunsIntoTheDeadlineIsCutOffAndTheNextNotStarted) {
       << "what the step started is gone";
 }
 
-// Whatever ends the script, what was found out until then is on the disk.
+// However the script ends, its results so far are on disk.
 TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "echo begun\nsleep 60\n");
@@ -343,8 +344,8 @@ TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("| cut off | "));
 }
 
-// A GPU is there and the library that computes references on it does not load: the run is right and
-// says where it computed.
+// There is a GPU, but the library that computes references on it does not load. The run is correct
+// and reports where it computed them.
 TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
   make_stand_ins();
   for (const char* file :
@@ -362,7 +363,7 @@ TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
               Not(HasSubstr("references are computed")));
 }
 
-// Results that differ from the model are kept, and fail.
+// Results that differ from the model are kept, and the step fails.
 TEST_F(GpuScript, ARecordingThatDiffersFailsAndIsKept) {
   make_stand_ins();
   const auto differs = shell("export RECORD_CODE=1; " + gpu_command("--only record"));

@@ -1,5 +1,5 @@
-// The models of tensor cores give the bits of the GPU at hand. The hardware decides: where they
-// differ, the model is wrong.
+// The tensor-core models give the bits of this machine's GPU. The hardware decides: if they differ,
+// the model is wrong.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <tbb/parallel_for.h>
@@ -23,7 +23,7 @@ using emulator::MmaAccumulator;
 using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
-// Skips without a GPU, and on one that has no model.
+// Skips without a GPU, or if the GPU has no model.
 class HardwareMma : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class HardwareMma : public ::testing::Test {
   Arch arch_ = Arch::sm_80;
 };
 
-// Element (0, 0) of the corner's instruction on the GPU.
+// Returns element (0, 0) of the corner's instruction on the GPU.
 std::uint32_t on_gpu(const Corner& corner) {
   Fragments fragments = fragments_of(corner);
   const std::string error = mma_on_gpu(corner.instruction, 1, fragments.a.data(),
@@ -87,7 +87,7 @@ std::string row_of(const MmaInstruction& instruction, const Fragments& f, int ro
                      c_bits / 4);
 }
 
-// Instructions one after the other, as mma_on_gpu takes them.
+// Consecutive instructions, as for mma_on_gpu.
 struct Batch {
   Batch(const MmaInstruction& i, int n) : instruction(i), count(registers(i)), size(n) {
     for (auto [array, words] : {std::pair{&a, count.a}, std::pair{&b, count.b},
@@ -123,7 +123,7 @@ struct Batch {
   std::vector<std::uint32_t> a, b, c, d;
 };
 
-// Says which elements of one instruction differ, the first of them in full.
+// Describes which elements of one instruction differ, the first of them in full.
 std::string differences(Arch arch, const MmaInstruction& instruction, const Fragments& hardware,
                         const Fragments& emulated) {
   const int words = registers(instruction).c, bits = accumulator_bits(instruction.accumulator);
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(HardwareMma, EveryInstruction, ::testing::ValuesIn(all_
 
 TEST_P(EveryInstruction, AMillionOfThemEqualTheModel) {
   const MmaInstruction instruction = GetParam();
-  if (!supports(arch_, instruction)) {  // nothing that could differ: no test that was left out
+  if (!supports(arch_, instruction)) {  // nothing to compare, so not a skipped test
     fmt::print("{} has no {}\n", emulator::name(arch_), name(instruction));
     return;
   }

@@ -1,5 +1,5 @@
-// A prepared kernel call runs more than once and gives a mean of V, on the emulator. Such calls
-// measure time on a GPU.
+// A prepared kernel call runs repeatedly and returns a mean of V, on the emulator. On a GPU such
+// calls measure time.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Problem small(Problem problem) {
   return problem;
 }
 
-// A mean of normal numbers: neither NaN nor all zero, and smaller than they are.
+// Expects a mean of normal numbers: neither NaN nor all zero, and smaller than they are.
 void expect_attention(const std::string& kernel, const Problem& problem) {
   KernelCall call(emulated(), kernel, problem);
   ASSERT_EQ(call.error(), "") << kernel;
@@ -75,7 +75,7 @@ TEST(KernelCall, SaysWhatItCannotRun) {
   EXPECT_NE(unsupported.error(), "");
 }
 
-// Counted by hand: what the rates are made of.
+// The work of the rates, computed by hand.
 TEST(SpeedShapes, WorkOfTheShapes) {
   const Problem s4 = story_s4();
   EXPECT_EQ(bytes_once(s4), 2.0 * 57 * (2 * 8192.0 * 8 * 128 + 2 * 32 * 128));

@@ -1,4 +1,4 @@
-// The CUDA memory table does what plumbline_provider.h says, on a GPU and on the stand-in.
+// The CUDA memory table behaves as plumbline_provider.h specifies, on a GPU and on the stand-in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,8 +89,8 @@ TEST_F(MemoryTable, AStreamKeepsItsOrder) {
   EXPECT_THAT(read(b_), Each(20));
 }
 
-// What the check of streams rests on: while a call of the host blocks the stream, the default
-// stream works.
+// The check of streams relies on this: while a host call blocks the stream, the default stream
+// works.
 TEST_F(MemoryTable, TheDefaultStreamDoesNotWaitForABlockedOne) {
   write(a_, 1);
   write(b_, 2);
@@ -154,7 +154,7 @@ TEST_F(MemoryTable, ErrorsHaveNames) {
   EXPECT_EQ(error(missing).out_of_memory, 0U);
   EXPECT_STREQ(error(missing).name, "cudaErrorInvalidDevice");
   EXPECT_STREQ(error(700).name, "cudaErrorIllegalAddress");
-  // None of these errors is left for the next call to find.
+  // No error is left for a later call.
   EXPECT_EQ(memory_->synchronize(&device_, nullptr), 0);
 }
 

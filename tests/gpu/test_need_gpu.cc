@@ -1,4 +1,4 @@
-// A test that finds no GPU is skipped, and fails where PLUMBLINE_REQUIRE_GPU=1 asks for one.
+// A test that finds no GPU is skipped; with PLUMBLINE_REQUIRE_GPU=1 it fails.
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 
@@ -25,7 +25,7 @@ class NeedGpu : public ::testing::Test {
       unsetenv(variable);
     }
   }
-  // The result that GoogleTest records of needs_a_gpu().
+  // Returns the result that GoogleTest records for needs_a_gpu().
   static ::testing::TestPartResult result() {
     ::testing::TestPartResultArray results;
     {

@@ -1,6 +1,6 @@
-// The models of the special function unit give the bits of the GPU at hand, over all operands. The
-// hardware decides: where they differ, the model is wrong. The log says where, and
-// PLUMBLINE_SPECIAL_DUMP=DIR has results written there (docs/gpu.md).
+// The models of the special function unit give the bits of this machine's GPU, for all operands.
+// The hardware decides: if they differ, the model is wrong. The log shows the differences, and
+// PLUMBLINE_SPECIAL_DUMP=DIR has results written there (evidence/gpu.md).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +23,12 @@ void PrintTo(const SpecialModel& model, std::ostream* to) { *to << ptx_name(mode
 
 namespace {
 
-constexpr std::size_t portion = std::size_t{1} << 26U;  // operands at once: 256 MiB a buffer
+constexpr std::size_t portion = std::size_t{1} << 26U;  // operands at a time: 256 MiB per buffer
 constexpr std::uint64_t all_words = std::uint64_t{1} << 32U;
 
 void print(const std::string& text) {
   fmt::print("{}", text);
-  std::fflush(stdout);  // what a step that is cut off has found out stays
+  std::fflush(stdout);  // keeps the results of a step that is cut off
 }
 
 // Skips without a GPU.
@@ -53,7 +53,7 @@ class SpecialFunctions : public ::testing::Test {
     print(fmt::format("{:.1f} s\n", took.count()));
   }
 
-  // The directory of PLUMBLINE_SPECIAL_DUMP, if it is set.
+  // Returns the directory of PLUMBLINE_SPECIAL_DUMP, if set.
   static std::optional<std::filesystem::path> dump_directory() {
     const char* const directory = std::getenv("PLUMBLINE_SPECIAL_DUMP");
     if (directory == nullptr || *directory == 0) return std::nullopt;
@@ -65,7 +65,7 @@ class SpecialFunctions : public ::testing::Test {
   std::chrono::steady_clock::time_point start_;
 };
 
-// The first look, in a second.
+// A quick check that takes a second.
 TEST_F(SpecialFunctions, Every64thOperandOfEx2GivesTheModelsBits) {
   const SpecialModel& model = special_model(Special::ex2_ftz);
   const SpecialComparison compared = compare_operands(unit_, model, 0, 64, all_words / 64, buffer_);
@@ -106,7 +106,8 @@ TEST_P(EveryOperand, GivesTheModelsBits) {
 class Division : public SpecialFunctions, public ::testing::WithParamInterface<SpecialModel> {};
 INSTANTIATE_TEST_SUITE_P(SpecialFunctions, Division, ::testing::ValuesIn(models(true)), test_name);
 
-// A NaN of a product is whatever NaN the host gives (emulator/ptx/translated/numbers.h).
+// Products return the host's NaN, so NaN payloads are not compared
+// (emulator/ptx/translated/numbers.h).
 TEST_P(Division, OfRandomPairsGivesTheModelsBits) {
   const SpecialModel& model = GetParam();
   const SpecialComparison compared = compare_pairs(unit_, model, std::uint64_t{1} << 26U, buffer_);
@@ -115,7 +116,7 @@ TEST_P(Division, OfRandomPairsGivesTheModelsBits) {
   EXPECT_EQ(compared.differing, 0U);
 }
 
-// ---- What NVIDIA states (PTX ISA 9.7.3), and facts for a model ----
+// ---- NVIDIA's error bounds (PTX ISA 9.7.3), and facts for a model ----
 
 constexpr std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 constexpr std::uint32_t sign_bit = 1U << 31U;
@@ -141,7 +142,7 @@ TEST_F(SpecialFunctions, TanhIsWithinItsBound) {
 }
 
 TEST_F(SpecialFunctions, TanhIsOdd) {
-  // Zero and the positive numbers, infinity included.
+  // Zero and the positive numbers, including infinity.
   const OddFacts facts = odd_facts(unit_, Special::tanh, 0, 0x7f800001U, buffer_);
   print(report(Special::tanh, facts));
   ASSERT_EQ(facts.error, "");
@@ -193,7 +194,7 @@ TEST_F(SpecialFunctions, PrintsWhatTheEndsGive) {
   }
 }
 
-// What a model that is exact in every bit can be made of later.
+// Data for deriving an exact model.
 TEST_F(SpecialFunctions, WritesResultsWhereThatIsAskedFor) {
   const auto directory = dump_directory();
   if (!directory) {

@@ -1,5 +1,5 @@
 // The models against results of a GPU: an NVIDIA H200 (sm_90, driver 580.159.04) on 2026-11-26.
-// The operands of divisions and roots are some at which an earlier model differed from it.
+// Some operands of divisions and roots are those for which an earlier model differed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ void expect_quotients(Special instruction, std::span<const Quotient> quotients) 
   }
 }
 
-// Denormal dividends are zeros, whatever the divisor.
+// Denormal dividends are zeros, for every divisor.
 constexpr Quotient full_ftz[] = {
     {0x8075a453U, 0x00811580U, 0x80000000U}, {0x0035b8f3U, 0x0b677bf0U, 0x00000000U},
     {0x806828c0U, 0x2d14f880U, 0x80000000U}, {0x00280277U, 0x8701f6d5U, 0x80000000U},
@@ -41,7 +41,7 @@ constexpr Quotient full_ftz[] = {
     {0x806e7aacU, 0x2ebf1d16U, 0x80000000U}, {0x8012e064U, 0x3d8258deU, 0x80000000U},
     {0x00549b09U, 0x8d97a262U, 0x80000000U}, {0x006628b7U, 0xbebdc660U, 0x80000000U},
 };
-// A divisor above 2^126 gives zero, and a denormal one is scaled together with the dividend.
+// A divisor above 2^126 gives zero. A denormal divisor is scaled together with the dividend.
 constexpr Quotient approx[] = {
     {0x0000ba25U, 0x000d0af9U, 0x3d64591cU}, {0xa6e50bb5U, 0x0015bec8U, 0xe72887c2U},
     {0xab69f5b6U, 0x8006d27cU, 0x6c892cedU}, {0x75cb540aU, 0xfee58f3eU, 0x80000000U},
@@ -147,7 +147,7 @@ TEST(SpecialModels, SinesAndCosinesAreWhatAnH200Gave) {
   for (const auto& [x, of_gpu] : cosines)
     EXPECT_EQ(special_model(Special::cos).of_one(x), of_gpu) << fmt::format("{:08x}", x);
 }
-// What the H200 did over all positive operands, most of which no file holds.
+// Properties of the H200's results over all positive operands, most of which are not stored.
 TEST(SpecialModels, TheTangentFallsAsOftenAsThatOfAnH200) {
   const auto tanh = special_model(Special::tanh).of_one;
   int falls = 0;

@@ -1,5 +1,5 @@
-// The comparison of a special function unit with its model, over a stand-in for the unit: the model
-// itself, and models with planted differences.
+// The comparison of a special function unit with its model. Stand-ins for the unit are the model
+// itself and models with planted differences.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The model, with other results where `planted` has them by operand; of a division by divisor.
+// Returns the model with the results of `planted`, by operand or, for divisions, by divisor.
 SpecialUnit stand_in(std::map<std::uint32_t, std::uint32_t> planted = {}) {
   return [planted](Special instruction, const SpecialOperands& operands, std::size_t count,
                    std::uint32_t* results) {
@@ -54,7 +54,7 @@ class SpecialSweep : public ::testing::Test {
   std::vector<std::uint32_t> buffer_ = std::vector<std::uint32_t>(300'000);
 };
 
-// What docs/gpu.md reads in Python.
+// Parsed as in the Python code of evidence/gpu.md.
 struct Section {
   std::string header;
   std::vector<std::int32_t> values;
@@ -163,7 +163,7 @@ TEST_F(SpecialSweep, OperandsWrapAndTheLastIsReached) {
   const SpecialComparison compared =
       compare_operands(stand_in({{0xffffffc0U, 0}, {0, 0}}), model, 0xff000000U, 64,
                        (0x1000000U >> 6U) + 1, buffer_);
-  EXPECT_EQ(compared.differing, 2U);  // 2^0 is 1, and of a NaN it is none
+  EXPECT_EQ(compared.differing, 2U);  // 2^0 is 1, and 2^NaN is NaN
   EXPECT_EQ(compared.first[1].a, 0U);
 }
 

@@ -1,4 +1,4 @@
-// The report of measured speed, from figures made up for this test.
+// The report of measured speed, from invented figures.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ TEST(SpeedReport, FiguresToKeep) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
-// A limit that failed leaves no share, and nothing that failed is left out.
+// A limit that failed gives no share, and every failure is listed.
 TEST(SpeedReport, FailuresAreNamed) {
   SpeedReport report = measured();
   report.limits[0].second = {"out of memory", 0};

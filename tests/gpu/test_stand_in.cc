@@ -1,5 +1,5 @@
-// What plumbline does with a GPU works on the stand-in, and planted bugs are found. Streams, times,
-// facts and errors are looked at.
+// GPU features of plumbline work on the stand-in, and planted bugs are found. Covers streams,
+// times, facts and errors.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"
@@ -34,7 +34,7 @@ Problem small_problem() {
 
 struct Result {
   RunReply reply;
-  double error = 0;        // infinite where an element is NaN
+  double error = 0;        // infinite if an element is NaN
   bool all_poison = true;  // no element of the output was written
 };
 
@@ -53,7 +53,7 @@ Result run(Worker& worker, const std::string& kernel, int timed_repetitions = 0,
   return result;
 }
 
-// Half an ulp of fp16 at the largest answer, 213.
+// Half an ulp of fp16 at the largest result, 213.
 constexpr double tolerance = 0.0626;
 const char* const all_kernels[] = {"naive",        "prefill_mma", "prefill_mma_acc16",
                                    "prefill_simt", "decode_mma",  "decode_simt"};

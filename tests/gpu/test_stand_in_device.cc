@@ -1,4 +1,4 @@
-// The stand-in's device by itself: it gives nothing that a GPU does not.
+// The stand-in's device alone: it guarantees nothing that a GPU does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

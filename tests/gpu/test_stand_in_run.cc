@@ -1,4 +1,4 @@
-// The program on the stand-in, as it is used on a GPU.
+// Runs the program on the stand-in as on a GPU.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"

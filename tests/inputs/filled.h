@@ -1,4 +1,4 @@
-// Inputs of a problem with the means to read them by (sample, row, head), whatever the layout.
+// Inputs of a problem, readable by (sample, row, head) in any layout.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct Filled {
     return read(v, geometry.v, geometry.v_offset(sample, key, head_kv),
                 geometry.problem().head_dim_vo);
   }
-  // All valid elements of q, then k, then v, in the order of (sample, row, head, dim).
+  // Returns all valid elements of q, then k, then v, in the order of (sample, row, head, dim).
   std::vector<float> valid() const {
     std::vector<float> all;
     const auto append = [&](const std::vector<float>& row) {
@@ -54,7 +54,8 @@ struct Filled {
     return all;
   }
 
-  // Logits of one query row against all keys of its sample, in fp64, default scale.
+  // Returns the logits of one query row for all keys of its sample, in fp64, with the default
+  // scale.
   std::vector<double> logits(std::int64_t sample, std::int64_t row, std::int64_t head) const {
     const std::vector<float> query_row = query(sample, row, head);
     std::vector<double> s;

@@ -1,5 +1,4 @@
-// A file of recorded inputs that PLUMBLINE_INPUTS names while a test lasts. It lies in a directory
-// of its own.
+// A file of recorded inputs in its own directory, which PLUMBLINE_INPUTS names during a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +15,8 @@
 
 namespace plumbline {
 
-// Tensors to write: values as fp64, encoded when the file is written. Shapes are those of the file.
+// Tensors to write. Values are fp64 and encoded when the file is written. Shapes are those of the
+// file.
 struct Recording {
   struct Tensor {
     DType dtype = DType::f32;
@@ -26,8 +26,8 @@ struct Recording {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
-  // q [2, 5, 4, 6], k [2, 5, 2, 6], v [2, 5, 2, 3] with lengths 5 and 3, every element another
-  // number.
+  // q [2, 5, 4, 6], k [2, 5, 2, 6], v [2, 5, 2, 3] with lengths 5 and 3. Every element is
+  // different.
   static Recording sample() {
     Recording recording;
     recording.add("q", {2, 5, 4, 6}, 0.001);

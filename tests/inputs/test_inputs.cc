@@ -30,8 +30,8 @@ Problem small_problem() {
 const Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                               Layout::paged_nhd, Layout::paged_hnd};
 
-// fp32, so that only the generator decides; verified with g++ -O0, -O2 and -O3, with and without
-// AVX2. If this fails on purpose, raise inputs_version.
+// fp32, so that only the generator matters. Verified with g++ -O0, -O2 and -O3, with and without
+// AVX2. After an intended change, raise inputs_version.
 TEST(Inputs, BitsOfEachLaw) {
   const std::map<Law, std::uint64_t> of_law = {
       {Law::normal, 0xfa6c92c6f4049fe5},
@@ -127,7 +127,7 @@ TEST(Inputs, ThreadsDoNotMatter) {
   EXPECT_EQ(serial, parallel);
 }
 
-// Elements of `data` that no valid row covers.
+// Returns the elements of `data` that no valid row covers.
 std::vector<float> gaps(const TensorShape& shape, const std::vector<unsigned char>& data,
                         const std::set<std::int64_t>& valid_rows, std::int64_t dims) {
   std::vector<float> found;
@@ -169,7 +169,7 @@ std::vector<float> all_gaps(const Filled& inputs) {
 TEST(Fill, CoversEverythingOutsideValidRows) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     for (const Layout layout : all_layouts) {
-      if (layout == Layout::ragged) continue;  // has nothing outside its rows
+      if (layout == Layout::ragged) continue;  // has no gaps
       Problem problem = small_problem();
       problem.dtype = dtype;
       problem.layout = layout;

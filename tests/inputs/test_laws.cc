@@ -1,4 +1,4 @@
-// What each law promises in inputs.h, measured on generated inputs.
+// Generated inputs keep the promises of each law in inputs.h.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -151,8 +151,8 @@ TEST(Laws, ExactLogitsAreEqualOrFarApart) {
   }
 }
 
-// The promise behind row_is_exact, with an fp32 kernel that rounds as coarsely as a legal one may:
-// P to bf16, scale folded into one fma.
+// Tests the promise of row_is_exact with an fp32 kernel that rounds as coarsely as is legal: P to
+// bf16, and the scale folded into one fma.
 TEST(Laws, ExactRowsComeOutExact) {
   Problem problem = problem_with(Law::exact, VLaw::grid);
   problem.seq_q = 1;
@@ -194,7 +194,7 @@ TEST(Laws, RowIsExactOnlyWhereThePromiseHolds) {
   Problem fp32_output = exact;
   fp32_output.out_dtype = DType::f32;
   EXPECT_FALSE(row_is_exact(fp32_output, 1));
-  Problem holes = exact;  // any number of the visible keys may be odd ones
+  Problem holes = exact;  // any number of the visible keys may be odd
   holes.mask = Mask::custom;
   EXPECT_FALSE(row_is_exact(holes, 4));
   EXPECT_FALSE(row_is_exact(problem_with(Law::exact), 4));
@@ -259,7 +259,7 @@ TEST(Laws, NegativeLogitsLieEightyBelow) {
   const LogitSummary negative = summarize(Filled(problem_with(Law::negative_logits)));
   EXPECT_NEAR(negative.deviation, 80, 2);
   EXPECT_LT(negative.largest, 90);
-  EXPECT_GT(median(negative.top), 0.005);  // otherwise as normal
+  EXPECT_GT(median(negative.top), 0.005);  // otherwise like normal
 }
 
 TEST(Laws, RampRisesWithTheKey) {

@@ -1,4 +1,4 @@
-// Philox gives its published answers, and each kind of noise has the distribution it claims.
+// Philox gives its published results, and each kind of noise has the distribution that it claims.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ TEST(Philox, KnownAnswersOfRandom123) {
       (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// The paper's round on one block, written once more without lanes.
+// The paper's round on one block, implemented again without lanes.
 Words philox_by_the_paper(Words counter, std::uint32_t key_0, std::uint32_t key_1) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0],
@@ -72,7 +72,7 @@ TEST(NormalFromBits, KnownAnswers) {
   EXPECT_EQ(normal_from_bits(0x7fffffff), 0x1.40d934p-32F);
 }
 
-// libm may be used to check, only not to generate: |z| is the quantile if Q(|z|) = erfc(|z| / sqrt
+// Tests may use libm, only the generator may not. |z| is the quantile if Q(|z|) = erfc(|z| / sqrt
 // 2) / 2 equals the tail probability.
 TEST(NormalFromBits, IsTheQuantile) {
   std::vector<std::uint32_t> tails;
@@ -86,7 +86,7 @@ TEST(NormalFromBits, IsTheQuantile) {
     const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double error = std::fabs(std::erfc(z / std::sqrt(2.0)) / 2 - p) / density / z;
     worst = std::max(worst, error);
-    // near 0, p itself is only known to 2^-53
+    // near 0, p itself is only accurate to 2^-53
     ASSERT_LE(error, 5e-7 + 1e-15 / (density * z)) << tail;
     ASSERT_EQ(normal_from_bits(tail | 0x80000000U), -normal_from_bits(tail));
   }

@@ -1,4 +1,5 @@
-// Problems take shapes over from recorded inputs, and every layout and dtype gets its values.
+// Problems take their shapes from recorded inputs, and every layout and dtype gets the recorded
+// values.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -23,8 +24,8 @@ Problem problem_of(const std::string& name) {
   return problem;
 }
 
-// The valid rows of the sample recording in the order of Filled::valid(), each rounded once to the
-// dtype.
+// Returns the valid rows of the sample recording in the order of Filled::valid(), each rounded once
+// to the dtype.
 std::vector<float> expected_rows(const Recording& recording, DType dtype) {
   std::vector<float> all;
   const auto append = [&](const char* name, std::int64_t sample, std::int64_t row,
@@ -88,7 +89,7 @@ TEST_F(RecordedInputsTest, EveryLayoutAndDtypeHoldsTheRecordedRows) {
         problem.padding = padding;
         problem.page_size = 2;
         problem.fill = Fill::nan;
-        if (!validate(problem).empty()) continue;  // left padding of what has none
+        if (!validate(problem).empty()) continue;  // left padding in a layout without padding
         EXPECT_EQ(Filled(problem).valid(), expected_rows(recording, dtype)) << problem_id(problem);
       }
     }
@@ -108,8 +109,8 @@ TEST_F(RecordedInputsTest, FilesOfEveryFloatFormatAreRead) {
   }
 }
 
-// 1 + 2^-8 + 2^-40 lies above the middle of two bf16 numbers, but fp32 rounds it to the middle, and
-// the middle to the even neighbour 1.
+// 1 + 2^-8 + 2^-40 is above the midpoint of two bf16 numbers. Through fp32 it would be rounded to
+// the midpoint, and then to the even neighbour 1.
 TEST_F(RecordedInputsTest, DoublesAreRoundedOnce) {
   Recording recording = Recording::sample();
   recording.tensors["v"].dtype = DType::f64;

@@ -11,7 +11,7 @@
 
 namespace plumbline {
 
-// A file in a directory of its own that goes with it.
+// A file in a directory of its own, which is deleted with it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) {
@@ -34,7 +34,7 @@ class TemporaryFile {
   std::filesystem::path directory_;
 };
 
-// "3: message" for each error, in order.
+// Returns "3: message" for each error, in order.
 inline std::vector<std::string> lines_and_messages(const Errors& errors) {
   std::vector<std::string> result;
   for (const Error& error : errors)

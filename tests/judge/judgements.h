@@ -1,4 +1,4 @@
-// What tests of judgements share: odd numbers, a small problem, the names of what was found.
+// Helpers for tests of judgements: odd numbers, a small problem, the names of findings.
 #pragma once
 
 #include <gmock/gmock.h>

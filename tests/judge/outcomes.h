@@ -1,4 +1,4 @@
-// Outcomes to judge: one that passes, for tests to spoil in one place.
+// Outcomes to judge: one that passes, for tests to break in one place.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace plumbline {
 
-// A bf16 case of a kernel without contract, half way to each limit.
+// Returns a bf16 case of a kernel without a contract, with about half of each limit.
 inline Outcome passing() {
   Outcome outcome;
   outcome.suite = "smoke";
@@ -35,7 +35,7 @@ inline Outcome passing() {
   return outcome;
 }
 
-// The past in which `passing()` was accepted.
+// Returns a baseline made from `outcome`.
 inline Baseline past_of(const Outcome& outcome) {
   Baseline baseline;
   baseline.run_id = "last-night";
@@ -48,7 +48,7 @@ inline Baseline past_of(const Outcome& outcome) {
   return baseline;
 }
 
-// Judged with the past of `passing()`, so that nothing is new.
+// Judges against the past of passing(), so that nothing is new.
 inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contracts = nullptr,
                                  const SupportTable* support = nullptr) {
   const Baseline baseline = past_of(passing());

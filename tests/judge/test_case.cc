@@ -1,4 +1,4 @@
-// One case, everything but its past: status, support, spec, policy, faults, limits, promises.
+// One case without its past: status, support, spec, policy, faults, limits, promises.
 #include <random>
 
 #include "harness/outcome/statistics_table.h"
@@ -110,7 +110,7 @@ TEST(JudgeCase, NothingComparedIsMistrusted) {
 
 TEST(JudgeCase, NothingToCompareIsAPassWithANote) {
   Outcome outcome = passing();
-  outcome.c.problem.lengths = Lengths::with_zero;  // one sample, and it has no keys
+  outcome.c.problem.lengths = Lengths::with_zero;  // one sample, without keys
   outcome.errors = {};
   const Judgement judgement = judge_with_past(outcome);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
@@ -182,7 +182,7 @@ TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
   EXPECT_THAT(judge_with_past(refused, nullptr, &refuses).notes,
               ElementsAre("unsupported: no bf16"));
   EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);  // support is not judged
-  // a kernel that nobody reviewed
+  // no reviewed text covers the kernel
   EXPECT_EQ(judge_with_past(refused, nullptr, &unknown).verdict, Verdict::unsupported);
   const Judgement mismatch = judge_with_past(refused, nullptr, &accepts);
   EXPECT_EQ(mismatch.verdict, Verdict::support_mismatch);
@@ -318,7 +318,7 @@ TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
   EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre(HasSubstr("other bits")));
   Contract contract;
-  // the contract's promise binds a kernel that says less
+  // the contract's promise binds a kernel that promises less
   contract.promises.run_to_run = Promise::bitwise;
   const Contracts contracts = contract_of_mine(contract);
   EXPECT_THAT(statistics(judge_with_past(outcome, &contracts)),
@@ -365,8 +365,7 @@ TEST(JudgeCase, IsAPureFunction) {
   EXPECT_EQ(first.percent_of_limit, second.percent_of_limit);
 }
 
-// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no
-// promise about it.
+// A kernel may refuse a problem on a device that no reviewed text covers.
 TEST(JudgeCase, RefusalsOnAnotherDeviceAreNoMismatch) {
   const auto table = SupportTable::read(
       TemporaryFile(
@@ -386,7 +385,7 @@ TEST(JudgeCase, RefusalsOnAnotherDeviceAreNoMismatch) {
   EXPECT_EQ(verdict_on("cpu"), Verdict::support_mismatch);
 }
 
-// However much worse an error statistic becomes, what failed stays failed.
+// A failure stays a failure, however large an error statistic becomes.
 TEST(JudgeCase, LargerErrorsNeverTurnAFailureIntoAPass) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> times_limit(0, 2);

@@ -1,4 +1,4 @@
-// Contracts: what an entry pins, which of several counts, and that all errors come at once.
+// Contracts: the members of an entry, the choice among several, and all errors at once.
 #include "harness/contract/contract.h"
 #include "harness/problem/problem.h"
 #include "tests/judge/files.h"
@@ -107,7 +107,7 @@ spec = { p_dtype = "input", s_rounded = "input", q_prescaled = "input", split_pa
   EXPECT_EQ(spec.kv_dequantized_to, DType::f32);
   spec = contracts.pinned_spec("mine/k", problem_of(DType::f32));
   EXPECT_EQ(spec.p_dtype, DType::f32);
-  EXPECT_EQ(spec.s_rounded, DType::none);  // rounding fp32 to fp32 is no rounding
+  EXPECT_EQ(spec.s_rounded, DType::none);  // rounding fp32 to fp32 does nothing
   EXPECT_EQ(spec.q_prescaled, DType::none);
   EXPECT_EQ(spec.split_partial_dtype, DType::f32);
 }
@@ -291,7 +291,7 @@ TEST(Contracts, MissingAndBrokenFilesAreErrors) {
               ElementsAre("4: spec is not a table"));
 }
 
-// The reviewed file: what each of the project's own kernels may round.
+// The reviewed file pins the roundings of the project's own kernels.
 TEST(ReviewedContracts, PinTheCpuKernels) {
   const auto contracts =
       Contracts::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/contracts.toml");

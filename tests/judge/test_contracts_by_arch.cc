@@ -116,11 +116,11 @@ reason = "cpu"
 )");
   EXPECT_EQ(contracts.find("mine/k", {"cuda:1", "sm_90"})->reason, "hopper");
   EXPECT_EQ(contracts.find("mine/k", {"cuda:0", "sm_80"})->reason, "gpu");
-  EXPECT_EQ(contracts.find("mine/k", {"cuda:0", ""})->reason, "gpu");  // it did not say what it is
+  EXPECT_EQ(contracts.find("mine/k", {"cuda:0", ""})->reason, "gpu");  // unknown architecture
   EXPECT_EQ(contracts.find("mine/k", {"emulated:sm_90", "sm_90"})->reason, "gpu");
   EXPECT_EQ(contracts.find("mine/k", {"emulated:sm_80", "sm_80"}), nullptr);
   EXPECT_EQ(contracts.find("mine/k", {"cpu", ""})->reason, "cpu");
-  EXPECT_EQ(contracts.find("mine/k"), nullptr);  // nobody says where
+  EXPECT_EQ(contracts.find("mine/k"), nullptr);  // unknown device
 }
 
 TEST(ContractsByArch, AContractBehindOneOfAllDevicesIsNeverUsed) {
@@ -180,8 +180,7 @@ Outcome outcome_on(const std::string& device, const std::string& described,
   return outcome;
 }
 
-// A kernel that declares the accumulator of another architecture, with more error than that of its
-// own.
+// A kernel declares the accumulator of another architecture, which has a larger error than its own.
 TEST(ContractsByArch, TheAccumulatorOfAnotherArchIsLooser) {
   const Contracts contracts = read_good(tensor_cores);
   const Accumulator ampere{DType::f32, true, 24, 8}, hopper{DType::f32, true, 25, 16};
@@ -195,10 +194,10 @@ TEST(ContractsByArch, TheAccumulatorOfAnotherArchIsLooser) {
   EXPECT_THAT(statistics(outcome_on("cuda:0", "sm_90", ampere)), Contains("spec"));
   EXPECT_THAT(statistics(outcome_on("emulated:sm_90", "", hopper)), testing::Not(Contains("spec")));
   EXPECT_THAT(statistics(outcome_on("emulated:sm_80", "", ampere)), testing::Not(Contains("spec")));
-  // tighter than it need be
+  // tighter than necessary
   EXPECT_THAT(statistics(outcome_on("emulated:sm_80", "", hopper)), testing::Not(Contains("spec")));
   EXPECT_THAT(statistics(outcome_on("cuda:0", "", ampere)),
-              testing::Not(Contains("spec")));  // not known: the default
+              testing::Not(Contains("spec")));  // unknown: the default
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Two outputs that should agree: what rounding explains passes, and what is unknown does not.
+// Two outputs that should agree: rounding passes, and what cannot be judged does not.
 #include "harness/outcome/diff_outcome.h"
 #include "tests/judge/judgements.h"
 

@@ -1,5 +1,4 @@
-// Expected failures: until they expire a failure is fine, and what does not fail is not. Then they
-// say nothing.
+// Expected failures: until they expire, a failure is fine and a pass is not. Then they do nothing.
 #include "harness/judge/exit_code.h"
 #include "tests/judge/outcomes.h"
 
@@ -64,7 +63,7 @@ TEST(Expected, WhatDoesNotFailIsAFailure) {
   changed.description.build_id = "build-2";
   Outcome improved = changed;
   improved.errors.rms = 0.31;
-  improved.description.promises.run_to_run = Promise::none;  // other bits are no news then
+  improved.description.promises.run_to_run = Promise::none;  // so other bits are not reported
   ASSERT_EQ(judged(changed, before).verdict, Verdict::changed);
   ASSERT_EQ(judged(improved, before).verdict, Verdict::improved);
   for (const Outcome& outcome : {passing(), changed, improved}) {
@@ -86,7 +85,7 @@ TEST(Expected, ARefusalIsNoFailureEither) {
   EXPECT_EQ(judgement.verdict, Verdict::unexpected_pass);
   EXPECT_THAT(judgement.findings.back().text, HasSubstr("is refused, does not fail"));
   Outcome stored = expected(refused());
-  stored.expected->file.clear();  // as a database gives it back
+  stored.expected->file.clear();  // as read from a database
   EXPECT_THAT(judged(stored, before).findings.back().text,
               HasSubstr("remove the [[expect_failure]] and see to issue"));
 }

@@ -1,4 +1,4 @@
-// Invariances are judged by what a kernel promised against what was found.
+// Invariances are judged by the difference found and the kernel's promise.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -101,7 +101,7 @@ TEST(JudgeInvariance, WhatIsNotTakenIsSaid) {
   EXPECT_THAT(judge_invariance(o).findings, IsEmpty());
 }
 
-// A promise of the ABI stands for every invariance that it speaks of.
+// Every invariance is covered by one promise of the ABI.
 TEST(PromiseOf, EachInvarianceHasAPromise) {
   Promises batch;
   batch.batch = Promise::bitwise;

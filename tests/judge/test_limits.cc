@@ -1,4 +1,4 @@
-// Default limits are those of the table in docs/judging.md, cell by cell.
+// Default limits equal the table in docs/judging.md, cell by cell.
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
 #include "tests/judge/judgements.h"
@@ -129,7 +129,7 @@ TEST(DefaultLimits, GrowWithTheNumberOfElements) {
   EXPECT_EQ(grown_limit(6.5, 0), 6.5);
   EXPECT_EQ(grown_limit(6.5, 10'000'000), 6.5);
   EXPECT_GT(grown_limit(6.5, 10'000'001), 6.5);
-  // The values that the formula was confirmed at.
+  // Values for which the formula was confirmed.
   EXPECT_NEAR(grown_limit(6.5, 100'000'000), 6.85, 0.005);
   EXPECT_NEAR(grown_limit(6.5, 1'000'000'000), 7.17, 0.005);
   EXPECT_NEAR(grown_limit(6.5, 10'000'000'000), 7.49, 0.005);

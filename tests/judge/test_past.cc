@@ -1,4 +1,4 @@
-// Other bits, drift of the error, pins and looser contracts each get their verdict.
+// The verdicts for other bits, drift of the error, pins and looser contracts.
 #include "harness/judge/past.h"
 #include "tests/judge/outcomes.h"
 
@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// As passing(), by a new build that gives other bits.
+// Returns passing() from a new build with other bits.
 Outcome changed() {
   Outcome outcome = passing();
   outcome.output_digest = std::string(32, 'b');
@@ -67,7 +67,7 @@ TEST(Digest, CountsOnlyWhereDeterminismIsPromisedAndConfirmed) {
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);
   baseline.deterministic = true;
   outcome.repeat_checked = outcome.repeat_equal = false;
-  EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);  // confirmed then
+  EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);  // confirmed in the past
   outcome.description.promises.run_to_run = Promise::rounding;
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::pass);  // not promised
 }
@@ -102,8 +102,7 @@ const Drift drifts[] = {
     {"to below the floor", 0.4501, 0.01, 10'000, DType::none, Verdict::improved},
 };
 
-// `changed` beats `improved`: without a promise of determinism the digest says nothing, and the
-// drift alone is seen.
+// `changed` beats `improved`. Without a promise of determinism, only the drift decides.
 TEST(DriftOfOneCase, FollowsTheTable) {
   for (const Drift& drift : drifts) {
     Outcome outcome = changed();
@@ -128,7 +127,7 @@ TEST(DriftOfOneCase, FollowsTheTable) {
 
 TEST(DriftOfOneCase, NeedsOtherBits) {
   Baseline baseline = past_of(passing());
-  // same digest, so these statistics come from another reference's last bits at most
+  // equal digests: the statistics differ at most by the last bits of the reference
   baseline.rms = 0.3;
   EXPECT_EQ(judge_against(passing(), baseline).verdict, Verdict::pass);
 }
@@ -141,7 +140,7 @@ TEST(DriftOfOneCase, FailBeatsRegressed) {
   EXPECT_THAT(statistics(judgement), ElementsAre("rms", "digest", "drift"));
 }
 
-// It may round more, or do less: said, and nothing fails.
+// The kernel may round more, or do less. Nothing fails.
 TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
   const auto said = [](double rms, ChangeKind kind, bool other_bits) {
     Outcome outcome = other_bits ? changed() : passing();
@@ -165,7 +164,7 @@ TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
   EXPECT_EQ(said(0.78, ChangeKind::faster, false).size(), 1U) << "the same bits";
 }
 
-// Whoever finds a case faster in a judgement that is made asks again, and it is said once.
+// Each caller that finds the case faster checks again, but the change is added once.
 TEST(FasterButLessAccurate, IsSaidOnce) {
   Outcome outcome = changed();
   outcome.errors.rms = 0.9;
@@ -265,7 +264,7 @@ TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
       << "accepted";
 }
 
-// Another driver may compile other code: other bits of one build are then no fault of the hardware.
+// Another driver may compile other code, so other bits of one build are not a hardware fault then.
 TEST(Changes, AnotherDriverIsNamedAndExplainsOtherBits) {
   Outcome outcome = changed();
   outcome.description.build_id = "build-1";

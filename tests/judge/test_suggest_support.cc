@@ -1,4 +1,4 @@
-// Entries that list refusals by kernel and reason, and never cover a problem that ran.
+// Suggested entries list refusals by kernel and reason, and never cover a problem that ran.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using testing::SizeIs;
 
 using Refuses = std::function<std::string(const Problem&)>;  // the reason, or ""
 
-// Every combination of dtypes, masks, layouts, shapes and features that a suite might ask.
+// Returns combinations of dtypes, masks, layouts, shapes and features that a suite may have.
 std::vector<Problem> many_problems() {
   std::vector<Problem> problems;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
@@ -62,7 +62,7 @@ std::vector<std::string> texts(const SuggestedSupport& suggested) {
   return all;
 }
 
-// What the table of the entries' own text says of every problem is what the kernel did.
+// Expects a table of the suggested entries to list exactly the problems that the kernel refused.
 void expect_explained(const std::vector<AskedProblem>& problems,
                       const SuggestedSupport& suggested) {
   std::string text = "schema = 1\n";
@@ -90,7 +90,7 @@ TEST(SuggestSupport, OneFieldExplainsOneReason) {
   expect_explained(problems, suggested);
 }
 
-// Neither the mask nor the lengths are refused everywhere.
+// Neither the mask nor the lengths alone are refused.
 TEST(SuggestSupport, FieldsThatMatterTogether) {
   const auto problems = asked(many_problems(), [](const Problem& p) -> std::string {
     if (p.mask == Mask::causal_top_left && p.seq_q != p.seq_kv) return "is_causal is top left";
@@ -159,8 +159,7 @@ TEST(SuggestSupport, WhatNoFieldTellsApartIsNamed) {
               ElementsAre(testing::Pair(problems.front().case_id, "another")));
 }
 
-// Whatever a kernel refuses, the entries say it exactly of what was asked: also where no rule is
-// behind it.
+// The entries list exactly the refused problems, even if the refusals follow no rule.
 TEST(SuggestSupport, ArbitraryRefusalsAreExplained) {
   const auto all = many_problems();
   for (int seed = 1; seed <= 3; ++seed) {

@@ -1,4 +1,4 @@
-// Statistics over a suite sum, clip and test errors that no single case could show.
+// Statistics over a suite: sums, clipping and sign tests of errors that no single case shows.
 #include <deque>
 
 #include "tests/judge/outcomes.h"
@@ -6,7 +6,7 @@
 namespace plumbline {
 namespace {
 
-// Outcomes with the same score in each, seed by seed.
+// Returns outcomes with equal scores and different seeds.
 std::deque<Outcome> scored(int cases, double shrink, double temperature = 0) {
   std::deque<Outcome> outcomes;
   for (int i = 0; i < cases; ++i) {
@@ -46,8 +46,7 @@ TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
   EXPECT_EQ(scores[1].status, "fail");
 }
 
-// The same four cases on two architectures: nearly the same errors, which must not add up to a
-// finding.
+// Four cases have nearly equal errors on two architectures, which must not add up to a finding.
 TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
   auto outcomes = scored(4, 1.7);
   for (const char* device : {"emulated:sm_80", "emulated:sm_90"}) {
@@ -65,7 +64,7 @@ TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
   EXPECT_EQ(scores[2].value, 3.4);
 }
 
-// The same inputs in three layouts, to which a kernel gave one answer: as smoke's paged cases.
+// Three layouts of the same inputs gave one output, as in smoke's paged cases.
 TEST(SuiteSums, CountEachOutputOnce) {
   auto outcomes = scored(4, 1.5);
   for (const std::int64_t page_size : {16, 64}) {
@@ -158,7 +157,7 @@ TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
   EXPECT_TRUE(judge_all(outcomes).empty());
 }
 
-// Cases whose rms is `ratio` times that of their past; `worse` of them, the others the inverse.
+// Cases with their past: `worse` of them have `ratio` times the past rms, the others 1 / `ratio`.
 struct Night {
   std::deque<Outcome> outcomes;
   std::deque<Baseline> baselines;
@@ -184,7 +183,7 @@ struct Night {
     return pinned ? judge_suites(o, Contracts{}, {}, complete, b)
                   : judge_suites(o, Contracts{}, b, complete);
   }
-  // A score of that statistic, or nothing.
+  // Returns the score of a statistic, if there is one.
   std::optional<SuiteScore> drift(bool complete = true,
                                   const std::string& statistic = "drift of the median",
                                   bool pinned = false) const {
@@ -220,7 +219,7 @@ TEST(DriftOfTheMedian, NeedsTheSignTest) {
   EXPECT_EQ(Night(30, 27, 1.2).drift()->status, "pass");
 }
 
-// Cases at the floor on both nights have a ratio of 1, which is no coin that fell.
+// Cases at the floor on both nights have a ratio of 1, and do not count in the sign test.
 TEST(DriftOfTheMedian, CountsNoTies) {
   const auto with_ties = [](std::size_t ties) {
     Night night(30, 30, 1.2);
@@ -261,7 +260,7 @@ TEST(DriftOfTheMedian, HoldsForManyCases) {
   EXPECT_EQ(Night(5000, 5000, 1.15).drift()->status, "fail");
 }
 
-// Three quarters of the cases or more have to be worse by more than 8 %.
+// At least three quarters of the cases must be worse by more than 8 %.
 TEST(DriftOfTheLowerQuartile, FailsWhereThreeQuartersWorsenALittle) {
   const auto score = Night(40, 40, 1.089).drift(true, "drift of the lower quartile");
   ASSERT_TRUE(score);
@@ -273,7 +272,7 @@ TEST(DriftOfTheLowerQuartile, FailsWhereThreeQuartersWorsenALittle) {
   EXPECT_EQ(Night(29, 29, 1.5).quartile(), "not judged: too few cases");
 }
 
-// As a lagging maximum does, legally: no case improves, and a third stays as it was.
+// A lagging maximum does this legally: no case improves, and a third stays as it was.
 TEST(DriftOfTheLowerQuartile, PassesWhereAThirdOfTheCasesStays) {
   Night night(60, 60, 1.11);
   for (std::size_t i = 0; i < 20; ++i) night.baselines[i].rms = night.outcomes[i].errors.rms / 1.01;
@@ -283,7 +282,7 @@ TEST(DriftOfTheLowerQuartile, PassesWhereAThirdOfTheCasesStays) {
   EXPECT_EQ(night.quartile(), "fail") << "14 of 60 stay";
 }
 
-// Steps that are each within noise of the night before, and accepted with it.
+// Each step is within noise of the night before, and is accepted.
 TEST(DriftFromThePin, FindsWhatFiveStepsOfFourPercentAddUpTo) {
   double since_the_pin = 1;
   std::vector<std::string> each, together;

@@ -1,4 +1,4 @@
-// The support table: which problems on which devices an entry covers, and what is wrong with it.
+// The support table: the problems and devices that an entry covers, and errors in the file.
 #include "harness/contract/support.h"
 #include "tests/judge/files.h"
 #include "tests/judge/judgements.h"

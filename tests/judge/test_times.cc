@@ -1,4 +1,4 @@
-// A time against the nights before it: what is a candidate, and what fresh processes make of it.
+// A time compared with earlier nights: candidates, and the verdict by fresh processes.
 #include <cmath>
 
 #include "harness/judge/times.h"
@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 const GateOptions options{.fresh = 3, .least_spread = 0.005};
 
-// Twenty nights about a ratio of 2, with a spread of about 1 %.
+// Returns twenty nights about a ratio of 2, with a spread of about 1 %.
 Past quiet_past() {
   Past past;
   for (int night = 0; night < 20; ++night) {
@@ -115,7 +115,7 @@ TEST(Times, AFewNightsAreSaidAndNotJudged) {
               Contains("time not judged yet (0 of 10 nights)"));
 }
 
-// The time of one night is a spike, which fresh processes refute; they show the drift all the same.
+// The time of tonight is a spike, which fresh processes refute. They still show the drift.
 TEST(Times, ASpikeHidesNoDriftFromThePin) {
   Past past = quiet_past();
   past.pin = Pin{past_of(passing()), {{1.65, 1.65, 1.65, 1.65, 1.65}, {}}};
@@ -133,7 +133,7 @@ TEST(Times, ASpikeHidesNoDriftFromThePin) {
   EXPECT_EQ(concluded(timed(2.2, {2.0, 2.01, 1.99}), past).verdict, Verdict::pass);
 }
 
-// Five steps of 4 %, each accepted and so the usual time of the nights after it.
+// Five steps of 4 %, each accepted, so that it becomes the usual time of the nights after it.
 TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
   Past past = quiet_past();
   past.pin = Pin{past_of(passing()), {{2, 2, 2, 2, 2}, {}}};

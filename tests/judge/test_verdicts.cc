@@ -1,4 +1,4 @@
-// Verdicts parse back, the worse one stands, and what exit code they make together.
+// Verdicts: their names, the worse of two, and the exit code of several.
 #include "harness/judge/exit_code.h"
 #include "tests/judge/judgements.h"
 

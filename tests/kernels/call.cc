@@ -1,4 +1,4 @@
-// Places tensors between canaries, calls a kernel through its C ABI, and decodes what it wrote.
+// Places tensors between canaries, calls a kernel through its C ABI, and decodes its outputs.
 #include "tests/kernels/call.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t canary_bytes = 64;
 constexpr std::byte canary{0xa5};
 
-// Memory between two canaries, as large as asked and not a byte larger.
+// Memory of exactly the requested size between two canaries.
 class Guarded {
  public:
   explicit Guarded(std::size_t bytes) : bytes_(bytes), memory_(bytes + 2 * canary_bytes, canary) {}
@@ -33,11 +33,12 @@ class Guarded {
   std::vector<std::byte> memory_;
 };
 
-// About normal, variance 1: the sum of four uniform numbers in (-1, 1) times sqrt(3) / 2.
+// Returns an approximately normal number with variance 1: the sum of four uniform numbers in (-1,
+// 1) times sqrt(3) / 2.
 float token_value(std::uint64_t tensor, std::int64_t sample, std::int64_t head,
                   std::int64_t position, std::int64_t d) {
   std::uint64_t x = tensor;
-  for (const std::int64_t part : {sample, head, position, d}) {  // splitmix64 of each part in turn
+  for (const std::int64_t part : {sample, head, position, d}) {  // splitmix64 of each part
     x += 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(part);
     x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
     x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
@@ -91,7 +92,7 @@ plumbline_tensor index_tensor(const std::vector<std::int32_t>& values, std::int6
   return tensor;
 }
 
-// Dense; absent where there are no values.
+// Returns a dense tensor; an absent one if there are no values.
 template <class T>
 plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values,
                              std::initializer_list<std::int64_t> extent) {
@@ -108,8 +109,8 @@ plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values,
   return tensor_of(shape, values.data(), 1);
 }
 
-// [batch, heads], and blocks of tokens that have scales of their own; stride 0 where one scale
-// serves all.
+// Returns a tensor [batch, heads], or [batch, heads, blocks] if blocks of tokens have their own
+// scales; stride 0 if one scale serves all.
 plumbline_tensor scale_tensor(const Problem& problem, const std::vector<float>& values,
                               std::int64_t heads) {
   if (problem.scale_tokens() > 0 && !values.empty()) {
@@ -150,8 +151,8 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
   return tensors;
 }
 
-// A tensor moved to the provider's device and back. Does nothing for host-only providers and absent
-// tensors.
+// A tensor that is moved to the provider's device and back. Does nothing for host-only providers
+// and absent tensors.
 class OnDevice {
  public:
   OnDevice(const plumbline_provider& provider, const plumbline_device& device,
@@ -182,7 +183,7 @@ class OnDevice {
   void* data_ = nullptr;
 };
 
-// Decodes the outputs, valid rows apart from padded ones.
+// Decodes the outputs, with valid and padded rows separate.
 void read_outputs(const Geometry& geometry, const std::byte* out, const std::byte* lse,
                   std::int64_t stretch, Answer& answer) {
   const Problem& problem = geometry.problem();

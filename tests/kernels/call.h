@@ -1,4 +1,4 @@
-// Calls a kernel through its C ABI without workers: a tiny harness for testing kernels.
+// Calls a kernel through its C ABI without workers: a small harness for tests of kernels.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace plumbline::testing {
 class Library {
  public:
   explicit Library(const std::string& path);
-  // nullptr where the provider refuses the version.
+  // Returns nullptr if the provider refuses the version.
   const plumbline_provider* provider(const std::string& options = "",
                                      std::uint32_t abi_version = PLUMBLINE_ABI_VERSION) const;
 
@@ -25,13 +25,14 @@ class Library {
 };
 const Library& cpu_library();
 
-// Index of a kernel by its name without the provider's; fails the test if there is none.
+// Returns the index of a kernel by its name without the provider's; fails the test if there is
+// none.
 std::uint32_t kernel_index(const plumbline_provider& provider, const std::string& name);
 
-// The stored inputs of a problem. Element (tensor, sample id, head, position, dim) depends on
-// nothing else, so different layouts, batches and lengths hold the same tokens; a query's position
-// is counted from the last key backwards, so that decode and prefill share tokens. Everything that
-// no valid token occupies is NaN.
+// The stored inputs of a problem. An element depends only on (tensor, sample id, head, position,
+// dim), so different layouts, batches and lengths hold the same tokens. A query's position is
+// counted backwards from the last key, so that decode and prefill share tokens. All elements
+// outside of valid tokens are NaN.
 struct Inputs {
   std::vector<std::byte> q, k, v;
   SideInputs side;
@@ -40,29 +41,28 @@ struct Inputs {
 struct CallSetup {
   const Library* library = nullptr;  // cpu_library() if nullptr
   std::string options = {};
-  std::string arch = {};  // of the device, "emulated:sm_80"; empty: first_device
+  std::string arch = {};  // device, "emulated:sm_80"; empty: first_device
   // identity of each sample's tokens; 0, 1, ... if empty
   std::vector<std::int64_t> sample_ids = {};
-  std::int64_t stretch = 1;        // multiplies all strides, also that of the last dimension
-  bool left_over_outputs = false;  // outputs hold 7 before the run, not NaN
+  std::int64_t stretch = 1;        // multiplies all strides, including that of the last dimension
+  bool left_over_outputs = false;  // fills outputs with 7 before the run, instead of NaN
   std::byte workspace_fill{0xff};
-  bool threads_reversed = false;  // of an emulated device
+  bool threads_reversed = false;  // for an emulated device
 };
 
-// Element types are decoded: values in the order [sample, head, row, d], valid rows only.
+// The decoded outputs: values in the order [sample, head, row, d], valid rows only.
 struct Answer {
   plumbline_status status = PLUMBLINE_ERROR;
   std::string reason;
   plumbline_description description{};
   std::uint64_t workspace_bytes = 0;
   std::vector<double> out;
-  std::vector<double> lse;  // empty if not asked for
-  // padded layouts: [sample, head, padded row, d] of rows that are not valid
+  std::vector<double> lse;  // empty if not requested
+  // padded layouts: [sample, head, padded row, d] of the invalid rows
   std::vector<double> padded_out, padded_lse;
 };
 
-// Where each value of Answer::out lies: index of (sample, head, row, 0), and of the row in
-// Answer::lse.
+// Indices into Answer::out, of (sample, head, row, 0), and into Answer::lse, of the row.
 class RowIndex {
  public:
   explicit RowIndex(const Geometry& geometry);
@@ -78,11 +78,11 @@ class RowIndex {
 
 Inputs make_inputs(const Geometry& geometry, const CallSetup& setup = {});
 plumbline_problem abi_problem(const Geometry& geometry);
-// The first device of the provider: the CPU, cuda:0 where it has device memory, emulated:sm_90.
+// Returns the provider's first device: the CPU, cuda:0 if it has device memory, or emulated:sm_90.
 plumbline_device first_device(const plumbline_provider& provider);
 
-// query, prepare, run, describe, destroy, through device memory where the provider has some. Checks
-// that canaries around workspace and outputs survive and that inputs are not changed.
+// Runs query, prepare, run, describe and destroy, through device memory if the provider has some.
+// Checks that the canaries around workspace and outputs and the inputs are not changed.
 Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs,
             const CallSetup& setup = {});
 Answer call(const std::string& kernel, const Problem& problem, const CallSetup& setup = {});

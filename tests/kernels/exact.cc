@@ -1,4 +1,4 @@
-// Computes rows in double precision, and holds a kernel's answer against them and its roundings.
+// Computes rows in double precision, and compares a kernel's outputs with them.
 #include "tests/kernels/exact.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
   return roundoffs;
 }
 
-// Differences of an answer from the exact one; the first few are printed.
+// The differences between a kernel's outputs and the exact ones. Prints the first few.
 class Comparison {
  public:
   Comparison(const Geometry& geometry, const Answer& answer)
@@ -174,7 +174,7 @@ double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& r
 void expect_exact(const std::string& kernel, const Geometry& geometry, const Inputs& inputs,
                   const CallSetup& setup) {
   const Problem& problem = geometry.problem();
-  // A stretched call has its own copy of the same inputs.
+  // A stretched call makes its own copy of the same inputs.
   const Answer answer =
       setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
   ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;

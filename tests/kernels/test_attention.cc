@@ -1,5 +1,5 @@
-// Every CPU kernel agrees with attention in double precision, over masks, layouts and dtypes.
-// Windows and shapes vary, too.
+// Every CPU kernel agrees with attention in double precision, for all masks, layouts and dtypes,
+// with various windows and shapes.
 #include <gtest/gtest.h>
 
 #include <cmath>

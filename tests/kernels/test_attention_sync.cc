@@ -1,6 +1,6 @@
-// No barrier and no wait of our CUDA kernels is in vain: without any one, a test fails. The
-// emulator then shows other bits or says what went wrong. Three or more tiles of keys, so that
-// buffers are used again.
+// Every barrier and wait of our CUDA kernels is necessary: without any one of them, the emulator
+// reports an error or gives other bits. Problems have three or more tiles of keys, so that buffers
+// are reused.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using emulator::LaunchOptions;
 using emulator::Schedule;
 using emulator::SyncSite;
 
-// One sample, one key head, two query heads, every buffer as the kernels read it.
+// One sample, one key head, two query heads, and all buffers as the kernels read them.
 class Problem {
  public:
   static constexpr int seq_q = 40, seq_kv = 300, heads_q = 2;
@@ -149,8 +149,8 @@ TEST_P(Sync, EverySchedule_GivesTheSameBits) {
   for (const LaunchOptions& options : schedules()) EXPECT_EQ(problem.run(options), expected);
 }
 
-// A __syncwarp between the matrix instructions of a warp orders what these order as well: those of
-// the 16-bit kernels are not looked for.
+// In the 16-bit kernels, __syncwarp is not tested: the warp's matrix instructions next to it also
+// order its lanes.
 TEST_P(Sync, WithoutAnyOne_ItShows) {
   const Problem problem(GetParam());
   std::set<SyncSite> sites;

@@ -1,5 +1,5 @@
-// The cuda provider loads without a driver or GPU and says why it cannot run. A GPU that is there
-// is hidden.
+// The cuda provider loads without a driver or GPU and reports why it cannot run. The test hides
+// existing GPUs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const Library& cuda_library() {
-  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // read by the first call of CUDA
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // read at the first CUDA call
   static const Library library(PLUMBLINE_CUDA_LIBRARY);
   return library;
 }

@@ -1,4 +1,4 @@
-// What only the provider "emulated" has: architectures, schedules, and its own refusals.
+// Features of only the provider "emulated": architectures, schedules, and its own refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

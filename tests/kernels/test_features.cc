@@ -1,5 +1,5 @@
-// CPU kernels with softcap, ALiBi, sinks, mask bits or fp8 K and V agree with exact attention.
-// Exact is plain attention in double precision; kernels that do not take a feature say so.
+// CPU kernels with softcap, ALiBi, sinks, mask bits or fp8 K and V agree with plain attention in
+// double precision. Kernels that do not support a feature refuse it with a reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class Features : public ::testing::TestWithParam<const char*> {
   void check(const Problem& problem, const CallSetup& setup = {}) const {
     expect_exact(kernel(), problem, setup);
   }
-  // In fp16, and in fp32 where the kernel takes it: its limits are the tightest.
+  // Tests fp16, and fp32 if the kernel supports it, because its limits are the tightest.
   void check_dtypes(Problem problem) const {
     check(problem);
     problem.dtype = kernel() == "flash_p32" && !problem.has_fp8_kv() ? DType::f32 : DType::f16;
@@ -65,7 +65,7 @@ TEST_P(Features, AlibiByMaskAndLayout) {
   }
 }
 
-// Rows without a visible key: O = 0, and the LSE is the sink's logit.
+// For rows without a visible key, O = 0 and the LSE is the sink's logit.
 TEST_P(Features, SinksAlsoWithoutKeysAndInSplits) {
   for (const Sinks sinks : {Sinks::normal, Sinks::large}) {
     Problem problem = small_problem();
@@ -124,7 +124,7 @@ TEST_P(Features, Fp8KeysAndValuesWithScales) {
   }
 }
 
-// Blocks of 12 end within a tile of 64 keys, and the last is not full.
+// Blocks of 12 end within a tile of 64 keys, and the last block is incomplete.
 TEST_P(Features, Fp8WithScalesOfTokensAndBlocks) {
   for (const DType q : {DType::bf16, DType::e4m3, DType::e5m2}) {
     if (is_fp8(q) && kernel() == "naive") continue;

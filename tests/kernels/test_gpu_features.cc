@@ -1,6 +1,5 @@
-// CUDA kernels with softcap, ALiBi, sinks or fp8 K and V agree with exact attention. Exact is plain
-// attention in double precision. They run in the emulator, and (built a second time, label gpu) on
-// the GPU of the machine.
+// CUDA kernels with softcap, ALiBi, sinks or fp8 K and V agree with plain attention in double
+// precision. They run in the emulator, and (built a second time, label gpu) on this machine's GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // CUDA kernels agree with attention in double precision and keep their promises. They run in the
-// emulator, and (built a second time, label gpu) on the GPU of the machine.
+// emulator, and (built a second time, label gpu) on this machine's GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -163,8 +163,8 @@ TEST_P(GpuKernels, KeepTheirPromises) {
   EXPECT_EQ(padded.out, call(kernel(), problem, with()).out) << "padding on the left";
 }
 
-// The last rows of a prefill are the decode of the same tokens, bit for bit: a row's bits depend on
-// its own keys only.
+// The last rows of a prefill equal the decode of the same tokens in every bit, because a row's bits
+// depend only on its own keys.
 TEST_P(GpuKernels, PrefillAndDecodeAgree) {
   Problem prefill = small_problem(dtype());
   prefill.batch = 1;

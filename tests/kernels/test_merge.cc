@@ -28,7 +28,7 @@ struct State {
   double lse = -std::numeric_limits<double>::infinity();
 };
 
-// LSE in the base of those given.
+// Returns the LSE in the base of the inputs' LSEs.
 State exact(const Filled& filled, std::int64_t token, std::int64_t head) {
   const Geometry& geometry = filled.geometry;
   const bool base_2 = geometry.problem().merge == Merge::base_2;

@@ -1,5 +1,5 @@
-// Each provider option has its documented effect and changes the build id. It is declared or hidden
-// as it says.
+// Each provider option has its documented effect, changes the build id, and is declared or hidden
+// as documented.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Problem long_problem(DType dtype = DType::bf16) {
   return problem;
 }
 
-// A problem of one sample with its exact answer, to measure many variants of a kernel on.
+// A problem of one sample with its exact result, for measuring many variants of a kernel.
 class Trial {
  public:
   explicit Trial(const Problem& problem) : geometry_(problem), inputs_(make_inputs(geometry_)) {
@@ -43,8 +43,8 @@ class Trial {
     return answer;
   }
 
-  // rms of (kernel - exact) / sigma over all elements, sigma for P and output rounded to the
-  // problem's dtype.
+  // Returns the rms of (kernel - exact) / sigma over all elements. Sigma assumes P and output
+  // rounded to the problem's dtype.
   double rms_error(const Answer& answer) const {
     const Problem& problem = geometry_.problem();
     const Roundoffs roundoffs{unit_roundoff(problem.dtype), 0};
@@ -103,8 +103,8 @@ TEST(Options, TileSetsBothSizes) {
               HasSubstr("cpu/flash tile 16x96 fp32 accumulate"));
 }
 
-// Changes that a rounding spec cannot express or that are wrong: the error grows, the declaration
-// stays.
+// Wrong changes, or changes that a rounding spec cannot express: the error grows, but the
+// declaration does not change.
 TEST(Options, FaultsChangeTheOutputAndAreNotDeclared) {
   const Trial trial(long_problem());
   const Answer sound = trial.run("flash");
@@ -125,7 +125,7 @@ TEST(Options, MaskFaultsMoveTheDiagonalByOneKey) {
   Problem problem = long_problem();
   problem.seq_q = 1;
   problem.seq_kv = 3;
-  problem.mask = Mask::causal_top_left;  // sees key 0 only
+  problem.mask = Mask::causal_top_left;  // sees only key 0
   const auto logarithm_of_keys = [&](const std::string& options) {
     return call("flash_p32", problem, {.options = options}).lse[0];
   };
@@ -232,7 +232,7 @@ TEST(Options, SlowRepeatsTheComputation) {
     }
     return best;
   };
-  // 200 / 20, less what a call costs besides
+  // 200 / 20, minus the fixed cost of a call
   EXPECT_GT(seconds("slow=200"), 5 * seconds("slow=20"));
 }
 

@@ -1,4 +1,4 @@
-// Parts of the CPU kernels keep their own contracts: 2^x, log2, rounding, products, refusals.
+// Parts of the CPU kernels keep their contracts: 2^x, log2, rounding, products, refusals.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,7 +33,7 @@ TEST(Exp2, StaysWithinTwoUlpOverItsRange) {
     worst = std::max(worst, error_in_ulp(exp2(x), std::exp2(static_cast<long double>(x))));
     x = -126.0F + static_cast<float>(i) * 1.7e-4F;
   }
-  for (int i = 1; i < 500000; ++i) {  // where softmax lives
+  for (int i = 1; i < 500000; ++i) {  // the range of softmax
     x = static_cast<float>(-i) * 4.1e-5F;
     worst = std::max(worst, error_in_ulp(exp2(x), std::exp2(static_cast<long double>(x))));
   }
@@ -120,7 +120,8 @@ TEST(Log2, AgreesWithLongDouble) {
   EXPECT_TRUE(std::isnan(log2(std::nan(""))));
 }
 
-// Values around every rounding boundary of a format: k quanta of half an ulp, and their neighbours.
+// Returns values around every rounding boundary of a format: k quanta of half an ulp, and their
+// neighbours.
 std::vector<float> values_near_ties(float largest) {
   std::vector<float> values{0.0F};
   for (float scale = 1e-9F; scale < largest; scale *= 2) {
@@ -226,7 +227,7 @@ TEST(MatrixProduct, SumsInChainsOf32) {
 TEST(RowOperations, SumAndMaximum) {
   std::vector<float> row(24);
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(i * i % 17);
-  // small whole numbers: exact in any order
+  // small integers: exact in any order
   EXPECT_EQ(sum_of_row(row.data(), 24), std::accumulate(row.begin(), row.end(), 0.0F));
   for (std::size_t i = 0; i < row.size(); ++i) {
     std::vector<float> peak = row;

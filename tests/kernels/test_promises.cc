@@ -1,6 +1,6 @@
-// The CPU kernels keep their promises of which bits a transformed problem may change. Bits are
-// compared through decoded values: NaN never occurs, and decoding loses nothing but the sign of
-// zero, which is compared as well.
+// The CPU kernels keep their promises about which bits a transformed problem may change. Bits are
+// compared through decoded values: NaN never occurs, and decoding loses only the sign of zero,
+// which is compared separately.
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
@@ -48,7 +48,7 @@ class Promises : public ::testing::TestWithParam<const char*> {
     ASSERT_EQ(b.status, PLUMBLINE_OK) << b.reason;
     EXPECT_FALSE(a.out.empty());
     EXPECT_TRUE(same_bits(a.out, b.out)) << what;
-    if (a.lse.empty() || b.lse.empty()) return;  // not asked for
+    if (a.lse.empty() || b.lse.empty()) return;  // not requested
     EXPECT_TRUE(same_bits(a.lse, b.lse)) << "LSE: " << what;
   }
 };
@@ -136,7 +136,7 @@ TEST_P(Promises, LseAskedForOrNot) {
   expect_same(call(kernel(), problem()), call(kernel(), without), "without LSE");
 }
 
-// Row i of a causal prefill sees the keys that the decode of token i sees.
+// Row i of a causal prefill sees the same keys as the decode of token i.
 TEST_P(Promises, PrefillAndDecode) {
   Problem prefill = problem();
   prefill.batch = 1;
@@ -179,7 +179,7 @@ TEST_P(Promises, RoundingModeOfTheCaller) {
   const unsigned saved = _mm_getcsr();
   const Geometry geometry(problem());
   const Inputs inputs = make_inputs(geometry);
-  _mm_setcsr(saved | 0xe040U);  // toward zero, flush to zero, denormals are zero
+  _mm_setcsr(saved | 0xe040U);  // rounding toward zero, FTZ and DAZ
   const Answer second = call(kernel(), geometry, inputs);
   const unsigned after = _mm_getcsr();
   _mm_setcsr(saved);
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Promises,
                                            "flash_lse2"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Reversing the key order keeps all promises: a row's tiles are the same, seen from the other end.
+// Reversing the key order keeps all promises: a row has the same tiles in reverse order.
 TEST(ReversedTiles, KeepPrefillAndDecodeEqual) {
   Problem prefill = ragged_problem(DType::f16);
   prefill.batch = 1;

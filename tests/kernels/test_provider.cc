@@ -1,4 +1,4 @@
-// The C ABI of the cpu provider: versions, refusals and their words, descriptions, padded rows.
+// The C ABI of the cpu provider: versions, refusals with their reasons, descriptions, padded rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ Problem small(DType dtype = DType::f16) {
   return problem;
 }
 
-// The answer of query alone, with `change` made to the problem and device first.
+// Calls query alone, after `change` has modified the problem and the device.
 template <class Change>
 std::pair<plumbline_status, std::string> query(const std::string& kernel, const Problem& problem,
                                                Change change) {
@@ -164,8 +164,8 @@ TEST(PaddedRows, UntouchedLeavesWhatWasThere) {
   EXPECT_THAT(answer.padded_out, Each(decode_at(DType::f16, &left_over, 0)));
 }
 
-// Padded query rows hold a value, as they do where a batch is padded with some token; each attends
-// to the sample's valid keys as if its position went on beyond the valid ones.
+// Padded query rows hold a value, as in batches that are padded with a token. Each attends to the
+// sample's valid keys as if positions continued after the valid ones.
 TEST(PaddedRows, AttendedRowsAreQueries) {
   for (const Padding padding : {Padding::right, Padding::left}) {
     for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {

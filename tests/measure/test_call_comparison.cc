@@ -1,4 +1,4 @@
-// Two answers are compared bit by bit, and the size of their difference is right.
+// Tests the bitwise comparison of two outputs, and the size of their difference.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::SizeIs;
 
-// Two samples of two rows, one head, fp32 outputs of four columns; answers of 1, LSE 2.
+// Two samples with two rows, one head, fp32 outputs with four columns. Outputs are 1, the LSE is 2.
 class CallComparison : public testing::Test {
  protected:
   CallComparison() {
@@ -75,7 +75,7 @@ TEST_F(CallComparison, SizesAreInStandardDeviationsOfTwoAnswers) {
   EXPECT_DOUBLE_EQ(output.ulps, 0.5 / std::ldexp(1.0, -23));
   EXPECT_EQ(output.value_a, 1.0);
   EXPECT_EQ(output.value_b, 1.5);
-  lse_b_[3] = 2.5F;  // nearer to its limit
+  lse_b_[3] = 2.5F;  // closer to its limit
   const LargestDifference lse = largest(0.25, 0.125);
   EXPECT_EQ(lse.statistic, "lse");
   EXPECT_EQ(lse.element, (ElementId{1, 0, 1, -1}));

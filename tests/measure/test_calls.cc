@@ -1,4 +1,4 @@
-// Which calls a case gets, which of their answers are judged, and what is said of a difference.
+// Tests which calls a case makes, which outputs are judged, and how a difference is described.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ Problem small_case() {
   return problem;
 }
 
-// Answers every call with 0.25 everywhere, but what `change` makes of it.
+// Writes 0.25 to the whole output of every call; `change` may then modify it.
 class FakeWorker : public Worker {
  public:
   explicit FakeWorker(const Geometry& geometry) : arena_(std::move(*Arena::create())) {
@@ -85,7 +85,7 @@ class CallsOfACase : public testing::Test {
  protected:
   CallsOfACase() { calls_.request = worker_.placed(); }
 
-  // A judge that knows NaN alone.
+  // Judges outputs by NaN only.
   void make() {
     calls_.judge = [this](const RunRequest& request, Measurement& measurement) {
       ++judged_;

@@ -1,4 +1,4 @@
-// A case whose recorded inputs are gone is that case's error; the run goes on.
+// If a case's recorded inputs are missing, only that case gets an error.
 #include <gmock/gmock.h>
 
 #include <type_traits>
@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-// A measurer refers to its options: temporary ones would be gone at the first case.
+// A measurer refers to its options, so temporary ones would dangle.
 template <class T, class Options>
 constexpr bool takes =
     std::is_constructible_v<T, Options, const std::vector<ProviderInfo>&, const Contracts&>;

@@ -1,4 +1,4 @@
-// Outcomes are taken over from another architecture only where its bits are confirmed.
+// An outcome is reused from another architecture only if a second architecture gave the same bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ TEST_F(Reuse, TheThirdArchitectureTakesOverTheFirstOnesOutcome) {
   EXPECT_EQ(arch_of(*reused), "sm_90");
   EXPECT_EQ(reused->suite, "pr of emulated:sm_90");
   EXPECT_EQ(reused->tier, "pr");
-  EXPECT_EQ(reused->expected, third.expected);  // its own, not the first one's
+  EXPECT_EQ(reused->expected, third.expected);  // the third case's own
   EXPECT_EQ(reused->reused_from, planned_on("emulated:sm_80").case_id);
   EXPECT_EQ(reused->errors.peak, 3.5);
   EXPECT_EQ(reused->output_digest, "d1");
@@ -101,8 +101,8 @@ TEST_F(Reuse, KernelsOnTensorCoresAndTimedCasesAreLeftAlone) {
   EXPECT_FALSE(reuse_.reused(other));
 }
 
-// Nothing can be concluded from what did not run, or from bits that change from run to run, which
-// is a failure of its own.
+// A failed run proves nothing, nor do bits that change from run to run, which is a failure of its
+// own.
 TEST_F(Reuse, OnlyBitsThatStandForTheKernelCount) {
   Outcome unsupported = measured(planned_on("emulated:sm_80"), "");
   unsupported.status = Status::unsupported;

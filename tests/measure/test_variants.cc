@@ -1,5 +1,5 @@
-// Every transformed call asks the same: each row sees the same keys as in the case. It does so
-// wherever they lie.
+// In every transformed call each row sees the same keys as in the case, wherever they are in
+// memory.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -55,7 +55,7 @@ void expect_same_question(const Geometry& base, const VariantCall& call) {
   }
 }
 
-// Each element of each tensor has a place of its own, within what is allocated.
+// Elements of a tensor do not overlap and lie within the allocation.
 void expect_places_of_their_own(const VariantCall& call) {
   const Geometry& g = *call.geometry;
   const Problem& p = g.problem();

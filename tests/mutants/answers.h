@@ -1,4 +1,4 @@
-// Inputs of a suite's laws, and whether two answers are the same bits.
+// Fills inputs by a suite's distributions, and compares two outputs bitwise.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads a catalogue of mutants into the names, classes and needs that the tests walk.
+// Reads a catalogue of mutants: the names, classes and needs that the tests iterate over.
 #include "tests/mutants/catalogue.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::string text(const ConfigNode& table, std::string_view key) {
   return node == nullptr ? "" : node->text;
 }
 
-// The real bugs that an entry stands for, if it names any.
+// Returns the real bugs that an entry represents, if it names any.
 std::string zoo_of(const ConfigNode& table) {
   return table.find("zoo") == nullptr ? "" : text(table, "zoo");
 }

@@ -1,4 +1,4 @@
-// kernels/mutants/mutants.toml, or the file of another provider of mutants, read.
+// The contents of kernels/mutants/mutants.toml, or of the file of another provider of mutants.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace plumbline::testing {
 struct Mutant {
   std::string name, mutant_class, what, zoo, diagnosis;
   std::vector<std::string> needs;
-  std::vector<std::string> modes;  // fp16, bf16, fp32, tf32, e4m3: where it changes some bit
+  std::vector<std::string> modes;  // fp16, bf16, fp32, tf32, e4m3: modes in which some bit changes
 };
 struct Breaker {
   std::string name, breaks, what, zoo;
@@ -21,10 +21,10 @@ struct Catalogue {
   std::vector<Breaker> breakers;
   std::vector<std::string> legal;
 };
-// Fails the test where the file is not as its header says.
+// Fails the test if the file does not match its header.
 Catalogue read_catalogue(const std::string& file = PLUMBLINE_MUTANTS_TOML);
 
-// The answer of a provider to the query of its first kernel. Every query reports wrong options.
+// Returns the provider's reply to the query of its first kernel. Every query reports wrong options.
 std::string answer_to_any_query(const plumbline_provider& provider);
 
 }  // namespace plumbline::testing

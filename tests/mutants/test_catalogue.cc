@@ -1,4 +1,4 @@
-// mutants.toml, the library and docs/mutants.md name the same things.
+// mutants.toml, the library and docs/mutants.md list the same names.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -125,7 +125,7 @@ std::set<std::string> matches(const std::string& text, const std::regex& pattern
   return found;
 }
 
-// The page's rows: number -> mutants, none where it says why there is none.
+// Returns the page's rows: number -> mutants; no mutants if the row explains why there are none.
 std::map<std::string, std::set<std::string>> rows_of_the_page() {
   std::ifstream file(PLUMBLINE_MUTANTS_PAGE);
   std::map<std::string, std::set<std::string>> rows;
@@ -137,13 +137,13 @@ std::map<std::string, std::set<std::string>> rows_of_the_page() {
     const auto mutants = matches(cell, std::regex("`([a-z0-9_]+)`"));
     const bool has_reason = cell.starts_with("none: ") && cell.size() > 20;
     EXPECT_TRUE(has_reason || !mutants.empty()) << line;
-    auto& of_the_number = rows[parts[1]];  // a long row goes on in the next one
+    auto& of_the_number = rows[parts[1]];  // a long row continues in the next one
     if (!has_reason) of_the_number.insert(mutants.begin(), mutants.end());
   }
   return rows;
 }
 
-// The entries of the collection of bugs that the page maps.
+// The page covers every number of the collection of real bugs.
 TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
   const std::map<char, std::vector<int>> numbers{
       {'A', {1, 2, 3, 4, 6, 7, 8, 11, 12}},

@@ -1,5 +1,4 @@
-// What is said of mutants and legal variants: where the error sits, what explains it, which rung
-// would.
+// Tests the diagnosis of mutants and legal variants: the location, the cause and the looser rung.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -24,11 +23,11 @@ const Library& mutants_library() {
 struct Diagnosis {
   bool fails = false;
   Location location;
-  std::string cause;  // the first
+  std::string cause;  // the first sentence
   std::string looser_rung;
 };
 
-// The answer's values back in the layout of the problem's output and LSE.
+// The output and LSE of an answer, in the layout of the problem.
 struct Stored {
   Stored(const Geometry& geometry, const Answer& answer)
       : out(geometry.out.bytes()), lse(geometry.lse.bytes()) {
@@ -56,7 +55,8 @@ struct Stored {
   std::vector<std::byte> out, lse;
 };
 
-// By the strict spec, as a run without a contract judges. `asked`: what the kernel is asked.
+// Diagnoses by the strict spec, as in a run without a contract. `asked` is the problem given to the
+// kernel.
 Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
@@ -80,7 +80,7 @@ Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Prob
   const FailingOutput failing{&geometry, inputs,     outputs,
                               &spec,     &reference, &comparison,
                               limits,    &faults,    &diagnosis.location};
-  // causes() takes the time that it needs: that of a run is no matter of what is said.
+  // causes() has no time limit here; that of a run must not change the result.
   if (const auto sentences = causes(failing); diagnosis.fails && !sentences.empty())
     diagnosis.cause = sentences.front();
   if (const auto rung = looser_rung(failing); diagnosis.fails && rung)
@@ -135,7 +135,7 @@ Problem capped(DType dtype) {
   return problem;
 }
 
-// P's rounding is most of what sigma allows: the output is not rounded.
+// The output is fp32, so most of sigma comes from the rounding of P.
 Problem unrounded(DType dtype, Law law, VLaw v_law) {
   Problem problem = prefill(dtype);
   problem.out_dtype = DType::f32;
@@ -190,7 +190,7 @@ TEST(Diagnosis, NamesWhatAMutantRoundsOrReads) {
   }
 }
 
-// What a contest could name, and where the error sits, of bugs that are something else.
+// Bugs of other kinds get none of the causes that explain roundings and wrong places.
 TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
   const Problem plain = prefill(DType::bf16), in_fp16 = prefill(DType::f16);
   const std::pair<const char*, Problem> others[] = {
@@ -208,7 +208,7 @@ TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
                                  "Q K^T is accumulated", "a wrong page", "V of the next key",
                                  "V of the previous key", "in the wrong place", "O is rounded"})
       EXPECT_THAT(diagnosis.cause, Not(HasSubstr(sentence))) << mutant;
-    // Half an ulp of the output is within what a kernel that rounds S may err by.
+    // A kernel that rounds S may also err by half an ulp of the output.
     if (mutant != std::string_view("precision_output_truncated")) {
       EXPECT_EQ(diagnosis.looser_rung, "") << mutant;
     }

@@ -1,4 +1,5 @@
-// Each bug of a merge changes bits where it says; each legal variant stays near the correct one.
+// Each bug of a merge changes bits in the modes it lists; legal variants stay close to the correct
+// one.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ TEST_P(MergeMutants, ChangeBitsWhereTheySayAndNowhereElse) {
   }
 }
 
-// The statistics that face limits (docs/judging.md), and whether there is a fault.
+// The statistics that have limits (docs/judging.md), and whether there is a fault.
 struct Judged {
   double peak = 0, beyond = 0, rms = 0, lse = 0;
   bool is_faulty = false;
@@ -172,7 +173,7 @@ TEST_P(MergeMutants, AreBeyondALimitAndLegalVariantsAreNot) {
   }
 }
 
-// Within a unit of the output and, of LSEs of 1000, what their rounding makes of the weights.
+// Within one ulp of the output, plus the effect of rounding LSEs of 1000 on the weights.
 TEST_P(MergeMutants, LegalVariantsAgree) {
   for (const Problem& problem : problems(GetParam())) {
     const Filled filled(problem);

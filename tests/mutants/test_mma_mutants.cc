@@ -1,5 +1,5 @@
-// Each tensor-core bug changes bits where it should and nowhere else. Each legal variant is as near
-// to exact attention as the correct kernel has to be.
+// Each tensor-core bug changes bits exactly in the modes it lists. Legal variants are as close to
+// exact attention as the correct kernel must be.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Mode {
 };
 constexpr Mode modes[] = {{"fp16", DType::f16}, {"bf16", DType::bf16}, {"tf32", DType::f32}};
 
-// Three tiles with a tail, of rows of 64.
+// Three tiles, the last one partial; rows of 64 elements.
 Problem prefill(DType dtype) {
   Problem problem;
   problem.dtype = dtype;
@@ -43,7 +43,7 @@ Problem prefill(DType dtype) {
   problem.mask = Mask::causal_bottom_right;
   return problem;
 }
-// One tile that is not full, NaN in front of it.
+// One partial tile with NaN padding on the left.
 Problem padded_left(DType dtype) {
   Problem problem = prefill(dtype);
   problem.batch = 2;
@@ -53,7 +53,7 @@ Problem padded_left(DType dtype) {
   problem.fill = Fill::nan;
   return problem;
 }
-// Two splits, rows 8 to 11 of a product in use.
+// Two splits; rows 8 to 11 of a product are used.
 Problem decode(DType dtype) {
   Problem problem = prefill(dtype);
   problem.heads_q = 12;
@@ -138,7 +138,7 @@ TEST_P(MmaMutants, ChangeBitsWhereTheySayAndNowhereElse) {
   }
 }
 
-// But fp16 accumulators, which the error scale of exact.h does not know.
+// fp16 accumulators are left out: the error scale of exact.h does not cover them.
 TEST_P(MmaMutants, LegalVariantsAgreeWithExactAttention) {
   for (const std::string& kernel : mma_catalogue().legal) {
     if (kernel == "legal_accumulator_fp16") continue;
@@ -170,7 +170,7 @@ TEST(MmaMutantsOfTensorCores, LegalOnesAreVariantsAndKeepTheirBits) {
                                "legal_tensor_core_of_sm_80", "legal_half_instructions"}));
 }
 
-// The order of threads is that of the call, whatever the process ran before.
+// The order of threads depends only on the call, not on earlier calls of the process.
 TEST(MmaMutantsOfTensorCores, ARaceInDecodeWithSplitsShowsWhereThreadsAreReversed) {
   const Filled filled(decode(DType::f32));
   for (const char* mutant : {"race_parts_over_tiles", "race_parts_read_too_early"}) {

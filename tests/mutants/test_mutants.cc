@@ -1,5 +1,5 @@
-// Each mutant changes some bit where it should, and legal variants stay near exact attention. They
-// are as near as the correct kernel has to be.
+// Each mutant changes some bit in the modes it lists. Legal variants are as close to exact
+// attention as the correct kernel must be.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ CallSetup setup_of(const ModeSetup& mode) {
   return {.library = &mutants_library(), .options = mode.options};
 }
 
-// The plain problem: two tiles and a tail, one split, NaN where no token lies.
+// The plain problem: two tiles and a partial one, one split, NaN in unused storage.
 Problem plain_problem(DType dtype) {
   Problem problem;
   problem.dtype = dtype;
@@ -75,7 +75,8 @@ void add_corner(Problem& problem, const std::string& need) {
     problem.seq_q = problem.seq_kv = 730, problem.heads_q = problem.heads_kv = 1;
 }
 
-// Its features, by the words of mutants.toml. tiles, tail, nan_fill and lse it has already.
+// Adds a feature named as in mutants.toml. The plain problem already has tiles, tail and nan_fill,
+// and an LSE.
 void add_feature(Problem& problem, const std::string& need) {
   if (need == "causal") problem.mask = Mask::causal_bottom_right;
   if (need == "empty_rows") problem.seq_q = problem.seq_kv > 128 ? 350 : 130;
@@ -109,7 +110,7 @@ void add_feature(Problem& problem, const std::string& need) {
 Problem problem_for(const Mutant& mutant, DType dtype) {
   Problem problem = plain_problem(dtype);
   for (const std::string& need : mutant.needs) add_feature(problem, need);
-  // Under the mask the first rows see few keys: some have nothing but far negative logits.
+  // With a mask the first rows see few keys, some of them only keys with very negative logits.
   if (problem.law == Law::peaky && problem.mask != Mask::none) problem.seq_q = problem.seq_kv = 24;
   return problem;
 }
@@ -121,10 +122,11 @@ TEST_P(Mutants, ChangeBitsOfAProblemThatHasWhatTheyNeed) {
   for (const Mutant& mutant : read_catalogue().mutants) {
     if (std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) == mutant.modes.end())
       continue;
-    // Inputs of gigabytes, which only the memory of plumbline's workers holds: cases/audit.toml.
+    // Needs gigabytes of inputs, which only plumbline's workers can hold; cases/audit.toml covers
+    // it.
     if (std::find(mutant.needs.begin(), mutant.needs.end(), "far") != mutant.needs.end()) continue;
     const Problem problem = problem_for(mutant, GetParam().dtype);
-    Problem earlier = problem;  // what stale state is left by
+    Problem earlier = problem;  // leaves stale state
     earlier.seed = 2;
     earlier.scale = 0.07;
     earlier.mask = Mask::none;
@@ -177,7 +179,7 @@ Problem padded_left(DType dtype) {
   return problem;
 }
 
-// Every later feature at once; fp8 K and V where Q has 16 bits.
+// All later features at once, and fp8 K and V if Q has 16 bits.
 Problem with_features(DType dtype) {
   Problem problem = plain_problem(dtype);
   problem.batch = 3;
@@ -210,8 +212,8 @@ TEST_P(Mutants, LegalVariantsAgreeWithExactAttention) {
   }
 }
 
-// fp8 Q beside it, with scales of the tensor, of heads, and of blocks of which the last is not
-// full.
+// Also with fp8 Q, and with scales per tensor, per head and per block, the last block being
+// partial.
 TEST(Fp8Queries, LegalVariantsAgreeWithExactAttention) {
   for (const std::string& kernel : read_catalogue().legal) {
     for (const KvScales scales : {KvScales::tensor, KvScales::batch_head, KvScales::block}) {
@@ -235,7 +237,7 @@ TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
     EXPECT_TRUE(same_bits(first, call(kernel, filled.geometry, filled.inputs, setup))) << kernel;
     if (!same_bits(first, correct)) ++with_other_bits;
   }
-  EXPECT_GE(with_other_bits, 16);  // they are variants, not copies
+  EXPECT_GE(with_other_bits, 16);  // variants, not copies
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Mutants, ::testing::ValuesIn(modes),

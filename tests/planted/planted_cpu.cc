@@ -1,23 +1,25 @@
-// plumbline_planted_cpu.so: the provider "cpu" as another build of it would be, with a regression
-// planted in some of its calls. Kernels and provider have cpu's names, so that they continue its
-// series. What is planted stands in the variable PLANTED_OPTIONS, which plumbline does not see
-// (options behind a provider's file would begin a series of their own), or behind the file:
+// plumbline_planted_cpu.so: a variant of the provider "cpu" with a regression planted in some of
+// its calls. Provider and kernels have cpu's names, so their results continue its series. The
+// options are in the variable PLANTED_OPTIONS, which plumbline does not record (options after a
+// provider's file would begin new series), or after the file:
 //
 //   PLANTED_OPTIONS=slow=0.05,part=3/8 plumbline run … --provider …/plumbline_planted_cpu.so
 //
-//   slow=0.05        takes so much more of the CPU time of its thread (below 1; from 1 on it is
-//                    cpu's own option, which computes everything that often)
-//   flip=0.03        moves this share of the elements of the output by one ulp, up or down
+//   slow=0.05        adds this share to the CPU time of the thread (below 1; from 1 on this is
+//   cpu's
+//                    own option, which repeats the whole computation)
+//   flip=0.03        moves this share of the output's elements by one ulp, up or down
 //   bit=1            changes the lowest bit of one element of the output
-//   mix=0.2          takes cpu's own options for this share of the elements alone: what rounds more
-//                    then rounds a little more; a larger share holds the elements of a smaller one
-//   only=cpu/flash*  plants in the kernels of this name alone
-//   part=3/8         plants in the problems of part 3 of 8 (from 0) alone, by a hash of the problem
-//   same_build=1     keeps cpu's build id: as memory or a driver would go wrong, not a new build
+//   mix=0.2          applies cpu's own options to this share of the elements only, so that errors
+//   grow
+//                    a little; a larger share includes the elements of a smaller one
+//   only=cpu/flash*  plants only in kernels with this name
+//   part=3/8         plants only in the problems of part 3 of 8 (from 0), by a hash of the problem
+//   same_build=1     keeps cpu's build id, like a fault of memory or driver rather than a new build
 //
-// All other options are cpu's (kernels/cpu/variants.h) and are set for the same calls alone:
-// partials=16,undeclared=1 stores split partials in 16 bits and does not say so. The text of what
-// was launched ends with "planted" where something was.
+// All other options are cpu's (kernels/cpu/variants.h) and apply to the same calls only:
+// partials=16,undeclared=1 stores split partials in 16 bits without declaring it. If something is
+// planted, the launch description ends with "planted".
 #include <dlfcn.h>
 #include <fnmatch.h>
 
@@ -44,8 +46,8 @@ struct Planted {
   bool bit = false, same_build = false;
   std::string only;
   int part = 0, parts = 1;
-  std::string of_cpu;  // the options that cpu reads
-  std::string text;    // all of them
+  std::string of_cpu;  // cpu's own options
+  std::string text;    // all options
 
   bool changes_output() const { return flip > 0 || bit; }
 };
@@ -119,8 +121,8 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// One ulp up or down keeps a number finite and of one sign: elements that are 0 (padding among
-// them), infinite or NaN are left alone.
+// Moving by one ulp must keep a number finite and must not change its sign. Elements that are 0
+// (including padding), infinite or NaN are left alone.
 template <class Bits>
 bool may_change(Bits bits, std::uint32_t dtype) {
   const Bits exponent = dtype == PLUMBLINE_F32   ? static_cast<Bits>(0x7f800000U)
@@ -129,7 +131,7 @@ bool may_change(Bits bits, std::uint32_t dtype) {
   return (bits & exponent) != exponent && (bits & exponent) != 0;
 }
 
-// Calls change(bits, number of the element) for each element of a tensor.
+// Calls change(bits, index of the element) for each element of a tensor.
 template <class Bits, class Change>
 void for_each_element(const plumbline_tensor& tensor, const Change& change) {
   std::array<std::int64_t, 4> extent{1, 1, 1, 1}, stride{0, 0, 0, 0};
@@ -151,7 +153,7 @@ void for_each_element(const plumbline_tensor& tensor, const Change& change) {
 
 template <class Bits>
 void change_output(const plumbline_tensor& out) {
-  constexpr std::uint64_t middle = 100;  // not the first, which is easily looked at by chance
+  constexpr std::uint64_t middle = 100;  // not the first element, which a test may check by chance
   const auto below =
       static_cast<std::uint64_t>(planted.flip * static_cast<double>(std::uint64_t{1} << 53));
   bool to_change = planted.bit;
@@ -163,8 +165,8 @@ void change_output(const plumbline_tensor& out) {
   });
 }
 
-// What plumbline holds: cpu's own plan, and whether something is planted there. Of a mix the plan
-// of the other elements, too.
+// cpu's own plan, and whether something is planted in it. With mix, also the plan for the changed
+// elements.
 struct Plan {
   plumbline_plan* inner;
   bool is_planted;
@@ -184,7 +186,7 @@ plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
                          const plumbline_tensors* tensors, const plumbline_device* device,
                          plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
-  // A plan of cpu keeps the options that hold when it is made.
+  // A plan of cpu keeps the options that are set when it is made.
   const auto plan_of_cpu = [&](const std::string& options, plumbline_plan** made) {
     get_cpu(abi, options.c_str());
     std::uint64_t bytes = 0;
@@ -202,7 +204,7 @@ plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
   return status;
 }
 
-// Replaces a share of the elements of an output by those of another plan.
+// Replaces a share of the output's elements by those of another plan.
 template <class Bits>
 plumbline_status mix_in(plumbline_plan* other, plumbline_tensors tensors, void* stream,
                         char* reason, std::size_t reason_bytes) {
@@ -276,7 +278,7 @@ const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, cons
   planted = {};
   if (get_cpu == nullptr || !read(text, planted)) return nullptr;
   abi = abi_version;
-  // Asked with cpu's options, so that wrong ones are refused at once.
+  // Calls cpu with its options, so that wrong ones are refused at once.
   cpu = get_cpu(abi_version, planted.of_cpu.c_str());
   if (cpu == nullptr) return nullptr;
   static plumbline_provider mine;

@@ -1,4 +1,4 @@
-"""The trials of the gate: few nights of few cases, stopped and gone on with; what is counted."""
+"""Tests the trials of the gate: few nights of few cases, stopped and continued, and the counts."""
 import importlib.util
 import os
 import pathlib
@@ -86,7 +86,7 @@ class SmallTrials(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([row["trial"] for row in self.rows()], ["history", "history", "aa"])
 
-        # gone on with: the nights that are there stay, those that are missing are measured
+        # Continued: existing nights stay, missing ones are measured.
         done = self.trials("--nights", "2", "--sequences", "1", "aa", "five", "faster", "accepted")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = self.rows()

@@ -1,5 +1,5 @@
-// What the planted provider plants is found by `plumbline run` in two nights, as a person would see
-// it: partial results in 16 bits, steps of the error that are each accepted, and what is fine.
+// `plumbline run` finds planted changes within two nights: partial results in 16 bits, and error
+// increases that are each accepted. It does not flag legal changes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class PlantedNights : public test::CommandTest {
   static std::string partials() {
     return "'" + (test::source_directory / "tests" / "planted" / "partials.toml").string() + "'";
   }
-  // The rows of an answer, without its column names.
+  // Returns the rows of a query's result, without the column names.
   std::string ask(const std::string& sql) const {
     std::string text = plumbline("query \"" + sql + "\" --db history.db --format csv").text;
     std::erase(text, '\r');
@@ -41,8 +41,8 @@ TEST_F(PlantedNights, UndeclaredPartialsIn16BitsAreFlaggedOnTheSecondNight) {
               HasSubstr("fail"));
 }
 
-// Where a kernel's partial results are stored in 16 bits and it says so, nothing is wrong with it:
-// it is another spec, which its contract does not allow here.
+// Storing a kernel's partial results in 16 bits is not a bug if the kernel declares it. It is then
+// another spec, which the contract does not allow here.
 TEST_F(PlantedNights, DeclaredOnesAreLooserThanTheContract) {
   const auto night_of_it = night("partials=16");
   EXPECT_EQ(night_of_it.code, 1);
@@ -56,9 +56,9 @@ TEST_F(PlantedNights, ALegalRetilingIsNotFlagged) {
   EXPECT_THAT(ask("SELECT count(*) FROM v_latest WHERE verdict = 'changed'"), HasSubstr("46"));
 }
 
-// Each step rounds P twice in a fifth more of the elements, which raises the rms by some 4 %:
-// within noise of the night before, which is accepted, and beyond it in relation to the first
-// night, which is pinned.
+// Each step rounds P twice in another fifth of the elements, which raises the rms by about 4 %.
+// That is within the noise of the night before, which is accepted, but not of the first night,
+// which is pinned.
 TEST_F(PlantedNights, FiveAcceptedStepsOfFourPercentAreFlaggedAgainstThePin) {
   const std::string flash = suite("smoke.toml") + " --kernel cpu/flash";
   ASSERT_EQ(night("", flash).code, 0);
@@ -91,7 +91,7 @@ TEST_F(PlantedNights, OnlySomeProblemsOfSomeKernelsCanBePlantedIn) {
   EXPECT_EQ(ask("SELECT count(*) FROM v_latest WHERE launched LIKE '%planted%'"), "0\n");
 }
 
-// In which nothing is planted it is cpu itself: the same build, the same series, the same bits.
+// Without options the provider equals cpu: the same build, the same series, the same bits.
 TEST_F(PlantedNights, WithoutOptionsItIsTheProviderCpu) {
   ASSERT_EQ(plumbline("run " + partials() + " -q --purpose nightly --db history.db").code, 0);
   ASSERT_EQ(night("").code, 0);

@@ -1,4 +1,5 @@
-// Accumulators of tensor cores are those recorded on hardware, for every emulated architecture.
+// Accumulators of tensor cores agree with the recordings on hardware, for every emulated
+// architecture.
 #include <gtest/gtest.h>
 
 #include "harness/problem/arch.h"
@@ -6,7 +7,7 @@
 namespace plumbline {
 namespace {
 
-// As recorded on hardware: the numbers that every kernel on tensor cores is judged by.
+// Recorded on hardware. Every kernel on tensor cores is judged by these numbers.
 TEST(Arch, AccumulatorsOfTensorCores) {
   for (const char* arch : {"sm_80", "sm_86", "sm_87", "sm_89"}) {
     EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 24, 8}))

@@ -1,5 +1,5 @@
-// Rounding and conversion of number formats are right, exhaustively where a format is small. Every
-// code is converted there and back, and every tie between neighbours is rounded.
+// Rounding and conversion of number formats are correct, exhaustively if a format is small. Every
+// code is converted in both directions, and every tie between neighbours is rounded.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +17,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct SmallFormat {
   DType dtype;
-  unsigned codes;        // how many codes there are
+  unsigned codes;        // number of codes
   unsigned last_finite;  // largest positive finite code
   bool has_infinity = true;
 };
@@ -114,8 +114,8 @@ TEST(DTypeTest, KnownCodes) {
   EXPECT_EQ(encode_one(DType::tf32, 1.0f), 0x3F800000u);
 }
 
-// Between neighbours a < b: the midpoint goes to the even code, a little below to a, a little above
-// to b. Codes as integers are in the order of the values, and a's code is even or odd as its last
+// Between neighbours a < b, the midpoint rounds to the even code, slightly less to a, slightly more
+// to b. Codes as integers have the order of the values, and a's code has the parity of its last
 // significand bit.
 TEST(DTypeTest, EveryTieGoesToEven) {
   for (const SmallFormat& format : small_formats) {
@@ -129,7 +129,7 @@ TEST(DTypeTest, EveryTieGoesToEven) {
           << name(format.dtype) << " " << code;
       ASSERT_EQ(round_to(std::nextafter(middle, infinity), format.dtype), b)
           << name(format.dtype) << " " << code;
-      // The midpoint of every two neighbours is an fp32 number, so encode must do the same.
+      // The midpoint of two neighbours is an fp32 number, so encode must round it in the same way.
       ASSERT_EQ(decode_one(format.dtype, encode_one(format.dtype, static_cast<float>(middle))),
                 even)
           << name(format.dtype) << " " << code;
@@ -150,7 +150,7 @@ TEST(DTypeTest, Overflow) {
       EXPECT_EQ(round_to(infinity, format.dtype), infinity) << name(format.dtype);
     }
   }
-  // the tie with 480, whose code is NaN, goes to the even 448
+  // the tie with 480, whose code is NaN, rounds to the even 448
   EXPECT_EQ(round_to(464, DType::e4m3), 448);
   EXPECT_TRUE(std::isnan(round_to(464.001, DType::e4m3)));
   EXPECT_TRUE(std::isnan(round_to(infinity, DType::e4m3)));
@@ -201,8 +201,7 @@ TEST(DTypeTest, SignOfZeroIsKept) {
   }
 }
 
-// Arrays of every length around the vector width agree with the conversion of one element and with
-// round_to.
+// Arrays of every length around the vector width agree with single elements and with round_to.
 TEST(DTypeTest, ArraysAgreeWithElements) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0, 100);

@@ -1,4 +1,4 @@
-// Masks of bits, views, and the inputs beside Q, K and V.
+// Masks of bits, views, and the inputs besides Q, K and V.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST(Features, AMergeIsAProblemOfItsOwn) {
   EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d64/out=fp16"), HasSubstr("the output is in the dtype of Q"));
 }
 
-// Token 15 of mask custom has no part with keys; LSEs are fp32 whatever the parts are in.
+// Token 15 of mask custom has no part with keys. LSEs are fp32, whatever the dtype of the parts.
 TEST(Features, PartsWithoutKeysHaveAnLseOfMinusInfinity) {
   Problem problem = parsed("bf16/b20-h2-s1x4-d1x8/mask=custom/fill=nan/merge=natural");
   const Geometry geometry(problem);
@@ -190,7 +190,7 @@ TEST(Features, StandardSlopesAreThoseOfThePaper) {
   problem.heads_q = 8;
   EXPECT_THAT(side_inputs(problem).alibi_slopes,
               ElementsAre(0.5F, 0.25F, 0.125F, 0x1p-4F, 0x1p-5F, 0x1p-6F, 0x1p-7F, 0x1p-8F));
-  problem.heads_q = 6;  // 4, then every other one of 8
+  problem.heads_q = 6;  // slopes of 4 heads, then every other one of 8
   EXPECT_THAT(side_inputs(problem).alibi_slopes,
               ElementsAre(0.25F, 0x1p-4F, 0x1p-6F, 0x1p-8F, 0.5F, 0.125F));
   problem.heads_q = 16;
@@ -212,7 +212,7 @@ TEST(Features, ScalesAreSharedAsAsked) {
 }
 
 TEST(Features, ScalesOfTokensBlocksAndQueries) {
-  // query heads of a key head share a scale, but where tokens have their own
+  // Query heads of a key head share a scale, unless tokens have their own.
   for (const auto& [scales, of_q, of_k] : {std::tuple{"tensor", 1U, 1U},
                                            {"head", 2U, 2U},
                                            {"batch_head", 6U, 6U},
@@ -302,7 +302,7 @@ TEST(Features, Fp8QueriesAndTokensAreTheSameNumbersTimesTheirScale) {
   }
 }
 
-// Where each element of Q, K and V lies in the one buffer, and that no two share a place.
+// Elements of Q, K and V have the expected places in the one buffer, and no two share a place.
 TEST(Features, PackedTensorsShareABufferWithoutOverlap) {
   for (const char* id : {"bf16/b2-h4x2-s7-d64/view=packed_qkv",
                          "bf16/b2-h4x2-s7-d64/layout=ragged/lengths=random/view=packed_qkv",

@@ -136,8 +136,7 @@ TEST(GeometryTest, OutputDtype) {
   EXPECT_EQ(g.q.dtype, DType::bf16);
 }
 
-// ---- Offsets: every element of every valid row has a place of its own within the tensor
-// -------------------------------------------------
+// ---- Offsets: every element of every valid row has its own place within the tensor ----
 
 using Offset =
     std::function<std::int64_t(std::int64_t sample, std::int64_t row, std::int64_t head)>;

@@ -1,4 +1,4 @@
-// The strict spec, what counts as looser than it, and the text of a spec.
+// The strict spec, specs that are looser than it, and the text of a spec.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(LooserTest, P) {
       ElementsAre("p_dtype: e4m3 is coarser than bf16", HasSubstr("rounds small values by")));
   EXPECT_THAT(findings(strict_fp32, [](auto& s) { s.p_dtype = DType::tf32; }),
               testing::Contains("p_dtype: tf32 is coarser than fp32"));
-  // fp16 has the smaller unit roundoff, but flushes small P where bf16 does not.
+  // fp16 has the smaller unit roundoff, but flushes small P that bf16 keeps.
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.p_dtype = DType::f16; }),
               ElementsAre(HasSubstr("prescale 1 rounds small values by 2.98e-08")));
   EXPECT_THAT(findings(strict_fp16, [](auto& s) { s.p_dtype = DType::tf32; }), IsEmpty());

@@ -1,4 +1,4 @@
-// Safetensors files are read as they were written, and every mistake in a header is named.
+// Safetensors files read back as written, and every mistake in a header is named.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -10,13 +10,13 @@
 namespace plumbline {
 namespace {
 
-// Converts to whatever a member is.
+// Converts to the type of any member.
 struct Anything {
   template <class T>
   operator T() const;
 };
 
-// How many members an aggregate has: as many initialisers as it takes.
+// Returns the number of members of an aggregate: the number of initialisers that it accepts.
 template <class Aggregate, class... Initialisers>
 constexpr std::size_t members() {
   if constexpr (requires { Aggregate{Initialisers{}..., Anything{}}; }) {

@@ -1,4 +1,4 @@
-// Which keys each query sees: written out by hand for few queries, few keys, many masks.
+// The keys that each query sees, written by hand for few queries, few keys, many masks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// A provider for tests whose kernels answer rightly and change what is not theirs, one way each:
-// inputs, the arena, the state of the process, what comes after their call.
+// A provider for tests. Its kernels compute correct outputs but change what is not theirs, one way
+// each: inputs, the arena, the state of the process, what happens after their call.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,11 +33,11 @@ struct Place {
   std::size_t bytes = 0;
 };
 
-// The arena mapped again, writable and whole, and the tensor's data in it.
+// Maps the arena again, whole and writable, and returns the tensor's data in it.
 Place find_again(const plumbline_tensor& tensor) {
   struct stat file {};
   if (fstat(arena_descriptor, &file) != 0) return {};
-  // the first tensors are all that there is of it in these tests
+  // in these tests all tensors are at its beginning
   const std::size_t bytes = std::min<std::size_t>(static_cast<std::size_t>(file.st_size), 1 << 20);
   void* const all = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena_descriptor, 0);
   if (all == MAP_FAILED) return {};
@@ -57,7 +57,7 @@ void after_the_call(Write write) {
   }).detach();
 }
 
-// The first call that finds the process in another state than it started with says so.
+// Fails if the process has another state than at the first call.
 void look(const plumbline_tensors&) {
   const mode_t mask = umask(022);
   umask(mask);
@@ -86,7 +86,7 @@ bool can_read(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY);
   char first = 0;
   const bool is_open = file >= 0;
-  const bool is_memory = path.ends_with("/mem");  // nothing lies at its beginning
+  const bool is_memory = path.ends_with("/mem");  // its first page is not mapped
   const bool can = is_open && (is_memory || read(file, &first, 1) == 1);
   if (is_open) close(file);
   return can;
@@ -100,7 +100,7 @@ void look_at_plumbline(const plumbline_tensors&) {
   if (!seen.empty()) throw Refused(PLUMBLINE_ERROR, "seen of plumbline:" + seen);
 }
 
-// A daemon by the book: its parent ends at once, and it has a session of its own.
+// A regular daemon: its parent exits at once, and it has its own session.
 void leave_a_daemon(const plumbline_tensors&) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
@@ -113,7 +113,7 @@ void leave_a_daemon(const plumbline_tensors&) {
   close(ends[1]);
   if (child > 0) waitpid(child, nullptr, 0);
   char none = 0;
-  while (read(ends[0], &none, 1) > 0) {  // ends when the daemon is `sleep`
+  while (read(ends[0], &none, 1) > 0) {  // ends when the daemon runs `sleep`
   }
   close(ends[0]);
 }

@@ -1,4 +1,4 @@
-// Stands for libnvidia-ml.so.1, whose name it has: two GPUs, of which the second is held back.
+// A stub with the name of libnvidia-ml.so.1: two GPUs, of which the second is throttled.
 #include <cstdio>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Computes attention one row after the other in fp32, and says which problems it refuses.
+// Computes attention in fp32, one row after the other.
 #include "plain_attention.h"
 
 #include <bit>
@@ -25,7 +25,7 @@ void store(const plumbline_tensor& t, int64_t offset, float value) {
     bits = std::bit_cast<uint16_t>(static_cast<_Float16>(value));
   } else {
     const auto wide = std::bit_cast<uint32_t>(value);
-    // to nearest, ties to even; NaN does not occur
+    // to nearest, ties to even; there is no NaN here
     bits = static_cast<uint16_t>((wide + 0x7FFF + ((wide >> 16) & 1)) >> 16);
   }
   static_cast<uint16_t*>(t.data)[offset] = bits;
@@ -38,7 +38,7 @@ int32_t index_at(const plumbline_tensor& t, int64_t i) {
   return static_cast<const int32_t*>(t.data)[i];
 }
 
-// Offset of element (sample, row of its valid rows, head, 0).
+// Returns the offset of element (sample, row of its valid rows, head, 0).
 struct Locator {
   const plumbline_problem& p;
   const plumbline_tensors& t;
@@ -69,7 +69,7 @@ struct Locator {
   }
 };
 
-// [first, last) of the keys that a row sees.
+// The keys [first, last) that a row sees.
 struct Keys {
   int64_t first, last;
 };

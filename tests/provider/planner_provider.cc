@@ -1,6 +1,6 @@
-// A provider for tests whose kernels use what a planner is given: copies of the index arrays on the
-// device, a stream, memory of its own. Some misuse it, one way each. The memory of its device
-// "cuda:0" is the host's, and it has no streams.
+// A provider for tests of planners. Its kernels use device copies of the index arrays, a stream and
+// plan memory; some misuse them, one way each. The memory of its device "cuda:0" is host memory,
+// and it has no streams.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -48,7 +48,7 @@ struct Plan {
   plumbline_problem problem;
   plumbline_device device;
   char* memory = nullptr;
-  // as `prepare` got them
+  // as passed to `prepare`
   decltype(plumbline_tensors::allocate) allocate = nullptr;
   void* allocate_context = nullptr;
   int calls = 0;
@@ -78,7 +78,7 @@ void require_copies(const plumbline_device& device, const plumbline_tensors& t) 
   require(is_copied(device, t.page_table, t.device_page_table), "page_table is not copied");
 }
 
-// The second piece of memory that the plan asks for.
+// Allocates two pieces of plan memory and keeps the second.
 void ask_for_memory(Plan& plan, const plumbline_tensors& tensors) {
   plan_memory(tensors, 24, "a few words");
   plan.memory = static_cast<char*>(plan_memory(tensors, memory_bytes, "everything else"));
@@ -92,7 +92,7 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) void write_byte(v
   *static_cast<volatile char*>(at) = 0x5A;
 }
 
-// The memory of cuda:0 is the host's.
+// Memory of cuda:0 is host memory.
 int32_t allocate(const plumbline_device*, uint64_t bytes, void** out) {
   *out = bytes > (uint64_t{1} << 30) ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   return *out == nullptr ? 2 : 0;
@@ -155,8 +155,8 @@ struct Planner : Library {
     return plan;
   }
 
-  // Leaves in the first elements what it was given: 1 where they are poisoned, the number of the
-  // plan's call, the order of threads, and what the call before left in the workspace.
+  // Writes into the first outputs: 1 if they were poisoned, the number of the plan's call, the
+  // order of threads, and the workspace value of the previous call.
   static void count_call(const Plan& plan, const plumbline_tensors& tensors) {
     auto* const out = static_cast<float*>(tensors.out.data);
     auto* const workspace = static_cast<float*>(tensors.workspace.data);

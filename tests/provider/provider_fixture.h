@@ -16,8 +16,8 @@
 
 namespace plumbline {
 
-// A small case whose answer is known without arithmetic: K is zero, so that every output row is the
-// mean of V, here column d plus the mean of the key indices.
+// A small case with an answer known without arithmetic. K is zero, so every output row is the mean
+// of V: column d plus the mean of the key indices.
 inline Problem mean_problem(DType dtype = DType::f32) {
   Problem p;
   p.dtype = dtype;
@@ -27,7 +27,7 @@ inline Problem mean_problem(DType dtype = DType::f32) {
   p.seq_q = 3;
   p.seq_kv = 5;
   p.head_dim_qk = 8;
-  p.head_dim_vo = 7;  // rows of 7 elements: the tensors end amid a page, with a fence behind them
+  p.head_dim_vo = 7;  // rows of 7 elements: tensors end inside a page, with guard bytes after them
   return p;
 }
 
@@ -72,7 +72,7 @@ class PlacedCase {
     return worker_.run(request);
   }
 
-  // Largest |out - answer| over all elements of valid rows; infinite if one is NaN.
+  // Returns the largest |out - answer| over all elements of valid rows; infinite if one is NaN.
   double error() const {
     const Problem& p = geometry_.problem();
     const void* out = worker_.arena().data(static_cast<std::size_t>(request.out));

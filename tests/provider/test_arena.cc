@@ -1,4 +1,4 @@
-// Tensors in the arena end near a page's end, have fences and poison, and never move.
+// Tensors in the arena end near a page's end, have guard bytes and poison, and never move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -135,7 +135,7 @@ TEST(Arena, NobodyChangesItsLength) {
   place(arena, 1000);
   EXPECT_EQ(ftruncate(arena.descriptor(), 0), -1);
   EXPECT_EQ(ftruncate(arena.descriptor(), off_t{1} << 40), -1);
-  place(arena, std::size_t{16} << 20);  // it goes on to be used
+  place(arena, std::size_t{16} << 20);  // the arena remains usable
 }
 
 TEST(Arena, DigestTellsOneChangedByte) {
@@ -153,7 +153,7 @@ TEST(Arena, DigestTellsOneChangedByte) {
   EXPECT_NE(arena.digest(slot), before);
 }
 
-// Tensors that lie far apart are nearly all holes, which become pages of zeros when they are read.
+// Sparse tensors are nearly all holes, which become pages of zeros when they are read.
 TEST(Arena, DigestOfHolesIsThatOfZeros) {
   Arena arena = make_arena();
   const std::size_t bytes = std::size_t{1} << 30, slot = place(arena, bytes, Access::read);

@@ -1,4 +1,4 @@
-// Which providers a run uses by default follows from what was built and which GPU shows itself.
+// The default providers depend on the build and on the visible GPUs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::EndsWith;
 
-// An empty folder for libraries and one that stands for /dev.
+// An empty folder for libraries, and one that replaces /dev.
 class DefaultProviders : public testing::Test {
  protected:
   void SetUp() override {
@@ -28,7 +28,7 @@ class DefaultProviders : public testing::Test {
     fs::create_directories(devices_);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     path_ = ::getenv("PATH");
-    // no nvidia-smi but the one that a test writes
+    // no nvidia-smi except one that a test writes
     ::setenv("PATH", (folder_.parent_path() / "bin").c_str(), 1);
   }
   void TearDown() override {
@@ -68,7 +68,7 @@ TEST_F(DefaultProviders, TheEmulatorWhereItWasBuiltAndCudaWhereADeviceIsThere) {
                           EndsWith("plumbline_cuda.so")));
 }
 
-// ci/gpu.sh accepts the same (look_for_gpu).
+// ci/gpu.sh uses the same test (look_for_gpu).
 TEST_F(DefaultProviders, AGpuThatOnlyNvidiaSmiShowsIsOne) {
   EXPECT_FALSE(has_cuda_device(devices_));
   write_nvidia_smi("No devices found.");
@@ -84,8 +84,7 @@ TEST_F(DefaultProviders, WindowsShowsItsGpuAsDxg) {
   EXPECT_TRUE(has_cuda_device(devices_));
 }
 
-// ---- Bundled providers by name
-// -------------------------------------------------------------------------------------------------
+// ---- Bundled providers by name ----
 
 class BundledProviders : public DefaultProviders {
  protected:

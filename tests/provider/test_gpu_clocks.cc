@@ -1,4 +1,4 @@
-// Clocks and throttle reasons by NVML, of a stub that has its name.
+// Clocks and throttle reasons from a stub with NVML's name.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 class GpuClocksTest : public testing::Test {
  protected:
-  // dlopen then finds it in place of the driver's, which has the same name.
+  // dlopen then finds the stub instead of the driver's library, which has the same name.
   void SetUp() override {
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     stub_ = ::dlopen(PLUMBLINE_NVML_STUB, RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,4 @@
-// A kernel that changes what is not its own costs its case; the next kernel meets nothing of it.
+// A kernel that changes what is not its own fails its case; the next kernel sees nothing of it.
 #include <gmock/gmock.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -30,9 +30,9 @@ class Hostile : public testing::Test {
     PlacedCase c(*worker_, mean_problem());
     return c.run("hostile/" + kernel);
   }
-  // Calls a kernel that behaves, so that no later call is the first of the process.
+  // Calls a correct kernel, so that no later call is the first of the process.
   void begin() { EXPECT_EQ(run("ok").status, Status::ok); }
-  // What the next kernel of the process sees.
+  // Checks the state that the next kernel sees.
   void expect_nothing_is_left() {
     const RunReply reply = run("looks");
     EXPECT_EQ(reply.status, Status::ok) << reply.reason;
@@ -47,8 +47,7 @@ class Hostile : public testing::Test {
   std::unique_ptr<Worker> worker_;
 };
 
-// ---- Inputs and arena
-// -------------------------------------------------------------------------------------------------
+// ---- Inputs and arena ----
 
 TEST_F(Hostile, RewrittenInputFailsItsCase) {
   const RunReply reply = run("rewrites_v");
@@ -70,8 +69,7 @@ TEST_F(Hostile, ArenaKeepsItsLength) {
   expect_nothing_is_left();
 }
 
-// ---- State of the process
-// -------------------------------------------------------------------------------------------------
+// ---- State of the process ----
 
 TEST_F(Hostile, FloatingPointStateIsPutBack) {
   expect_fault("rounds_up", "the rounding mode (upward)");
@@ -116,11 +114,11 @@ TEST(HostileEnvironment, SecretsReachNoWorkerUnlessTheyArePassed) {
 }
 
 TEST(HostileEnvironment, MemoryOfPlumblineIsHiddenUnlessPtraceIsAllowed) {
-  // Root that has these reads the environment of everybody. Workers of this thread lose them.
+  // With these capabilities, root can read every environment. Workers of this thread lose them.
   for (const int capability : {CAP_SYS_ADMIN, CAP_PERFMON})
     prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-  // Earlier tests of this process took CAP_SYS_PTRACE from its workers, which we have: these see
-  // nothing of us any more, whatever is allowed.
+  // Earlier tests removed CAP_SYS_PTRACE from this process's workers, but not from this process.
+  // Such workers see nothing of it, whatever is allowed.
   const bool can_see = prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 1;
   for (const bool allowed : {true, false}) {
     if (allowed && !can_see) continue;
@@ -138,8 +136,7 @@ TEST(HostileEnvironment, MemoryOfPlumblineIsHiddenUnlessPtraceIsAllowed) {
   unsetenv("PLUMBLINE_ALLOW_PTRACE");
 }
 
-// ---- After the call
-// -------------------------------------------------------------------------------------------------
+// ---- After the call ----
 
 TEST_F(Hostile, CrashBetweenRequestsIsTold) {
   EXPECT_EQ(worker_->process(), 0u);

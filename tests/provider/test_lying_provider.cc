@@ -1,5 +1,4 @@
-// Providers whose numbers and texts are not what they should be cost an error or one case. The
-// worker goes on.
+// A provider with wrong numbers or texts causes an error or fails one case. The worker continues.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"
@@ -31,7 +30,7 @@ TEST(LyingProvider, MoreKernelsThanAnyLibraryHas) {
 }
 
 TEST(LyingProvider, MoreKernelsThanItHasNamesFor) {
-#ifdef __SANITIZE_ADDRESS__  // which ends the worker itself
+#ifdef __SANITIZE_ADDRESS__  // ASan ends the worker itself
   EXPECT_THAT(hello_error("kernels=65536"), HasSubstr("ended itself"));
 #else
   EXPECT_THAT(hello_error("kernels=65536"),
@@ -62,7 +61,7 @@ TEST(LyingProvider, NamesThatAreNoPartOfAnId) {
               HasSubstr("the provider's name has more than 128 bytes"));
 }
 
-// Whatever else a name holds, the id of a case with it parses back.
+// Whatever the name contains, a case id with it can be parsed.
 TEST(LyingProvider, OddNamesAreNames) {
   for (const std::string name :
        {"a \"b\" <c> & 'd' %41 \\e", "-x", "*?[]", "\xC3\xA9\xF0\x9F\x98\x80", "a=b"}) {
@@ -83,7 +82,7 @@ TEST(LyingProvider, SizesOfItsStructs) {
   EXPECT_THAT(hello_error("memory_size=8"), HasSubstr("its plumbline_device_memory has 8 bytes"));
   EXPECT_THAT(hello_error("memory_null"),
               HasSubstr("a function of its plumbline_device_memory is null"));
-  // of a newer release: fields behind ours are its own business
+  // a newer release: fields after ours are ignored
   const auto hello = worker_of("size=4294967295")->hello();
   EXPECT_TRUE(hello) << to_string(hello.error());
 }

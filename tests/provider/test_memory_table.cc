@@ -1,4 +1,4 @@
-// Memory tables of every size: what plumbline makes of their functions and error codes.
+// plumbline's use of memory tables of every size: their functions and error codes.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"
@@ -46,7 +46,7 @@ TEST(MemoryTable, OfTheFirstReleaseLoadsAndRuns) {
   EXPECT_EQ(reply.device, DeviceFacts{});
 }
 
-// It would misread scales of tokens, and knows no fp8 Q.
+// Such a provider would misread token scales, and does not know fp8 Q.
 TEST(Features, AProviderWithoutThemIsNotAsked) {
   for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
     auto worker = worker_of(library);
@@ -72,7 +72,7 @@ TEST(MemoryTable, WithoutAnythingBeyondMemoryRuns) {
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
 }
 
-// 72 bytes are three functions more than the first release had, 60 are one and a half.
+// 72 bytes are three functions more than in the first release, 60 bytes one and a half.
 TEST(MemoryTable, OfASizeBetweenReleases) {
   for (const char* size : {"memory_size=48", "memory_size=60", "memory_size=72"}) {
     const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER, size));

@@ -1,5 +1,5 @@
-// A provider that was compiled against this header serves a plumbline that is older: fields that
-// came later are looked for, never taken for granted.
+// A provider compiled against this header serves an older plumbline, because it checks for fields
+// that were added later.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Where each release of plumbline_tensors ended. Fields are appended; none of these may move.
+// The size of plumbline_tensors in each release. Fields are appended; none of these may move.
 static_assert(sizeof(plumbline_tensor) == 104);
 static_assert(offsetof(plumbline_tensors, device_cu_seqlens_q) == 8 + 17 * 104);
 static_assert(offsetof(plumbline_tensors, stream) == 8 + 22 * 104);
@@ -22,7 +22,7 @@ static_assert(sizeof(plumbline_tensors) == 8 + 22 * 104 + 5 * sizeof(void*));
 constexpr std::size_t sizes_of_releases[] = {
     8 + 17 * 104, offsetof(plumbline_tensors, output_count), sizeof(plumbline_tensors)};
 
-// What a planner was given.
+// The inputs of a planner.
 struct Seen {
   bool has_copies = false, has_stream = false, has_memory = false, has_outputs = false;
 };
@@ -67,7 +67,7 @@ plumbline_status give(void* context, std::uint64_t bytes, void** out) {
   return bytes > 64 ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_OK;
 }
 
-// Everything there is, of which struct_size tells the provider as much as a release had.
+// Returns tensors with all fields; struct_size tells the provider how many a release had.
 plumbline_tensors whole_tensors() {
   static std::int32_t lengths[] = {5};
   static std::int64_t memory[8];

@@ -1,4 +1,4 @@
-// What a planner is given besides the problem is there, and what it does wrong with it is found.
+// A planner gets its inputs besides the problem, and misuse of them is detected.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"
@@ -78,7 +78,7 @@ TEST_P(Planner, AsksForMoreThanThereIs) {
   EXPECT_EQ(reply.reason, "no 18446744073709551615 bytes of plan memory for the whole world");
 }
 
-// The first elements of the output, as counts_calls leaves them.
+// The first output elements, as written by counts_calls.
 class CallsOfAPlan : public Planner {
  protected:
   void SetUp() override {

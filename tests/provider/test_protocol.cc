@@ -1,4 +1,4 @@
-// Messages survive the wire, and every wrong field of a kernel's description is refused.
+// Messages survive the wire, and every invalid field of a kernel's description is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST(Protocol, ADescriptionSurvivesTheWire) {
   EXPECT_EQ(d.device_arch, "sm_90");
 }
 
-// Workers that were written before these fields existed.
+// For workers written before these fields existed.
 TEST(Protocol, LaterFieldsMayBeAbsent) {
   nlohmann::json description = valid_description();
   description.erase("device_arch");

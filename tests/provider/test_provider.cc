@@ -1,4 +1,5 @@
-// Whatever a kernel does becomes its case's status, and the same worker goes on to the next.
+// Every behaviour of a kernel becomes its case's status, and the same worker continues with the
+// next.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ std::unique_ptr<Worker> make_worker(const std::string& options = "",
   return std::move(*worker);
 }
 
-// Every case of this fixture ends by showing that the same Worker goes on to run a decent kernel.
+// Every test of this fixture ends by showing that the same Worker still runs a correct kernel.
 class Misbehaviour : public testing::Test {
  protected:
   void use(std::unique_ptr<Worker> worker) { worker_ = std::move(worker); }
@@ -60,7 +61,7 @@ class Misbehaviour : public testing::Test {
   std::unique_ptr<Worker> worker_;
 };
 
-// Whose provider says nothing of questions: it is for attention.
+// The provider declares no operation, so its kernels are for attention.
 TEST_F(Misbehaviour, AnAttentionKernelNeverGetsAMerge) {
   Problem problem = mean_problem();
   problem.merge = Merge::natural;
@@ -235,8 +236,7 @@ TEST_F(Misbehaviour, OutputOfAChattyKernelIsNoReply) {
   EXPECT_THAT(worker().log_tail(), AllOf(SizeIs(4096), EndsWith("the last word")));
 }
 
-// ---- Faults that leave the status at ok and show in the tensors
-// ----------------------------------------------------------------------
+// ---- Faults that leave the status at ok and show in the tensors ----
 
 TEST_F(Misbehaviour, WriteBeforeOutShowsInTheFence) {
   PlacedCase c(worker(), mean_problem());
@@ -275,8 +275,7 @@ TEST_F(Misbehaviour, AnUnwrittenElementStaysPoison) {
   EXPECT_FALSE(c.error() <= 1e-5);
 }
 
-// ---- The device
-// -------------------------------------------------------------------------------------------------
+// ---- The device ----
 
 TEST_F(Misbehaviour, OnADeviceTheArenaStaysUntouchedByFaults) {
   const RunReply input = run("write_input", "cuda:0");
@@ -305,7 +304,7 @@ TEST_F(Misbehaviour, DeviceThatIsNotThere) {
   EXPECT_EQ(run("huge_workspace", "cuda:0").status, Status::out_of_memory);
 }
 
-// A device that a plan was made on was there: what it did not answer is no gap of the machine.
+// A plan proves that the device was there, so a later failure is an error, not a missing device.
 TEST_F(Misbehaviour, ADeviceThatIsGoneInRunIsAnError) {
   const RunReply reply = run("no_device_in_run", "cuda:0");
   EXPECT_EQ(reply.status, Status::error);
@@ -319,7 +318,7 @@ TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {
   EXPECT_EQ(reply.reason, "provider test supports cuda:0 but offers no device memory");
 }
 
-// ---- Kernels that behave -----------------------------------------------------------------------
+// ---- Kernels that behave ----
 
 class Behaviour : public testing::TestWithParam<std::tuple<DType, Layout, std::string>> {};
 
@@ -426,7 +425,7 @@ TEST(Worker, TimesKernelAndSentinelInTurn) {
       EXPECT_THAT(reply.timing.kernel_ns, AllOf(SizeIs(3), Each(Gt(0))));
       EXPECT_THAT(reply.timing.sentinel_ns, AllOf(SizeIs(3), Each(Gt(0))));
       EXPECT_GT(reply.timing.plan_ns, 0);
-      // of a device's work the host's processors know nothing
+      // host processor time does not include a device's work
       const bool on_host = c.request.device == "cpu";
       for (const auto& times : {reply.timing.kernel_cpu_ns, reply.timing.sentinel_cpu_ns})
         EXPECT_THAT(times, AllOf(SizeIs(on_host ? 3 : 0), Each(Gt(0))));
@@ -529,8 +528,7 @@ TEST(PlaceTensors, NamesAccessAndIndexArrays) {
             c.geometry().page_table.size() * sizeof(std::int32_t));
 }
 
-// ---- Providers that cannot be used
-// -------------------------------------------------------------------------------------------------
+// ---- Providers that cannot be used ----
 
 std::string hello_error(const std::string& options, Worker& worker) {
   const auto hello = worker.hello();

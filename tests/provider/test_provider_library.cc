@@ -1,6 +1,6 @@
-// A provider for tests whose kernels misbehave, one way each. Every misbehaviour has to become that
-// case's status. `ok` and `looser_spec` compute attention plainly. Its device "cuda:0" is host
-// memory behind the device-memory functions, so that their use is tested without a GPU.
+// A provider for tests whose kernels misbehave, one way each. Every misbehaviour must become that
+// case's status. `ok` and `looser_spec` compute plain attention. The device "cuda:0" is host memory
+// with the device-memory functions, so that their use is tested without a GPU.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -38,8 +38,7 @@ plumbline_status refuse(plumbline_status status, char* reason, size_t reason_byt
   return status;
 }
 
-// ---- The device
-// -------------------------------------------------------------------------------------------------
+// ---- The device ----
 
 std::map<char*, uint64_t>& allocations() {
   static std::map<char*, uint64_t> all;
@@ -56,7 +55,7 @@ constexpr int32_t no_device = 101;  // cudaErrorInvalidDevice
 constexpr int32_t out_of_memory = 2;
 constexpr int32_t bad_value = 1;
 
-int32_t failing_allocation = 0;  // what every allocation answers, unless 0
+int32_t failing_allocation = 0;  // the code that every allocation returns, unless 0
 bool throwing_allocation = false;
 int32_t allocate(const plumbline_device* device, uint64_t bytes, void** out) {
   if (throwing_allocation) throw std::runtime_error("no driver");
@@ -97,12 +96,11 @@ const plumbline_device_memory device_memory = [] {
   return table;
 }();
 
-// ---- The kernels
-// -------------------------------------------------------------------------------------------------
+// ---- The kernels ----
 
 float keep(float p) { return p; }
 
-// To the nearest e4m3 number: 3 fraction bits, smallest exponent -6.
+// Rounds to the nearest e4m3 number: 3 fraction bits, smallest exponent -6.
 float round_to_e4m3(float p) {
   int exponent = 0;
   std::frexp(p, &exponent);
@@ -125,7 +123,7 @@ MISBEHAVES plumbline_status divide_by_zero() {
 }
 
 MISBEHAVES int recurse(volatile char* outer) {
-  if (*outer == 0) return 0;  // never: keeps the compiler from calling it endless
+  if (*outer == 0) return 0;  // never true: keeps the compiler from detecting infinite recursion
   volatile char frame[4096];
   frame[0] = *outer;
   return recurse(frame) + frame[0];
@@ -157,8 +155,8 @@ plumbline_status print_much() {
 
 bool is_readable(const char* at, int pipe_end) { return write(pipe_end, at, 1) == 1; }
 
-// Leaves a thread behind that looks at out and workspace of the first call until both are gone;
-// later calls say whether it saw that.
+// Starts a thread that polls out and workspace of the first call until both are unmapped. Later
+// calls report whether it saw that.
 plumbline_status watch_between_requests(const plumbline_tensors& t, char* reason,
                                         size_t reason_bytes) {
   static std::atomic<bool> gone = false;
@@ -211,7 +209,7 @@ struct Kernel {
   uint64_t workspace_bytes = 0;
 };
 
-// Names of parameters that a kernel does not use are left out.
+// Parameters that a kernel does not use are unnamed.
 const Kernel kernels[] = {
     {"ok", run_ok},
     {"looser_spec", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
@@ -347,7 +345,7 @@ const Kernel kernels[] = {
      }},
     {"sticky_error",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
-       sticky_error = 700;  // cudaErrorIllegalAddress: every later call fails too
+       sticky_error = 700;  // cudaErrorIllegalAddress: every later call also fails
        return run_ok(plan, t, reason, n);
      }},
     {"crash_describe", run_ok},
@@ -358,13 +356,12 @@ const Kernel kernels[] = {
 
 bool is(uint32_t kernel, const char* name) { return std::strcmp(kernels[kernel].name, name) == 0; }
 
-// ---- The interface
-// -------------------------------------------------------------------------------------------------
+// ---- The interface ----
 
 const char* first_name = kernels[0].name;
 const char* kernel_name(uint32_t kernel) { return kernel == 0 ? first_name : kernels[kernel].name; }
 
-// A text that ends with the memory behind it, not with a NUL.
+// A text whose NUL is only after a MiB.
 const char* endless_text() {
   constexpr size_t bytes = 1 << 20;
   char* text = static_cast<char*>(std::malloc(bytes));
@@ -373,7 +370,7 @@ const char* endless_text() {
   return text;
 }
 
-// Of a device that is not there. The first release had no word of its own for it.
+// The status for a missing device. The first release had no status of its own for it.
 #ifdef PLUMBLINE_FIRST_RELEASE
 constexpr plumbline_status no_device_status = PLUMBLINE_UNSUPPORTED;
 #else
@@ -461,12 +458,20 @@ plumbline_provider provider = [] {
 
 }  // namespace
 
-// Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no
-// device, "crash_on_load", "throw_on_load", "tensor_cores=WORD" of the first kernel, "arch=NAME"
-// that it ran on, "kernels=N" claims N kernels, "kernel_name=TEXT" is the first one's ("null":
-// none, "endless": a MiB of x, "bytes": no UTF-8), likewise "name=TEXT" the provider's,
-// "memory_size=N" of the device's functions, "memory_null", "allocate=CODE" that every allocation
-// of device memory answers, "throw_on_allocate".
+// Options:
+//   abi=N, size=N      claims version N, or a table of N bytes
+//   null               returns no table
+//   host               has no device
+//   crash_on_load, throw_on_load
+//   tensor_cores=WORD  the first kernel's word
+//   arch=NAME          the architecture that ran
+//   kernels=N          claims N kernels
+//   kernel_name=TEXT   the first kernel's name: "null", "endless" (a MiB of x), "bytes" (not UTF-8)
+//   name=TEXT          the provider's name, with the same special texts
+//   memory_size=N      size of the table of device functions
+//   memory_null        a device function is missing
+//   allocate=CODE      the code of every allocation of device memory
+//   throw_on_allocate
 const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
   const std::string option = options;
   if (option == "null") return nullptr;

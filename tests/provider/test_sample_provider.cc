@@ -1,4 +1,4 @@
-// A user's way: install the ABI package, build a provider against it with CMake, run a case.
+// A user's workflow: install the ABI package, build a provider against it with CMake, run a case.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -136,7 +136,7 @@ TEST_F(SampleProvider, BuildsAgainstTheInstalledPackageAndRuns) {
 }
 
 #ifdef NVCC
-// A variable of the environment that workers start with.
+// Sets an environment variable that workers inherit.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {

@@ -1,5 +1,5 @@
-// Runs a program where pidfd_open is refused, as some sandboxes refuse it. Usage: without_pidfd
-// ENOSYS|EPERM PROGRAM ARGUMENTS…; the argument is the error. Exit code 3 where that cannot be had.
+// Runs a program with pidfd_open refused, as in some sandboxes. Usage: without_pidfd ENOSYS|EPERM
+// PROGRAM ARGUMENTS…; the first argument is the error. Exit code 3 if that is impossible.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

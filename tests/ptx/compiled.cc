@@ -1,4 +1,4 @@
-// The frame of the tests' kernels.
+// Builds and compiles the tests' kernels.
 #include "tests/ptx/compiled.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Small kernels as text, compiled and launched.
+// Compiles and launches small kernels given as text.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace plumbline::ptx {
 
-// The kernel `k` of a module: `body` between its braces, registers declared. Parameters as given,
-// ".param .u64 in". Registers: %p<8> predicates, %h<32> of 16 bits, %r<64>, %f<64> of 32, %y<64> of
-// 64.
+// Returns a module with a kernel `k`: `body` between its braces, registers declared. `parameters`
+// is used as given, ".param .u64 in". Registers: %p<8> predicates, %h<32> of 16 bits, %r<64>,
+// %f<64> of 32, %y<64> of 64.
 std::string module_text(std::string_view parameters, std::string_view body,
                         std::string_view outside = "");
 
-// Compiled with a cache of the tests' own, in the working directory.
+// Compiles the text. The tests have their own cache, in the working directory.
 tl::expected<Kernel, std::string> compiled(std::string_view text, const Options& = {});
 
-// Values as a launch takes them, one for each parameter of the kernel.
+// The parameter block of a launch: one value for each parameter of the kernel.
 class Arguments {
  public:
   explicit Arguments(const Kernel& kernel)

@@ -1,4 +1,4 @@
-// One instance of our tensor-core prefill, for nvcc to write as PTX.
+// An instance of our tensor-core prefill, which nvcc compiles to PTX.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/prefill_mma.cuh"
 

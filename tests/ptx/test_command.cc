@@ -1,4 +1,4 @@
-// plumbline-ptx, as it is typed.
+// The command plumbline-ptx.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

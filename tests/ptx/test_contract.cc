@@ -1,6 +1,5 @@
-// Which products and sums become one fma. The numbers of the rows are those of FFMA, FADD and FMUL
-// that ptxas 13.0 gives for sm_80 where the results are stored and nothing else can be said of the
-// inputs.
+// The products and sums that become one fma. The expected numbers are those of FFMA, FADD and FMUL
+// from ptxas 13.0 for sm_80, if the results are stored and nothing else is known about the inputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +18,7 @@ struct Row {
   int fma, add, mul;
 };
 
-// Two products, p and q, before the body.
+// Two products, p and q, that precede the body.
 constexpr std::string_view two_products = "mul.f32 %f11, %f1, %f2;\nmul.f32 %f12, %f3, %f4;\n";
 
 void expect_counts(std::string_view before, const Row& row) {
@@ -62,7 +61,7 @@ TEST(ContractPtx, TheSumMayBeGuardedOrInAnotherBlock) {
       {"mul.f32 %f3, %f1, %f2;\n@%p1 bra L;\nadd.f32 %f4, %f3, %f5;\nbra M;\nL:\n"
        "sub.f32 %f4, %f3, %f6;\nM:",
        2, 0, 0},
-      // which product it is depends on the way there
+      // the branch decides which product it is
       {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f4, %f6;\n@%p1 bra L;\nmov.f32 %f4, %f3;\nL:\n"
        "add.f32 %f7, %f4, %f5;",
        0, 1, 1},
@@ -70,7 +69,7 @@ TEST(ContractPtx, TheSumMayBeGuardedOrInAnotherBlock) {
   for (const Row& row : rows) expect_counts("", row);
 }
 
-// ptxas, whose registers are written once, fuses this, too.
+// ptxas also fuses this, because it writes each register once.
 TEST(ContractPtx, AFactorThatWasOverwrittenKeepsTheProduct) {
   expect_counts("", {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f1, 0f00000000;\nmov.f32 %f1, %f6;\n"
                      "add.f32 %f4, %f3, %f5;",
@@ -104,8 +103,7 @@ TEST(ContractPtx, OfTwoProductsOneIsFused) {
   for (const Row& row : rows) expect_counts(two_products, row);
 }
 
-// As ptxas has them: FMUL of the second, FFMA of the first; -a b + c where the product is
-// subtracted.
+// As from ptxas: FMUL of the second, FFMA of the first; -a b + c if the product is subtracted.
 TEST(ContractPtx, FactorsSignsAndSaturationStandInTheFma) {
   const struct {
     std::string_view body, fused;

@@ -1,5 +1,6 @@
-// The devices' numbers agree with the other tables of ours, occupancy with NVIDIA's own calculation
-// (where its header is) and with examples worked by hand, bounds of registers with ptxas.
+// The devices' numbers agree with our other tables. Occupancy agrees with NVIDIA's own calculation
+// (if its header is installed) and with examples computed by hand; register bounds agree with
+// ptxas.
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>
 #endif
@@ -36,31 +37,32 @@ TEST(PtxDevice, AgreesWithTheOtherTables) {
 
 // A multiprocessor has four partitions of 16,384 registers.
 TEST(PtxOccupancy, WorkedByHand) {
-  // 84 x 32 registers are 2816 in pieces of 256: 5 warps a partition, 5 blocks of 4 warps.
+  // 84 x 32 registers are 2816 in units of 256: 5 warps per partition, 5 blocks of 4 warps.
   EXPECT_EQ(occupancy(Arch::sm_80, 84, 128, 0), 5);
   // Blocks of 48 + 1 KiB in 100, 164 and 228 KiB.
   EXPECT_EQ(occupancy(Arch::sm_86, 32, 256, 48U << 10U), 2);
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 256, 48U << 10U), 3);
   EXPECT_EQ(occupancy(Arch::sm_90, 32, 256, 48U << 10U), 4);
-  // What is asked for in all, and a byte more.
+  // The opt-in maximum, and one byte more.
   EXPECT_EQ(occupancy(Arch::sm_100, 32, 256, 227U << 10U), 1);
   EXPECT_EQ(occupancy(Arch::sm_100, 32, 256, (227U << 10U) + 1), 0);
   // Small blocks: 32, 16, 24 of them.
   EXPECT_EQ(occupancy(Arch::sm_90, 16, 32, 0), 32);
   EXPECT_EQ(occupancy(Arch::sm_86, 16, 32, 0), 16);
   EXPECT_EQ(occupancy(Arch::sm_89, 16, 32, 0), 24);
-  // A carveout of half of 164 KiB is 100 KiB.
+  // A carveout of half of 164 KiB becomes 100 KiB.
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 64, 24U << 10U), 6);
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 64, 24U << 10U, 50), 4);
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 64, 24U << 10U, 0), 1);
-  // 1024 threads of 65 registers, no threads, too many.
+  // 1024 threads of 65 registers, no threads, too many threads.
   EXPECT_EQ(occupancy(Arch::sm_80, 65, 1024, 0), 0);
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 0, 0), 0);
   EXPECT_EQ(occupancy(Arch::sm_80, 32, 1025, 0), 0);
   EXPECT_EQ(occupancy(Arch::sm_80, 256, 32, 0), 0);
 }
 
-// What ptxas 13.0 gave a kernel that keeps 320 values, under __launch_bounds__(threads, blocks).
+// The registers that ptxas 13.0 gave a kernel with 320 live values, under
+// __launch_bounds__(threads, blocks).
 TEST(PtxRegistersBound, IsWhatPtxasTakes) {
   struct Bound {
     Arch arch;
@@ -84,7 +86,7 @@ TEST(PtxRegistersBound, IsWhatPtxasTakes) {
   EXPECT_EQ(registers_bound(Arch::sm_80, 0, 4), 255);
 }
 
-// With as many registers as the bound allows the blocks do fit, with one piece more they do not.
+// With the bound's registers the blocks fit, with one allocation unit more they do not.
 TEST(PtxRegistersBound, IsTight) {
   for (const Arch arch : emulator::all_archs) {
     for (int threads = 1; threads <= 1024; threads += 13) {
@@ -139,7 +141,7 @@ TEST(PtxOccupancy, IsNvidias) {
       for (int threads = 1; threads <= 1100; threads += 29) {
         for (std::size_t shared = 0; shared <= 240U << 10U; shared += 5000) {
           for (const int carveout : {-1, 0, 50, 100}) {
-            if (carveout >= 0 && (registers + threads) % 5 != 0) continue;  // a fifth of them
+            if (carveout >= 0 && (registers + threads) % 5 != 0) continue;  // tests a fifth of them
             ++compared;
             differ += occupancy(arch, registers, threads, shared, carveout) !=
                       nvidia_says(arch, registers, threads, shared, carveout);

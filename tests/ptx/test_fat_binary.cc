@@ -1,5 +1,5 @@
-// Fat binaries: written and read again, compressed by the libraries that nvcc uses, cut short and
-// changed; which PTX is chosen.
+// Fat binaries: written and read again, compressed by the libraries that nvcc uses, truncated and
+// changed; and the choice of the PTX.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lz4.h>
@@ -41,8 +41,8 @@ void set(std::vector<std::byte>& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// A container with one entry, whose payload and fields are as nvcc makes them; the text's last byte
-// is the zero that nvcc compresses with it.
+// Returns a container with one entry, with payload and fields as from nvcc. The text's last byte is
+// the zero that nvcc compresses with it.
 std::vector<std::byte> packed(const std::string& text, const std::string& payload,
                               std::uint64_t flag) {
   std::vector<std::byte> bytes = written({entry_for("sm_80")});
@@ -146,14 +146,14 @@ TEST(PtxFatBinary, CutShortAtEveryByte) {
   for (const auto& bytes : {written({entry_for("sm_80"), entry_for("sm_90")}), packed_by_lz4(text),
                             packed_by_zstd(text)}) {
     for (std::size_t size = 0; size < bytes.size(); ++size) {
-      // A copy of its own, so that a sanitizer sees a byte that is read behind it.
+      // An exact copy, so that a sanitizer detects a read after its end.
       const std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<long>(size));
       EXPECT_THAT(error_of(cut), StartsWith("byte ")) << size;
     }
   }
 }
 
-// Whatever a byte becomes: read or refused, and nothing outside is touched.
+// Each changed byte is read or refused; nothing outside is accessed.
 TEST(PtxFatBinary, ChangedAtEveryByte) {
   for (const auto& bytes : {packed_by_lz4(ptx_for("sm_80")), packed_by_zstd(ptx_for("sm_80"))}) {
     for (std::size_t at = 0; at < bytes.size(); ++at) {

@@ -1,5 +1,5 @@
-// One instruction a row, over the same operands: what it gives is what the PTX ISA says of it,
-// written here apart from the translation.
+// One instruction per row, all with the same operands. The expected results follow the PTX ISA and
+// are written independently of the translation.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -39,13 +39,13 @@ U16 u16(U64 x) { return static_cast<U16>(x); }
 float flushed(float x) { return std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; }
 float bf(U64 bits) { return f32(U64{u16(bits)} << 16U); }
 float half(U64 bits) { return static_cast<float>(std::bit_cast<_Float16>(u16(bits))); }
-// To nearest even by search among neighbours: slow, and unlike the translation's.
+// Rounds to nearest even by searching among neighbours: slow, but independent of the translation.
 template <class Value>
 U16 nearest16(double x, const Value& value) {
   if (std::isnan(x)) return 0x7fff;
   const U16 sign = std::signbit(x) ? 0x8000 : 0;
   const double magnitude = std::fabs(x);
-  U32 low = 0, high = 0x7fff;  // codes grow with magnitude; NaN codes count as above everything
+  U32 low = 0, high = 0x7fff;  // codes grow with magnitude, and NaN codes are above all others
   while (high - low > 1) {
     const U32 middle = (low + high) / 2;
     const double here = static_cast<double>(value(middle));
@@ -53,7 +53,7 @@ U16 nearest16(double x, const Value& value) {
   }
   const double below = static_cast<double>(value(low)), above = static_cast<double>(value(low + 1));
   if (below == magnitude || std::isinf(below)) return sign | static_cast<U16>(low);
-  // Above the largest finite number the next one counts as if the exponent went on.
+  // Above the largest finite number, the next code counts as if the exponent continued.
   const double next =
       std::isinf(above) ? below + (below - static_cast<double>(value(low - 1))) : above;
   const double from_below = magnitude - below, to_next = next - magnitude;
@@ -67,8 +67,9 @@ U16 to_half(double x) {
   return nearest16(x, [](U32 code) { return half(code); });
 }
 
-// Destination: the register that the row writes. a, b and c are operands of 64 bits; %r1 to %r3,
-// %f1 to %f3, %h1 to %h3 hold their low bits, %y1 to %y3 all; %p1 to %p3 whether a, b, c are odd.
+// `destination`: the register that the row writes. a, b and c are operands of 64 bits. %r1 to %r3,
+// %f1 to %f3, %h1 to %h3 hold their low bits, %y1 to %y3 all bits, and %p1 to %p3 whether a, b, c
+// are odd.
 struct Row {
   std::string_view text;
   char destination;  // 'r', 'f', 'y', 'h', 'p': %r0, %f0, %y0, %h0, %p0; 'd': %y0 as a double
@@ -90,7 +91,7 @@ const std::vector<Row>& rows() {
        [](U64 a, U64 b, U64) { return u32(U64{u32(a)} * u32(b) >> 32U); }},
       {"mul.hi.u64 %y0, %y1, %y2;", 'y',
        [](U64 a, U64 b, U64) {
-         const U64 al = u32(a), ah = a >> 32U, bl = u32(b), bh = b >> 32U;  // as by hand
+         const U64 al = u32(a), ah = a >> 32U, bl = u32(b), bh = b >> 32U;  // long multiplication
          const U64 middle = ah * bl + (al * bl >> 32U), rest = al * bh + u32(middle);
          return ah * bh + (middle >> 32U) + (rest >> 32U);
        }},
@@ -336,7 +337,8 @@ U64 larger(float x, float y) {
   return of(x > y || (x == y && !std::signbit(x)) ? x : y);
 }
 
-// What the processor flushes where all of a kernel's arithmetic asks for it (emulator/ptx/flush.h).
+// Instructions that the processor flushes if all of a kernel's arithmetic has .ftz
+// (emulator/ptx/flush.h).
 const std::vector<Row>& flushing_rows() {
   static const auto on = [](float (*of_flushed)(float, float, float)) {
     return [of_flushed](U64 a, U64 b, U64 c) {
@@ -347,7 +349,7 @@ const std::vector<Row>& flushing_rows() {
       {"add.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a + b; })},
       {"sub.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a - b; })},
       {"mul.ftz.f32 %f0, %f1, %f2;", 'f', on([](float a, float b, float) { return a * b; })},
-      // Not what a compiler may leave out.
+      // A multiplication that a compiler must not remove.
       {"mul.ftz.f32 %f0, %f1, 0f3F800000;", 'f', on([](float a, float, float) { return a; })},
       {"mul.ftz.f32 %f0, %f1, 0fBF800000;", 'f', on([](float a, float, float) { return -a; })},
       {"add.ftz.f32 %f0, %f1, 0f80000000;", 'f',
@@ -389,7 +391,8 @@ const std::vector<Row>& flushing_rows() {
        }},
       {"setp.gt.ftz.f32 %p0, %f1, 0f00000000;", 'p',
        [](U64 a, U64, U64) { return U64{flushed(f32(a)) > 0}; }},
-      // Bits, and conversions, which keep denormal numbers unless they have .ftz themselves.
+      // Bit operations, and conversions, which keep denormal numbers unless they have .ftz
+      // themselves.
       {"selp.f32 %f0, %f1, %f2, %p3;", 'f',
        [](U64 a, U64 b, U64 c) { return (c & 1U) != 0 ? of(f32(a)) : of(f32(b)); }},
       {"mov.f32 %f0, %f1;", 'f', [](U64 a, U64, U64) { return of(f32(a)); }},
@@ -458,7 +461,7 @@ std::vector<std::array<U64, 3>> operands() {
   for (const U64 a : corners)
     for (const U64 b : corners) all.push_back({a, b, corners[random() % corners.size()]});
   for (int i = 0; i < 3000; ++i) all.push_back({random(), random(), random()});
-  // Numbers of one size, so that sums round and cancel.
+  // Numbers of similar magnitude, so that sums round and cancel.
   for (int i = 0; i < 1000; ++i) {
     const auto number = [&] {
       return (random() & 0x807fffff807fffffU) | 0x3f8000003f000000U | (random() & 0x01000000U);
@@ -546,7 +549,7 @@ TEST(PtxInstructions, GiveWhatTheIsaSays) { expect_what_is_said(rows(), false); 
 
 TEST(PtxInstructions, GiveTheSameWhereTheProcessorFlushes) {
   expect_what_is_said(flushing_rows(), true);
-  // In software beside the others, one of which keeps denormal numbers.
+  // In software, together with the other rows, one of which keeps denormal numbers.
   std::vector<Row> all = rows();
   all.insert(all.end(), flushing_rows().begin(), flushing_rows().end());
   expect_what_is_said(all, false);

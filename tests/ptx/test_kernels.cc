@@ -1,4 +1,4 @@
-// Whole kernels: loops, shared memory, warps, and what is wrong with some of them, by line.
+// Complete kernels: loops, shared memory, warps, and errors with their line.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ Launch one_block(unsigned threads, const Arguments& arguments) {
   return how;
 }
 
-// Each thread's own number, summed over the warp by shuffles and over the block through shared
-// memory; blocks add to one word.
+// Sums the threads' numbers over the warp by shuffles and over the block through shared memory.
+// Blocks add to one word.
 constexpr std::string_view sum_of_threads = R"(
 .shared .align 4 .b32 sums[32];
 ld.param.u64 %y1, [total];
@@ -91,7 +91,7 @@ TEST(PtxKernels, BlocksSumTheirThreads) {
   }
 }
 
-// Without its barrier the first thread meets what others have not written.
+// Without its barrier the first thread reads values that others have not written.
 TEST(PtxKernels, AMissingBarrierShows) {
   std::string body(sum_of_threads);
   body.erase(body.find("bar.sync 0;"), 11);
@@ -103,7 +103,7 @@ TEST(PtxKernels, AMissingBarrierShows) {
   EXPECT_NE(total, 127U * 64);
 }
 
-// A transposition within a warp without bar.warp.sync: right in lockstep alone.
+// A transpose within a warp without bar.warp.sync: correct only in lockstep.
 TEST(PtxKernels, LockstepAndIndependentLanesDiffer) {
   const auto kernel = compiled(module_text(".param .u64 out", R"(
 .shared .align 4 .b32 words[32];
@@ -133,7 +133,7 @@ st.global.u32 [%y1], %r6;)"));
   }
 }
 
-// vote, match, redux and shfl with a predicate, in a warp of which eight lanes take part.
+// vote, match, redux and shfl with a predicate, by eight lanes of a warp.
 TEST(PtxKernels, WarpsVoteAndMatch) {
   const auto kernel = compiled(module_text(".param .u64 out", R"(
 ld.param.u64 %y1, [out];
@@ -168,8 +168,8 @@ st.global.v4.u32 [%y1+16], {%r6, %r7, %r8, %r11};)"));
   }
 }
 
-// A shuffle from a lane that its mask leaves out, a mask without the lane that calls, rows of
-// ldmatrix beyond shared memory and between its rows, and a barrier that some threads do not reach.
+// A shuffle from a lane outside of its mask, a mask without the calling lane, rows of ldmatrix
+// outside of shared memory and misaligned, and a barrier that some threads do not reach.
 TEST(PtxKernels, WhatCannotBeDoneTogetherIsNamed) {
   constexpr std::string_view start = R"(
 .shared .align 16 .b8 a[512];
@@ -203,8 +203,8 @@ setp.ge.u32 %p1, %r1, 8;
   EXPECT_THAT(failure("@%p1 bar.warp.sync -1; @!%p1 bar.sync 0;"), HasSubstr("lanes 8-31"));
 }
 
-// LLVM keeps addresses of local memory in 32 bits (-nvptx-short-ptr), and a load beyond its end is
-// named.
+// LLVM keeps addresses of local memory in 32 bits (-nvptx-short-ptr). A load after its end is
+// reported.
 TEST(PtxKernels, LocalMemoryHasAddressesOf32Bits) {
   const auto kernel = compiled(module_text(".param .u64 out", R"(
 .local .align 8 .b8 depot[16];
@@ -260,7 +260,7 @@ st.global.u32 [%y6+16], %r4;)"));
   EXPECT_EQ(out, (std::array<std::uint32_t, 5>{41, 42, 5, 1, 0}));
 }
 
-// Out of bounds, misaligned, and by line of the source where the PTX has it.
+// Out of bounds and misaligned, with the line of the source if the PTX has it.
 TEST(PtxKernels, WrongAddressesAreNamedByLine) {
   const auto kernel =
       compiled(module_text(".param .u64 out, .param .u32 at, .param .u32 shared", R"(
@@ -298,8 +298,8 @@ st.global.u32 [%y1], %r1;)",
   EXPECT_THAT(failure(0, 2), HasSubstr("shared memory: misaligned at byte 2"));
 }
 
-// Two rows of a product by the tensor core, with operands by ldmatrix from an asynchronous copy;
-// without its wait the copy has not landed.
+// Two rows of a tensor-core product, with operands by ldmatrix from an asynchronous copy. Without
+// its wait the copy has not landed.
 TEST(PtxKernels, AProductOfMatricesByAsynchronousCopies) {
   constexpr std::string_view body = R"(
 .shared .align 16 .b8 a[512];
@@ -348,11 +348,12 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
   };
   run(std::string(body));
   for (std::size_t lane = 0; lane < 32; ++lane) {
-    // A row of A is its number, B is ones: 16 times the row, and C.
+    // Each row of A holds its row number and B holds ones, so the result is 16 times the row, plus
+    // C.
     const auto row = static_cast<float>(lane / 4);
     EXPECT_EQ(out[4 * lane], 16 * row + 0.5F);
     EXPECT_EQ(out[4 * lane + 3], 16 * (row + 8) + 0.5F);
-    // FlashInfer's row sums: of two columns alone, and C in numbers.
+    // FlashInfer's row sums: only two columns, and C as literals.
     EXPECT_EQ(out[4 * lane + 1], 16 * row + 0.5F);
     EXPECT_EQ(out[4 * lane + 2], 16 * (row + 8) + 1.0F);
   }
@@ -362,8 +363,8 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
   EXPECT_TRUE(std::isnan(out[0]));
 }
 
-// Products that are brought at once and products of their results, under a processor that flushes:
-// what mma_sync gives, with its denormal numbers.
+// Products that are executed together, and products of their results, on a processor that flushes.
+// They must equal mma_sync, including its denormal numbers.
 TEST(PtxKernels, ProductsOfTheTensorCoreKeepDenormalNumbers) {
   std::string body = R"(
 ld.param.u64 %y1, [in];
@@ -399,7 +400,7 @@ ld.global.v4.f32 {%f5, %f6, %f7, %f8}, [%y1+48];
   ASSERT_TRUE(kernel) << kernel.error();
   EXPECT_TRUE(kernel->facts.host_flushes);
 
-  // Numbers of bf16 whose products are denormal, beside denormal accumulators.
+  // bf16 numbers whose products are denormal, with denormal accumulators.
   std::mt19937 random(5);
   std::vector<std::uint32_t> in(32 * 16);
   for (std::size_t lane = 0; lane < 32; ++lane) {
@@ -441,12 +442,12 @@ ld.global.v4.f32 {%f5, %f6, %f7, %f8}, [%y1+48];
         EXPECT_EQ(out[21 * lane + 20], in[16 * lane + 8] & 0x80000000);
     }
   }
-  // The launch leaves the processor as it was.
+  // The launch restores the processor's mode.
   volatile float denormal = 0x1p-127F;
   EXPECT_EQ(denormal * 2, 0x1p-126F);
 }
 
-// A product that is denormal before it is rounded, and not thereafter (flush.h).
+// A product that is denormal before it is rounded, but not afterwards (flush.h).
 TEST(PtxKernels, AtTheEdgeTheProcessorFlushesWhatSoftwareKeeps) {
   for (const bool by_processor : {true, false}) {
     const auto kernel = compiled(module_text(

@@ -1,4 +1,4 @@
-// The C interface of libplumbline_ptx.so, used as a host in C would use it.
+// The C interface of libplumbline_ptx.so, used as from a C program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// out[i] = factor in[i] by 64 threads, and how often it was launched.
+// out[i] = factor in[i] with 64 threads, and a count of the launches.
 constexpr std::string_view text = R"(.version 8.4
 .target sm_80
 .address_size 64
@@ -125,7 +125,7 @@ TEST_F(PtxLibrary, AKernelIsLoadedAskedAndLaunched) {
   EXPECT_EQ(offset, 8U);
   EXPECT_EQ(bytes, 4U);
   EXPECT_EQ(plumbline_ptx_parameter(loaded.kernel.get(), 3, &offset, &bytes), 1);
-  for (const std::uint32_t earlier : {40U, 41U}) {  // the module's variables stay
+  for (const std::uint32_t earlier : {40U, 41U}) {  // the module's variables persist
     Data data;
     EXPECT_EQ(launch(loaded.kernel, data), "");
     EXPECT_EQ(data.out[63], 192.0F);
@@ -151,7 +151,7 @@ TEST_F(PtxLibrary, AllocationsAreWhatALaunchMayTouch) {
   EXPECT_THAT(launch(loaded.kernel, data, &allocations), HasSubstr("out of bounds"));
 }
 
-// `in` and `out` are neighbours in one piece of memory, each with a fence of its own.
+// `in` and `out` are adjacent in memory, each with its own tag.
 TEST_F(PtxLibrary, APointerWithATagReachesWhatWasAddedUnderIt) {
   const Loaded loaded = load(text, "scale");
   ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
@@ -166,7 +166,7 @@ TEST_F(PtxLibrary, APointerWithATagReachesWhatWasAddedUnderIt) {
   plumbline_ptx_allocations_add(allocations.get(), out, 260);
   EXPECT_EQ(launch(loaded.kernel, in, out, &allocations), "");
   EXPECT_EQ(data.out[63], 192.0F);
-  // The same memory, under the tag of another pointer or under none.
+  // Under another pointer's tag, or without a tag, the memory cannot be reached.
   EXPECT_THAT(launch(loaded.kernel, tagged(data.in.data(), 2), out, &allocations),
               HasSubstr("out of bounds"));
   EXPECT_THAT(launch(loaded.kernel, data.in.data(), out, &allocations), HasSubstr("out of bounds"));
@@ -188,9 +188,9 @@ TEST_F(PtxLibrary, ErrorsAreTextsAndFitTheBuffer) {
   EXPECT_STREQ(small.data(), "scale.p");
 }
 
-// The first time of a text, by many threads at once.
+// The first load of a text, by many threads at once.
 TEST_F(PtxLibrary, ThreadsLoadTheSameKernel) {
-  // What is compiled has the entry's name, and so is not in the cache.
+  // The entry's name is part of the source, so a new name is not in the cache.
   const std::string entry = "scale_" + std::to_string(std::random_device{}());
   std::string fresh(text);
   fresh.replace(fresh.find("scale("), 5, entry);

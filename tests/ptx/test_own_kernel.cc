@@ -1,5 +1,5 @@
-// Our prefill kernel by two ways to the emulator: its source compiled by g++, and nvcc's PTX of the
-// same source, translated. Every bit is the same, on every architecture and under every schedule.
+// Our prefill kernel reaches the emulator in two ways: its source compiled by g++, and nvcc's PTX
+// of that source, translated. All bits agree, on every architecture and under every schedule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ TEST(PtxOwnKernel, NvccAndTheHostCompilerGiveTheSameBits) {
   ASSERT_EQ(module->functions.size(), 1U);
   CompileOptions how;
   how.cache = "ptx_cache";
-  // Its sources are compiled with -fmad=false, and so is what is compared.
+  // Compiled with -fmad=false, like the kernel's sources.
   const auto kernel =
       compile(*module, module->functions[0].name, "own.ptx", {.contract = false}, how);
   ASSERT_TRUE(kernel) << kernel.error();

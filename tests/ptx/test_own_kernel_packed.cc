@@ -1,4 +1,4 @@
-// Our prefill kernel's PTX as nvcc packs it into a fat binary is the PTX that it was made of.
+// nvcc's fat binary of our prefill kernel contains the PTX that it was made from.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -19,7 +19,7 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-// nvcc leaves out comments and blanks of the text that it embeds.
+// nvcc removes comments and spaces from the text that it embeds.
 std::string statements(const std::string& text) {
   std::string kept;
   std::istringstream lines(text);

@@ -1,4 +1,4 @@
-// The grammar: what a module, a kernel and a statement say, and where a text is wrong.
+// The grammar: the contents of modules, kernels and statements, and the line of an error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ $L__BB0_2:
 .section .debug_str { info: .b8 95,90 }
 )";
 
-// LLVM counts the lines of inline assembly on from that of the source.
+// LLVM counts the lines of inline assembly as source lines.
 TEST(PtxParse, InlineAssemblyIsOneLineOfTheSource) {
   const auto module = parse(R"(.version 8.8
 .target sm_80
@@ -111,7 +111,7 @@ TEST(ParsePtx, AKernel) {
   ASSERT_EQ(kernel.parameters.size(), 3U);
   EXPECT_EQ(kernel.parameters[0].name, "scale_param_0");
   EXPECT_EQ(bytes_of(kernel.parameters[0]), 8U);
-  EXPECT_EQ(alignment_of(kernel.parameters[0]), 8U);  // not what it points to
+  EXPECT_EQ(alignment_of(kernel.parameters[0]), 8U);  // not that of its target
   EXPECT_EQ(bytes_of(kernel.parameters[1]), 24U);
 }
 
@@ -170,7 +170,7 @@ TEST(ParsePtx, ErrorsNameTheirLine) {
   }
 }
 
-// Any prefix of a module is a module or an error, never more.
+// Every prefix of a module parses or is an error.
 TEST(ParsePtx, EveryPrefixAndEveryChangedByteEnds) {
   for (std::size_t length = 0; length < whole.size(); ++length)
     (void)parse(whole.substr(0, length));

@@ -1,4 +1,4 @@
-// The special function unit against the exact functions, at its ends and over its bounds.
+// The special function unit against the exact functions, at the ends and within its bounds.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -105,7 +105,7 @@ TEST(SpecialFunctions, StayWithinTheirBounds) {
   EXPECT_GT(not_rounded, 0);
 }
 
-// Each slice meets the next one, and results only grow with the argument but for a last bit.
+// Adjacent slices meet, and results increase with the argument, except for a last bit.
 TEST(SpecialFunctions, SlicesMeet) {
   for (std::uint32_t slice = 1; slice < 64; ++slice) {
     const std::uint32_t at = 0x3f800000U + (slice << 17U);

@@ -1,4 +1,4 @@
-// What a translation says of a kernel: layouts, what it refuses and where, what it contracts.
+// The result of a translation: layouts, refused instructions with their lines, contractions.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(TranslatePtx, VariablesOfTheModuleHaveTheirValues) {
   EXPECT_TRUE(memory.unknown.contains("pointer"));
 }
 
-// Unknown instructions are listed with line and opcode, and end the launch where they are reached.
+// Unknown instructions are listed with line and opcode; executing them ends the launch.
 TEST(TranslatePtx, WhatIsNotKnownIsRefusedByOpcodeAndLine) {
   const std::string text =
       module_text(".param .u32 reach",
@@ -80,7 +80,7 @@ TEST(TranslatePtx, WhatIsNotKnownIsRefusedByOpcodeAndLine) {
               AllOf(HasSubstr("k.ptx:15"), HasSubstr("not translated: wgmma.fence.sync.aligned")));
 }
 
-// a b - c rounds once or twice, as the option says.
+// a b - c rounds once or twice, depending on the option.
 TEST(TranslatePtx, AContractionRoundsOnce) {
   const std::string text =
       module_text(".param .u64 out, .param .f32 a, .param .f32 b, .param .f32 c",
@@ -124,7 +124,7 @@ TEST(TranslatePtx, ACompilerThatIsNotThereOrFailsHasARemedy) {
   EXPECT_THAT(compile(*module, "other", "k.ptx", {}, {}).error(), HasSubstr("no entry other"));
 }
 
-// Where the processor's mode may stand for .ftz: all arithmetic has it, or does not differ.
+// The processor may flush only if all arithmetic has .ftz or computes the same with it.
 TEST(TranslatePtx, TheProcessorFlushesWhereAllArithmeticDoes) {
   const auto flushes = [](std::string_view more) {
     return translated(module_text("", fmt::format("mul.ftz.f32 %f1, %f2, %f3;\n{}", more)))
@@ -145,8 +145,8 @@ TEST(TranslatePtx, TheProcessorFlushesWhereAllArithmeticDoes) {
   EXPECT_FALSE(translated(module_text("", "mov.f32 %f4, %f1;")).host_flushes);
 }
 
-// Products that follow each other are brought at once: not where one needs another's result, where
-// code may come in between, and not more than there is place for.
+// Consecutive products are executed together, unless one needs another's result or code may come in
+// between, and at most max_products.
 TEST(TranslatePtx, ProductsAreBroughtTogether) {
   constexpr std::string_view by_a_and_b =
       "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
@@ -166,7 +166,7 @@ TEST(TranslatePtx, ProductsAreBroughtTogether) {
     }
     return tables;
   };
-  // b of the first and last in common, and a of the first two
+  // the first and last share b, the first two share a
   EXPECT_THAT(products(product(1, 2, 3, 60) + ".loc 1 2 3\n{\n" + product(2, 2, 4, 60) + "}\n" +
                        product(3, 5, 3, 60)),
               ElementsAre("{0, 0}, {0, 1}, {1, 0}, "));

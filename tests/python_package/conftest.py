@@ -1,5 +1,5 @@
-"""An attention in fp64, rounded once to the output dtype: what a perfect kernel writes.
-The build's program, and pytest with the package's plugin."""
+"""An attention in fp64, rounded once to the output dtype, as by a perfect kernel.
+Fixtures for the build's program, and for pytest with the package's plugin."""
 import os
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ DTYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
 def random_inputs(dtype, batch=2, heads_q=4, heads_kv=2, seq_q=24, seq_kv=24, dim=32, seed=0):
-    """q, k, v as [batch, seq, heads, dim]."""
+    """Returns q, k, v as [batch, seq, heads, dim]."""
     generator = np.random.default_rng(seed)
     shapes = ((batch, seq_q, heads_q, dim), (batch, seq_kv, heads_kv, dim),
               (batch, seq_kv, heads_kv, dim))
@@ -23,8 +23,8 @@ def random_inputs(dtype, batch=2, heads_q=4, heads_kv=2, seq_q=24, seq_kv=24, di
 
 
 def attention(q, k, v, causal=None, keys=None, scale=None):
-    """out [batch, seq, heads, dim] in q's dtype, lse [batch, seq, heads] in fp32.
-    `keys`: how many each sample has."""
+    """Returns out [batch, seq, heads, dim] in q's dtype, lse [batch, seq, heads] in fp32. `keys`:
+    the number for each sample."""
     group = q.shape[2] // k.shape[2]
     q64, k64, v64 = (x.astype(np.float64)
                      for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))
@@ -47,15 +47,17 @@ def attention(q, k, v, causal=None, keys=None, scale=None):
 
 @pytest.fixture
 def plumbline_program():
-    """Runs the program with these arguments; returns what subprocess.run returns."""
+    """A function that runs the program with its arguments and returns the result of subprocess.run.
+    """
     program = pathlib.Path(os.environ["PLUMBLINE_BIN"]) / "plumbline"
-    # os.environ, since pytest loads readline, which sets COLUMNS behind Python's back.
+    # os.environ, because pytest loads readline, which sets COLUMNS without Python's knowledge.
     return (lambda *arguments: subprocess.run([program, *arguments], capture_output=True, text=True,
                                               check=False, env=dict(os.environ)))
 
 
 def write_entry_points(folder):
-    """What an installation of the package tells pytest of its plugin; `folder` goes to the path."""
+    """Writes the metadata by which pytest finds the package's plugin; `folder` belongs on the path.
+    """
     tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
     pyproject = pathlib.Path(__file__).resolve().parents[2] / "pyproject.toml"
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
@@ -74,8 +76,8 @@ def path_of_python(*folders):
 
 @pytest.fixture
 def suite_of_tests(tmp_path):
-    """Writes files into a project of its own and runs pytest there: suite(files, *arguments), with
-    `environment`. The project has this file as fp64.py."""
+    """A function that writes files into its own project and runs pytest there: suite(files,
+    *arguments), with `environment`. The project has this file as fp64.py."""
     site, project = write_entry_points(tmp_path / "site"), tmp_path / "project"
     project.mkdir()
     shutil.copy(__file__, project / "fp64.py")

@@ -10,14 +10,14 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "ci"))
 import check_sources  # noqa: E402
 
-# Options of the tested build that decide what its objects are.
+# Options of the tested build that determine its objects.
 COPIED_OPTIONS = ("CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE", "PLUMBLINE_DEBUG_INFO")
 
 
 def install(project, site, build):
-    """Builds beside the tests' own build folder, as deep as that and with its options: ccache then
-    has what the tests' own build has compiled. Without CUDA: nvcc compiles our kernels for ten
-    minutes, and the tests' own build has done so."""
+    """Builds next to the tests' own build folder, at the same depth and with its options, so that
+    ccache has its objects. Without CUDA, because nvcc takes ten minutes and the tests' own build
+    has done it."""
     for module in ("pip", "scikit_build_core"):
         pytest.importorskip(module)
     tested = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent

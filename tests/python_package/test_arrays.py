@@ -1,4 +1,4 @@
-"""Arrays of every framework: the same contents give the same text."""
+"""Arrays of every framework: equal contents give equal text."""
 import subprocess
 import sys
 
@@ -86,7 +86,7 @@ def test_torch_on_a_gpu():
 
 
 def torch_without_values():
-    """name -> a maker of a tensor whose values cannot be read, and what is said of it."""
+    """Maps name -> (a maker of a tensor with unreadable values, the expected error)."""
     torch = pytest.importorskip("torch")
 
     def fake():

@@ -1,4 +1,4 @@
-"""Every call of a Python kernel counts, whatever it promises."""
+"""Every call of a Python kernel is judged, whatever it promises."""
 import json
 import os
 import pathlib
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# `way` is what a kernel does from its second call on, of the process or of one plan.
+# A kernel's name says what it does from its second call on, of the process or of one plan.
 KERNELS = """
 import numpy as np
 from plumbline.kernels import kernel

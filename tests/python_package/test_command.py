@@ -1,4 +1,5 @@
-"""`plumbline` of plumbline-attention: it answers as the whole program, and names what it lacks."""
+"""`plumbline` of plumbline-attention: the same answers as the full program; it names missing parts.
+"""
 import json
 import os
 import pathlib
@@ -19,7 +20,7 @@ REMEDY = "pip install 'plumbline-attention[run]'"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Dumps of a right and of a wrong output, one of other inputs, and a file that is none."""
+    """Dumps of a right and of a wrong output, one of other inputs, and an invalid file."""
     place = tmp_path_factory.mktemp("dumps")
     random = numpy.random.default_rng(0)
     q, k, v = random.standard_normal((3, 1, 48, 2, 32)).astype("float16")
@@ -70,14 +71,14 @@ DIFFS = ["right.safetensors wrong.safetensors", "right.safetensors right.safeten
                          + [f"diff {words}" for words in DIFFS] + ["--colour", "check -- --mask"])
 def test_the_same_text_and_exit_code(words, folder):
     judge, whole = (run(command, words.split(), folder) for command in (JUDGE, [WHOLE]))
-    # The remedy of a word that the judge does not know ends with one more clause.
+    # The remedy for a word that the judge does not know has one more clause.
     said = judge.stderr.replace(f"; for other commands and options: {HARNESS_REMEDY}", "")
     assert (judge.returncode, judge.stdout, said) == (
         whole.returncode, whole.stdout, whole.stderr)
 
 
 def test_the_answers_are_those_of_dumps(folder):
-    """The comparison above is of outputs that say something."""
+    """Shows that the outputs compared above are not empty."""
     assert run(JUDGE, ["check", "right.safetensors"], folder).returncode == 0
     wrong = run(JUDGE, ["check", "wrong.safetensors"], folder)
     assert wrong.returncode == 1 and wrong.stdout.startswith("BUG")
@@ -85,7 +86,7 @@ def test_the_answers_are_those_of_dumps(folder):
 
 @pytest.mark.parametrize("place, code", [("broken", 2), ("project", 1)])
 def test_the_same_settings_of_a_project(place, code, folder):
-    """Suites of plumbline.toml are for kernels: two dumps are compared all the same."""
+    """Suites of plumbline.toml are for kernels; two dumps are compared anyway."""
     words = ["diff", "../right.safetensors", "../wrong.safetensors"]
     judge, whole = (run(command, words, folder / place) for command in (JUDGE, [WHOLE]))
     assert judge.returncode == code, judge.stderr
@@ -147,7 +148,7 @@ def test_without_a_library_there_is_a_remedy(folder):
 
 
 def test_the_whole_program_is_the_one_that_runs(tmp_path):
-    """Where plumbline-attention-harness has put it."""
+    """The command with plumbline-attention-harness installed."""
     programs = tmp_path / "plumbline" / "_native" / "bin"
     programs.mkdir(parents=True)
     (tmp_path / "plumbline" / "__init__.py").touch()

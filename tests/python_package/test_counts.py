@@ -1,4 +1,4 @@
-"""Whatever the way in, a report counts the rows and tensors that were given and not judged."""
+"""Every report counts the rows and tensors that were given but not judged."""
 import json
 
 import numpy as np
@@ -17,7 +17,7 @@ OF_DROPOUT = "nothing judges a call with dropout yet"
 
 @pytest.fixture(name="call")
 def fixture_call():
-    """q, k, v and out of a padded batch, whose padded rows hold noise; and the mask of its keys."""
+    """q, k, v and out of a padded batch with noise in the padded rows, and the mask of its keys."""
     q, k, v = random_inputs("fp16", heads_kv=4)
     out, _ = attention(q, k, v, keys=KEYS)
     out[1, 10:] = 99
@@ -64,14 +64,14 @@ def test_every_way_in_counts_rows(call, plumbline_program, tmp_path, suite_of_te
     assert done.returncode == 0 and [row[0] for row in rows_not_judged(compared)] == [PADDED] * 2
     question = {key: arrays[key] for key in "qkv"}
     assert len(plumbline.diff(arrays["out"], arrays["out"], **question, **asked).not_judged) == 2
-    # a layer as ci/capture.py records it: lengths state the padding
+    # a layer as ci/capture.py records it: lengths describe the padding
     lengths = np.array(KEYS, "int32")
     plumbline.save(path, **arrays, layout="bshd", padding="right", seqlens_q=lengths,
                    seqlens_kv=lengths)
     dump, code = by_file(plumbline_program, path)
     assert (dump["not_judged"], code) == ([], 0)
     require_all_counted(dump, PADDED)
-    # pytest, where a report that passes is not printed
+    # pytest, which does not print a report that passes
     np.savez(suite_of_tests.project / "call.npz", seen=seen, **arrays)
     ran = suite_of_tests({"test_mine.py": TESTS}, "-q")
     assert "2 passed" in ran.stdout, ran.stdout

@@ -1,4 +1,4 @@
-"""What cannot be judged says what is wrong with which argument."""
+"""Errors name the wrong argument and what is wrong with it."""
 import numpy as np
 import pytest
 from conftest import attention, random_inputs

@@ -1,4 +1,4 @@
-"""`pip install` of both packages into one empty directory: the command is the whole program."""
+"""`pip install` of both packages into one empty directory: the command is the full program."""
 import os
 import subprocess
 
@@ -8,7 +8,7 @@ from pip_install import REPOSITORY, install
 def test_pip_install_of_both(tmp_path):
     site = tmp_path / "site"
     install(REPOSITORY, site, "pip")
-    # pip warns that it replaces no folder of another package, unless it is told to.
+    # Otherwise pip would warn that it does not replace the folder of another package.
     both = tmp_path / "harness"
     install(REPOSITORY / "python" / "harness", both, "pip")
     subprocess.run(["cp", "-r", f"{both}/.", site], check=True)

@@ -1,4 +1,4 @@
-"""@kernel and Spec say what to write instead of what they do not know."""
+"""For unknown words, @kernel and Spec suggest valid ones."""
 import os
 import pathlib
 import subprocess

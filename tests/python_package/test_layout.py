@@ -1,5 +1,5 @@
 """One layout for the reports of check, diff, run and pytest: line 1 has the verdict and its cause,
-the next what was judged; at most twelve lines, none wider than the terminal."""
+the next the judged input; at most twelve lines, none wider than the terminal."""
 import fcntl
 import os
 import pathlib
@@ -45,7 +45,7 @@ def test_no_array():
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """A folder with right.safetensors, and wrong.safetensors whose scale is 1 % too large."""
+    """A folder with right.safetensors, and wrong.safetensors with a scale that is 1 % too large."""
     folder = tmp_path_factory.mktemp("dumps")
     q, k, v = random_inputs("bf16", seq_q=64, seq_kv=64)
     for name, factor in (("right", 1), ("wrong", 1.01)):
@@ -56,7 +56,7 @@ def dumps(tmp_path_factory):
 
 
 def on_a_terminal(folder, width, *arguments):
-    """What a command prints on a terminal, without colours."""
+    """Returns the output of a command on a terminal, without colors."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
@@ -79,14 +79,14 @@ def in_a_pipe_of(folder, width, *arguments):
 
 
 def check_report(report, width, verdict, cause, judged, prefix=0):
-    """The lines of one report: as the layout has them."""
+    """Checks the lines of one report against the layout."""
     lines = report.rstrip("\n").splitlines()
     assert len(lines) <= MOST_LINES, report
     assert all(prefix + len(line) <= width for line in lines), report
     assert lines[0].startswith(f"{verdict}: {cause}"[:width - prefix - 25]), report
     head = re.sub(r"\s+", " ", report)
     assert head.startswith(f"{verdict}: {cause}"), report
-    # What was judged comes right behind the cause, which goes on in deeper lines.
+    # The judged input follows the cause, which continues in deeper lines.
     second = next(n for n, line in enumerate(lines) if n > 0 and re.match(r"  \S", line))
     assert all(line.startswith("   ") for line in lines[1:second]), report
     assert re.match(judged, re.sub(r"\s+", " ", " ".join(lines[second:second + 3])).strip()), report
@@ -123,7 +123,7 @@ def test_run(tmp_path, width, print_at):
                  re.escape(CASE) if width > 70 else "cpu/flash")
     assert "rows compared with fp64" in re.sub(r"\s+", " ", report)
     assert all(len(line) <= width for line in rest.splitlines()), rest
-    # The command repeats the failure, in however many lines it stands.
+    # The command repeats the failure, even if it spans several lines.
     command = report[report.index("reproduce: ") + len("reproduce: "):]
     again = subprocess.run(["sh", "-c", command + " -q"], cwd=tmp_path, capture_output=True,
                            text=True, check=False)
@@ -143,7 +143,7 @@ def test_pytest(suite_of_tests, width):
         if test == "test_fixture":
             command = re.sub(r" \\\n +", " ", report)  # as a shell joins its lines
             assert "plumbline check .pytest_cache/d/plumbline/*." in command
-    # Nothing of the package's own is shown where the arrays make no problem.
+    # If the arrays are not a problem, the report shows nothing of the package's internals.
     for word in ("_ask", "_FuncPtr", "ctypes", "_library.py", "__init__.py", "pytest_plugin.py"):
         assert word not in ran.stdout, ran.stdout
     assert "ValueError: attention: " in ran.stdout and "TypeError: v: " in ran.stdout

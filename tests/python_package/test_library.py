@@ -1,4 +1,4 @@
-"""libplumbline_check.so: what it exports, and whether a process has other libraries beside it."""
+"""libplumbline_check.so: its exports, and whether other libraries work in the same process."""
 import pathlib
 import subprocess
 import sys
@@ -47,7 +47,7 @@ def test_an_older_cpu_is_named():
 
 
 def test_importing_loads_no_library():
-    """pytest imports the package for its plugin in every run, also where it cannot judge."""
+    """pytest imports the package for its plugin in every run, even if it cannot judge."""
     subprocess.run([sys.executable, "-c", "import plumbline"], check=True, env={
         "PLUMBLINE_CHECK_LIBRARY": "/nowhere.so", "PYTHONPATH": ":".join(sys.path)})
 

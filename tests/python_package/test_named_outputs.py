@@ -42,7 +42,7 @@ def provider_file(tmp_path):
 
 
 def largest_logits(q, k):
-    """[batch, seq, heads] in fp32, of q and k without a mask."""
+    """Returns [batch, seq, heads] in fp32, from q and k without a mask."""
     k = np.repeat(k, q.shape[2] // k.shape[2], axis=2).astype(np.float64)
     s = np.einsum("bqhd,bkhd->bqhk", q.astype(np.float64), k) * q.shape[3] ** -0.5
     return s.max(axis=-1).astype(np.float32)
@@ -61,7 +61,7 @@ def test_a_planted_error_fails_smoke(plumbline_program, tmp_path):
                                 f"cpu:max_logit={value}", "--db", path, "-q")
         assert ran.returncode == code, ran.stdout + ran.stderr
         z, limit = stored_outputs(path)["max_logit"]
-        assert limit == 8 and (z > limit) == (code == 1)  # of the naive tier
+        assert limit == 8 and (z > limit) == (code == 1)  # the limit of the naive tier
     assert "max_logit is" in ran.stdout
     assert "only the largest logit is beyond its limit" in ran.stdout
 

@@ -1,4 +1,4 @@
-"""A package of another project that is called plumbline: pip installs it over ours."""
+"""A package of another project called plumbline: pip installs it over ours."""
 import os
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def wheel(folder, name, version, files, entry_points):
-    """A tiny wheel, as pip installs it."""
+    """Makes a tiny wheel for pip."""
     info = f"{name}-{version}.dist-info"
     files = {**files,
              f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
@@ -53,7 +53,7 @@ def wheels(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheels, tmp_path_factory):
-    """Folders in which pip has installed ours, and the other."""
+    """Folders in which pip has installed our package, and the other."""
     folder = tmp_path_factory.mktemp("installed")
     for name, one in zip(("mine", "other"), wheels):
         pip("--target", folder / name, one)
@@ -78,8 +78,8 @@ def run(site, *words, **more):
 
 
 def unpack_over(site, wheel):
-    """What pip does into an environment: it writes over files of others without a word. With
-    --target it would refuse."""
+    """Copies files as pip does into an environment: it silently overwrites files of other packages.
+    With --target it would refuse."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
 
@@ -128,7 +128,7 @@ def test_that_judges(attention_judge):
 
 
 def test_pytest_fails_what_judges_and_runs_the_rest(site, wheels, tmp_path):
-    """The other package came after ours: `import plumbline` is theirs."""
+    """The other package was installed after ours: `import plumbline` is theirs."""
     unpack_over(site, wheels[1])
     (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")
     done = run(site, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_mine.py",
@@ -139,7 +139,7 @@ def test_pytest_fails_what_judges_and_runs_the_rest(site, wheels, tmp_path):
 
 
 def test_pytest_warns_where_ours_came_later(installed, wheels, tmp_path):
-    """`import plumbline` is ours, and their uninstallation would take it away."""
+    """`import plumbline` is ours, and uninstalling theirs would remove it."""
     site = shutil.copytree(installed / "other", tmp_path / "site")
     unpack_over(site, wheels[0])
     (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The files of plumbline-attention and plumbline-attention-harness, as their wheels take them."""
+"""The files of plumbline-attention and plumbline-attention-harness, as in their wheels."""
 import os
 import pathlib
 import subprocess
@@ -20,7 +20,7 @@ def files_below(folder):
 
 
 def installed(place, *components):
-    """What `cmake --install` writes of these components."""
+    """Returns the files that `cmake --install` writes for these components."""
     for component in components:
         subprocess.run(["cmake", "--install", BUILD, "--prefix", place, "--component", component],
                        check=True, stdout=subprocess.DEVNULL)
@@ -28,7 +28,7 @@ def installed(place, *components):
 
 
 def files_of(package, place):
-    """As scikit-build-core puts them together, but for the metadata."""
+    """Combines them as scikit-build-core does, without the metadata."""
     settings = described(package)["tool"]["scikit-build"]
     native = installed(place, *settings["install"]["components"])
     files = {f"{settings['wheel']['install-dir']}/{file}" for file in native}

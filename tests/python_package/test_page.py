@@ -1,9 +1,9 @@
 """Pages about the Python package, executed from an empty directory exactly as written. README and
 docs/start are executed by tests/docs.
 
-A ```python or ```toml block is the file that the text before it names last in backquotes; in
-```console blocks a line "$ command" is run, and the lines behind it must stand in its output, in
-that order, each at the beginning of a line.
+A ```python or ```toml block is the file that the text before it names last in backquotes. In
+```console blocks a line "$ command" is run, and the lines after it must be in its output, in that
+order, each at the beginning of a line.
 """
 import os
 import pathlib
@@ -20,7 +20,7 @@ SUFFIX = {"python": "py", "toml": "toml"}
 
 
 def commands(block):
-    """(command, expected lines) of a console block."""
+    """Yields (command, expected lines) of a console block."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *expected = part.splitlines()
         yield command, expected

@@ -14,7 +14,7 @@ layout = "padded_bshd"
 causal = "top_left"
 spec = "FlashAttention-2"
 """
-# What the tests of a project begin with.
+# The first lines of each project's tests.
 BEGIN = """
 import numpy as np
 import pytest
@@ -27,13 +27,13 @@ wrong, _ = attention(q, k, v)
 
 
 def counts(output):
-    """{"passed": 2} of pytest's last line."""
+    """Returns {"passed": 2} from pytest's last line."""
     return {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)",
                                                    output.splitlines()[-1])}
 
 
 def named_dumps(output, project):
-    """The files of the lines that are to be pasted, each of which must be there."""
+    """Returns the files of the lines to paste, each of which must exist."""
     commands = re.findall(r"^E? +in full: plumbline check (\S+) -v$", output, re.MULTILINE)
     paths = [list(project.glob(shlex.split(command)[0])) for command in commands]
     for found in paths:
@@ -109,7 +109,7 @@ def test_a_default_spec_that_the_dtype_has_no_rung_for(suite_of_tests, plumbline
         pytest.importorskip("xdist")
     ran = suite_of_tests({"pyproject.toml": PYPROJECT, "test_mine.py": BEGIN + FP32}, *spread)
     assert counts(ran.stdout) == {"passed": 4, "failed": 1}, ran.stdout
-    # pytest's marks of an error stand before each line, and the note may be broken into several.
+    # pytest marks each line of an error, and may break the note into several.
     assert NOTE in " ".join(re.sub(r"(?m)^E +", "", ran.stdout).split())
     # Two calls of the first test, one of the second and of the last.
     assert f"\nplumbline: {NOTE} (4 calls)\n" in ran.stdout
@@ -197,7 +197,7 @@ def test_merge(attention_judge):
     folder = suite_of_tests.project / ".pytest_cache" / "d" / "plumbline"
     paths = named_dumps(ran.stdout, suite_of_tests.project)
     assert len(set(paths)) == 3 and all(path.parent == folder for path in paths)
-    # One a failing call; of the test that passes none.
+    # One per failing call; none for the test that passes.
     first = set(folder.iterdir())
     assert len(first) == 5 and set(paths) < first
     assert "step 7" in ran.stdout
@@ -206,11 +206,11 @@ def test_merge(attention_judge):
         answer = plumbline_program("check", str(path))
         assert answer.returncode == 1 and answer.stdout.startswith("BUG"), answer
         assert "FlashAttention-2" in answer.stdout or "merge" in path.name
-    # They run again and fail: those of now take the place of those of then.
+    # The tests run again and fail: new dumps replace the old ones.
     suite_of_tests({})
     second = set(folder.iterdir())
     assert len(second) == 5 and not second & first
-    # They pass.
+    # The tests pass.
     files["test_mine.py"] = files["test_mine.py"].replace('judged = "wrong"', 'judged = "good"')
     ran = suite_of_tests(files, "-k", "not merge")
     assert counts(ran.stdout)["passed"] == 3, ran.stdout
@@ -231,7 +231,7 @@ def test_with_xdist(suite_of_tests, spread, runs):
     assert counts(ran.stdout) == {"failed": 6 * runs}, ran.stdout
     paths = named_dumps(ran.stdout, suite_of_tests.project)
     kept = list((suite_of_tests.project / "kept").iterdir())
-    # Where $CI is set, pytest's summary names them once more.
+    # If $CI is set, pytest's summary names them again.
     assert len(kept) == 6 * runs and set(paths) == set(kept)
     assert {path.name.split(".")[2] for path in kept} == {"gw0", "gw1"}
     assert "dumps of failures: kept" in ran.stdout
@@ -291,7 +291,7 @@ def test_a_bug_is_found(plumbline_case, attention_judge):
 
 
 def test_a_suite_as_parameters(suite_of_tests):
-    # A project's causal and layout are none of a suite's.
+    # A project's causal and layout do not apply to a suite.
     pyproject = PYPROJECT.replace("padded_bshd", "paged_nhd")
     files = {"pyproject.toml": pyproject, "mine.toml": SUITE, "test_mine.py": KERNEL}
     ran = suite_of_tests(files, "-v", "-n2", "--dist=load")
@@ -353,7 +353,7 @@ set = { view = "packed_kv", out_dtype = "fp32" }
 
 
 def test_a_case_states_all_of_its_question(tmp_path, monkeypatch):
-    """What the bundled kernel answered is right by the question that a test gets, and no other."""
+    """The bundled kernel's output is right for the question that a test gets, and for no other."""
     import plumbline
     from plumbline import _suite_cases
 
@@ -405,8 +405,8 @@ def installed_command():
 
 
 def test_24_tests_take_at_most_twice_what_assert_allclose_takes(suite_of_tests):
-    """The CPU time of a whole pytest run, against one whose tests compare with the same formula
-    again. On an idle core of 2026 it is below 3 s."""
+    """Measures the CPU time of a whole pytest run, against one whose tests evaluate the same
+    formula again. On an idle core of 2026 it is below 3 s."""
     tests = """
 import numpy
 import pytest

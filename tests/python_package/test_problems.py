@@ -8,13 +8,13 @@ import plumbline
 
 
 def ragged(array, lengths):
-    """[batch, seq, ...] to [total, ...]."""
+    """Converts [batch, seq, ...] to [total, ...]."""
     return np.concatenate([array[sample, :length] for sample, length in enumerate(lengths)])
 
 
 def paged(array, lengths, page_size=8):
-    """[batch, seq, heads, dim] to shuffled pages [page, token, heads, dim] and the table [batch,
-    pages a sample]."""
+    """Converts [batch, seq, heads, dim] to shuffled pages [page, token, heads, dim] and the table
+    [batch, pages per sample]."""
     pages, table = [], np.zeros((len(lengths), -(-max(lengths) // page_size)), np.int32)
     for sample, length in enumerate(lengths):
         for page in range(-(-length // page_size)):
@@ -65,7 +65,8 @@ def test_paged_decode(dtype):
 
 
 def fp8(array, block):
-    """The array in e4m3, with a scale for each sample, head and block of rows, and its numbers."""
+    """Returns the array in e4m3, with a scale for each sample, head and block of rows, and its
+    values."""
     rows = array.shape[1]
     scales = np.stack([np.abs(array[:, first : first + block].astype(np.float32)).max(axis=(1, 3))
                        for first in range(0, rows, block)], axis=-1) / np.float32(400)
@@ -139,7 +140,7 @@ def test_lse_in_base_2():
 
 
 def with_rounded_logits(q, k, v):
-    """S and P in bf16, as plain framework code has it."""
+    """S and P are in bf16, as in plain framework code."""
     bf16 = ml_dtypes.bfloat16
     group = q.shape[2] // k.shape[2]
     q32, k32, v32 = (x.astype(np.float32)
@@ -153,7 +154,7 @@ def with_rounded_logits(q, k, v):
 
 def test_a_looser_spec_than_stated_is_undecided():
     q, k, v = random_inputs("bf16", seq_q=64, seq_kv=64, dim=64)
-    q = (q.astype(np.float32) * 6).astype(q.dtype)  # logits large enough for their rounding to show
+    q = (q.astype(np.float32) * 6).astype(q.dtype)  # logits large enough that their rounding shows
     out = with_rounded_logits(q, k, v)
     plumbline.assert_attention(out, q, k, v, spec="PyTorch math", layout="padded_bshd")
     with pytest.raises(AssertionError, match="(?s)^UNDECIDED.*PyTorch math"):

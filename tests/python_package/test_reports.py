@@ -1,4 +1,4 @@
-"""The package says what the program says, on the file that save wrote."""
+"""The package prints the same as the program, for the file that save wrote."""
 import json
 
 import numpy as np
@@ -43,7 +43,7 @@ def test_assert_attention_raises_the_text():
     report = plumbline.check(wrong, q, k, v, lse=lse, name="decode", **QUESTION)
     answer, judged = report.text.splitlines()[:2]
     assert answer.startswith("BUG: ") and judged.startswith("  decode: ")
-    # In other lines, for want of the columns that pytest takes.
+    # Broken into other lines, because pytest takes some columns.
     assert judged in str(raised.value).splitlines()
     assert str(raised.value).startswith(answer[:40])
     assert "percent of the limit" in report.in_full() and "ladder" not in report.text
@@ -88,7 +88,7 @@ def test_save_writes_safetensors(tmp_path):
     assert tensors["seqlens_kv"].tolist() == [24, 24]
     with pytest.importorskip("safetensors").safe_open(path, "np") as file:
         assert file.metadata() == {"window": "3,0", "scale": "0.25", "spec": "FlashAttention-2"}
-    # no temporary file stays
+    # no temporary file remains
     assert [file.name for file in tmp_path.iterdir()] == ["dump.safetensors"]
 
 

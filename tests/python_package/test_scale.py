@@ -1,5 +1,5 @@
 """PyTorch's outputs: wrong by tenths of a percent they are never ROUNDING, legal they are never
-BUG, and the rung that is named rounds as they do."""
+BUG, and the named rounding model rounds as they do."""
 import pytest
 
 import plumbline

@@ -1,4 +1,4 @@
-"""The words of PyTorch's scaled_dot_product_attention and of torch.testing.assert_close."""
+"""The arguments of PyTorch's scaled_dot_product_attention and of torch.testing.assert_close."""
 import json
 import struct
 
@@ -20,7 +20,7 @@ def fixture_heads_first(request):
 
 
 def saved(path):
-    """The header of a dump."""
+    """Returns the header of a dump."""
     contents = path.read_bytes()
     return json.loads(contents[8 : 8 + struct.unpack("<Q", contents[:8])[0]])
 
@@ -58,7 +58,7 @@ def test_save_states_our_words(heads_first, tmp_path):
     assert header["__metadata__"] == {"softcap": "30.0"}
     assert (header["mask"]["dtype"], header["mask"]["shape"]) == ("BOOL", [1, 1, 24, 24])
     assert (header["sinks"]["dtype"], header["alibi_slopes"]["shape"]) == ("F32", [4])
-    # What three extents mean is for the library to say, as of a file.
+    # The library interprets three extents, as in a file.
     plumbline.save(tmp_path / "c", q=q, k=k, v=v, attn_mask=bias)
     header = saved(tmp_path / "c")
     assert (header["attn_bias"]["dtype"], header["attn_bias"]["shape"]) == ("F16", [4, 24, 24])
@@ -72,13 +72,13 @@ def test_attn_mask_of_pytorch(kind):
     if kind == "bias":
         mask = torch.randn(4, 24, 24, dtype=q.dtype)
     elif kind == "bool_of_one_query":
-        # As many queries as samples: not [batch, keys] for that.
+        # As many queries as samples, so that it is not taken as [batch, keys].
         q = q[:, :, :2]
         mask = torch.rand(2, 24) > 0.5
         mask[:, 0] = True
     else:
         mask = torch.rand(*((4,) if kind == "bool_heads" else ()), 24, 24) > 0.3
-        mask[..., 0] = True  # PyTorch answers NaN to a row without keys
+        mask[..., 0] = True  # PyTorch returns NaN for a row without keys
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     plumbline.assert_attention(out, q, k, v, attn_mask=mask, layout="bhsd")
     other = mask.roll(1, -1) if kind == "bias" else mask | (torch.rand(mask.shape) > 0.7)

@@ -15,7 +15,7 @@ BATCH, HEADS, SEQ, DIM = 1, 2, 100, 64
 
 
 def attention(arch, dtype="bf16", **how):
-    """q, k, v, out, lse."""
+    """Returns q, k, v, out, lse."""
     q, k, v = random_inputs(dtype, BATCH, HEADS, HEADS, SEQ, SEQ, DIM)
     out = np.full_like(q, np.nan)
     lse = np.full((BATCH, SEQ, HEADS), np.nan, np.float32)

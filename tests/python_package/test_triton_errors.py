@@ -1,4 +1,4 @@
-"""What plumbline.triton says of kernels that are wrong, and of what it cannot do."""
+"""Errors of plumbline.triton for wrong kernels, and for unsupported features."""
 import os
 import pathlib
 import subprocess
@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(kernels.__file__)
 
 
 def line_of(text):
-    """Of the kernels' source, the line that has `text`."""
+    """Returns the line number of `text` in the kernels' source."""
     lines = SOURCE.read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
@@ -27,7 +27,7 @@ def add(n=4, kernel=kernels.add):
 
 
 def python(code, **environment):
-    """What a fresh interpreter prints, `add` from here included."""
+    """Returns the output of a new interpreter that also defines `add`."""
     done = subprocess.run(
         [sys.executable, "-c", code], text=True, capture_output=True, check=False,
         env={**os.environ, **environment,
@@ -44,7 +44,7 @@ def test_a_load_out_of_bounds_is_named_by_the_line_of_the_source():
     assert "global memory: out of bounds, 4 bytes at byte 500 of an allocation of 500" in text
 
 
-# Where the three tensors are one storage, the load lies within the third or the first.
+# If the three tensors share a storage, the load is within the third or the first.
 @pytest.mark.parametrize("drawn", ["at once", "one by one"])
 @pytest.mark.parametrize("distance", [8192 + 5000, 8192, -32])
 def test_a_load_that_lands_in_another_tensor(drawn, distance):

@@ -1,4 +1,5 @@
-"""The provider `triton`: kernels of vLLM and SGLang on the emulator, where their source is."""
+"""The provider `triton`: kernels of vLLM and SGLang on the emulator, if their source is installed.
+"""
 import os
 import pathlib
 import sys

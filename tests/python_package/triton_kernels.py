@@ -1,4 +1,4 @@
-"""Kernels of the tests of plumbline.triton, as a user of Triton writes them."""
+"""Kernels for the tests of plumbline.triton, as a Triton user would write them."""
 import triton
 import triton.language as tl
 
@@ -21,7 +21,7 @@ def add_without_mask(x, y, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def behind(x, out, distance, N: tl.constexpr):
     i = tl.arange(0, N)
-    tl.store(out + i, tl.load(x + distance + i))  # behind x
+    tl.store(out + i, tl.load(x + distance + i))  # behind x (prose: ok, used by a test)
 
 
 @triton.jit
@@ -90,8 +90,8 @@ def from_descriptor(tile, out, BLOCK: tl.constexpr):
 @triton.jit
 def flash_attention(q, k, v, out, lse, heads, seq, scale_log2, DIM: tl.constexpr,
                     ROWS: tl.constexpr, KEYS: tl.constexpr):
-    """Causal, of [batch, seq, heads, dim] each; lse [batch, seq, heads] to base e. Grid: tiles of
-    ROWS queries, batch x heads."""
+    """Causal attention of [batch, seq, heads, dim] tensors; lse [batch, seq, heads] to base e.
+    Grid: tiles of ROWS queries, batch x heads."""
     tile, sample, head = tl.program_id(0), tl.program_id(1) // heads, tl.program_id(1) % heads
     step = heads * DIM
     start = sample * seq * step + head * DIM

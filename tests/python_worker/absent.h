@@ -1,11 +1,11 @@
-// Says why the Python providers of this folder cannot be served on this machine.
+// The reasons why the Python providers of this folder cannot be served on this machine.
 #pragma once
 
 #include <string>
 
 namespace plumbline::test {
 
-// Whether `error` says that the interpreter or a library that all of them need is missing: the only
+// Returns true if `error` names a missing interpreter or a library that all of them need: the only
 // reasons to skip.
 inline bool says_python_is_absent(const std::string& error) {
   for (const char* absent :

@@ -17,7 +17,7 @@
 
 namespace plumbline::test {
 
-// Of the tests' folder, unless it is a path.
+// Returns the path in the tests' folder, unless `file` is a path.
 inline std::string provider_path(const std::string& file) {
   return file.starts_with('/') ? file : std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file;
 }
@@ -37,8 +37,8 @@ inline std::string hello_error(const std::string& provider) {
   return hello ? "" : to_string(hello.error());
 }
 
-// Why no Python provider can be served here; "" where one can. Other errors than a missing
-// interpreter or library are no reason to skip.
+// Returns why no Python provider can be served here, or "". Errors other than a missing interpreter
+// or library are not a reason to skip.
 inline const std::string& why_no_python() {
   static const std::string reason = [] {
     const std::string error = hello_error(provider_path("behaved.py"));
@@ -47,7 +47,7 @@ inline const std::string& why_no_python() {
   return reason;
 }
 
-// A variable of the environment, set for the lifetime of the object.
+// An environment variable that is set for the lifetime of the object.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
@@ -74,7 +74,7 @@ class PythonTest : public ::testing::Test {
   }
 };
 
-// The same with a folder of its own, gone after the test.
+// PythonTest with a folder that is deleted after the test.
 class ScratchTest : public PythonTest {
  protected:
   void SetUp() override {
@@ -95,7 +95,7 @@ class ScratchTest : public PythonTest {
 
 }  // namespace plumbline::test
 
-// Ends the test where a library is not installed: the reply says so.
+// Ends the test if the reply says that a library is not installed.
 #define PLUMBLINE_SKIP_WITHOUT_LIBRARY(reply)                               \
   if ((reply).reason.find("which cannot be imported") != std::string::npos) \
   GTEST_SKIP() << (reply).reason

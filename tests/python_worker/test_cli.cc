@@ -1,4 +1,4 @@
-// Python kernels through the whole of `plumbline run`.
+// Python kernels in a complete `plumbline run`.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -39,7 +39,7 @@ TEST_F(PythonCommand, ACorrectKernelPassesSmoke) {
       << "it takes every mask, layout and dtype of the suite";
 }
 
-// The line at the head of cases/nightly.toml.
+// The command at the top of cases/nightly.toml.
 TEST_F(PythonCommand, NightlyWithoutEmulatedDevicesIsAPlan) {
   const std::string all = "list " + suite("nightly.toml") +
                           " --count --kernel 'behaved/*' --provider '" + provider("behaved.py") +

@@ -1,5 +1,5 @@
-// Python kernels get softcap, ALiBi, sinks, mask bits and fp8 K and V as they should. What they
-// compute shows it.
+// Python kernels get softcap, ALiBi, sinks, mask bits and fp8 K and V correctly, as their results
+// show.
 #include <cmath>
 #include <cstring>
 
@@ -26,8 +26,8 @@ Problem small_problem() {
   return p;
 }
 
-// Runs the kernel; the largest error of output and LSE in valid rows. What no token occupies is
-// NaN, or 0.
+// Runs the kernel and returns the largest error of output and LSE in valid rows. Elements of no
+// token are NaN, or 0.
 double error(const std::string& provider, const std::string& kernel, const Problem& problem,
              bool zero_padding = false) {
   auto worker = python_worker(provider);
@@ -69,7 +69,7 @@ double error(const std::string& provider, const std::string& kernel, const Probl
   return largest;
 }
 
-// outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale is 10 times that
+// outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale gives 10 times as much
 constexpr double tolerance = 4e-3;
 
 TEST_F(PythonTest, SoftcapAlibiAndSinksReachAKernel) {
@@ -155,7 +155,8 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
             "dtype e4m3 is not declared; zeros takes fp32, fp16, bf16");
 }
 
-// Four parts of equal weight: their mean, and an LSE of log 4. A kernel gets its own question only.
+// Four parts of equal weight: their mean, and an LSE of log 4. A kernel gets only its own
+// operation.
 TEST_F(PythonTest, MergesReachAKernelForMerges) {
   auto worker = python_worker("behaved.py");
   Problem p = small_problem();
@@ -181,7 +182,7 @@ TEST_F(PythonTest, MergesReachAKernelForMerges) {
             "merge is a kernel for merge, not for attention");
 }
 
-// PyTorch's kernels that take some of them.
+// PyTorch kernels that support some of the features.
 class TorchFeatures : public PythonTest {
  protected:
   void SetUp() override {

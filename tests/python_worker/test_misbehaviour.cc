@@ -1,4 +1,4 @@
-// Python kernels that misbehave: each misbehaviour is that case's status, and the run goes on.
+// Python kernels that misbehave: each misbehaviour becomes that case's status, and the run goes on.
 #include <cmath>
 
 #include "tests/python_worker/python_fixture.h"
@@ -15,7 +15,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-// Every test of this fixture ends by showing that the same Worker goes on to run a decent kernel.
+// Every test of this fixture ends by showing that the same Worker still runs a correct kernel.
 class PythonMisbehaviour : public test::PythonTest {
  protected:
   void use(std::unique_ptr<Worker> worker) { worker_ = std::move(worker); }
@@ -27,7 +27,7 @@ class PythonMisbehaviour : public test::PythonTest {
     PlacedCase c(worker(), mean_problem());
     return c.run("misbehaved/" + kernel);
   }
-  // Which process serves: `ok` tells.
+  // Identifies the worker process, which `ok` reports.
   std::string process() { return run("ok").description.launched; }
   void TearDown() override {
     if (IsSkipped()) return;
@@ -41,8 +41,7 @@ class PythonMisbehaviour : public test::PythonTest {
   std::unique_ptr<Worker> worker_;
 };
 
-// ---- It dies
-// -------------------------------------------------------------------------------------------------
+// ---- Death ----
 
 TEST_F(PythonMisbehaviour, AbortIsQuotedWithThePythonStack) {
   const RunReply reply = run("abort");
@@ -83,8 +82,7 @@ TEST_F(PythonMisbehaviour, AForkAnswersOnce) {
     EXPECT_EQ(run("ok").status, Status::ok) << "no second reply came between";
 }
 
-// ---- It raises
-// -------------------------------------------------------------------------------------------------
+// ---- Exceptions ----
 
 TEST_F(PythonMisbehaviour, ExitCostsTheCaseOnly) {
   const std::string before = process();
@@ -125,8 +123,7 @@ TEST_F(PythonMisbehaviour, UnknownKernel) {
   EXPECT_EQ(run("no_such").reason, "provider misbehaved has no kernel \"no_such\"");
 }
 
-// ---- It does not end
-// -------------------------------------------------------------------------------------------------
+// ---- Hangs ----
 
 TEST_F(PythonMisbehaviour, AHangBecomesTimeoutAndSaysWhereItHung) {
   use(python_worker("misbehaved.py", std::chrono::seconds(3)));
@@ -141,8 +138,7 @@ TEST_F(PythonMisbehaviour, AHangThatKeepsTheInterpretersLock) {
   EXPECT_EQ(run("hangs_in_c").status, Status::timeout);
 }
 
-// ---- It talks
-// -------------------------------------------------------------------------------------------------
+// ---- Output ----
 
 TEST_F(PythonMisbehaviour, WhatAKernelPrintsIsNoReply) {
   PlacedCase c(worker(), mean_problem());
@@ -154,8 +150,7 @@ TEST_F(PythonMisbehaviour, WhatAKernelPrintsIsNoReply) {
 
 TEST_F(PythonMisbehaviour, RequestsCannotBeStolen) { EXPECT_EQ(run("reads").status, Status::ok); }
 
-// ---- It takes too much
-// -------------------------------------------------------------------------------------------------
+// ---- Memory ----
 
 TEST_F(PythonMisbehaviour, ALeakMeetsTheLimitAndTheNextCaseANewProcess) {
   for (const char* kernel : {"leaks", "leaks_small_objects"}) {
@@ -177,8 +172,7 @@ TEST_F(PythonMisbehaviour, ALeakOverSeveralCasesMeetsTheLimitToo) {
   EXPECT_EQ(run("leaks_a_little").status, Status::ok) << "the process was replaced";
 }
 
-// ---- It returns something else
-// -------------------------------------------------------------------------------------------------
+// ---- Wrong results ----
 
 TEST_F(PythonMisbehaviour, WrongShapesAndDtypesAreNamed) {
   EXPECT_EQ(run("wrong_shape").reason,
@@ -213,8 +207,7 @@ TEST_F(PythonMisbehaviour, ARowThatIsNotWrittenStaysPoison) {
   EXPECT_FALSE(c.error() <= 1e-5);
 }
 
-// ---- It writes where it must not
-// -------------------------------------------------------------------------------------------------
+// ---- Stray writes ----
 
 TEST_F(PythonMisbehaviour, WritingToAnInputIsNeverSilent) {
   const RunReply refused = run("writes_to_an_input");
@@ -247,8 +240,7 @@ TEST_F(PythonMisbehaviour, ArenaKeepsItsLength) {
   EXPECT_THAT(reply.reason, StartsWith("PermissionError: "));
 }
 
-// ---- It changes what the next kernel meets
-// -------------------------------------------------------------------------------------------------
+// ---- State of the process ----
 
 TEST_F(PythonMisbehaviour, StateOfTheProcessIsPutBack) {
   EXPECT_EQ(run("ok").status, Status::ok) << "the first call of the process";

@@ -1,4 +1,4 @@
-// Python kernels that behave: what arrives at them, and what of theirs arrives here.
+// Python kernels that behave: their inputs and results arrive.
 #include <cmath>
 #include <span>
 
@@ -22,7 +22,7 @@ using testing::StartsWith;
 constexpr Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                                   Layout::paged_nhd, Layout::paged_hnd};
 
-// Half an ulp of the answers, at most 15; in fp32 a few of them.
+// Half an ulp of the answers, at most 15; in fp32 a few ulps.
 double tolerance(DType dtype) { return dtype == DType::f32 ? 8e-6 : 8 * unit_roundoff(dtype); }
 
 float lse_at(Worker& worker, const PlacedCase& c, std::int64_t sample, std::int64_t row) {
@@ -87,7 +87,7 @@ TEST_F(PythonTest, MasksOfPaddedLayoutsAndNoLse) {
   }
 }
 
-// The rule of Geometry::visible_keys, with windows: rows without a visible key, one key, some.
+// The rule of Geometry::visible_keys, with windows: rows with no, one or several visible keys.
 TEST_F(PythonTest, WindowsAreThoseOfTheGeometry) {
   auto worker = python_worker("behaved.py");
   for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
@@ -205,8 +205,7 @@ TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {
   EXPECT_NE(build_id(), second);
 }
 
-// ---- What is not supported, and why
-// -------------------------------------------------------------------------------------------------
+// ---- What is not supported, and why ----
 
 std::string refusal(Worker& worker, const std::string& kernel, const Problem& problem,
                     const std::string& device = "cpu") {

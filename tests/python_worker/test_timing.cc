@@ -1,4 +1,4 @@
-// Times of Python kernels: ratios only, which a busy machine leaves as they are.
+// Times of Python kernels: only ratios, which a busy machine does not change.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -54,7 +54,7 @@ TEST_F(PythonTest, RepetitionsWaitForAQuietCoreButNotForLong) {
   time(*worker, "behaved/attention", 2);
   PlacedCase c(*worker, mean_problem());
   c.request.timed_repetitions = 2;
-  c.request.quiet_ns = 1;  // no core is as quiet as that
+  c.request.quiet_ns = 1;  // no core is that quiet
   const auto start = std::chrono::steady_clock::now();
   const RunReply reply = c.run("behaved/attention");
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
@@ -67,8 +67,8 @@ TEST_F(PythonTest, AKernelThatReturnsArraysIsTimedAsAWhole) {
   EXPECT_THAT(time(*worker, "behaved/zeros", 2).timing.kernel_ns, AllOf(SizeIs(2), Each(Gt(0))));
 }
 
-// The ratio of the fastest repetitions of two kernels, a / b. What else runs on the machine only
-// ever adds time, so both are repeated until the ratio is within the bounds, or often enough.
+// Returns the ratio of the fastest repetitions of two kernels, a / b. Other programs only add time,
+// so both are repeated until the ratio is within the bounds, or often enough.
 double ratio_of_fastest(const std::function<double()>& a, const std::function<double()>& b,
                         double low, double high) {
   double fastest_a = a(), fastest_b = b();

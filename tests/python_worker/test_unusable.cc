@@ -1,4 +1,4 @@
-// Providers, interpreters and workers that cannot be used: what is wrong, where, and what to do.
+// Providers, interpreters and workers that cannot be used: errors with place and remedy.
 #include <filesystem>
 
 #include "harness/provider/client/launch.h"
@@ -82,8 +82,7 @@ TEST_F(PythonTest, RunSaysWhyToo) {
   EXPECT_THAT(reply.reason, HasSubstr("syntax_error.py:4"));
 }
 
-// ---- Interpreters and workers
-// -------------------------------------------------------------------------------------------------
+// ---- Interpreters and workers ----
 
 class Scratch : public test::ScratchTest {
  protected:
@@ -92,7 +91,7 @@ class Scratch : public test::ScratchTest {
     fs::permissions(path, fs::perms::owner_all);
     return path;
   }
-  // The interpreter that serves here.
+  // Returns the interpreter that works here.
   static std::string interpreter() {
     auto worker = python_worker("behaved.py");
     PlacedCase c(*worker, mean_problem());

@@ -1,4 +1,4 @@
-// Sums the formulas of sigma, of the bound and of the LSE's scale over the keys of one row.
+// Sums the formulas of sigma, the bound and the LSE's scale over the keys of one row.
 #include "tests/reference/exact_row.h"
 
 #include <map>
@@ -79,7 +79,7 @@ Groups cells_of_p(const SingleRow& row) {
 }
 // ---- TP, TL, TS, TE, TA, TR of a column
 
-// T_j = sum_k errors_k x_kj of a flat row
+// T_j = sum_k errors_k x_kj of a flat row.
 double shared_error(const SingleRow& row, const Numbers& v, double o) {
   const double from = row.model.denominator_from_rounded_p ? o : 0;
   double sum = 0;
@@ -127,7 +127,7 @@ double logit_variance(const SingleRow& row, const Numbers& v, double o) {
   const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
   return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink;
 }
-// Of S and of exp2 the sink is one more key.
+// For S and exp2 the sink is one more key.
 bool has_sink(SharedRounding rounding, const Sink* sink) {
   return sink != nullptr && rounding != SharedRounding::tanh;
 }
@@ -138,11 +138,11 @@ Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink)
     return rounding == SharedRounding::exp2 ? exp2_phase(s - row.m) : tanh_cell(row.x[k] / row.cap);
   });
 }
-// TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2)
-//     with sS_k = sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error
-//     |c_k| and tanh cells
+// TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2) with sS_k =
+// sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error |c_k| and tanh
+// cells
 // TE: exp2_rel_error^2 / 2 sum over phases of (sum p_k y_k)^2
-// y_k = factor(k): v_kj - o_j, or 1 in the LSE
+// y_k = factor(k): v_kj - o_j, or 1 for the LSE
 template <class Factor>
 double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
                           const Sink* sink, Factor factor) {
@@ -274,11 +274,11 @@ double exact_bound(const SingleRow& row, std::size_t column) {
 }
 
 // sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
-// + S rounded: max(as TS, (ln sum exp(round(s_k)) - lse)^2) + softcap, exp2: as TS, TE
+// + S rounded: max(like TS, (ln sum exp(round(s_k)) - lse)^2) + softcap, exp2: like TS, TE
 // + denominator from rounded P: sum over cells of (sum w_k)^2
 double exact_lse_variance(const SingleRow& row) {
   const Model& model = row.model;
-  // Where the spec's LSE excludes the sink, the p_k of the keys alone.
+  // If the spec's LSE excludes the sink, uses the p_k of the keys alone.
   const bool excludes = row.sink && !model.lse_includes_sink;
   const Sink* sink = row.sink && !excludes ? &*row.sink : nullptr;
   const double total = excludes ? row.sink->keys_total : row.l;

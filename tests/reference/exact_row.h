@@ -1,5 +1,5 @@
-// The scales of legal error of one row as docs/judging-formulas.md has them, with every sum over
-// keys as it is written. The tests hold bounded_scales.h to these.
+// The scales of legal error of one row, with every sum over keys as docs/judging-formulas.md writes
+// it. Tests compare bounded_scales.h with these.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct SingleRow {
   using Numbers = std::vector<double>;
   using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
 
-  // Row `row` of the block once it is computed. The model outlives this.
+  // Copies row `row` of the block after it is computed. The model must outlive this object.
   SingleRow(const Model& of, const RowBlock& block, std::int64_t row, const RowRounding& local);
 
   const Model& model;
@@ -22,8 +22,8 @@ struct SingleRow {
   Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
   Numbers n2;                      // a^2 n2_k
   Numbers sd, beta;
-  RowRounding rounding;    // with errors of the block's keys
-  Numbers errors;          // of p_k, in a flat row; else empty
+  RowRounding rounding;    // includes errors of the block's keys
+  Numbers errors;          // errors of p_k in a flat row, otherwise empty
   double repeated_p = 0;   // S_t
   Numbers repeated_v;      // [D] S_vj
   std::vector<Numbers> v;  // [D][n]
@@ -32,14 +32,15 @@ struct SingleRow {
   std::optional<Sink> sink;
   double m = 0, l = 0, lse = 0;
   double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
-  bool scaled_outside = false;           // V's scale multiplies a kernel's sums
+  bool scaled_outside = false;           // a kernel multiplies its sums by V's scale
 };
 
-// TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
+// Returns TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which the caller
+// adds.
 std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
-// T_j of a flat row, else 0.
+// Returns T_j of a flat row, otherwise 0.
 double exact_shared_error(const SingleRow& row, std::size_t column);
-// Worst case of |error| before output rounding.
+// Returns the worst-case |error| before output rounding.
 double exact_bound(const SingleRow& row, std::size_t column);
 double exact_lse_variance(const SingleRow& row);
 

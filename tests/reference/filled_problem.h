@@ -1,4 +1,4 @@
-// A problem with its inputs, for the tests of the reference.
+// A problem with its inputs, for tests of the reference.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Evaluates attention in quad precision and every term of sigma in plain loops over the formulas.
+// Evaluates attention in quad precision, and every variance term in plain loops over the formulas.
 #include "tests/reference/quad_attention.h"
 
 #include "tests/reference/quad_rounded_p.h"
@@ -49,7 +49,7 @@ class Row : QuadRoundedP {
   double sS(std::size_t k) const {
     return std::sqrt(c_.kappa_t0 * s_roundings()) * c_.u_S * std::abs(s_[k]);
   }
-  // A second rounding changes nothing after a power of two.
+  // A second rounding changes nothing if the scale is a power of two.
   double s_roundings() const {
     int exponent = 0;
     return spec_.s_rounded_twice && std::frexp(std::abs(a_), &exponent) != 0.5 ? 2 : 1;
@@ -124,7 +124,7 @@ class Row : QuadRoundedP {
     return 0.18 * sq(c_.u_sp) * partial + sq(c_.eta_sp) / 3 +
            tiles * (0.18 / 2 * sq(c_.u_tile) * partial + sq(c_.eta_tile) / 3);
   }
-  // At most 128 keys, spread over all.
+  // At most 128 keys, spread over all of them.
   std::vector<std::size_t> sample() const {
     std::vector<std::size_t> keys;
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(keys_, 128); ++i)
@@ -161,7 +161,7 @@ class Row : QuadRoundedP {
   // ---- LSE
   double lse_variance() const {
     const double n = static_cast<double>(keys_);
-    // The terms of the LSE, and their weights: those of the keys alone where it excludes the sink.
+    // The number of the LSE's terms, and their weights: the keys alone if it excludes the sink.
     const std::size_t count = spec_.lse_includes_sink ? n_ : keys_;
     const double l = spec_.lse_includes_sink ? lt_ : lt_of_keys_;
     const Column p = column([&](std::size_t k) { return p_[k] * (lt_ / l); });
@@ -219,8 +219,8 @@ class Row : QuadRoundedP {
     return S + p_variance(projection) + sq(S * correlated);
   }
   void add_score_variances(QuadRow& row) const {
-    // The logits of the keys, under their own softmax, and their derivatives by the logarithm of
-    // the scale, a sink's 0 among them.
+    // Standard deviations of the keys' logits under their own softmax, and of their derivatives by
+    // the logarithm of the scale, including a sink's 0.
     const double deviation = spread(s_exact_, keys_), sensitivity = spread(by_log_scale_, n_);
     const double shared = c_.u_P / (1 + deviation / c_.u_P);
     row.shrink_variance = score_variance(row, row.o, 4 * c_.u32 + 0.6 * shared);

@@ -1,7 +1,7 @@
-// A second, literal reference in quad precision, to check the first one against. It computes
-// attention of one row, and the scales of legal error in plain double loops, written from the
-// formulas of docs/judging-formulas.md with no blocking, no matrix products and no code of
-// harness/reference. Slow on purpose.
+// A second, literal reference in quad precision, to check the first one. It computes attention of
+// one row, and the scales of legal error in plain double loops, from the formulas of
+// docs/judging-formulas.md, without blocking, matrix products or code of harness/reference. Slow on
+// purpose.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct QuadRow {
   double lse = 0, lse_sigma = 0;
   double shrink_variance = 0, temperature_variance = 0;
   double largest_v = 0;  // max |v| over the visible keys
-  // Per column. `terms` is TP, TL, TS, TE, TA, TR.
+  // Per column. `terms` are TP, TL, TS, TE, TA, TR.
   std::vector<double> o, spre, sigma, gradient;
   std::vector<std::array<double, 6>> terms;
 };

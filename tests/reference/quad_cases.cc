@@ -1,4 +1,4 @@
-// Builds the problems, one mask, layout, law or feature at a time, and the specs to check them by.
+// Builds the problems, one mask, layout, law or feature at a time, and their specs.
 #include "tests/reference/quad_cases.h"
 
 #include <functional>
@@ -85,7 +85,7 @@ void use_all_features(Problem& p) {
   p.mask = Mask::custom;
 }
 
-// fp8 Q beside fp8 K and V, and scales of tokens and of blocks whose last is not full.
+// fp8 Q with fp8 K and V, and scales of tokens and of blocks, the last of which is not full.
 void add_fp8_queries(std::vector<Problem>& problems) {
   const std::vector<std::function<void(Problem&)>> features{
       [](Problem& p) { p.dtype = DType::e4m3; },
@@ -216,7 +216,7 @@ void add_merges(std::vector<Problem>& problems) {
   problems.push_back(merge([](Problem& p) {
     p.layout = Layout::padded_bhsd, p.view = View::strided, p.k_scale = 0, p.fill = Fill::nan;
   }));
-  // columns in which both parts are 0
+  // in some columns both parts are 0
   problems.push_back(merge(
       [](Problem& p) { p.v_law = VLaw::grid, p.dtype = DType::f32, p.seq_kv = 2, p.batch = 64; }));
   problems.push_back(merge([](Problem& p) { p.seq_kv = 500, p.batch = 1; }));

@@ -1,5 +1,5 @@
-// Small problems of every mask, layout and dtype for the check against quad precision. The specs
-// under which they are checked are here, too.
+// Small problems of every mask, layout and dtype, and the specs for their comparison with quad
+// precision.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace plumbline {
 
 std::vector<Problem> quad_problems();
-// How far o and the LSE may be from quad precision, relatively: the logits of law extreme are near
+// Relative tolerance of o and the LSE against quad precision. The logits of law extreme are near
 // 13,000, where half an ulp of fp64 is 1e-12.
 inline double fp64_tolerance(const Problem& problem) {
   return problem.law == Law::extreme ? 1e-12 : 1e-13;

@@ -1,5 +1,5 @@
-// How a kernel rounds P, in the manner of quad_softmax.h: the maxima that it may subtract, the
-// errors of P under each, and the variance that they leave.
+// A kernel's rounding of P, in the manner of quad_softmax.h: the maxima that it may subtract, the
+// errors of P under each, and the resulting variance.
 #pragma once
 
 #include <algorithm>
@@ -27,14 +27,14 @@ class QuadRoundedP : public QuadSoftmax {
  protected:
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const {
-    // A sink, behind the keys, has no kappa of its own.
+    // A sink, after the keys, has no kappa of its own.
     const double of_key = std::max(c_.kappa_t, k < kappas_.size() ? kappas_[k] : 0);
     return std::sqrt(std::min(of_key, largest_kappa(k))) * std::max(c_.u_P * p_[k], e(k));
   }
   double kappa(std::size_t k) const {
     return std::min(kappas_.empty() ? c_.kappa : kappas_[k], largest_kappa(k));
   }
-  // Where the largest P is 1, a P of more than 1 - u_P lies between t and 1.
+  // If the largest P is 1, a P above 1 - u_P lies between t and 1.
   double largest_kappa(std::size_t k) const {
     const bool is_near =
         spec_.p_max == MaximumOfP::one && spec_.p_dtype != DType::f32 && t_of_keys(k) > 1 - c_.u_P;
@@ -54,7 +54,7 @@ class QuadRoundedP : public QuadSoftmax {
     return (spec_.p_toward_zero ? truncated(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /
            spec_.p_prescale;
   }
-  // exp of the distance to the largest logit of the keys, a sink left out.
+  // exp of the distance to the largest logit of the keys, without the sink.
   double t_of_keys(std::size_t k) const {
     return is_normalized() ? p_[k] : static_cast<double>(expq(s_exact_[k] - m_of_keys_));
   }
@@ -69,7 +69,7 @@ class QuadRoundedP : public QuadSoftmax {
     for (std::size_t k = 0; k < keys_; ++k) variance += p_[k] * sq(capped_[k] - mean / total);
     return variance <= sq(2 * c_.u_P);
   }
-  // A maximum for each key.
+  // Returns a maximum for each key.
   Column maxima(int tile, bool backward, int splits, bool from_sink) const {
     const auto held = [&](double m) {
       if (spec_.p_max == MaximumOfP::ceil2) return std::ceil(m * M_LOG2E) * M_LN2;
@@ -101,13 +101,13 @@ class QuadRoundedP : public QuadSoftmax {
     }
     return result;
   }
-  // Error of each p_k, with these maxima.
+  // Returns the error of each p_k with these maxima.
   Column errors_under(const Column& maxima) const {
     const double m =
         c_.u_S > 0 ? rounded_s(static_cast<double>(m_of_keys_)) : static_cast<double>(m_of_keys_);
     Column errors(n_, 0);
     for (std::size_t k = 0; k < keys_; ++k) {
-      // (1 + 1e-12): not to truncate a power of two for the noise of fp64
+      // (1 + 1e-12) keeps fp64 noise from truncating a power of two
       const double t = t_of_keys(k) * std::exp(m - maxima[k]) * (1 + 1e-12);
       if (t != 0) errors[k] = (rounded_p(t) - t) / t * p_[k];
     }
@@ -198,7 +198,7 @@ class QuadRoundedP : public QuadSoftmax {
     }
     shared_ = worst;
   }
-  // delta_k = rnd(p_k) - p_k, of the P of rounded logits where they are rounded
+  // delta_k = rnd(p_k) - p_k. If logits are rounded, p_k is the P of rounded logits.
   void normalize() {
     deltas_.assign(n_, 0);
     double total = 0;

@@ -20,15 +20,15 @@
 namespace plumbline {
 
 __extension__ using quad = __float128;
-using Column = std::vector<double>;  // one value a visible key
+using Column = std::vector<double>;  // one value per visible key
 
 inline double sq(double x) { return x * x; }
 
-// Names as in the formulas.
+// Named as in the formulas.
 struct QuadConstants {
   double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55, kappa_t0 = kappa_t, slack = 1.2;
   double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv;
-  double largest = 1, truncated = 0;  // of u_P: the largest error of a P, and the mean of all
+  double largest = 1, truncated = 0;  // largest and mean error of a P, in u_P
   bool qk_rz, pv_rz;
 
   explicit QuadConstants(const RoundingSpec& spec) {
@@ -74,7 +74,8 @@ class QuadSoftmax {
   using Label = std::pair<std::string, double>;
   using Cells = std::map<Label, std::vector<std::size_t>>;
 
-  // V's scales of tokens may be part of the P that is rounded: its largest is then any number.
+  // A kernel may multiply P by V's token scales before it is rounded, so its largest P may be any
+  // number.
   static RoundingSpec as_computed(const Problem& problem, RoundingSpec spec) {
     const bool of_tokens =
         problem.kv_scales == KvScales::token || problem.kv_scales == KvScales::block;
@@ -88,7 +89,7 @@ class QuadSoftmax {
   double as_multiplied(double value) const {
     return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value;
   }
-  // Scales lie as [sample, head, block of tokens].
+  // Scales are stored as [sample, head, block of tokens].
   static float scale_of(const Problem& problem, const std::vector<float>& scales,
                         std::int64_t heads, std::int64_t seq, std::int64_t sample,
                         std::int64_t head, std::int64_t token) {
@@ -98,7 +99,7 @@ class QuadSoftmax {
                        blocks = seq / tokens + (seq % tokens != 0 ? 1 : 0);
     return scales[static_cast<std::size_t>((sample * heads + head) * blocks + token / tokens)];
   }
-  // An element of fp8 Q, K or V, whose number is scale * stored.
+  // An element of fp8 Q, K or V: scale * stored.
   quad scaled(double stored, float scale) const {
     if (spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16)
       return quad{scale} * stored;
@@ -168,7 +169,7 @@ class QuadSoftmax {
     n_ = k_.size();
     keys_ = n_;
     if (side.sinks.empty()) return;
-    // A sink is one more key, with v = 0: the last.
+    // A sink is one more key, the last, with v = 0.
     sink_ = side.sinks[static_cast<std::size_t>(head)];
     has_sink_ = true;
     k_.emplace_back(q_.size(), 0);
@@ -250,14 +251,14 @@ class QuadSoftmax {
   Label p_cell(std::size_t k) const {
     double t = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
     if (is_normalized()) t /= lt_;
-    // exact ties, but for fp64 noise
+    // exact ties, except for fp64 noise
     if (spec_.p_dtype == DType::f32) return significant(t, 36, false);
     if (t < c_.eta_P) return {"flushed", 0};
     const int bits = significand_bits(spec_.p_dtype);
     if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
     return significant(t, bits + 3, false);
   }
-  // Of the first `count` keys: the sink is the last.
+  // Groups the first `count` keys. The sink is the last key.
   static Cells cells(std::size_t count, const std::function<Label(std::size_t)>& label) {
     Cells result;
     for (std::size_t k = 0; k < count; ++k) result[label(k)].push_back(k);
@@ -322,7 +323,7 @@ class QuadSoftmax {
   bool has_sink_ = false, scaled_outside_ = false, merges_ = false, has_bias_ = false,
        is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;
-  std::size_t n_ = 0, keys_ = 0;  // with and without a sink
+  std::size_t n_ = 0, keys_ = 0;  // including and excluding a sink
   std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;
   std::vector<std::vector<quad>> k_, v_;
   Column raw_, n2_, x_, slope_, capped_, bias_, s_, below_max_, t_, p_, sd_, beta_;

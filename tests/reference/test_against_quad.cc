@@ -1,4 +1,4 @@
-// The reference agrees with quad precision: o, lse, every term of sigma, suite scores.
+// The reference agrees with quad precision: o, lse, every variance term, suite scores.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace plumbline {
 namespace {
 
-// Largest deviations met, recorded as properties of the test.
+// Largest deviations found, recorded as properties of the test.
 struct Deviations {
   double o = 0, lse = 0, spre = 0, sigma = 0, lse_sigma = 0, gradient = 0, shrink = 0,
          temperature = 0;
@@ -35,14 +35,14 @@ void compare_row(const Reference& reference, std::size_t r, const QuadRow& expec
   for (std::size_t j = 0; j < expected.o.size(); ++j) {
     const std::size_t at = r * expected.o.size() + j;
     raise(worst.o, std::abs(reference.o[at] - expected.o[j]) / expected.largest_v);
-    if (expected.spre[j] == 0) {  // all zeros
+    if (expected.spre[j] == 0) {  // all values are zero
       EXPECT_GT(reference.sigma[at], 0) << "column " << j << " of row " << r;
       EXPECT_LE(reference.sigma[at], 0x1p-47 * expected.largest_v);
       continue;
     }
     raise(worst.spre, relative(reference.spre[at], expected.spre[j]));
     raise(worst.sigma, relative(reference.sigma[at], expected.sigma[j]));
-    if (largest_gradient > 1e-12 * expected.largest_v) {  // else equal logits
+    if (largest_gradient > 1e-12 * expected.largest_v) {  // otherwise all logits are equal
       raise(worst.gradient,
             std::abs(reference.gradient[at] - expected.gradient[j]) / largest_gradient);
     }
@@ -109,13 +109,13 @@ TEST_P(AgainstQuad, AgreesUnderEverySpec) {
   }
 }
 
-// In long rows R_j may be that of its bounds, 1e-2 TP of a variance, TL its own, 1e-3 TP, and small
-// keys of TA may count like others, 5e-5 TP (docs/judging-formulas.md, "Bounded scales").
+// In long rows, R_j may have the error of its bounds, 1e-2 TP of a variance, TL one of 1e-3 TP, and
+// small keys of TA may count like others, 5e-5 TP (evidence/bounded-scales.md).
 constexpr double long_row_tolerance = 0.5 * (1e-2 + 1e-3 + 5e-5) + 1e-4;
-// lse_sigma, where n2_k is bounded: of inputs by laws, and of any.
+// Tolerances of lse_sigma with bounds of n2_k, for inputs of the laws and for any inputs.
 constexpr double lse_tolerance_of_laws = 5e-3, lse_tolerance = 0.05;
-// Of the variances of suite scores, with directions in bf16, of inputs by laws; and where sigma
-// differs, too. And the relative error of the square of a number in bf16.
+// Tolerances of the variances of suite scores with directions in bf16, for inputs of the laws, and
+// if sigma differs as well. square_unit is the relative error of the square of a bf16 number.
 constexpr double score_tolerance_of_laws = 5e-3,
                  score_tolerance = score_tolerance_of_laws + 4 * long_row_tolerance,
                  square_unit = 0x1p-7;
@@ -194,8 +194,8 @@ Problem long_row(DType dtype) {
   return problem;
 }
 
-// The logits, some way from 0, are one product each: n2_k is as large as the norms of q and k let
-// it be, and 64 times |q|^2 |k|^2 / D. In fp32, because few products of bf16 differ.
+// The logits, some distance from 0, are single products, so n2_k is as large as the norms of q and
+// k permit: 64 times |q|^2 |k|^2 / D. In fp32, because few bf16 products differ.
 TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
   const Problem problem = long_row(DType::f32);
   double largest = 0;
@@ -217,8 +217,9 @@ TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
   RecordProperty("lse_sigma", fmt::format("{:.1e}", largest));
 }
 
-// All of P on one key and all columns alike: the rounding of one number, o / sigma^2, is that of
-// the whole product, twice that of its square, which makes a third of this variance.
+// One key has all of P, and all columns are alike. So the rounding error of one number, o /
+// sigma^2, is that of the whole product. It doubles in the square, which is a third of this
+// variance.
 TEST(LongRows, RoundTheDirectionsOfScores) {
   const Problem problem = long_row(DType::bf16);
   double largest = 0;
@@ -235,8 +236,7 @@ TEST(LongRows, RoundTheDirectionsOfScores) {
   RecordProperty("shrink", fmt::format("{:.1e}", largest));
 }
 
-// Rows of one block, with products formed for some and bounded for others: each as if it were
-// alone.
+// Rows of one block, with products for some and bounds for others, give the results of single rows.
 TEST(LongRows, DependOnNoOtherRow) {
   Problem problem = long_row(DType::bf16);
   problem.seq_q = 21;
@@ -266,7 +266,7 @@ TEST(LongRows, DependOnNoOtherRow) {
   EXPECT_EQ(is_bounded.size(), 2U) << "these rows do not differ";
 }
 
-// Accumulators that round to nearest: sigma is exact, so that only operands in bf16 show.
+// Accumulators that round to nearest have an exact sigma, so that only bf16 operands cause errors.
 RoundingSpec with_exact_sigma(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.qk_accumulator = spec.pv_accumulator = fma_accumulator;
@@ -297,7 +297,7 @@ TEST(LongRows, RoundTheirScoresBesideShortOnes) {
   EXPECT_GT(largest, 1e-4) << "no row was rounded";
 }
 
-// Blocks that begin at keys that begin no panel, of columns that fill none.
+// Blocks begin inside a panel of keys, and the columns do not fill one.
 TEST(LongRows, KeepTheirScoresInEveryBlock) {
   Problem problem = long_row(DType::bf16);
   problem.heads_q = 2, problem.heads_kv = 1;

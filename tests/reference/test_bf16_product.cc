@@ -1,4 +1,4 @@
-// Products in bf16, by AVX512_BF16 and by sgemm, against fp64 on the rounded operands.
+// bf16 products by AVX512_BF16 and by sgemm, compared with fp64 on the rounded operands.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using Bf16 = Bf16Matrix::Bf16;
 
 struct Shape {
   std::int64_t depth, columns, rows;
-  KeyRange of_columns;  // the part of B that is multiplied
+  KeyRange of_columns;  // part of B to multiply
   std::int64_t a_stride() const { return round_up(depth, 2); }
 };
 
@@ -72,7 +72,7 @@ TEST_P(Bf16Product, AgreesWithFp64OnTheRoundedOperands) {
         Shape{59, 1501, 32, {0, 1504}},  // odd depth, a panel of 29 columns
         Shape{
             600, 70, 13, {32, 96}},  // chunks of depth, part of the columns, rows that fill no tile
-        Shape{701, 33, 1, {0, 64}}}) {  // an odd depth in several chunks
+        Shape{701, 33, 1, {0, 64}}}) {  // odd depth in several chunks
     SCOPED_TRACE(shape.depth);
     const Operands operands(shape);
     const std::vector<float> c = multiply(operands, GetParam());

@@ -55,13 +55,13 @@ class Cache : public testing::Test {
   static void set_content(const std::filesystem::path& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
-  // A replaced file is a new inode, a file that was only read keeps its own.
+  // A replaced file has a new inode; a file that was only read keeps its own.
   static ino_t inode(const std::filesystem::path& path) {
     struct stat status {};
     EXPECT_EQ(stat(path.c_str(), &status), 0);
     return status.st_ino;
   }
-  // The file, spoilt, is recomputed and replaced by a whole one.
+  // Expects that the damaged file is recomputed and replaced by a complete one.
   void expect_recovers(const std::string& spoilt) {
     const std::filesystem::path path = only_file();
     const std::string good = content(path);

@@ -1,4 +1,5 @@
-// Cells hold every key once, with those that round alike, and their sums follow the formula.
+// Cells contain every key once, together with those that round alike, and their sums follow the
+// formula.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -31,7 +32,7 @@ TEST(Cells, GroupsEqualLabelsBySizeAndFirstKey) {
   EXPECT_TRUE(cells.empty());
 }
 
-// Groups of 1 to 40 keys, so that some are small and some large; more labels than 16 bits count.
+// Groups of 1 to 40 keys, small and large. There are more labels than 16 bits can count.
 TEST(Cells, HoldEveryKeyOnceWhateverTheirNumber) {
   for (const std::int32_t rounds : {1, 100}) {
     std::vector<std::uint64_t> labels;
@@ -83,7 +84,7 @@ TEST(Cells, LabelsCloseTogetherAndFarApartGiveTheSameCells) {
   EXPECT_EQ(of_close.offsets, of_apart.offsets);
 }
 
-// Cells of 2, 3 and more keys, whose pairs are summed in loops of their own, among single keys.
+// Cells of 2, 3 and more keys, whose pairs have loops of their own, among single keys.
 TEST(Cells, PairsAreHalfOfTheExcess) {
   std::vector<std::uint64_t> labels;
   for (std::uint64_t size = 1; size <= 20; ++size) {
@@ -120,7 +121,7 @@ TEST(Cells, SmallPIsAlmostFlushedTogether) {
   const Model e4m3 = model_of(DType::e4m3), scaled = model_of(DType::e4m3, 256);
   EXPECT_EQ(p_cell(0x1p-11, e4m3), p_cell(0x1p-30, e4m3));
   EXPECT_NE(p_cell(0x1p-11, scaled), p_cell(0x1p-30, scaled));
-  // Subnormal steps of eta / 4, and no clash with the flushed cell or the normal ones.
+  // Subnormal steps of eta / 4 clash neither with the flushed cell nor with the normal ones.
   EXPECT_EQ(p_cell(0x1p-9, e4m3), p_cell(0x1p-9 + 0x1p-14, e4m3));
   EXPECT_NE(p_cell(0x1p-9, e4m3), p_cell(0x1p-9 + 0x1p-11, e4m3));
   EXPECT_NE(p_cell(0x1p-9, e4m3), p_cell(0x1p-11, e4m3));

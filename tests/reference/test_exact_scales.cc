@@ -1,6 +1,5 @@
-// The scales of a block keep to those of its rows one by one: equal but for the rounding of fp32
-// sums, and where a bound stands for a sum, as near as "Bounded scales" of docs/judging-formulas.md
-// says.
+// The scales of a block agree with those of its single rows, up to the rounding of fp32 sums. If a
+// bound replaces a sum, they agree within the limits of evidence/bounded-scales.md.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,17 +12,19 @@
 namespace plumbline {
 namespace {
 
-// Of a variance that no bound replaces, and of a bound: sums in fp32.
+// Relative error of fp32 sums, in variances without bounds and in bounds.
 constexpr double fp32_sums = 2e-4;
-// Of max |v|^2: what fp32 sums over (v - o)^2, expanded about the mean of V, may lose where they
+// Possible error, in max |v|^2, of fp32 sums over (v - o)^2, expanded about the mean of V, if they
 // cancel.
 constexpr double expansion = 4e-6;
-// Of max |v|: what remains of the sum of a cell over p_k (v - o) in fp32 where its terms cancel.
+// Possible remainder, in max |v|, of a cell's fp32 sum of p_k (v - o) whose terms cancel.
 constexpr double cancelled = 1e-5;
-// Of TP: what bounds may add to a term, and what those of R_j may in long rows.
+// Largest addition of a bound to a term, in units of TP: in general, without products of Q and K,
+// and from bounds of R_j in long rows.
 constexpr double share_of_bounds = 5e-5, share_of_unknown_products = 1e-3,
                  share_of_long_ranges = 1e-2;
-// Of lse_sigma^2: of bounds of the excess of cells, and without the products of Q and K.
+// Largest relative change of lse_sigma^2 by bounds of the excess of cells, and without products of
+// Q and K.
 constexpr double lse_share = 5e-5, lse_share_without_products = 0.1;
 
 class Draw {
@@ -76,7 +77,7 @@ struct Met {
   int bounds_of_logits = 0, sums_of_logits = 0, long_rows = 0, short_rows = 0;
 };
 
-// `value` of a block's variance against `exact`: within rounding, and within this share of TP.
+// Expects that a block's variance `value` is near `exact`: within rounding plus this share of TP.
 void expect_near(double value, double exact, double of_p, const char* term) {
   EXPECT_LE(std::abs(value - exact), fp32_sums * exact + of_p)
       << term << " " << value << " " << exact;
@@ -114,7 +115,7 @@ void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
                 of_ranges + of_p * share_of_bounds, "TA");
     expect_near(found(Rounding::split_partials), of(Rounding::split_partials), of_ranges, "TR");
 
-    // A sum may lack the excess of cells where that is as small as a bound has to be.
+    // A sum may lack the excess of cells if that is as small as a bound must be.
     EXPECT_GE(found(Rounding::logit),
               of(Rounding::logit) * (1 - fp32_sums) - of_logits - share_of_bounds * of_p);
     const double of_bound = may_bound_products ? share_of_unknown_products : share_of_bounds;
@@ -160,9 +161,9 @@ TEST(ExactScales, HoldThoseOfBlocks) {
     if (!validate(problem).empty()) continue;
     ++problems;
     compare(problem, draw.spec(problem), met);
-    if (testing::Test::HasFailure()) return;  // one problem says enough
+    if (testing::Test::HasFailure()) return;  // one problem is enough
   }
-  // Draws that reach neither a bound nor a sum would compare nothing.
+  // A test whose draws need neither bounds nor sums would compare nothing.
   EXPECT_GT(met.bounds_of_logits, 1000);
   EXPECT_GT(met.sums_of_logits, 1000);
   EXPECT_GT(met.long_rows, 50);

@@ -1,6 +1,6 @@
 // The errors of simulated legal kernels have the standard deviation that sigma claims. P is rounded
-// to its dtype relative to a random running maximum, everything else is fp64, the output is
-// rounded. The standard deviation of e / sigma must neither exceed 1 by much nor vanish.
+// to its dtype relative to a random running maximum, the output is rounded, and everything else is
+// fp64. The standard deviation of e / sigma may neither exceed 1 by much nor vanish.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct Situation {
   double k_scale;
   DType out;
   bool denominator;
-  double least_o = 0.5, least_lse = 0;  // the spread is at least this
+  double least_o = 0.5, least_lse = 0;  // minimum spread
 };
 
 std::string name_of(const testing::TestParamInfo<Situation>& info) {
@@ -109,15 +109,14 @@ std::vector<Situation> situations() {
   std::vector<Situation> all;
   for (const DType dtype : {DType::bf16, DType::f16}) {
     for (const VLaw v_law : {VLaw::normal, VLaw::constant, VLaw::large_mean}) {
-      // P of near-uniform logits spans a few intervals of fp16, whose errors, a sawtooth, cancel in
-      // a sum that the cells add in quadrature: where V has one sign sigma is wide.
+      // P of near-uniform logits spans a few intervals of fp16. Their errors, a sawtooth, cancel in
+      // a sum, but the cells add them in quadrature. So sigma is wide if V has one sign.
       const bool wide = dtype == DType::f16 && v_law != VLaw::normal;
       all.push_back({dtype, Law::normal, v_law, 1, DType::f32, false});
       all.push_back({dtype, Law::near_uniform, v_law, 1, DType::f32, false, wide ? 0.15 : 0.5});
       all.push_back({dtype, Law::normal, v_law, 0, DType::f32, false});  // equal logits
 
-      // A denominator from the rounded P divides the error of a constant V away, and that of equal
-      // logits.
+      // A denominator from the rounded P cancels the error if V is constant or logits are equal.
       const bool constant = v_law == VLaw::constant;
       all.push_back({dtype, Law::normal, v_law, 1, DType::f32, true, constant ? 0 : 0.5, 0.5});
       all.push_back({dtype, Law::near_uniform, v_law, 1, DType::f32, true, constant ? 0 : 0.4,

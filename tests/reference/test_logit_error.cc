@@ -1,4 +1,4 @@
-// The bounds that stand for sum_d (q_d k_d)^2 in long rows hold for any products.
+// The bounds that replace sum_d (q_d k_d)^2 in long rows hold for any products.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct Vectors {
   }
 };
 
-// Products from all alike (spread 0, and their sum as large as their norm permits) to one that
+// Draws products from all alike (spread 0, with a sum as large as their norm permits) to one that
 // outweighs all.
 Vectors draw(std::size_t dims, double spread, bool alike, std::mt19937& random) {
   std::normal_distribution<double> normal;
@@ -48,7 +48,7 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
   problem.dtype = DType::bf16;
   const LogitError error(Model(strict_spec(problem), problem.softmax_scale()), block);
   std::mt19937 random(1);
-  double least_gap = 1, most_gap = 1, norm_gap = 1;  // how near the bounds come
+  double least_gap = 1, most_gap = 1, norm_gap = 1;  // distance of the bounds from reality
   for (const bool alike : {false, true}) {
     for (const double spread : {0.0, 0.5, 2.0, 6.0}) {
       for (int i = 0; i < 500; ++i) {
@@ -69,7 +69,7 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
       }
     }
   }
-  // Bounds that nothing comes near would hold whatever their formula.
+  // Bounds that nothing comes close to would hold whatever their formula.
   EXPECT_LT(norm_gap, 1e-3);
   EXPECT_LT(least_gap, 1e-2);
   EXPECT_LT(most_gap, 1e-3);

@@ -1,4 +1,4 @@
-// The weighted second moment of V about O against its definition.
+// The weighted second moment of V about O agrees with its definition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace plumbline {
 namespace {
 
-// sum_k w_k (v_kj - o_j)^2 in units of v_unit^2.
+// Returns sum_k w_k (v_kj - o_j)^2 in units of v_unit^2.
 double direct_moment(const RowBlock& block, const Weights& weights, std::int64_t row,
                      std::int64_t column) {
   const HeadData& head = *block.head;

@@ -1,4 +1,4 @@
-// Inf and NaN among the inputs reach exactly the rows that see them.
+// Inf and NaN in the inputs reach exactly the rows that see them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,8 +22,8 @@ Problem causal() {
 
 constexpr std::int64_t spoilt_key = 7;
 
-// Rows that do not see the spoilt key are the same as without it; all others are NaN where it
-// reaches.
+// Expects that rows which do not see the changed key are unchanged, and that the elements of other
+// rows that it reaches are not finite.
 void expect_contained(FilledProblem& spoilt, bool every_column) {
   const FilledProblem clean(spoilt.geometry.problem());
   const RoundingSpec spec = strict_spec(clean.geometry.problem());

@@ -1,4 +1,4 @@
-// One wrong row is found wherever it is, and rows that are right are not.
+// One wrong row is found wherever it is, and correct rows are not reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Problem long_prefill() {
   return problem;
 }
 
-// Of the rows of a problem: what a legal kernel may give, but for one.
+// An output whose rows all could come from a legal kernel, except for one.
 class Output {
  public:
   explicit Output(const Problem& problem)
@@ -30,7 +30,8 @@ class Output {
         spec_(strict_spec(problem)),
         all_(compute_reference(filled_.geometry, filled_.view(), spec_, filled_.all_rows())) {}
 
-  // Four standard deviations off, each row and column by its own sign; row `wrong` times `factor`.
+  // Returns rows with errors of four standard deviations, with a sign for each row and column. Row
+  // `wrong` is multiplied by `factor`.
   RowReader rows(std::size_t wrong, double factor, double lse_error = 0) const {
     const auto read = [=, this](const RowId& id, std::span<double> output) {
       const auto& rows = all_.selection.rows;

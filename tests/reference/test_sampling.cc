@@ -1,4 +1,5 @@
-// The selected rows keep to the cost limit and cover edges, samples and heads, always the same.
+// The selected rows respect the cost limit and cover edges, samples and heads, always in the same
+// way.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ TEST(Sampling, ContainsTheEdges) {
     const auto keys = geometry.length_kv(sample);
     for (std::int32_t row = 0; row < length; ++row) {
       const std::int64_t position = row + keys - length;
-      if (position >= 0 && position / 16 == (keys - 1) / 16) edges.insert(row);  // the last page
+      if (position >= 0 && position / 16 == (keys - 1) / 16) edges.insert(row);  // in the last page
       const bool first_with_key = geometry.visible_keys(sample, row).size() > 0 &&
                                   (row == 0 || geometry.visible_keys(sample, row - 1).size() == 0);
       if (first_with_key) edges.insert(row);
@@ -125,7 +126,7 @@ TEST(Sampling, IsDeterministicAndFollowsTheSeed) {
   EXPECT_NE(a.rows, select_rows(Geometry(problem), limit).rows);
 }
 
-// A quarter of the cost is for rows that change from night to night; the others stay.
+// A quarter of the cost is for rows that change from night to night. The others stay.
 TEST(Sampling, ARotationChangesAQuarter) {
   Problem problem = paged_prefill();
   problem.lengths = Lengths::full;
@@ -150,7 +151,7 @@ TEST(Sampling, ARotationChangesAQuarter) {
   EXPECT_TRUE(std::is_sorted(monday.rows.begin(), monday.rows.end(), precedes));
 }
 
-// In so many nights that a row without luck is one in a thousand, each row is met.
+// The nights leave out a row with probability 0.001. At least 98 % of the rows must be taken.
 TEST(Sampling, ARotationMeetsEveryRow) {
   const Geometry geometry(paged_prefill());
   const RowSelection all = select_rows(geometry, std::numeric_limits<double>::infinity());

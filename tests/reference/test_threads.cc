@@ -1,4 +1,5 @@
-// The same bits for every thread count, and the same numbers for every choice of rows.
+// Results have the same bits for every thread count, and the same numbers for every selection of
+// rows.
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -59,7 +60,7 @@ TEST(Threads, SubsetOfRowsGivesTheSameNumbers) {
   const Reference all = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   RowSelection some{{}, true, all.selection.rows_total};
   std::vector<std::size_t> index;
-  // in reverse: any order of rows is right
+  // in reverse order, because any order of rows is allowed
   for (std::size_t r = all.selection.rows.size(); r-- > 0;) {
     if (r % 11 == 0) some.rows.push_back(all.selection.rows[r]), index.push_back(r);
   }
@@ -104,7 +105,7 @@ TEST(Threads, RowsWithoutKeys) {
   }
 }
 
-// In a process of its own, where oneTBB has no threads yet.
+// Runs in its own process, in which oneTBB has no threads yet.
 TEST(BlasThreads, EndWithTheCall) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto threads = [] {

@@ -1,4 +1,4 @@
-// The check against quad precision can fail: wrong answers lie far outside its limits.
+// The comparison with quad precision can fail: wrong results are far outside its limits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,8 +26,8 @@ struct Difference {
   double o = 0, lse = 0, sigma = 0;
 };
 
-// The reference's answer for `asked`, the quad version's for `answered`, on the same stored inputs
-// (both have one layout).
+// Compares the reference's result for `asked` with the quad result for `answered`, on the same
+// stored inputs (both have one layout).
 Difference difference(const Problem& asked, const RoundingSpec& asked_spec, const Problem& answered,
                       const RoundingSpec& answered_spec) {
   const FilledProblem filled(asked);
@@ -102,7 +102,7 @@ TEST(WrongReference, OtherFeaturesAreCaught) {
   EXPECT_GT(of_problem([](Problem& p) { p.kv_dtype = DType::e5m2; }, fp8).o, 1e-2);
 }
 
-// The same logits, with errors of another size.
+// The logits are the same, but their errors differ.
 TEST(WrongReference, ASlopeLeftOutIsCaught) {
   const auto fp32 =
       question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 20; });
@@ -119,7 +119,7 @@ TEST(WrongReference, ASlopeLeftOutIsCaught) {
               capped -
           1),
       1e-4);
-  // With a cap far above the logits the slope is 1.
+  // With a cap far above the logits, the slope is 1.
   const Geometry uncapped(question_with(
       [](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 2000; }));
   EXPECT_GT(quad_attention(uncapped, inputs, spec, id.sample, id.head, id.row).lse_sigma,

@@ -1,4 +1,4 @@
-// plumbline run --reference: verdicts by a library's reference are those by the CPU's.
+// `plumbline run --reference`: verdicts by a library's reference equal those by the CPU's.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -24,7 +24,8 @@ TEST_F(ReferenceCommand, ALibraryServesARun) {
   EXPECT_THAT(by_library.text, HasSubstr("cases: 2 first seen"));
 }
 
-// Softcap is none of its problems: the answer is right, and where it came from is said.
+// The library does not support softcap. The result is correct, and the report says that the CPU
+// computed it.
 TEST_F(ReferenceCommand, WhatItLeftToTheCpuIsSaid) {
   const auto run = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() +
                              " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");

@@ -1,5 +1,5 @@
-// The GPU's reference has the same bits under every schedule, and others without any barrier. Its
-// kernels run on the emulator.
+// The GPU reference, on the emulator, has the same bits under every schedule, and other bits
+// without any one of its barriers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ struct Answer {
   }
 };
 
-// Rows of P in fp16 and S in bf16, with ties; every row sees other keys.
+// P in fp16 and S in bf16, with ties. Every row sees other keys.
 Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
   std::vector<float> k(keys * dim_qk), v(keys * dim_vo);
   std::vector<double> q(rows * dim_qk);
@@ -111,7 +111,7 @@ TEST(ReferenceKernel, TheSameBitsUnderEverySchedule) {
   }
 }
 
-// A block a row: memory that a row before has left would hold keys that this one has not.
+// With one block per row, memory from an earlier row would contain keys that this row lacks.
 TEST(ReferenceKernel, NeedsEachOfItsBarriers) {
   std::set<SyncSite> sites;
   LaunchOptions options;

@@ -1,5 +1,5 @@
-// The library's reference agrees with the CPU's and with quad precision. Every mask, layout, law
-// and kind of rounding is asked for.
+// The library's reference agrees with the CPU's and with quad precision, for every mask, layout,
+// law and kind of rounding.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ void raise(double& largest, double value) {
   if (!(value <= largest)) largest = value;
 }
 
-// Every seventh row and the last, as the comparison with quad precision takes them.
+// Every seventh row and the last, as in the comparison with quad precision.
 RowSelection some_rows(const FilledProblem& filled) {
   RowSelection rows = filled.all_rows();
   std::vector<RowId> kept;
@@ -80,7 +80,7 @@ Deviations from_cpu(const Reference& result, const Reference& cpu, double larges
   return worst;
 }
 
-// `of_cpu`: rows that the CPU computed, which has its own test.
+// `of_cpu` lists rows that the CPU computed, which have their own test.
 Deviations from_quad(const Reference& result, const std::vector<std::size_t>& of_cpu,
                      const FilledProblem& filled, const RoundingSpec& spec) {
   Deviations worst;
@@ -110,8 +110,8 @@ std::string id_of(const testing::TestParamInfo<Problem>& info) {
 
 class ReferenceLibraryAgrees : public testing::TestWithParam<Problem> {};
 
-// The CPU sums its scales in fp32 and keeps to quad precision within 1e-4; the library's are fp64,
-// given back as fp32.
+// The CPU sums its scales in fp32 and agrees with quad precision within 1e-4. The library's scales
+// are fp64, returned as fp32.
 TEST_P(ReferenceLibraryAgrees, UnderEverySpec) {
   NEED_LIBRARY();
   const FilledProblem filled(GetParam());
@@ -209,7 +209,7 @@ TEST(ReferenceLibrary, ServesWhereItCanAndTheCpuElsewhere) {
               compute({.suite_scores = true}));
 }
 
-// Flat logits, and a V that repeats under weights that do: "Local kappa" and TA.
+// Flat logits, and a repeating V with repeating weights: "Local kappa" and TA.
 TEST(ReferenceLibrary, LeavesRowsOfFewNumbersToTheCpu) {
   NEED_LIBRARY();
   Problem problem;

@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""Checks a JUnit report against what continuous integration reads of one.
+"""Checks a JUnit report against what CI systems accept.
 
     junit_rules.py REPORT.xml
 
-The elements, their order and attributes are those that Jenkins' schema junit-10.xsd allows
-(https://github.com/jenkinsci/xunit-plugin); a plugin that validates refuses a report with others.
-Beyond that each test has a class name and a name of its own, as Jenkins and GitLab tell tests
-apart by both, counts are true, and the text of what failed or was skipped begins with its message:
-GitLab shows the text alone, others the message. Prints each breach; exit code 1 where there is
-one."""
+Elements, their order and attributes must follow Jenkins' schema junit-10.xsd
+(https://github.com/jenkinsci/xunit-plugin); validating plugins refuse other reports. Class name and
+name must be unique together, because Jenkins and GitLab identify tests by both. Counts must be
+right. The text of a failed or skipped test must begin with its message, because GitLab shows only
+the text and others only the message. Prints each breach; exit code 1 if there is one."""
 import re
 import sys
 import xml.etree.ElementTree
 
-# element: its attributes, those of them that must be there, its children
+# element: its attributes, those that are required, its children
 RULES = {
     "testsuites": ("name time tests failures errors", "name tests", "testsuite"),
     "testsuite": ("name tests failures errors group time skipped timestamp hostname id package "
@@ -28,7 +27,7 @@ LONGEST_MESSAGE = 400  # characters: four lines of a list
 
 
 def breaches_of(element):
-    """Of an element and all below it."""
+    """Yields the breaches in an element and its descendants."""
     if element.tag not in RULES:
         yield f"there is no element {element.tag}"
         return

@@ -1,4 +1,4 @@
-// One outcome of each kind, as the judge would store it.
+// Sample outcomes of each kind, as the judge would store them.
 #pragma once
 
 #include <string>
@@ -106,7 +106,7 @@ inline StoredOutcome crashed_outcome() {
   return stored;
 }
 
-// The figures of S4: paged decode with and without tensor cores.
+// The diff of story S4: paged decode with and without tensor cores.
 inline StoredDiff explained_diff() {
   StoredDiff stored;
   DiffOutcome& diff = stored.outcome;
@@ -139,7 +139,7 @@ inline StoredDiff explained_diff() {
   return stored;
 }
 
-// A report that owns what it points to.
+// A run that owns what its report points to.
 struct SampleRun {
   RunInfo run;
   std::vector<StoredOutcome> outcomes;

@@ -1,4 +1,4 @@
-// Workflow commands for GitHub, read back as its runner reads them.
+// Parses GitHub workflow commands as GitHub's runner does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

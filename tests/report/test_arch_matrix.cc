@@ -1,4 +1,4 @@
-// The matrix of architectures: which cases meet, what is said of their bits, and how it looks.
+// The matrix of architectures: which cases it compares, whether bits agree, and its output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,10 +34,10 @@ StoredOutcome on(const std::string& kernel, const std::string& device, DType dty
   return stored;
 }
 
-// Two kernels on four devices. On tensor cores sm_90 has other bits than sm_80 and the GPU the bits
-// of sm_90; seq 32 was not asked of sm_100.
+// Two kernels on four devices. On tensor cores the bits of sm_90 differ from those of sm_80 and
+// equal those of the GPU. seq 32 was not measured on sm_100.
 std::vector<StoredOutcome> four_devices() {
-  std::vector<StoredOutcome> outcomes{passing_outcome()};  // on the CPU: no part of the matrix
+  std::vector<StoredOutcome> outcomes{passing_outcome()};  // on the CPU, so not in the matrix
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const char* device : {"emulated:sm_100", "emulated:sm_80", "emulated:sm_90", "cuda:0"}) {
       const std::string provider = device == std::string("cuda:0") ? "cuda/" : "emulated/";
@@ -101,7 +101,7 @@ TEST(ArchMatrix, WhatDidNotRunHasNoBits) {
   outcomes[1].outcome.description = {};
   outcomes[1].judgement.verdict = Verdict::crashed;
   const ArchMatrix matrix = arch_matrix(outcomes);
-  // the mode is the kernel's, though this outcome does not say it
+  // The mode is the kernel's, because a crashed outcome has none.
   ASSERT_EQ(matrix.rows.size(), 1U);
   EXPECT_EQ(matrix.rows[0].cells[1]->failures, 1U);
   EXPECT_THAT(matrix.bits, IsEmpty());

@@ -1,4 +1,4 @@
-// A case's history as sparklines, a table and a picture.
+// A case's history as sparklines and as a table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Twelve nights; from the eighth on 20 % slower, and the last one fails.
+// Twelve nights: 20 % slower from the eighth on, and a failure in the last.
 CaseHistory slower() {
   CaseHistory history;
   history.case_id = "mine/flash/bf16/b1-h4-s128-d64/mask=\"<&>\"";

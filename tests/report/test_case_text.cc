@@ -1,4 +1,4 @@
-// One case or diff in full, as text: each kind of outcome, wrapping, quoting and colours.
+// The report of one case or diff: each kind of outcome, wrapping, quoting and colours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -156,7 +156,7 @@ TEST(RenderCase, FitsEachTerminal) {
   for (const std::size_t width : {60U, 80U, 100U, 120U}) {
     const std::string text =
         render_case(stored, "plumbline run", Style{.width = static_cast<int>(width)});
-    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12 + 1) << text;  // and a blank one
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12 + 1) << text;  // and a blank line
     for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
          begin = end + 1)
       EXPECT_LE(display_width(text.substr(begin, end - begin)), width) << text;

@@ -1,4 +1,4 @@
-// Two runs side by side: what is listed, in which order, and what counts as a change.
+// The comparison of two runs: what it lists, in which order, and what counts as a change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,6 @@ TEST(Comparison, ListsVerdictsAndErrors) {
                           HasSubstr("\"bits_equal\": false")));
 }
 
-// A pass that became anything else is worse, and the state says how much.
 TEST(Comparison, StateIsThatOfTheWorstChangeOfStanding) {
   for (const Verdict verdict : all<Verdict>()) {
     ComparedCase changed = same("k/changed/x");

@@ -1,4 +1,4 @@
-// Failures by cause: one planted error in many kernels is one piece of news, and few lines.
+// Groups of failures: one bug in many kernels is one group and takes few lines.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// `cases` failures of each of `kernels`, with the cause that `cause_of` makes of a kernel's number.
+// Returns a run in which each kernel fails `cases` cases, with the cause cause_of(kernel).
 template <class CauseOf>
 SampleRun failing_run(int kernels, int cases, const CauseOf& cause_of) {
   SampleRun sample;

@@ -1,4 +1,4 @@
-// Numbers, wrapped text and tables look as written here, in terminals of several widths.
+// Numbers, wrapped text and tables at several terminal widths.
 #include <gtest/gtest.h>
 
 #include <cmath>

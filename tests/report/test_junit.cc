@@ -1,4 +1,4 @@
-// JUnit reports count each verdict as one kind, and are XML whatever a kernel says.
+// JUnit reports count each verdict as one kind, and stay valid XML with any kernel text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ TEST(RenderJunit, MixedRun) {
 )");
 }
 
-// What a Python program with these arguments prints of a report, and its exit code.
+// Runs Python on a report. Returns its output and exit code.
 std::pair<std::string, int> python(const std::string& arguments, const std::string& xml) {
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) /
                                      ("plumbline_junit_" + std::to_string(::getpid()) + ".xml");
@@ -61,8 +61,8 @@ std::pair<std::string, int> python(const std::string& arguments, const std::stri
   return {output, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
-// What Python's expat makes of a report: "failures,errors,skipped" counted in the tree, then each
-// message and failure text, repr()ed.
+// Parses a report with Python's expat. Returns "failures,errors,skipped" as counted in the tree,
+// then each message and the start of each text, escaped by ascii().
 std::string read_by_python(const std::string& xml) {
   const std::string script =
       "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); "

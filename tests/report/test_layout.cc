@@ -1,5 +1,5 @@
-// The layout of every report: verdict and cause first, what was judged second, twelve lines, and no
-// line wider than the terminal, whatever the texts are.
+// The layout of all reports: verdict and cause first, what was judged second, at most twelve lines,
+// and no line wider than the terminal for any text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ OutputReport small_report() {
   return report;
 }
 
-// Texts of every length that is met, and longer ones.
+// A report whose texts are at least `length` long.
 OutputReport large_report(std::size_t length) {
   const auto words = [&](const std::string& word) {
     std::string text = word;
@@ -96,7 +96,7 @@ TEST(Layout, WhatMattersLeastGoesFirst) {
   OutputReport report = small_report();
   for (int weight = 10; weight < 16; ++weight)
     report.details.push_back({"kept", {"of weight " + std::to_string(weight)}, weight});
-  // 2 + 4 + 6 + 1 are one too many: of the lists, which go item by item, the second item.
+  // 2 + 4 + 6 + 1 lines are one too many, so the list loses its second item.
   EXPECT_THAT(render(report, {}), Not(HasSubstr("the second")));
   EXPECT_THAT(render(report, {}), HasSubstr("the first"));
   report.details.push_back({"kept", {"of weight 16"}, 16});
@@ -111,7 +111,6 @@ TEST(Layout, ShortenedTextSaysSo) {
   EXPECT_THAT(render(large_report(140), {.width = 80, .verbose = true}), Not(HasSubstr("…")));
 }
 
-// A shell reads a command that was broken as the one that it was.
 TEST(Layout, ABrokenCommandIsTheSameCommand) {
   OutputReport report = small_report();
   report.command =

@@ -1,4 +1,4 @@
-// The Markdown page of a run is short where all is well, bounded in size, and safe from any text.
+// The Markdown of a run is short if all is well, bounded in size, and safe for any text.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-// "AAAA", "AAAB", …: causes that differ in figures alone would be one.
+// Returns "AAAA", "AAAB", …, because causes that differ only in numbers form one group.
 std::string letters(int i) {
   std::string text(4, 'A');
   for (auto at = text.rbegin(); at != text.rend(); ++at, i /= 26)
@@ -109,7 +109,7 @@ TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
   EXPECT_THAT(page, HasSubstr("\n````\n\n</details>"));
 }
 
-// GitHub takes 65,536 characters of a comment.
+// GitHub limits comments to 65,536 characters.
 TEST(RenderMarkdown, FiveThousandFailuresFitAComment) {
   SampleRun one_cause;
   one_cause.outcomes.assign(5000, failing_outcome());

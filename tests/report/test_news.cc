@@ -1,4 +1,4 @@
-// What a run has to tell: grouped, ordered, and said in one sentence.
+// The issues of a run: how they are grouped, sorted and summarised in one sentence.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

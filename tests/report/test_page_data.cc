@@ -1,4 +1,4 @@
-// What the page is made from: columns that lose nothing, details of what matters, and one file.
+// The page's data: columns without loss, details of important cases, and one file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

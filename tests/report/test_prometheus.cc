@@ -1,4 +1,4 @@
-// The text file for Prometheus: every line is a comment or a sample, and labels are escaped.
+// Prometheus' text format: every line is a comment or a sample, and labels are escaped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Query results as text, CSV and JSON, and the JSON of a run with all of its numbers.
+// Query results as text, CSV and JSON, and a run as JSON.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A run in a terminal: failures, then tables, then totals, and a broken kernel does not flood it.
+// A run in a terminal: failures, then tables, then totals, and bounded for a broken kernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,7 +103,7 @@ TEST(RenderText, ExpectedFailuresAreCountedByTheirIssue) {
                               "cases  expected until  issue                  reason\n"));
   EXPECT_THAT(text, HasSubstr("    1  2027-01-31      https://example.com/8  rounds | twice\n"));
   EXPECT_THAT(text, HasSubstr("1 pass, 2 expected_failure"));
-  EXPECT_THAT(text, Not(HasSubstr("reproduce:")));  // in full only when asked for
+  EXPECT_THAT(text, Not(HasSubstr("reproduce:")));  // the run only counts them
   EXPECT_THAT(render_case(sample.outcomes[0], "plumbline run", plain),
               testing::AllOf(HasSubstr("reproduce:"), HasSubstr("worst")));
 }

@@ -1,5 +1,5 @@
-// Walks every verdict and every state of a run through every report. expected_of() fails to compile
-// without a new enumerator.
+// Checks every verdict and every state of a run in every report. expected_of() does not compile if
+// an enumerator is missing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,15 +21,15 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// The report of a run with one case of this verdict.
+// Expected reports of a run with one case of this verdict.
 struct Expected {
   Verdict verdict;
   Standing standing;
   int exit_code;
   RunState state;
-  const char* colour;  // of a terminal
-  const char* junit;   // the element in the test case, "" for one that passed
-  bool has_command;    // a line that measures the case again
+  const char* colour;  // in a terminal
+  const char* junit;   // element in the test case; "" if it passed
+  bool has_command;    // has a reproduce line
 };
 
 constexpr char red[] = "\x1b[31m", green[] = "\x1b[32m", yellow[] = "\x1b[33m";
@@ -102,7 +102,7 @@ TEST_P(EveryVerdict, IsGreenOnlyIfFine) {
 }
 
 TEST_P(EveryVerdict, IsOneElementOfJunit) {
-  // Only the suite of the case: a suite "plumbline" about the whole run may follow.
+  // Use only the case's suite: a suite "plumbline" for the whole run may follow.
   const std::string all = render_junit(report());
   const std::string xml = all.substr(0, all.find("</testsuite>"));
   for (const std::string tag : {"failure", "error", "skipped"})
@@ -131,12 +131,12 @@ TEST_P(EveryVerdict, IsOneOutlookOfThePage) {
     EXPECT_EQ(page["counts"][key], expected_.standing == standing ? 1 : 0) << key;
 }
 
-// What every report of a run in this state has to say, and what it must not.
+// Expected reports of a run in this state.
 struct ExpectedState {
   int exit_code;
-  const char* first_word;  // of Markdown and of the page
-  const char* text;        // in the totals of a terminal
-  const char* junit;       // the name of a test case in error, "" for none
+  const char* first_word;  // in Markdown and on the page
+  const char* text;        // in the terminal's totals
+  const char* junit;       // name of a test case with an error; "" if none
 };
 
 ExpectedState expected_of(RunState state) {

@@ -1,4 +1,4 @@
-// The figures of the five stories, picked out of a run.
+// Extracts the figures of the five stories from a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""The plumbline of this build, run as a person would."""
+"""Fixtures that run the plumbline of this build as a user would."""
 import os
 import pathlib
 import subprocess
@@ -37,8 +37,8 @@ set = { dtype = "fp16", seq_q = 1, seq_kv = 70 }
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """A folder with a suite, s.toml, and three runs of it in runs.db; in the last of them one key
-    is dropped."""
+    """Returns a folder with a suite, s.toml, and three runs of it in runs.db. The kernel of the
+    last run drops one key."""
     path = tmp_path_factory.mktemp("plumbline")
     (path / "s.toml").write_text(SUITE)
     broken = str(LIBRARIES / "plumbline_cpu.so") + ":drop_last_key=1"
@@ -48,6 +48,6 @@ def folder(tmp_path_factory):
 
 
 def run(path, *arguments):
-    # os.environ, since pytest loads readline, which sets COLUMNS behind Python's back.
+    # os.environ, because pytest loads readline, which sets COLUMNS without Python noticing.
     return subprocess.run([PROGRAM, *map(str, arguments)], cwd=path, capture_output=True, text=True,
                           check=False, env=dict(os.environ))

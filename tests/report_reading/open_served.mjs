@@ -1,4 +1,4 @@
-// Opens a case of a served page in headless Chromium, and prints what is there as JSON.
+// Opens a case of a served page in headless Chromium, and prints its content as JSON.
 //   node open_served.mjs URL CASE ROW
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";

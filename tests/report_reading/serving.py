@@ -1,4 +1,4 @@
-"""A `plumbline serve` over a database of more cases than a report holds in detail."""
+"""Starts `plumbline serve` on a database with more cases than a report has details of."""
 import contextlib
 import http.client
 import json
@@ -36,14 +36,15 @@ def make_database(folder):
 
 @contextlib.contextmanager
 def serving(folder, *arguments):
-    """The port of a server, which ends by SIGTERM with exit code 0 and nothing on stderr."""
+    """Starts a server and yields its port. SIGTERM must end it with exit code 0 and an empty
+    stderr."""
     server = subprocess.Popen([PROGRAM, "serve", "--db", "runs.db", "--port", "0", *arguments],
                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         line = server.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
         assert found, line + server.stderr.read()
-        # A file younger than 0.1 s is read again the next time (harness/cli/commands/live_page.cc).
+        # The server reads a file younger than 0.1 s again (harness/cli/commands/live_page.cc).
         time.sleep(0.2)
         yield int(found.group(1))
         assert server.poll() is None, "it ended by itself"
@@ -65,7 +66,7 @@ def ask(port, path, method="GET", **headers):
 
 
 def report_of(port):
-    """The report, and its id."""
+    """Returns the report and its id."""
     answer, body = ask(port, "/api/report")
     assert answer.status == 200, body
     return json.loads(body), answer.headers["Plumbline-Report"]

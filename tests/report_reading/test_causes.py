@@ -1,6 +1,6 @@
-"""Twenty known bugs: the cause that `plumbline run` names, against causes_of_mutants.toml.
+"""Checks the causes that `plumbline run` names for twenty known bugs.
 
-Those sentences were written down before.
+The expected causes in causes_of_mutants.toml were written before the first run.
 """
 import collections
 import fnmatch
@@ -20,7 +20,7 @@ NAMED_WITHIN = 200  # characters from the start of a failure
 
 
 def drawn():
-    """The draw that the head of causes_of_mutants.toml describes."""
+    """Repeats the draw described at the top of causes_of_mutants.toml."""
     mutants = tomllib.loads((SOURCE / "kernels/mutants/mutants.toml").read_text())["mutant"]
     by_name = {mutant["name"]: mutant for mutant in mutants}
     candidates = [by_name[name] for name in TABLE["candidates"]]
@@ -61,7 +61,7 @@ def test_run_names_the_cause(cause, tmp_path):
     last = ids[-1]
 
     text = "\n" + printed["text"]
-    # A long name is broken behind a slash.
+    # Long names are broken after a slash.
     name = re.search(r"\n  " + re.escape(last).replace("/", r"/(?:\n  )?") + ":", text)
     assert name, text
     failure = text[text.rindex("\nfail: ", 0, name.start()) + 1:]
@@ -81,7 +81,7 @@ def test_run_names_the_cause(cause, tmp_path):
     assert named(failure, cause["expected"]), failure
 
 
-# A case that a looser rung explains, one that none does, and one of the LSE alone.
+# A case that a looser rounding model explains, one that none explains, and one with a wrong LSE.
 LOOSER = [
     ("precision_scores_rounded/bf16/b1-h6x2-s33x130-d64/law=peaky/v=uniform",
      "PyTorch math: S to bf16 and P to bf16"),

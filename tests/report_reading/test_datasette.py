@@ -1,4 +1,4 @@
-"""Datasette opens every view and table of a database of runs, and answers the named queries."""
+"""Datasette shows every view and table of a database of runs, and runs the named queries."""
 import contextlib
 import json
 import pathlib
@@ -24,7 +24,7 @@ def free_port():
 
 @contextlib.contextmanager
 def datasette(database, log, *options):
-    """The address at which Datasette serves a database."""
+    """Starts Datasette on a database and yields its address."""
     port = free_port()
     with open(log, "w", encoding="utf-8") as output:
         server = subprocess.Popen([sys.executable, "-m", "datasette", "serve", str(database),
@@ -68,7 +68,7 @@ def test_every_view_and_table_opens(folder, tmp_path):
 
 
 def test_no_view_holds_bytes(folder):
-    """A BLOB is what Datasette cannot link to in a view, which has no key."""
+    """Datasette cannot link to a BLOB in a view, because views have no key."""
     database = sqlite3.connect(folder / "runs.db")
     views = [name
              for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]

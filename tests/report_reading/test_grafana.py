@@ -1,4 +1,4 @@
-"""SQLite answers the queries of the Grafana dashboard, and its JSON has what an import asks for.
+"""Runs the queries of the Grafana dashboard in SQLite, and checks the JSON that Grafana imports.
 
 Grafana itself is not started."""
 import json

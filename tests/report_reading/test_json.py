@@ -6,8 +6,8 @@ import pandas
 import pytest
 from conftest import LIBRARIES, SOURCE, run
 
-# Verb, arguments, exit code, and the columns that docs/json.md promises to be numbers, by the list
-# of `data` that holds them.
+# Verb, arguments, exit code and, by list of `data`, the columns that docs/json.md promises to be
+# numbers.
 OUTCOMES = {"outcomes": ["percent_of_limit", "errors.peak", "errors.rms", "errors.lse_z", "wall_ms",
                          "time_ns", "time_ratio", "rows_total", "faults.nan", "worst.sigma"],
             "diffs": ["max_sigma", "max_abs", "percent_of_limit", "rms_a"],
@@ -56,8 +56,7 @@ VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "expor
          "merge", "confirm", "night", "prune", "reduce", "query", "check", "diff", "audit",
          "resources", "baseline", "support", "doctor", "report", "serve", "init", "completion",
          "manual"}
-# A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
-# may.
+# Text that looks like a number. Only ids, digests and versions may consist of digits.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
                     re.IGNORECASE)
 TEXTS = {"run_id", "commit", "code_commit", "build_id", "output_digest", "problem_digest",
@@ -66,8 +65,8 @@ TEXTS = {"run_id", "commit", "code_commit", "build_id", "output_digest", "proble
 
 @pytest.fixture(scope="module")
 def things(folder):
-    """What the arguments above stand for: a failing case, the provider that breaks it, its dump;
-    more files in the folder."""
+    """Creates what the arguments above name: a failing case, the provider that breaks it, its dump
+    and further files in the folder."""
     broken = str(LIBRARIES / "plumbline_cpu.so") + ":drop_last_key=1"
     failing = "cpu/flash/bf16/b1-h4x2-s17x70-d64"
     run(folder, "run", "--case", failing, "--provider", broken, "--save-failures", "failures", "-q")
@@ -122,7 +121,7 @@ def numbers_as_texts(value, key=""):
 
 
 def is_number(value):
-    """Not NaN, which pandas puts where a row lacks the column."""
+    """Returns true for a number except NaN, which pandas uses if a row lacks the column."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
@@ -152,7 +151,7 @@ def test_numbers_are_numbers(folder, things, verb, arguments, code, columns):
 
 
 def test_resources(folder):
-    """Where nvcc is absent there is nothing to report, and the envelope says so."""
+    """If nvcc is missing, the envelope reports an error."""
     answer = envelope(run(folder, "resources", "--format", "json"), "resources")
     if answer["exit_code"] == 4:
         assert answer["data"] is None and answer["errors"]
@@ -166,8 +165,8 @@ def test_every_verb_is_asked():
     listed = run(SOURCE, "--help").stdout
     offered = set(re.findall(r"^  ([a-z]+) {2,}", listed, re.MULTILINE)) - {"help"}
     assert offered == VERBS
-    # confirm asks about what a merge left open, which tests/fleet has; test_serve.py ends a server
-    # completion and manual write texts for other programs
+    # tests/fleet has unconfirmed cases for confirm; test_serve.py ends a server; completion and
+    # manual write text for other programs.
     elsewhere = {"resources", "confirm", "serve", "completion", "manual"}
     assert {verb for verb, *_ in ANSWERS} | elsewhere == VERBS
 
@@ -207,7 +206,7 @@ def test_errors_are_in_the_envelope(folder, verb, arguments, code, file):
     answer = envelope(run(folder, verb, *arguments, "--format", "json"), verb)
     assert answer["exit_code"] != 0
     assert code is None or answer["exit_code"] == code, answer
-    if verb == "doctor":  # what is missing is its data
+    if verb == "doctor":  # an error of doctor is part of its data
         assert not answer["data"]["fine"]
         return
     assert answer["errors"], answer

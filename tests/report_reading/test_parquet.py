@@ -1,4 +1,4 @@
-"""`plumbline export`: what it writes is what the views tell, row by row."""
+"""`plumbline export` writes the rows of the views."""
 import fcntl
 import math
 import os
@@ -108,7 +108,7 @@ def test_without_pyarrow_the_remedy_is_said(folder):
 
 
 def test_only_regular_files_are_replaced(folder):
-    """A link stays and its file is written; a pipe is written to."""
+    """A link is kept and its target written; a pipe is written to."""
     (folder / "link.parquet").symlink_to("linked.parquet")
     os.mkfifo(folder / "pipe.parquet")
     with subprocess.Popen(["cat", "pipe.parquet"], cwd=folder, stdout=subprocess.PIPE) as reader:
@@ -136,7 +136,7 @@ def test_a_killed_export_leaves_nothing(folder):
 
 
 def test_partial_files_of_dead_exports_are_removed(folder):
-    """As they remain where files without a name are not to be had."""
+    """Such files remain if the file system has no files without a name."""
     (folder / "swept.parquet.partial-1").write_bytes(b"of a dead process")
     with open(folder / "swept.parquet.partial-2", "wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

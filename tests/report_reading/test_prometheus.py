@@ -1,4 +1,4 @@
-"""The text for Prometheus, read by Prometheus' own checker."""
+"""Checks the text for Prometheus with Prometheus' own promtool."""
 import shutil
 import subprocess
 

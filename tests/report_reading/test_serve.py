@@ -1,4 +1,4 @@
-"""`plumbline serve`: the page and its JSON over a database that goes on being written."""
+"""`plumbline serve`: the page and its JSON, for a database that is still being written."""
 import concurrent.futures
 import json
 import os

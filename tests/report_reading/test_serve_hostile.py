@@ -1,4 +1,4 @@
-"""A thousand hostile requests over raw sockets, after which `plumbline serve` is as it was."""
+"""Sends a thousand hostile requests over raw sockets; `plumbline serve` must keep working."""
 import concurrent.futures
 import hashlib
 import random
@@ -98,7 +98,7 @@ def garbage(random_numbers):
     yield head("POST / HTTP/1.1", "{here}", "Content-Type: multipart/form-data; boundary=x",
                "Content-Length: 60") + b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n"
     yield head("POST / HTTP/1.1", "{here}", "Expect: 100-continue", "Content-Length: 5")
-    # What follows a request is no second one.
+    # Bytes after a request must not count as a second one.
     yield head("GET /absent HTTP/1.1") + head("GET /secret.txt HTTP/1.1")
 
 
@@ -108,7 +108,7 @@ def noise(random_numbers):
 
 
 def unfinished(random_numbers):
-    """Heads that stop somewhere; the connection stays open."""
+    """Returns incomplete request heads. The client keeps their connections open."""
     whole = head("GET /absent HTTP/1.1", "{here}", "X: y")
     return [whole[:random_numbers.randrange(len(whole) - 2)] for _ in range(60)]
 
@@ -125,7 +125,7 @@ def all_of_them():
 
 
 def exchange(port, request, slowly=False):
-    """All that comes back until the server closes, which it does within seconds."""
+    """Returns all bytes until the server closes the connection, which it must do within seconds."""
     here = f"127.0.0.1:{port}".encode()
     request = request.replace(b"{here}", here).replace(b"{port}", str(port).encode())
     received = b""
@@ -142,7 +142,7 @@ def exchange(port, request, slowly=False):
 
 
 def check(request, answer):
-    if not answer:  # it was no HTTP, or too much of it: the connection is closed
+    if not answer:  # not HTTP, or too long: the server closes the connection
         return 0
     top, _, body = answer.partition(b"\r\n\r\n")
     status = int(top.split(b" ", 2)[1])
@@ -181,7 +181,7 @@ def test_a_thousand_hostile_requests(folder):
         assert ask(port, "/")[0].status == 200
         assert report_of(port)[1] == first, "it is the same server with the same report"
         assert ask(port, "/api/case?row=0")[0].status == 200
-    # Each kind met what it should: wrong forms, absent paths, methods, lengths, hosts.
+    # Each kind of request must get its error: bad form, unknown path, method, length or host.
     for status, least in {400: 50, 404: 250, 405: 40, 414: 2, 421: 60}.items():
         assert statuses.get(status, 0) >= least, statuses
     assert hashlib.sha256(database.read_bytes()).hexdigest() == before

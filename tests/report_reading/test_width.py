@@ -1,4 +1,4 @@
-"""`show`, `history` and `compare` on a terminal of 80 columns: no line is wider."""
+"""`show`, `history` and `compare` write at most 80 columns to a terminal of 80 columns."""
 import fcntl
 import os
 import pty
@@ -16,7 +16,7 @@ WIDTH = 80
 def on_a_terminal(folder, *arguments):
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
-    # os.environ, since pytest loads readline, which sets COLUMNS behind Python's back.
+    # os.environ, because pytest loads readline, which sets COLUMNS without Python noticing.
     program = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stdin=terminal, stdout=terminal,
                                stderr=terminal, env=dict(os.environ))
     os.close(terminal)
@@ -24,7 +24,7 @@ def on_a_terminal(folder, *arguments):
     try:
         while part := os.read(controller, 65536):
             printed += part
-    except OSError:  # the terminal is gone with the program
+    except OSError:  # reading fails once the program has ended
         pass
     os.close(controller)
     program.wait()

@@ -1,11 +1,11 @@
-// What nvcc 13.0.88 wrote of compiled kernels, as text for the tests of its reader. It is what
-// --resource-usage writes to stderr, with the header that ci/cmake/CompileCuda.cmake adds.
+// Output of nvcc 13.0.88's --resource-usage for compiled kernels, as test data for its reader.
+// Includes the header that ci/cmake/CompileCuda.cmake adds.
 #pragma once
 
 namespace plumbline::recorded {
 
-// tests/resources/tile.cu with TILE_Q 192, for sm_90 and sm_80 with --threads 2: the order of
-// architectures is that of completion.
+// tests/resources/tile.cu with TILE_Q 192, for sm_90 and sm_80 with --threads 2. The architectures
+// are in order of completion.
 inline constexpr const char* spilling_tile = R"(# source: tests/resources/tile.cu
 # toolkit: nvcc 13.0.88
 ptxas info    : 0 bytes gmem
@@ -22,7 +22,7 @@ ptxas info    : Used 255 registers, used 1 barriers, 208 bytes cumulative stack 
 ptxas info    : Compile time = 1187.131 ms
 )";
 
-// The same with TILE_Q 16.
+// tile.cu with TILE_Q 16.
 inline constexpr const char* small_tile = R"(# source: tests/resources/tile.cu
 # toolkit: nvcc 13.0.88
 ptxas info    : 0 bytes gmem
@@ -71,7 +71,7 @@ ptxas info    : Used 64 registers, used 0 barriers, 288 bytes cumulative stack s
 ptxas info    : Compile time = 30.977 ms
 )";
 
-// How tile.cu is launched with TILE_Q 16.
+// The launch of tile.cu with TILE_Q 16.
 inline constexpr const char* small_tile_launch = R"(schema = 1
 [[launch]]
 kernel = "tile_attention"

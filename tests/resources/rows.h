@@ -18,7 +18,7 @@ inline ApprovedResources approved_row(const std::string& kernel = "prefill<64>",
   return row;
 }
 
-// The compiled kernel whose approved_form is approved_row.
+// Returns the compiled kernel whose approved_form is approved_row.
 inline Resources compiled_row(const std::string& kernel = "prefill<64>",
                               const std::string& arch = "sm_90") {
   Resources row;

@@ -1,4 +1,4 @@
-// The approved text: readable, one line an architecture, and read back as it was written.
+// Approved text is readable, has one line for each architecture, and is read back unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What counts as worse, as better and as news when compiled figures change.
+// Tests which changes of compiled figures count as worse, better or new.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

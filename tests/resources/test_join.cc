@@ -1,4 +1,4 @@
-// Launch facts find their kernels, and those that find none are errors.
+// Launch facts are matched to kernels; facts that match none are errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// NAME.launch.toml, and story S4's prediction.
+// Tests the reading of NAME.launch.toml, and story S4's prediction.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +50,8 @@ TEST(LaunchFacts, ErrorsNameTheLine) {
               HasSubstr("tile_q is missing"));
 }
 
-// FlashInfer issue 703: head_dim 128 in fp16 with tensor cores has 69.63 KB of shared memory: 16
-// queries and two stages of 64 keys.
+// FlashInfer issue 703: head_dim 128 in fp16 with tensor cores needs 69.63 KB of shared memory, for
+// 16 queries and two stages of 64 keys.
 TEST(Prediction, StoryS4) {
   const Tiles tiles{16, 64, 128, 128, 2, 2};
   const Prediction prediction = predict(tiles, 128);

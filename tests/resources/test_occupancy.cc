@@ -1,6 +1,6 @@
-// Theoretical occupancy agrees with examples worked by hand. A multiprocessor has four partitions
-// of 16,384 registers; a warp takes its registers in units of 256, a block its shared memory and,
-// from 8.0 on, 1 KiB more.
+// Theoretical occupancy agrees with examples computed by hand. A multiprocessor has four partitions
+// of 16,384 registers. A warp takes registers in units of 256. From 8.0 on, a block takes 1 KiB
+// more than its shared memory.
 #include <gtest/gtest.h>
 
 #include "harness/resources/occupancy.h"
@@ -23,8 +23,8 @@ class TheoreticalOccupancy : public testing::Test {
   }
 };
 
-// 84 x 32 = 2688 registers a warp, 2816 in units of 256: 5 warps a partition, 20 in all, 5 blocks
-// of 4.
+// 84 x 32 = 2688 registers per warp, 2816 in units of 256: 5 warps per partition, 20 in total, 5
+// blocks of 4.
 TEST_F(TheoreticalOccupancy, Registers) {
   expect("sm_75", {84, 128, 0, 1024, 1}, 20, 32, "registers");
   expect("sm_80", {84, 128, 0, 1024, 1}, 20, 64, "registers");
@@ -32,7 +32,7 @@ TEST_F(TheoreticalOccupancy, Registers) {
   expect("sm_90a", {84, 128, 0, 1024, 1}, 20, 64, "registers");
 }
 
-// Blocks of 48 + 1 KiB: 2 of 100 KiB, 3 of 164 KiB, 4 of 228 KiB; without the reserved KiB 1 of 64
+// Blocks of 48 + 1 KiB: 2 in 100 KiB, 3 in 164 KiB, 4 in 228 KiB. Without the reserved KiB, 1 in 64
 // KiB.
 TEST_F(TheoreticalOccupancy, SharedMemory) {
   expect("sm_75", {32, 256, 0, 48 << 10, 1}, 8, 32, "shared memory");
@@ -48,13 +48,14 @@ TEST_F(TheoreticalOccupancy, WarpsAndBlocks) {
   expect("sm_90", {16, 32, 0, 0, 1}, 32, 64, "blocks");
 }
 
-// Story S4 on Hopper: 182 x 32 = 5824, 5888 in units: 2 warps a partition. 66 x 32 = 2112, 2304: 7.
+// Story S4 on Hopper: 182 x 32 = 5824, in units 5888: 2 warps per partition. 66 x 32 = 2112, in
+// units 2304: 7 warps.
 TEST_F(TheoreticalOccupancy, StoryS4) {
   expect("sm_90", {182, 128, 0, 69632, 1}, 8, 64, "registers");
   expect("sm_90", {66, 128, 0, 9216, 1}, 28, 64, "registers");
 }
 
-// The most that a block may have is what a multiprocessor has less the reserved KiB.
+// A block may have at most the multiprocessor's shared memory minus the reserved KiB.
 TEST_F(TheoreticalOccupancy, WhatDoesNotFitHasNone) {
   expect("sm_86", {32, 128, 0, 99 << 10, 1}, 4, 48, "shared memory");
   expect("sm_86", {32, 128, 0, 100 << 10, 1}, 0, 48, "shared memory");

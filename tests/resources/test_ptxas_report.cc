@@ -1,4 +1,4 @@
-// What ptxas writes, as it was recorded, and reports that are damaged.
+// Tests the reader on recorded output of ptxas, and on damaged reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// plumbline resources: output, exit codes, acceptance, storage, and a planted regression. nvcc
-// compiles the regression where it is.
+// Tests plumbline resources: output, exit codes, acceptance, storage, and a planted regression,
+// which is compiled if nvcc is installed.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ class ResourcesCommand : public test::CommandTest {
     const auto accepted = resources("--accept --reason 'first figures' --who Ada");
     ASSERT_EQ(accepted.code, 0) << accepted.text;
   }
-  // The report with the first `from` of it replaced.
+  // Replaces the first `from` in the report.
   void plant(const std::string& from, const std::string& to) const {
     std::string text = recorded::small_tile;
     text.replace(text.find(from), from.size(), to);
@@ -75,7 +75,7 @@ TEST_F(ResourcesCommand, WorseIsExit1AndBetterIsNot) {
       AllOf(HasSubstr("regressed: tile_attention on sm_80: 12 bytes spilled (0 approved)"),
             HasSubstr("2 rows: 1 pass, 1 regressed"), HasSubstr("resources --accept --reason")));
   EXPECT_EQ(resources("--arch sm_90").code, 0);
-  accept();  // what is worse can be accepted
+  accept();  // worse figures can be accepted
   EXPECT_EQ(resources("").code, 0);
   write("reports/tile.ptxas.txt", recorded::small_tile);
   const auto better = resources("");
@@ -152,7 +152,7 @@ TEST_F(ResourcesCommand, StoredLikeAnyMetric) {
             "sm_80,48,12,24.0,regressed\r\nsm_90,48,0,24.0,pass\r\n");
   EXPECT_THAT(plumbline("query compiled-resources-that-grew --format csv --db runs.db").text,
               HasSubstr("tile_attention,,sm_80,"));
-  // Such a run has no outcomes: "latest" is the last that has.
+  // The run has no outcomes, and "latest" is the last run with outcomes.
   EXPECT_THAT(plumbline("show latest --db runs.db").text,
               HasSubstr("goes back further than the 0 runs"));
   EXPECT_EQ(resources("--db runs.db --run latest").code, 3);
@@ -165,14 +165,14 @@ TEST_F(ResourcesCommand, WithARunOfOutcomes) {
         "}\n");
   ASSERT_EQ(plumbline("run s.toml --db runs.db -q").code, 0);
   EXPECT_EQ(resources("--db runs.db --run latest").code, 0);
-  EXPECT_EQ(resources("--db runs.db --run latest").code, 0);  // replaces
+  EXPECT_EQ(resources("--db runs.db --run latest").code, 0);  // replaces the stored rows
   const auto rows = plumbline(
       "query \"SELECT count(*), count(DISTINCT run_id), (SELECT count(*) FROM v_runs) FROM "
       "v_resources\" --format csv --db runs.db");
   EXPECT_THAT(rows.text, HasSubstr("\r\n2,1,1\r\n"));
 }
 
-// A night's summary is about the night's kernels.
+// A night's summary lists only the night's kernels.
 TEST_F(ResourcesCommand, OfARunListsItsKernelsAndWhatGotWorse) {
   const auto report_of = [](const std::string& kernel) {
     std::string text = recorded::small_tile;
@@ -195,7 +195,7 @@ TEST_F(ResourcesCommand, OfARunListsItsKernelsAndWhatGotWorse) {
     ASSERT_EQ(plumbline("run s.toml --db runs.db -q").code, 0);
   };
   const std::string of_run = "--db runs.db --run latest --of-run --format markdown";
-  run_of("cpu/naive");  // no CUDA kernel, though its name is like one's
+  run_of("cpu/naive");  // not a CUDA kernel, although one has this name
   const auto nothing = resources(of_run);
   EXPECT_EQ(nothing.code, 0);
   EXPECT_EQ(nothing.text, "");
@@ -231,8 +231,8 @@ TEST_F(ResourcesCommand, MarkdownAndJson) {
   EXPECT_EQ(json["rows"][1]["verdict"], "first_seen");
 }
 
-// The same kernel with a larger tile of queries: S and O alone ask for 288 registers, and a thread
-// has 255.
+// A kernel with a larger tile of queries: S and O alone need 288 registers, but a thread has at
+// most 255.
 class PlantedRegression : public test::CommandTest {
  protected:
   void compile(const std::string& folder, int tile_q) const {

@@ -1,8 +1,6 @@
-// A CUDA kernel whose tile of queries is a macro, so that a test can plant a register spill. It has
-// the registers of flash attention without its softmax: O += (Q K^T) V with a tile of S and O in
-// registers.
-//   128 threads as 8 x 16: a thread has rows r + 8 i of the tile, keys c + 16 j and columns
-//   c + 16 j
+// A CUDA kernel whose query tile is a macro, so that a test can plant a register spill. It uses the
+// registers of flash attention without softmax: O += (Q K^T) V with a tile of S and O in registers.
+// 128 threads as 8 x 16: a thread has rows r + 8 i of the tile, keys c + 16 j and columns c + 16 j.
 #include <cuda_fp16.h>
 
 #ifndef TILE_Q
@@ -41,7 +39,7 @@ __global__ void __launch_bounds__(128)
       }
     }
 #pragma unroll
-    // O += S V, a key's column of S from the thread that has it
+    // O += S V; a key's column of S comes from the thread that has it
     for (int part = 0; part < tile_kv / 16; ++part) {
 #pragma unroll 1
       for (int lane = 0; lane < 16; ++lane) {

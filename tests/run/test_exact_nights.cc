@@ -1,5 +1,5 @@
-// What is deterministic is judged without statistics: one changed bit is found in every case, and
-// nights that repeat the same bits, as many as one likes, raise no alarm.
+// Deterministic results are judged without statistics. One changed bit is found in every case, and
+// any number of nights with equal bits raises no alarm.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// The first night of a small suite, by the provider "cpu"; every test goes on from a copy.
+// The first night of a small suite, measured with the provider "cpu". Every test continues from a
+// copy.
 class ExactNights : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -46,7 +47,8 @@ class ExactNights : public testing::Test {
     directory_.reset();
   }
 
-  // By another build of cpu, or by one that says that it is the same: tests/planted/planted_cpu.cc.
+  // tests/planted/planted_cpu.cc with the options `planted`: as another build of cpu, or as the
+  // same one.
   static MeasureOptions measure_options(const std::string& planted) {
     ::setenv("PLANTED_OPTIONS", planted.c_str(), 1);
     MeasureOptions measure = cpu_provider("");
@@ -56,7 +58,7 @@ class ExactNights : public testing::Test {
     return measure;
   }
 
-  // A complete night of the suite, stored in that database.
+  // Measures a complete night of the suite and stores it in the given database.
   static std::unique_ptr<RunSession> night(const std::string& planted,
                                            const std::string& database) {
     const MeasureOptions measure = measure_options(planted);
@@ -77,7 +79,7 @@ class ExactNights : public testing::Test {
   }
   static RunInfo this_night() { return cli::this_run("nightly", "", "plumbline run", {}); }
 
-  // The night after the first, in a copy of its database.
+  // Measures the night after the first, in a copy of its database.
   static std::unique_ptr<RunSession> second_night(const std::string& planted) {
     const auto next = directory_->path() / "second.db";
     std::filesystem::copy_file(directory_->path() / "first.db", next,
@@ -87,7 +89,7 @@ class ExactNights : public testing::Test {
     return session;
   }
 
-  // Whether there is a number in which a bit can change: a row that sees no key is 0, and stays so.
+  // Returns true if a bit can change in the output. Rows that see no key are 0 and stay 0.
   static bool has_an_output(const Outcome& outcome) {
     return outcome.status == Status::ok && outcome.errors.elements > 100;
   }
@@ -130,14 +132,14 @@ TEST_F(ExactNights, OneChangedBitOfAnotherBuildIsListedInEveryCase) {
     EXPECT_THAT(found(judgement), Contains("digest")) << outcome.case_id;
     EXPECT_THAT(judgement.findings.back().text, HasSubstr("by another build")) << outcome.case_id;
     changed += judgement.verdict == Verdict::changed;
-    // in some cases half an ulp more is beyond all rounding, or a fault
+    // in some cases half an ulp more exceeds a limit or is a fault
     beyond_a_limit += judgement.verdict == Verdict::fail && judgement.findings.size() > 1;
   }
   EXPECT_EQ(changed + beyond_a_limit, count_outputs(*session));
   EXPECT_GE(changed, 60);
 }
 
-// In one problem of one kernel: that case alone is found, and makes the night fail.
+// A change in one problem of one kernel is found only there, and makes the night fail.
 TEST_F(ExactNights, OneChangedBitInOneCaseIsFound) {
   int nights = 0;
   for (int part = 0; part < 97 && nights < 3; part += 11) {
@@ -163,7 +165,7 @@ TEST_F(ExactNights, OneChangedBitInOneCaseIsFound) {
   EXPECT_EQ(nights, 3);
 }
 
-// Each night is judged against all nights before it, and stored behind them.
+// Each night is judged against all earlier nights, then stored.
 TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
   constexpr int nights = 1000;
   std::filesystem::copy_file(directory_->path() / "first.db", directory_->path() / "many.db");
@@ -199,7 +201,7 @@ TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
     for (const Past& past : pasts) baselines.push_back(&*past.baseline);
     const auto scores = judge_suites(measured, text_->contracts, baselines, true);
     alarms += state_of({*outcomes, {}, {}, scores, {}, {}, true, false}) != RunState::fine;
-    // The past grows each night for a while: what follows has thirty nights behind it at least.
+    // Every night is stored at first, so all later nights have at least thirty earlier ones.
     if (i < 50 || i % 100 == 0) {
       for (const StoredOutcome& stored : *outcomes) ASSERT_TRUE(store.add(run.run_id, stored));
       ASSERT_TRUE(store.finish_run(run.run_id, 0, true));

@@ -1,4 +1,5 @@
-// Alerts of a night in groups: by kernel, dtype, architecture and range of commits, with a lead.
+// Alerts of a night are grouped by kernel, dtype, architecture and range of commits; the worst case
+// comes first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

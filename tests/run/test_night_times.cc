@@ -1,4 +1,5 @@
-// The times of a night together: who is asked again, and what happens where everything moved.
+// Judges the times of a night together: which cases are measured again, and what happens if all
+// times shifted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Twenty series with twenty quiet nights each, and what their kernels take tonight.
+// Twenty series with twenty undisturbed nights each, and the times of their kernels tonight.
 class NightOfTwenty : public testing::Test {
  protected:
   static constexpr int series = 20;
@@ -79,7 +80,7 @@ class NightOfTwenty : public testing::Test {
     round.sentinel_cpu_ns.assign(2, 1);
     return std::vector<TimeRound>(22, round);
   }
-  // Tonight, and in every process that is asked again.
+  // Slows down tonight's time and those of all fresh processes.
   void slow_down(int i, double factor) {
     stored_[i].outcome.time_ratio *= factor;
     takes_[stored_[i].outcome.case_id] *= factor;
@@ -92,7 +93,7 @@ class NightOfTwenty : public testing::Test {
   std::vector<std::string> asked_;
   std::vector<NightEventKind> events_;
   int settled_ = 0;
-  int disturbed_left_ = 0;  // of the answers that come next
+  int disturbed_left_ = 0;  // number of coming measurements that are disturbed
 };
 
 TEST_F(NightOfTwenty, QuietOnesAreMeasuredTwiceAsDrawnAndNoMore) {
@@ -128,7 +129,7 @@ TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
 }
 
 TEST_F(NightOfTwenty, FreshProcessesThatWereDisturbedAreAskedOnceMore) {
-  for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;  // were measured
+  for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;  // already measured
   slow_down(7, 1.1);
   disturbed_left_ = 1;
   const NightTimes row = judge();
@@ -160,7 +161,7 @@ TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
   const NightTimes row = judge(false);
   EXPECT_EQ(row.confirmed, 0);
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed);
-  // A second job has asked: what it stored is enough.
+  // A second job has stored the ratios of fresh processes, which is enough.
   stored_[7].judgement = {};
   stored_[7].judgement.verdict = Verdict::pass;
   stored_[7].outcome.times.fresh_ratios.assign(5, stored_[7].outcome.time_ratio);
@@ -224,7 +225,7 @@ TEST_F(NightOfTwenty, ASmallShiftOfAllIsTakenOutAndOneOfTheirsIsFound) {
 
 TEST(FloorOfSpread, IsThatOfOneOfThePair) {
   EXPECT_EQ(floor_of_spread(std::vector<double>(19, 1.5)), 0) << "too few";
-  // |ln| = 0.02 in the median: 0.02 * 1.4826 / sqrt(2)
+  // The median of |ln| is 0.02: 0.02 * 1.4826 / sqrt(2).
   std::vector<double> ratios;
   for (int i = 0; i < 40; ++i) ratios.push_back(std::exp(i % 2 == 0 ? 0.02 : -0.02));
   EXPECT_NEAR(floor_of_spread(ratios), 0.020967, 1e-5);

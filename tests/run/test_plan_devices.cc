@@ -156,8 +156,8 @@ TEST(PlanDevices, BothSidesOfADiffMove) {
                                              "cuda/prefill_mma cuda:0 : cpu/flash cpu"));
 }
 
-// Kernels that say what they take: torch/flash both, torch/cudnn GPUs alone, onnx/gqa the CPU
-// alone.
+// Kernels that declare their devices: torch/flash both, torch/cudnn only GPUs, onnx/gqa only the
+// CPU.
 const std::vector<OfferedKernel> foreign{{"torch/flash", "on", {"cpu", "cuda"}},
                                          {"torch/cudnn", "on", {"cuda"}},
                                          {"onnx/gqa", "none", {"cpu"}},

@@ -1,4 +1,4 @@
-// A failing problem shrinks in every field to the smallest one that still fails.
+// A failing problem shrinks in every field, to the smallest one that still fails.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -102,7 +102,7 @@ TEST(Reduce, KeepsACauseThatExplainsUpToItsNumbers) {
   EXPECT_FALSE(keeps_cause(would + "the window were 3", ""));
 }
 
-// They name places and sizes, which a smaller case does not have.
+// Descriptions name places and sizes, which a smaller case does not have.
 TEST(Reduce, DescriptionsOfTheErrorNeedNotComeAgain) {
   EXPECT_TRUE(keeps_cause("", ""));
   EXPECT_TRUE(keeps_cause("the outputs are 20 % too large", "key 14 weighs too little"));
@@ -116,8 +116,8 @@ TEST(Reduce, StopsWhenAsked) {
   EXPECT_EQ(reduced.steps.size(), 3U);
 }
 
-// Every field of a problem shrinks: one that the reduction forgets would stay in what is printed,
-// or vanish from it.
+// Every field of a problem must shrink: a field that the reduction ignores would stay in the
+// printed id.
 TEST(SmallerProblems, ShrinkEveryField) {
   const std::map<std::string_view, std::string_view> others{
       {"kv_dtype", "e4m3"},
@@ -157,7 +157,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
       {"seed", "7"},
   };
   for (const std::string_view field : field_names()) {
-    // Its shape is that of the recording; and a failure in one dtype is that of no other.
+    // Recorded inputs fix the shape, and a failure depends on the dtype.
     if (field == "inputs" || field == "dtype") continue;
     ASSERT_EQ(others.count(field), 1U) << field << " is missing in this test";
     Problem problem;

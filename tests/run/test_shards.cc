@@ -1,4 +1,4 @@
-// Shards: whole problems, spread by cost, the same way by whoever asks.
+// Shards contain whole problems, are balanced by cost, and are the same for every process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ PlannedCase planned_case(const std::string& kernel, std::int64_t seq, bool timed
   return c;
 }
 
-// 40 problems of two kernels, and diffs that compare each tenth with the one behind it.
+// 40 problems of two kernels, and diffs that compare every tenth problem with the next one.
 Plan forty_problems() {
   Plan plan;
   for (std::int64_t i = 0; i < 40; ++i) {
@@ -87,7 +87,7 @@ TEST(Shards, FollowFromPlanAndCostsAlone) {
 
 TEST(Shards, AreEvenByWhatCasesTook) {
   const Plan whole = forty_problems();
-  CaseCosts costs;  // the last of 40 problems takes as long as a third of the others together
+  CaseCosts costs;  // the last problem costs a third of the other 39 together
   for (const auto& c : whole.cases) costs.emplace(c.case_id, 10);
   costs[whole.cases.back().case_id] = 250;
   const Partition partition = partition_of(whole, 4, costs, 10);

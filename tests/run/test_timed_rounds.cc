@@ -1,4 +1,4 @@
-// Timed cases are measured in rounds that interleave, each in a process of its own.
+// Timed cases are measured in interleaved rounds, each in a fresh process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ class TimedRounds : public testing::Test {
     std::string kernel;
     int seq = 0;
   };
-  // Of every process those to be timed, which is the first that each is asked for.
+  // Returns the first call of every process; this is the case that the process was started for.
   std::vector<Call> processes() const {
     std::ifstream file(runs_);
     std::vector<Call> calls;
@@ -132,7 +132,7 @@ TEST_F(TimedRounds, EveryCaseIsTimedOnceBeforeAnyIsTimedAgain_EachInAFreshProces
     }
     if (quiet.empty()) {
       EXPECT_EQ(outcome.time_ratio, median(all));
-    } else {  // by the least of both over all of them
+    } else {  // pace over all rounds
       EXPECT_GE(outcome.time_ratio, *std::min_element(quiet.begin(), quiet.end()) / most_of_pace);
       EXPECT_LE(outcome.time_ratio, *std::max_element(quiet.begin(), quiet.end()) * most_of_pace);
     }

@@ -1,12 +1,15 @@
-// A provider whose kernels are told apart by their times:
+// A provider of kernels that differ in their times:
 //
 //   timing/plain      plain attention in fp32, one row after the other
-//   timing/sleeps     likewise, and then sleeps for 5 ms: wall time without processor time
-//   timing/remembers  computes the first call of a process, and copies its result in every other
-//   timing/decays     from the third call of a process on, the first element is NaN
-//   timing/drifts     likewise, the next number, which is within rounding; promises equal bits
+//   timing/sleeps     as plain, then sleeps for 5 ms: wall time without processor time
+//   timing/remembers  computes in the first call of a process, and copies that result in later
+//   calls
+//   timing/decays     as plain, but from the third call of a process on the first element is NaN
+//   timing/drifts     as decays, with the next number instead of NaN: within rounding, but the
+//   kernel
+//                     promises equal bits
 //
-// Where PLUMBLINE_TEST_RUNS names a file, each `prepare` appends "process kernel seq_kv" to it.
+// If PLUMBLINE_TEST_RUNS names a file, each `prepare` appends "process kernel seq_kv" to it.
 #include <unistd.h>
 
 #include <chrono>

@@ -3,8 +3,8 @@
  * sample/naive computes attention row by row in fp32, for padded layouts of fp32, fp16 and bf16
  * without masks:
  *   S[j] = scale * q . k[j]      P[j] = exp(S[j] - max S)      out = (sum_j P[j] v[j]) / sum_j P[j]
- * Start from here: widen what `query` accepts, replace `attend_row`, and state in `describe` what
- * your kernel rounds. */
+ * Start from here: let `query` accept more, replace `attend_row`, and declare your kernel's
+ * roundings in `describe`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,17 +43,17 @@ static void store(const plumbline_tensor* t, int64_t offset, float value) {
 
 /* ---- The kernel ---- */
 
-/* The tensor's row (sample, row, head), `row` counted in the padded tensor. Always by strides. */
+/* Returns the offset of the tensor's row (sample, row, head), by strides; `row` counts padding. */
 static int64_t row_offset(const plumbline_tensor* t, int64_t sample, int64_t row, int64_t head) {
   return sample * t->stride[0] + row * t->stride[1] + head * t->stride[2];
 }
 
-/* First valid row of a sample of `length` rows, padded to `extent`. */
+/* Returns the first valid row of a sample of `length` rows, padded to `extent`. */
 static int64_t first_row(const plumbline_problem* p, int64_t extent, int64_t length) {
   return p->padding == PLUMBLINE_PADDING_LEFT ? extent - length : 0;
 }
 
-/* One output row; `s` has room for seq_kv logits, `o` for head_dim_vo sums. */
+/* Computes an output row; `s` has room for seq_kv logits, `o` for head_dim_vo sums. */
 static void attend_row(const plumbline_problem* p, const plumbline_tensors* t, int64_t sample,
                        int64_t row, int64_t head, float* s, float* o) {
   const int64_t head_kv = head / (p->heads_q / p->heads_kv);
@@ -101,7 +101,7 @@ static const char* kernel_name(uint32_t kernel) {
   return "naive";
 }
 
-/* It takes no options. plumbline asks one query before the first case, and shows what is wrong. */
+/* There are no options. If some are given, plumbline's query before the first case fails. */
 static int has_options;
 
 static plumbline_status query(uint32_t kernel, const plumbline_problem* p,
@@ -126,7 +126,7 @@ static plumbline_status query(uint32_t kernel, const plumbline_problem* p,
   return PLUMBLINE_UNSUPPORTED;
 }
 
-/* Workspace: one row of logits, one of sums. plumbline owns it and checks that we stay within. */
+/* Workspace: one row of logits, one of sums. plumbline owns it and checks its guard bytes. */
 static plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
                                 const plumbline_tensors* tensors, const plumbline_device* device,
                                 plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
@@ -165,8 +165,7 @@ static plumbline_status describe(const plumbline_plan* plan, plumbline_descripti
   snprintf(d->build_id, sizeof d->build_id, "%s %s", __DATE__, __TIME__);
   snprintf(d->tensor_cores, sizeof d->tensor_cores, "none");
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
-  /* The spec: nothing but the accumulation in fp32 and the output is rounded. Fields that stay 0
-   * say "not done". */
+  /* The spec: only the fp32 sums and the output are rounded. Fields that stay 0 mean "not done". */
   d->spec.p_dtype = PLUMBLINE_F32;
   d->spec.p_prescale = 1;
   d->spec.split_partial_dtype = PLUMBLINE_F32;

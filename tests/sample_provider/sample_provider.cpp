@@ -1,11 +1,11 @@
-// A provider in C++ over the scaffold plumbline_provider.hpp: two kernels, one option, one file.
+// A provider in C++ with plumbline_provider.hpp: two kernels, one option, one file.
 //
-// Both take fp32 in padded and ragged layouts, without masks, one row at a time:
-//   sample_cpp/two_pass   m = max_j S[j];  P[j] = exp(S[j] - m);  out = sum_j P[j] v[j] / sum_j P[j]
+// Both support fp32 in padded and ragged layouts, without masks, one row at a time:
+//   sample_cpp/two_pass   m = max_j S[j], P[j] = exp(S[j] - m), out = sum_j P[j] v[j] / sum_j P[j]
 //   sample_cpp/online     one pass over the keys; both sums are rescaled whenever m grows
-// The option reverse=1 visits the keys from the last to the first: the same sums, another order.
-// Start from here: replace `two_pass` by your kernel, let `refusal` accept what it takes, and state
-// in `describe` what it rounds.
+// The option reverse=1 visits the keys from the last to the first: the same sums in another order.
+// Start from here: replace `two_pass` with your kernel, let `refusal` accept what it supports, and
+// declare its roundings in `describe`.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -21,10 +21,10 @@ struct Settings {
 };
 Settings settings;
 
-// One query row of one head, and the keys that it sees. Addresses and strides in floats.
+// A query row of one head, and the keys that it sees. Addresses and strides in floats.
 struct Row {
   const float *q, *k, *v;
-  float *out, *lse;  // lse nullptr: not asked for
+  float *out, *lse;  // lse is nullptr if not wanted
   std::int64_t keys, dim_qk, dim_vo, k_stride, v_stride;
   float scale;
   bool reverse;
@@ -73,7 +73,7 @@ void online(const Row& row) {
   row.finish(m, l);
 }
 
-// The row (sample, token, head), the token counted among the sample's valid ones, by strides.
+// Returns the row (sample, token, head), by strides; `token` counts the sample's valid rows.
 float* row_of(const plumbline_problem& p, const plumbline_tensor& t,
               const plumbline_tensor& lengths, const plumbline_tensor& cu_seqlens,
               std::int64_t sample, std::int64_t token, std::int64_t head) {
@@ -126,7 +126,7 @@ struct Sample : Library {
 
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
                       const plumbline_tensors&, const plumbline_device&, std::uint64_t&) {
-    return {&kernel, problem, settings};  // and needs no workspace
+    return {&kernel, problem, settings};  // it needs no workspace
   }
 
   static void run(Plan& plan, const plumbline_tensors& t, void*) {
@@ -156,7 +156,7 @@ struct Sample : Library {
     }
   }
 
-  // The spec is right as it is filled in: sums in fp32, and nothing rounded but the output.
+  // The default spec is right: sums in fp32, and only the output is rounded.
   static void describe(const Plan& plan, plumbline_description& description) {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
     copy_text(plan.settings.reverse ? "last key first" : "first key first", description.launched);

@@ -1,15 +1,15 @@
-// A provider for GPUs over the scaffold plumbline_provider.hpp: one kernel, a planner, one file.
+// A provider for GPUs with plumbline_provider.hpp: one kernel, a planner, one file.
 //
-// It takes fp32 in padded and ragged layouts, without masks. A thread computes a row of one head:
-//   sample_cuda/online   one pass over the keys; m = max S, l = sum P and O are rescaled where m
+// It supports fp32 in padded and ragged layouts, without masks. A thread computes a head's row:
+//   sample_cuda/online   one pass over the keys; m = max S, l = sum P and O are rescaled when m
 //                        grows; S[j] = scale * q . k[j], P[j] = exp(S[j] - m), out = O / l
 //
-// What a GPU asks of a provider beyond one for the host:
+// Beyond a provider for the host, a GPU needs:
 //   memory    the functions by which plumbline gets device memory, streams and events
-//   refusal   PLUMBLINE_NO_DEVICE where there is no GPU
-//   prepare   reads index arrays on the host; kernels read their copies on the device. Memory of
-//             the plan comes from plumbline, and what is copied there is enqueued on its stream
-//   run       enqueues on the stream that it is given, and waits for nothing
+//   refusal   PLUMBLINE_NO_DEVICE if there is no GPU
+//   prepare   reads index arrays on the host; kernels read their device copies. plumbline allocates
+//             the plan's memory, and copies to it are enqueued on plumbline's stream
+//   run       enqueues on the given stream, and waits for nothing
 #include <cuda_runtime.h>
 
 #include <string>
@@ -23,8 +23,8 @@ using namespace plumbline::provider;
 
 // ---- The kernel ----
 
-// A tensor whose elements of one row and head lie side by side. Strides in floats; those of a
-// ragged tensor have no sample.
+// A tensor with contiguous elements of each row and head. Strides in floats; a ragged tensor's
+// sample stride is 0.
 struct Rows {
   float* data;
   int64_t sample, token, head;
@@ -34,8 +34,7 @@ struct Rows {
   }
 };
 
-// A query row: its sample, and where it lies within the sample's extent, of a ragged tensor within
-// all of it.
+// A query row: its sample, and its position in the sample's extent (ragged: in the whole tensor).
 struct Item {
   int32_t sample, token;
 };
@@ -43,9 +42,9 @@ struct Item {
 struct Call {
   const Item* items;
   int64_t item_count;
-  Rows q, k, v, out, lse;        // lse: without data where it is not asked for
+  Rows q, k, v, out, lse;        // lse has no data if it is not wanted
   const int32_t* lengths_kv;     // [batch]
-  const int32_t* cu_seqlens_kv;  // [batch + 1] where ragged; else nullptr
+  const int32_t* cu_seqlens_kv;  // [batch + 1] if ragged; otherwise nullptr
   int64_t seq_kv, heads_q, group, head_dim_qk, head_dim_vo;
   bool padded_left;
   float scale;
@@ -87,7 +86,7 @@ __global__ void attend(Call call) {
 
 // ---- Memory, streams and events, each a call of the CUDA runtime ----
 
-// A failed call leaves its error behind for whoever asks for the last one: it is taken away.
+// Resets the last error, so that later calls do not report a failure again.
 int32_t code_of(cudaError_t error) {
   if (error != cudaSuccess) cudaGetLastError();
   return static_cast<int32_t>(error);
@@ -214,7 +213,7 @@ struct Sample : Library {
   };
   struct Plan {
     plumbline_problem problem;
-    std::vector<Item> items;  // the copy on the stream reads them: they last as long as the plan
+    std::vector<Item> items;  // must outlive the copy on the stream
     Call call;
   };
 
@@ -247,7 +246,7 @@ struct Sample : Library {
     return "";
   }
 
-  // The query rows of all samples, from the lengths on the host.
+  // Returns the query rows of all samples, from the lengths on the host.
   static std::vector<Item> items_of(const plumbline_problem& p, const plumbline_tensors& t) {
     const auto* const lengths = static_cast<const int32_t*>(t.seqlens_q.data);
     const auto* const sums = static_cast<const int32_t*>(t.cu_seqlens_q.data);
@@ -288,7 +287,7 @@ struct Sample : Library {
     call.head_dim_vo = p.head_dim_vo;
     call.padded_left = p.padding == PLUMBLINE_PADDING_LEFT;
     call.scale = static_cast<float>(p.scale);
-    return plan;  // and needs no workspace
+    return plan;  // it needs no workspace
   }
 
   static void run(Plan& plan, const plumbline_tensors& t, void* stream) {
@@ -305,7 +304,7 @@ struct Sample : Library {
     require(cudaGetLastError(), "launch of attend");
   }
 
-  // The spec is right as it is filled in: sums in fp32, and nothing rounded but the output.
+  // The default spec is right: sums in fp32, and only the output is rounded.
   static void describe(const Plan&, plumbline_description& description) {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
     copy_text("attend, 128 threads a block, a row and head each", description.launched);

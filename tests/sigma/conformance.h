@@ -1,4 +1,4 @@
-// Runs kernels through the whole harness in process, for tests. The CPU provider is in worker
+// Runs kernels through the whole harness in the test's process. The CPU provider is in worker
 // processes.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace plumbline::test {
 inline const std::filesystem::path source_directory = PLUMBLINE_SOURCE_DIRECTORY;
 inline const std::filesystem::path binary_directory = PLUMBLINE_BINARY_DIRECTORY;
 
-// The CPU provider with its options ("" or "tile_kv=32,reverse=1").
+// Returns the options that load the CPU provider with these options of its own ("" or
+// "tile_kv=32,reverse=1").
 inline MeasureOptions cpu_provider(const std::string& options) {
   MeasureOptions measure;
   measure.worker_executable = binary_directory / "bin" / "plumbline-worker";
@@ -37,7 +38,7 @@ inline Result<ReviewedText> reviewed_text() {
   return ReviewedText{std::move(*contracts), std::move(*support)};
 }
 
-// A directory of its own, removed with everything in it.
+// A new directory, removed with all its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -63,7 +64,7 @@ inline int count(const RunSession& session, Verdict verdict) {
   return found;
 }
 
-// No suite score fails.
+// Expects that no suite score fails.
 inline void expect_no_alarm(const std::vector<SuiteScore>& scores, const std::string& what) {
   for (const SuiteScore& score : scores) {
     EXPECT_NE(score.status, "fail")
@@ -72,7 +73,7 @@ inline void expect_no_alarm(const std::vector<SuiteScore>& scores, const std::st
   }
 }
 
-// No verdict of a run fails or is ambiguous.
+// Expects that no verdict of a run fails or is ambiguous.
 inline void expect_no_alarm(const RunSession& session, const std::string& what) {
   for (const StoredOutcome& stored : session.outcomes()) {
     const Verdict verdict = stored.judgement.verdict;

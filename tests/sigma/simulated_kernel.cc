@@ -1,4 +1,4 @@
-// Computes one row with random tiles, splits and error signs and the roundings that a spec states.
+// Computes one row with random tiles, splits and error signs and the roundings of a spec.
 #include "tests/sigma/simulated_kernel.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr double unit32 = 0x1p-24;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr double lazy_limit = 8;  // log2: how far a lazy running maximum may lag behind
+constexpr double lazy_limit = 8;  // log2: maximum lag of a lazy running maximum
 
 bool is_narrow(DType dtype) { return dtype != DType::none && dtype != DType::f32; }
 
-// fp32 sum of one step of a tensor core: terms are cut at fraction_bits below the largest one's
-// leading bit, added exactly, and the sum is cut to fp32.
+// Returns the fp32 sum of one tensor-core step: terms are cut at fraction_bits below the largest
+// one's leading bit and added exactly, and the sum is cut to fp32.
 float tensor_core_step(float sum, const double* products, int count, int fraction_bits) {
   double largest = std::abs(sum);
   for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(products[i]));
@@ -55,7 +55,7 @@ class Kernel {
   }
 
  private:
-  // What happens to the output of any kernel.
+  // Applies the last steps of any kernel to the output.
   SimulatedRow finished(SimulatedRow result) const {
     for (float& o : result.o) o *= row_.v_scale;
     if (!is_narrow(spec_.lse_dtype)) return result;
@@ -64,7 +64,7 @@ class Kernel {
     return result;
   }
 
-  // Softmax over whole rows, then P V, as a framework writes it.
+  // Softmax over whole rows, then P V, as in a framework.
   SimulatedRow run_normalized() {
     m_ = row_.sink ? sink() : minus_infinity;
     for (const double logit : logits_) m_ = std::max(m_, logit);
@@ -89,7 +89,7 @@ class Kernel {
     return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
   }
 
-  // In powers of two, as kernels keep them.
+  // In powers of two, as in kernels.
   void draw_logits() {
     std::normal_distribution<double> normal;
     std::vector<double> noise(row_.x.size());
@@ -104,8 +104,8 @@ class Kernel {
     }
   }
 
-  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords, a sawtooth over each
-  // quarter of an octave; no tanh is above 1.
+  // fp32, with a tanh within 2 ulp. A declared error is that of a table of chords: a sawtooth over
+  // each quarter of an octave. No tanh exceeds 1.
   float capped(float x) {
     const float u = x / static_cast<float>(row_.softcap);
     double t = std::tanh(double{u});
@@ -117,10 +117,10 @@ class Kernel {
     return static_cast<float>(std::clamp(t, -1.0, 1.0)) * static_cast<float>(row_.softcap);
   }
 
-  // In powers of two, rounded with the logits where they are in one tensor.
+  // In powers of two, rounded like the logits if they share a tensor.
   double sink() const { return round_to(*row_.sink, spec_.s_rounded) * std::numbers::log2e; }
 
-  // A kernel that adds the sink to the denominator at the end.
+  // Adds the sink to the denominator at the end, as some kernels do.
   SimulatedRow with_sink(const SimulatedRow& keys) const {
     const double of_sink = sink() * std::numbers::ln2, top = std::max(keys.lse, of_sink);
     const auto weight = static_cast<float>(std::exp(keys.lse - top)),
@@ -135,11 +135,11 @@ class Kernel {
     tile_ = std::size_t{16} << below(4);
     reverse_ = below(2) == 1;
     splits_ = std::size_t{1} << below(3);
-    if (is_narrow(spec_.split_partial_dtype)) {  // always split, where there are keys for it
+    if (is_narrow(spec_.split_partial_dtype)) {  // always split if there are enough keys
       tile_ = 16;
       splits_ = std::size_t{2} << below(3);
     }
-    // P stays below 2, or 2^8 times that; e4m3 ends at 448, which 256 must not be scaled beyond.
+    // P stays below 2, or 2^8 times that. e4m3 ends at 448, which the scaled P must not exceed.
     const bool has_headroom = spec_.p_dtype != DType::e4m3;
     most_lag_ = has_headroom ? 1 : 0.8;
     lazy_ = has_headroom && spec_.p_max != MaximumOfP::one && below(2) == 1;
@@ -149,7 +149,7 @@ class Kernel {
     m_ = top_ = minus_infinity;
     l_ = 0;
     o_.fill(0);
-    if (start_with_sink_ && first_tile == 0) {  // as if it were a key that has been seen
+    if (start_with_sink_ && first_tile == 0) {  // as if the sink were the first key
       m_ = top_ = sink();
       l_ = 1;
     }
@@ -162,7 +162,7 @@ class Kernel {
     return {o_, (m_ + std::log2(double{l_})) * std::numbers::ln2};
   }
 
-  // A table of chords, with a sawtooth over each sixteenth of an octave of l.
+  // The error of a table of chords: a sawtooth over each sixteenth of an octave of l.
   float reciprocal_error() const {
     const double sixteenths = 16 * std::log2(double{l_});
     return static_cast<float>(spec_.reciprocal_rel_error *
@@ -188,9 +188,10 @@ class Kernel {
     for (float& o : o_) o = static_cast<float>(round_to(o, spec_.o_between_tiles));
   }
 
-  // What P is relative to: anything near the largest logit so far is legal, so that the largest P
-  // is rounded, too. It is drawn anew whenever it moves: with one offset for all tiles the largest
-  // P of each tile would have the same significand, and their errors would add up.
+  // Moves the maximum that P is relative to. Anything near the largest logit so far is legal, so
+  // that the largest P is also rounded. Each move draws a new offset: with one offset for all
+  // tiles, the largest P of each tile would have the same significand, and their errors would add
+  // up.
   float move_maximum(std::size_t begin, std::size_t end) {
     const double top = *std::max_element(&logits_[begin], &logits_[end - 1] + 1);
     if (top <= top_) return 1;
@@ -214,7 +215,7 @@ class Kernel {
     }
   }
 
-  // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a
+  // Faithful: one of the two fp32 neighbours, so within one ulp. A declared error is that of a
   // polynomial of degree 3, which equioscillates five times over an octave.
   float exponential(double x) {
     double t = std::exp2(x);
@@ -259,7 +260,8 @@ class Kernel {
     }
   }
 
-  // o = sum_s w_s o_s / sum_s w_s with w_s = exp(lse_s - max lse), partials in the declared dtype.
+  // o = sum_s w_s o_s / sum_s w_s with w_s = exp(lse_s - max lse). Partials have the declared
+  // dtype.
   SimulatedRow merge(const std::vector<SimulatedRow>& partials) const {
     double top = minus_infinity;
     for (const SimulatedRow& partial : partials) top = std::max(top, partial.lse);
@@ -285,13 +287,14 @@ class Kernel {
   std::size_t tile_ = 0, splits_ = 1;
   bool reverse_ = false, lazy_ = false, start_with_sink_ = false;
   double most_lag_ = 1;     // log2
-  double top_ = 0, m_ = 0;  // largest logit so far; what P is relative to
+  double top_ = 0, m_ = 0;  // largest logit so far, maximum that P is relative to
   float l_ = 0;
   Columns o_{};
-  std::vector<float> p_;  // of one tile
+  std::vector<float> p_;  // P of one tile
 };
 
-// Sizes as in docs/judging-formulas.md, "Logit error": nearest, and what truncation adds.
+// Sizes as in docs/judging-formulas.md, "Logit error": the error of rounding to nearest, and that
+// of truncation.
 void set_logit_error(double logit, double norm, double dims, const Accumulator& accumulator,
                      ExactRow& row) {
   const double magnitude = std::abs(logit);
@@ -335,8 +338,8 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
   if (outside && problem.scale_tokens() == 0)
     row.v_scale = scale_of(side.v_scale, kv_scale_at(problem, id.sample, 0, head_kv));
   if (!side.sinks.empty()) row.sink = side.sinks[static_cast<std::size_t>(id.head)];
-  // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the
-  // kernel's, too.
+  // q . k is exact in fp64 compared with the kernel's noise. The kernel uses the same rounded Q as
+  // the reference.
   const double scale_of_product = spec.q_prescaled == DType::none  ? problem.softmax_scale()
                                   : spec.q_prescaled_without_log2e ? 1
                                                                    : std::numbers::ln2;

@@ -1,8 +1,8 @@
-// A simulated legal kernel: one row of attention with exactly the roundings a spec declares. It
-// takes a hundred lines, and starts from exact logits. What a spec leaves open (tiles, their order,
-// how far the running maximum lags behind, splits, the signs of fp32 errors) is drawn at random, so
-// that many draws are many legal kernels. Shares no code with the kernels, and none of the
-// reference's formulas but the size of a logit's error.
+// A simulated legal kernel: one row of attention with exactly the roundings that a spec declares,
+// in a hundred lines, from exact logits. Random draws decide what a spec leaves open (tiles, their
+// order, the lag of the running maximum, splits, the signs of fp32 errors), so each draw is another
+// legal kernel. Shares no code with the kernels, and of the reference's formulas only the size of a
+// logit's error.
 #pragma once
 
 #include <array>
@@ -17,18 +17,18 @@ namespace plumbline::test {
 inline constexpr int simulated_columns = 32;  // head_dim_vo of simulated problems
 using Columns = std::array<float, simulated_columns>;
 
-// What a row sees; all vectors over its visible keys.
+// The keys that a row sees. All vectors are over its visible keys.
 struct ExactRow {
-  std::vector<double> x;  // scaled q . k, natural units: the logits, but for softcap and ALiBi
-  // of its fp32 error: independent standard deviation; systematic part, with its sign
+  std::vector<double> x;  // scaled q . k in natural units: the logits without softcap and ALiBi
+  // fp32 error of x: independent standard deviation, and systematic part with its sign.
   std::vector<double> sd, drift;
-  std::vector<std::size_t> twin;  // first key with the same K: both have the same error
+  std::vector<std::size_t> twin;  // first key with the same K, and so the same error
   std::vector<Columns> v;         // as the products see them
   float v_scale = 1;              // multiplies the output
-  // of V's tokens: multiplies P before its rounding, or behind it where P is near the largest
-  // number of its dtype; empty = none
+  // Scales of V's tokens. They multiply P before its rounding, or after it if P is near the largest
+  // number of its dtype. Empty = none.
   std::vector<float> p_scale;
-  double scale = 1;  // of the softmax
+  double scale = 1;  // softmax scale
   double softcap = 0;
   std::vector<float> bias;  // ALiBi; empty = none
   std::optional<double> sink;

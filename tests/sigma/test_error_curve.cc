@@ -1,6 +1,5 @@
-// The histogram of a correct kernel's errors lies in the band about the curve that follows from its
-// declared roundings, and that of a wrong kernel leaves it. docs/judging.md, "The picture of
-// errors".
+// The error histogram of a correct kernel stays in the band around the curve that follows from its
+// declared roundings. That of a wrong kernel leaves it. docs/judging.md, "The picture of errors".
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +75,8 @@ class ErrorCurveOf : public testing::TestWithParam<Shape> {};
 TEST_P(ErrorCurveOf, ACorrectKernelHoldsItsErrors) {
   Plan plan;
   for (int seed = 1; seed <= seeds; ++seed) {
-    // Without any 16-bit rounding errors are a tenth of what is permitted, and no normal ones.
+    // flash_p32 has no 16-bit rounding, so its errors are a tenth of the permitted ones and not
+    // normal.
     for (const char* kernel : {"cpu/flash", "cpu/flash_p32"}) {
       if (GetParam().out == DType::f32 && kernel == std::string_view("cpu/flash_p32")) continue;
       plan.cases.push_back(case_of(kernel, GetParam(), static_cast<std::uint64_t>(seed)));
@@ -92,7 +92,7 @@ TEST_P(ErrorCurveOf, ACorrectKernelHoldsItsErrors) {
     fmt::print("{}: {} of {} seeds leave the band, by {} bins at most\n", kernel, left,
                counts.size(), *std::max_element(counts.begin(), counts.end()));
     EXPECT_EQ(counts.size(), static_cast<std::size_t>(seeds));
-    // One of a hundred is expected; five or more have a chance of 0.4 %.
+    // One of a hundred is expected. Five or more have a probability of 0.4 %.
     EXPECT_LE(left, 4) << kernel;
   }
 }

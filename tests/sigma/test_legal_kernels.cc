@@ -1,6 +1,5 @@
-// Legal kernels raise no alarm, on every law of inputs and every dtype. The CPU kernels, retiled,
-// go through the whole harness, on every law of Q and K, law of V, dtype and output dtype, each
-// judged by its contract.
+// Legal kernels raise no alarm. The CPU kernels, retiled, go through the whole harness with every
+// law of Q, K and V, dtype and output dtype, each judged by its contract.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,14 +16,14 @@ constexpr std::array kernels{
     "cpu/naive",      "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator",
     "cpu/split_kv_16"};
 constexpr int kernels_with_fp32 = 2;  // flash_p32 and split_kv
-// of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
+// flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
 constexpr int judged_scores = 4 * 2 * 2;
 constexpr int v_law_count = static_cast<int>(v_laws.size()),
               law_count = static_cast<int>(laws.size());
 constexpr int problems_16_bit = 2 * law_count * v_law_count * 2,
               problems_fp32 = law_count * v_law_count;
 
-// A legal retiling with the shape it is tried on.
+// A legal retiling and the shape for its test.
 struct Retiling {
   const char* name;
   const char* options;
@@ -48,8 +47,8 @@ const std::vector<Retiling> retilings{
      [](Problem& p) { p.seq_q = p.seq_kv = 12, p.mask = Mask::causal_top_left; }},
 };
 
-// Each with its own seed: the suite statistics add what they take for independent, and cases that
-// share Q and K share the error of P.
+// Each problem has its own seed: suite statistics assume independent scores, and cases that share Q
+// and K share the error of P.
 std::vector<Problem> problems(const Retiling& retiling) {
   std::vector<Problem> all;
   Problem problem;

@@ -1,6 +1,6 @@
-// Legal variants of one kernel raise no alarm where few significands of P occur: P rounded after
-// its normalisation, under a sink, a rounded or a shared maximum; tiles that repeat under ALiBi;
-// and as long as caches are.
+// Legal variants of one kernel raise no alarm if few significands of P occur: P rounded after
+// normalisation, P under a sink or under a rounded or shared maximum, tiles that repeat under
+// ALiBi, and long caches.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace plumbline::test {
 namespace {
 
-// All of the provider "mutants" but its bugs.
+// All kernels of the provider "mutants" that have no bug.
 std::vector<std::string> legal_kernels(const std::vector<ProviderInfo>& providers) {
   std::vector<std::string> names;
   for (const OfferedKernel& kernel : offered_kernels(providers)) {
@@ -30,7 +30,7 @@ Problem base(DType dtype) {
   return problem;
 }
 
-// Numbers of keys whose 1 / n lies near the middle of two numbers of bf16 or fp16, and others.
+// Numbers n of keys with 1 / n near the midpoint of two bf16 or fp16 numbers, and others.
 constexpr std::array lengths{3, 17, 60, 120, 240, 255, 480, 512};
 
 std::vector<Problem> problems(DType dtype) {

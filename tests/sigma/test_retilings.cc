@@ -1,7 +1,7 @@
-// A hundred legal retilings are no regression, and a kernel with one more rounding is one. The
-// judge compares cpu/flash with its past over smoke, and cpu/split_kv over problems in which
-// partial results of splits show. The roundings are a second one of P, and one of partial results
-// to 16 bits that the kernel does not declare.
+// A hundred legal retilings are not a regression, but a kernel with one more rounding is. The judge
+// compares cpu/flash with its past over smoke, and cpu/split_kv over problems whose split partials
+// matter. The added roundings are a second one of P, and an undeclared one of partial results to 16
+// bits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 namespace plumbline::test {
 namespace {
 
-// docs/judging-comparisons.md: the drift of the median needs as many
+// number of cases that the drift of the median needs (docs/judging-comparisons.md)
 constexpr int least_drift_cases = 30;
 
 struct Drift {
@@ -36,7 +36,7 @@ Drift drift_of(const RunSession& session, const std::string& kernel) {
   return drift;
 }
 
-// What a hundred retilings reach.
+// Extreme values over a hundred retilings.
 struct Reached {
   double smallest_median = 10, largest_median = 0, largest_quartile = 0;
   int judged = 0;
@@ -50,7 +50,7 @@ struct Reached {
   }
 };
 
-// One night of both kernels with the default tiles is stored; every test starts from a copy of that
+// Stores one night of both kernels with the default tiles. Every test starts from a copy of that
 // database.
 class Retilings : public testing::Test {
  protected:
@@ -92,7 +92,8 @@ class Retilings : public testing::Test {
     });
   }
 
-  // Options that plumbline sees would be another series: these make another build of the kernel.
+  // Options that plumbline sees would make another series, so these make another build of the
+  // kernel.
   static MeasureOptions measure_options(const std::string& options) {
     ::setenv("PLANTED_OPTIONS", options.c_str(), 1);
     MeasureOptions measure = cpu_provider("");
@@ -102,8 +103,8 @@ class Retilings : public testing::Test {
     return measure;
   }
 
-  // A complete run of the cases, stored in `database`; nullptr and a failure where it could
-  // not be made.
+  // Returns a complete run of the cases, stored in `database`. After an error, adds a failure and
+  // returns nullptr.
   static std::unique_ptr<RunSession> run(const std::string& options,
                                          const std::filesystem::path& database) {
     const MeasureOptions measure = measure_options(options);
@@ -124,7 +125,7 @@ class Retilings : public testing::Test {
     return session;
   }
 
-  // The next night, with a build that computes by other options.
+  // Runs the next night with a build that has other options.
   static std::unique_ptr<RunSession> run_after_baseline(const std::string& options) {
     const auto database = directory_->path() / "next.db";
     std::filesystem::copy_file(directory_->path() / "baseline.db", database,
@@ -146,8 +147,8 @@ struct Retiling {
   std::string options;
 };
 
-// 25 tile widths but the default's 64, in either order, with and without a lagging maximum. tile_q,
-// which no bit depends on, goes along.
+// 25 tile widths other than the default 64, in either order, with and without a lagging maximum.
+// tile_q, which affects no bit, also varies.
 std::vector<Retiling> legal_retilings() {
   std::vector<Retiling> all;
   for (int tile_kv = 8; tile_kv <= 208; tile_kv += 8) {

@@ -1,10 +1,10 @@
 // Sigma is neither too small nor too wide for simulated legal kernels of every kind. The root mean
-// square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of the rounding
-// spec and of the problem, shape, law of Q and K, law of V, dtype and output dtype; that of the
-// LSE's is at most 1.1. Above it legal kernels would be accused: there is no exception. Below 0.7
-// sigma is wider than it need be and a bug may hide in it: what lies there is listed in `wide` with
-// how far and why. Views are not here: where bytes lie changes no number. Every problem is GQA, two
-// heads a key head.
+// square of e / sigma over many legal draws is in [0.7, 1.2] for every feature of the rounding spec
+// and of the problem, shape, law of Q and K, law of V, dtype and output dtype. That of the LSE is
+// at most 1.2.
+// Above 1.2 legal kernels would be accused, so there are no exceptions. Below 0.7 sigma is too wide
+// and may hide a bug; `wide` lists these cases with the size and the reason. Views are not tested
+// here, because the layout changes no number. Every problem is GQA with two heads per key head.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ namespace {
 
 constexpr double narrowest = 0.7, widest = 1.2;
 constexpr int draws = 48;
-// Of few rows the root mean square is itself uncertain, by 3 % where a row's columns share one
-// error: beyond the limit more decide.
+// With few rows the root mean square is itself uncertain, by 3 % if a row's columns share one
+// error. Beyond the limit, more seeds decide.
 constexpr std::uint64_t seeds = 3, more_seeds = 8 * seeds;
 
 struct Situation {
@@ -32,9 +32,9 @@ struct Situation {
   Law law;
   VLaw v_law;
   DType out;
-  double spread = 0, lse = 0;  // rms of e / sigma, and of the LSE's
-  double peak = 0, lse_z = 0;  // largest of them
-  Limits limits;               // the defaults
+  double spread = 0, lse = 0;  // rms of e / sigma, of the output and of the LSE
+  double peak = 0, lse_z = 0;  // largest |e| / sigma of these
+  Limits limits;               // default limits
 };
 
 std::string describe(const Situation& s) {
@@ -88,7 +88,7 @@ void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Outpu
   }
 }
 
-// One problem with the seeds [first, last], in the output dtypes {same, fp32}.
+// Measures one problem with the seeds [first, last], in the output dtypes {same, fp32}.
 std::vector<Situation> measure(const std::string& spec_name, const std::string& shape,
                                Problem problem, RoundingSpec spec, std::uint64_t first,
                                std::uint64_t last) {
@@ -131,7 +131,7 @@ constexpr auto laws = all<Law>();
 constexpr auto every_v_law = all<VLaw>();
 const std::vector<VLaw> v_laws(every_v_law.begin(), every_v_law.end());
 
-// Specs: what differs from the strict one.
+// A spec's difference from the strict one.
 struct Feature {
   const char* name;
   void (*set)(RoundingSpec& spec, const Problem& problem);
@@ -224,13 +224,13 @@ std::vector<Situation> measure_laws(const Feature& feature, const std::string& s
   return situations;
 }
 
-// Sigma is wide here, by design or because a term is a bound.
+// A situation in which sigma is wide, by design or because a term is a bound.
 struct Wide {
-  std::string_view spec;  // "*": every one
+  std::string_view spec;  // "*" = every spec
   bool (*holds)(const Situation& s);
-  double least;  // the spread is at least this
+  double least;  // minimum spread
   std::string_view reason;
-  std::string_view shape = "";  // the one that shows it, where it is not the spec alone
+  std::string_view shape = "";  // the shape that needs it; "" = any
 };
 bool one_sign(const Situation& s) {
   return s.v_law == VLaw::constant || s.v_law == VLaw::large_mean || s.v_law == VLaw::band;
@@ -388,8 +388,8 @@ const std::vector<Wide> wide{
      "two (law ramp) it is half of that again"},
 };
 
-// `of_specs`: every exception must be needed by the spec that shows it. Else the maxima face their
-// limits, too.
+// With `of_specs`, every exception must be needed by the spec that it is for. Otherwise the maxima
+// are also compared with their limits.
 void expect_spreads(const std::vector<Situation>& situations, bool of_specs = true) {
   std::set<const Wide*> needed;
   double lowest = widest, highest = 0;
@@ -428,8 +428,8 @@ TEST_P(SimulatedFeature, SpreadIsSigma) {
 INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features),
                          [](const auto& at) { return at.param.name; });
 
-// What a problem asks for beside its shape, and the spec that goes with it, by the name that `wide`
-// has for it.
+// A feature of the problem other than its shape, the spec that goes with it, and the name of that
+// spec in `wide`.
 struct Question {
   const char* name;
   void (*ask)(Problem& problem);

@@ -1,7 +1,6 @@
-// A simulated TF32 kernel keeps the limits of a spec that says so, and no others. It is simulated
-// product by product: Q, K, V and P rounded to tf32, sums as sm_80 and sm_90 keep them. It stays
-// within the limits of a spec that says so, over every law of Q, K and V; a spec that says less
-// accuses it.
+// A simulated TF32 kernel stays within the limits of a spec that declares tf32 inputs, over every
+// law of Q, K and V, and a stricter spec accuses it. The simulation goes product by product: Q, K,
+// V and P are rounded to tf32, and sums are those of sm_80 and sm_90.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,9 +32,9 @@ struct Inputs {
   std::vector<std::byte> q, k, v;
 };
 
-// sum + a . b in steps of the accumulator: all terms of a step are cut at F bits below the largest
-// exponent (that of a product is the sum of its factors'), added exactly, and the step's sum is cut
-// to fp32. a and b are numbers of tf32: products are exact in fp64.
+// Returns sum + a . b in steps of the accumulator. All terms of a step are cut at F bits below the
+// largest exponent (a product's is the sum of its factors'), added exactly, and the step's sum is
+// cut to fp32. a and b are tf32 numbers, so products are exact in fp64.
 float multiply_add(float sum, const float* a, const float* b, std::size_t count,
                    const Accumulator& accumulator) {
   const auto step = static_cast<std::size_t>(accumulator.products_per_step);
@@ -119,7 +118,7 @@ struct Statistics {
   double rms() const { return std::sqrt(squares / static_cast<double>(elements)); }
 };
 
-// One case, judged by `spec`.
+// Measures one case by `spec`.
 Statistics measure(const Problem& problem, const RoundingSpec& spec,
                    const Accumulator& accumulator) {
   const Inputs inputs(problem);
@@ -196,7 +195,7 @@ TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
              worst.elements, worst.peak, worst_rms, worst.lse);
 }
 
-// What the field is for: with Q, K and V taken as they are, the same kernel is far outside.
+// The reason for the field: with Q, K and V unrounded, the same kernel is far outside.
 TEST_P(Tf32, IsAccusedByASpecThatKeepsTheInputs) {
   const Problem problem = base_problem();
   RoundingSpec spec = tf32_spec(problem, GetParam().accumulator);

@@ -1,4 +1,4 @@
-// Random rows to store: values from all over each type's range.
+// Random rows to store, with values from the whole range of each type.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace plumbline {
 
-// Values from all over a type's range, the awkward ones often.
+// Generates values from the whole range of a type, difficult ones often.
 class Arbitrary {
  public:
   explicit Arbitrary(unsigned seed) : random_(seed) {}
@@ -150,7 +150,7 @@ class Arbitrary {
   StoredOutcome outcome(int number) {
     StoredOutcome stored;
     Outcome& o = stored.outcome;
-    o.suite = "suite " + std::to_string(number);  // makes it unique within its run
+    o.suite = "suite " + std::to_string(number);  // unique within its run
     o.group = text();
     o.tier = text();
     o.c = {"cpu/flash", flag() ? "cpu" : "emulated:sm_90", problem()};

@@ -1,4 +1,4 @@
-// Builds runs and outcomes to store, opens the store, and reads files and SQL beside it.
+// Builds runs and outcomes, opens stores, and reads files and raw SQL.
 #include "tests/store/fixture.h"
 
 #include <fmt/format.h>

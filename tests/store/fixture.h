@@ -1,4 +1,4 @@
-// What the store's tests share: a folder that goes away, runs and outcomes to store, raw SQL.
+// Fixture of the store's tests: a temporary folder, runs and outcomes, raw SQL.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,40 +15,40 @@
 
 namespace plumbline {
 
-// Each test has a directory and a database file name in it.
+// Gives each test a directory and the name of a database file in it.
 class StoreTest : public testing::Test {
  protected:
   StoreTest();
   ~StoreTest() override;
 
   std::unique_ptr<Store> open(bool read_only = false);
-  // The message of a refused open.
+  // Returns the error of an open that must fail.
   std::string refusal(bool read_only = false);
-  // Begins the run, stores the outcomes and finishes it.
+  // Begins the run, stores the outcomes and finishes the run.
   void store_run(Store& store, const RunInfo& run, const std::vector<StoredOutcome>& outcomes);
 
   std::filesystem::path directory_;
   std::filesystem::path path_;
 };
 
-// Run `number` of a machine, started `number` minutes after midnight.
+// Returns run `number` of a machine, started `number` minutes after midnight.
 RunInfo run_info(int number, const std::string& model = "EPYC");
 MachineClass machine_of(const std::string& model = "EPYC");
 
-// A passing outcome of status ok of this problem, with plausible figures.
+// Returns a passing outcome of this problem with plausible figures.
 StoredOutcome passing(const std::string& problem = "bf16/b1-h4-s128-d64",
                       const std::string& kernel = "cpu/flash");
 StoredOutcome with_verdict(StoredOutcome stored, Verdict verdict);
-// An outcome that did not run: only status, verdict and reason say something.
+// Returns an outcome that did not run: only status, verdict and reason are set.
 StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason,
                       const std::string& problem = "fp32/b1-h4-s128-d64");
 
-// SQL past the store, on a connection of its own: one text per value, NULL as "NULL".
+// Runs SQL on a connection of its own, without the store. Values are text, NULL is "NULL".
 std::vector<std::vector<std::string>> raw_sql(const std::filesystem::path& path,
                                               const std::string& sql);
 std::string read_file(const std::filesystem::path& path);
 
-// A result that must hold a value; its errors otherwise fail the test.
+// Returns the value of a result; without one, its errors fail the test.
 template <class T>
 T value_of(Result<T> result) {
   if (!result) {

@@ -1,5 +1,5 @@
-// The views as they were before there was an index of series in time and a table of newest
-// outcomes: what the present ones are held against on random histories.
+// The views before the index of series in time and the table of newest outcomes. Random histories
+// must give the same rows in the current views.
 #pragma once
 
 namespace plumbline {

@@ -1,4 +1,5 @@
-// Random histories: runs of several machines, suites, options and verdicts, in any order of time.
+// Random histories: runs of several machines, suites, options and verdicts, in random order of
+// time.
 #pragma once
 
 #include <fmt/format.h>
@@ -44,21 +45,21 @@ class RandomHistory {
     return stored;
   }
 
-  // Run `number`, with about six outcomes; sometimes it is not finished, sometimes accepted.
-  // Nothing where there is one of that number.
+  // Adds run `number` with about six outcomes unless it exists. Some runs stay unfinished, some are
+  // accepted.
   void add_run(Store& store, int number, bool may_stay_unfinished = true) {
     if (!numbers_.insert(number).second) return;
     RunInfo run = run_info(number, below(3) == 0 ? "Xeon" : "EPYC");
     if (below(2) == 0) run.night_id = fmt::format("night {}", number / 3);
     value_of(store.begin_run(run));
-    const int gpu = below(3) - 1;  // of one run all on the same device
+    const int gpu = below(3) - 1;  // the same device for all outcomes of a run
     for (int i = 0; i < 6; ++i) value_of(store.add(run.run_id, outcome(gpu)));
     value_of(store.flush());
     if (may_stay_unfinished && below(6) == 0) return;
     value_of(store.finish_run(run.run_id, 0, below(5) > 0));
     if (below(5) == 0) {
       const auto accepted = store.accept(run.run_id, "*s64*", "Ada", "random");
-      static_cast<void>(accepted);  // nothing may match
+      static_cast<void>(accepted);  // may be an error: perhaps no case matches
     }
     if (below(6) == 0) {
       const auto pinned = store.pin(run.run_id, "*s128*", "Ada", "random");

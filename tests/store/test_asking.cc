@@ -1,4 +1,4 @@
-// Whatever is asked of random histories is answered as it was before there were indexes for it.
+// Indexed views and lookups give the same results as the views before the indexes (old_views.h).
 #include <algorithm>
 
 #include "harness/store/merge.h"
@@ -44,7 +44,7 @@ class Asking : public StoreTest {
                        "USING (verdict) WHERE o.run_id = r.run_id AND is_failure) FROM run "
                        "AS r"))
         << what;
-    // What is copied into outcomes is what it is copied from.
+    // Columns of outcome that copy other tables must be equal to them.
     EXPECT_TRUE(raw_sql(path,
                         "SELECT o.rowid FROM outcome AS o JOIN run AS r USING (run_id) JOIN "
                         "attention_case AS c USING (case_key) WHERE o.run_order IS NOT "
@@ -79,7 +79,7 @@ TEST_F(Asking, ACaseThatIsStoredAgainMovesToItsNewSeries) {
             (Rows{{"tile=8", run_info(3).run_id}}));
 }
 
-// Runs that are replaced by later copies, in any order of files, and outcomes that are deleted.
+// Later copies replace runs, files are merged in any order, and outcomes are deleted.
 TEST_F(Asking, RandomHistoriesThatAreMergedAndDeletedFrom) {
   for (unsigned seed = 100; seed < 106; ++seed) {
     RandomHistory history(seed);

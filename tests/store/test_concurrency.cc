@@ -16,8 +16,7 @@ using testing::HasSubstr;
 
 class Concurrency : public StoreTest {};
 
-// As processes do: each thread has a connection of its own. All open the file while it does not
-// exist yet.
+// Each thread opens the file itself, as a process would, before the file exists.
 TEST_F(Concurrency, WritersLoseNothing) {
   constexpr int writers = 4, rows = 150;
   std::vector<std::string> errors(writers);
@@ -63,7 +62,7 @@ TEST_F(Concurrency, AReaderSeesFinishedBatchesWhileAWriterWrites) {
   EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 1u);
 }
 
-// No further row is needed: the second of two that come together is committed soon after the first.
+// The second of two quick rows is committed soon after the first, without a further add.
 TEST_F(Concurrency, RowsAreCommittedPromptly) {
   const auto writer = open();
   const auto reader = open(true);
@@ -84,8 +83,7 @@ TEST_F(Concurrency, RowsAreCommittedPromptly) {
   EXPECT_EQ(value_of(reader->outcomes(run_id)).size(), 2u);
 }
 
-// The schema has no such verdict any more: one row of forty, in the middle of what is stored by one
-// statement.
+// The verdict of one of forty rows is removed from the schema, in the middle of a statement's rows.
 TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
@@ -110,7 +108,6 @@ TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
   EXPECT_EQ(suites, expected) << "the others are stored, in their order";
 }
 
-// Of two outcomes of one case and suite the later one stays, also where one statement stores both.
 TEST_F(Concurrency, ALaterRowOfOneStatementReplacesTheEarlierOne) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
@@ -138,7 +135,7 @@ TEST_F(Concurrency, ADeletedFileIsNamed) {
               HasSubstr("was deleted or replaced"));
 }
 
-// A file size limit stands for a full disk.
+// A limit on file size acts like a full disk.
 class FullDisk {
  public:
   explicit FullDisk(const std::filesystem::path& path) {

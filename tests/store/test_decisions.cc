@@ -1,5 +1,5 @@
-// Runs that belong together are found by night or commit, and acknowledged regressions are a part
-// of a case's past, not its baseline.
+// Runs are found by night or commit, and acknowledged regressions belong to a case's past but are
+// not baselines.
 #include "harness/store/machine.h"
 #include "harness/store/stored.h"
 #include "tests/store/fixture.h"

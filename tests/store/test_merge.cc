@@ -1,4 +1,4 @@
-// Merging gives the same contents in any order, and a refused merge leaves all as it was.
+// Merging gives the same contents in any order, and a refused merge changes nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Merge : public StoreTest {
   std::filesystem::path file(const std::string& name) const { return directory_ / name; }
   std::unique_ptr<Store> open(const std::string& name) { return value_of(Store::open(file(name))); }
 
-  // Every view's rows; SQL promises no order.
+  // Returns the rows of every view, sorted because SQL promises no order.
   static Rows views(const std::filesystem::path& path) {
     Rows all;
     for (const auto& view :
@@ -40,8 +40,8 @@ class Merge : public StoreTest {
     return all;
   }
 
-  // Four files: two shards of one run, a run of another machine with every kind of row, and a copy
-  // of the first shard that was judged later.
+  // Returns four files: two shards of one run, a run of another machine with every kind of row, and
+  // a copy of the first shard that was judged later.
   std::vector<std::filesystem::path> shards() {
     RunInfo first = run_info(1), second = run_info(2);
     first.shard = "1/2";
@@ -68,7 +68,7 @@ class Merge : public StoreTest {
     value_of(store->add_invariances(run_id, {invariance}));
     value_of(store->add_resources(run_id, {JudgedResources{}}));
     value_of(store->accept(run_id, "*", "me", "reviewed"));
-    for (const char* shard : {"b.db", "c.db"}) {  // one night, told of by two shards
+    for (const char* shard : {"b.db", "c.db"}) {  // two shards store the same event
       raw_sql(
           file(shard),
           "INSERT INTO night_event VALUES (zeroblob(16), 'n', 'opened', '2026-01-01T00:00:00Z', "
@@ -111,7 +111,7 @@ TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
   for (int order = 0; order < 10; ++order) {
     std::shuffle(files.begin(), files.end(), random);
     const auto out = file("out" + std::to_string(order) + ".db");
-    // in one command, or in two
+    // Merge in one or two commands.
     const auto split = static_cast<std::ptrdiff_t>(order % files.size());
     if (split > 0) value_of(merge_databases(out, {files.begin(), files.begin() + split}));
     value_of(merge_databases(out, {files.begin() + split, files.end()}));
@@ -150,7 +150,6 @@ TEST_F(Merge, MergingAgainChangesNothingAndShardsStayAsTheyAre) {
     EXPECT_EQ(read_file(files[i]), bytes[i]) << files[i];
 }
 
-// The past of a case is that of all files together.
 TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
   store_run(*open("a.db"), run_info(1), {passing()});
   store_run(*open("b.db"), run_info(2), {passing("fp16/b1-h4-s128-d64")});
@@ -161,7 +160,7 @@ TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
   EXPECT_EQ(baseline->run_id, run_info(1).run_id);
 }
 
-// A run that was copied while it went on, and its end.
+// A run that was copied before it ended, and the finished run.
 TEST_F(Merge, APartOfARunIsCompletedByItsEnd) {
   const auto store = open("a.db");
   value_of(store->begin_run(run_info(1)));
@@ -202,7 +201,7 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
   raw_sql(file("earlier.db"), "PRAGMA user_version = 9");
   std::ofstream(file("text.db")) << std::string(9000, 'x');
   std::string bytes = read_file(file("a.db"));
-  // Pages that are read when the file is opened lie among these.
+  // These include pages that opening the file reads.
   std::fill(bytes.begin() + 8192, bytes.begin() + 65536, '\x5a');
   std::ofstream(file("damaged.db"), std::ios::binary) << bytes;
   std::ofstream(file("cut.db"), std::ios::binary) << read_file(file("a.db")).substr(0, 20480);
@@ -226,8 +225,7 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
               HasSubstr("restore it from a backup"));
 }
 
-// Merges and a run write one file at once.
-// Whoever looks while shards are merged sees no private copy, so that a kill leaves none.
+// Private copies must have no name, so that a killed merge leaves none.
 TEST_F(Merge, PrivateCopiesHaveNoNameWhileMerging) {
   const auto files = shards();
   const auto folder = file("temporary");
@@ -239,7 +237,7 @@ TEST_F(Merge, PrivateCopiesHaveNoNameWhileMerging) {
     while (!is_done) {
       for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
-        // SQLite's own, which it unlinks at once
+        // SQLite unlinks its own files at once.
         if (!name.starts_with("etilqs_")) seen.insert(name);
       }
     }

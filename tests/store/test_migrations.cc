@@ -1,5 +1,5 @@
-// How a database comes to the present schema: migrations that CMake finds (migrations_sample), and
-// what each release stored (releases, written as releases/README.md says).
+// Migrations to the current schema: those that CMake finds (migrations_sample), and of databases
+// stored by each release (releases, recorded as releases/README.md describes).
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 
@@ -70,7 +70,7 @@ std::vector<std::filesystem::path> releases() {
 
 class Releases : public StoreTest, public testing::WithParamInterface<std::filesystem::path> {};
 
-// A schema that was changed under its old number fails here too.
+// Also fails if a schema was changed without a new number.
 TEST_P(Releases, AreMigratedAndReadInFull) {
   raw_sql(path_, read_file(GetParam()));
   const auto store = open();
@@ -94,7 +94,7 @@ TEST_P(Releases, AreMigratedAndReadInFull) {
   EXPECT_GT(rows, 0U);
   for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'"))
     EXPECT_NE(raw_sql(path_, "SELECT count(*) FROM " + view[0])[0][0], "") << view[0];
-  store_run(*store, run_info(1), {passing()});  // and written to
+  store_run(*store, run_info(1), {passing()});  // it can be written
 }
 
 INSTANTIATE_TEST_SUITE_P(Stored, Releases, testing::ValuesIn(releases()),

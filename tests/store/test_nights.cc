@@ -1,4 +1,4 @@
-// Nights in the database: events, runs, how their times stood, and the times of a series.
+// Nights in the database: events, runs, night times, and the time history of a series.
 #include "harness/store/night.h"
 #include "harness/store/stored.h"
 #include "tests/store/fixture.h"
@@ -45,7 +45,7 @@ TEST_F(Nights, AreWhatTheirEventsAndRunsSay) {
   EXPECT_EQ(value_of(store->night("n2")).runs.size(), 2U);
   const NightEvent closed{"n1", NightEventKind::closed, "2026-02-01T00:00:00Z", "me", "code 0"};
   value_of(store->add(closed));
-  value_of(store->add(closed));  // said twice, it is stored once
+  value_of(store->add(closed));  // equal events are stored once
   const StoredNight night = value_of(store->night("n1"));
   ASSERT_EQ(night.events.size(), 2U);
   EXPECT_EQ(night.events[1], closed);
@@ -70,8 +70,7 @@ TEST_F(Nights, HowTheTimesOfARunStoodIsReplaced) {
   EXPECT_THAT(value_of(store->night_times(run_info(1).run_id)), ElementsAre(row));
 }
 
-// What was set aside is no past; what fresh processes disagreed about is; and what was accepted
-// although it had failed begins a level.
+// The history omits excluded times and has ambiguous ones. An accepted failure starts a level.
 TEST_F(Nights, TheTimesOfASeriesLeaveOutWhatWasSetAside) {
   const auto store = open();
   store_run(*store, run_info(1), {timed(1)});

@@ -1,4 +1,4 @@
-// Opening: what is created and refused; a refused file keeps every byte.
+// Opening creates or refuses a file; a refused file keeps every byte.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ using testing::IsEmpty;
 class Open : public StoreTest {
  protected:
   void write(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
-  // The refusal's message, after checking that the file and its directory are as before.
+  // Returns the error, and checks that the file and its directory are unchanged.
   std::string refusal_that_leaves_no_trace(bool read_only = false) {
     const std::string before = read_file(path_);
     const std::string message = refusal(read_only);
@@ -65,7 +65,7 @@ TEST_F(Open, Tables) {
               IsEmpty());
 }
 
-// Every column of the wide tables has something that fills it, and the other way round.
+// The columns of wide tables are exactly those that the row descriptions fill.
 TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
   open();
   const auto stored_columns = [&](const std::string& table) {
@@ -95,7 +95,7 @@ TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
             with(column_names<SuiteScore>(suite_score_columns), {"run_id"}));
 }
 
-// Two files that hold the same things hold the same keys, whoever stored them first.
+// Equal contents have equal keys in any order of storing.
 TEST_F(Open, KeysAreContentAddressed) {
   const auto keys = [&] {
     std::vector<std::vector<std::string>> all;
@@ -115,7 +115,7 @@ TEST_F(Open, KeysAreContentAddressed) {
   store_run(*open(), run_info(2, "Xeon"), {b});
   store_run(*open(), run_info(1), {b, a});
   EXPECT_EQ(keys(), first);
-  // Recorded once: another hash or another text would make strangers of all rows stored before.
+  // Recorded: another hash or canonical text would change the keys of all stored rows.
   EXPECT_THAT(first, Contains(ElementsAre("DA9110DC7FF4A660917D2207EACAB2A7",
                                           "cpu/flash/bf16/b1-h4-s128-d64")));
   EXPECT_THAT(first, Contains(ElementsAre("A80808A5D979A8721706B25A24A376AD", "EPYC")));
@@ -130,7 +130,7 @@ TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
 }
 
-// SQL takes the float32 apart, since no view may hold bytes.
+// Views may not contain bytes, so SQL decodes the float32.
 TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
   stored.outcome.head_rms = {
@@ -160,7 +160,7 @@ TEST_F(Open, ThePictureOfErrorsIsJsonInItsView) {
                       "spre_ratios ->> 31, map_rows, map_columns FROM v_error_pictures WHERE "
                       "verdict <> 'crashed'"),
               ElementsAre(ElementsAre("4000000000", "258", "41", "7", "2", "3")));
-  // Within 2.2 %, and the least and the most that a byte holds.
+  // Within 2.2 %, and the smallest and largest code.
   EXPECT_EQ(raw_sql(path_, "SELECT map FROM v_error_pictures WHERE verdict <> 'crashed'")[0][0],
             "[1.0,6.442,0.0625,3024.5478,3596.8,null]");
   EXPECT_THAT(raw_sql(path_,
@@ -222,7 +222,7 @@ TEST_F(Open, RefusesANewerSchema) {
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
 }
 
-// 1 to 9 were schemas of a plumbline that was never released.
+// Schemas 1 to 9 were never released.
 TEST_F(Open, RefusesAnEarlierSchema) {
   store_run(*open(), run_info(1), {passing()});
   for (const int earlier : {1, 9}) {
@@ -240,7 +240,7 @@ TEST_F(Open, RefusesAnEarlierSchema) {
 TEST_F(Open, RefusesDamage) {
   store_run(*open(), run_info(1), {passing()});
   std::string bytes = read_file(path_);
-  // behind the header that says whose file it is
+  // Damage the file after the header, which holds the application id.
   std::fill(bytes.begin() + 100, bytes.end(), '\x5a');
   write(bytes);
   const std::string message = refusal();
@@ -282,7 +282,7 @@ TEST_F(Open, AReadOnlyStoreRefusesToWrite) {
   EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 1u);
 }
 
-// Permissions do not bind root: such a test then runs as another user.
+// Permissions do not bind root, so as root these tests run as another user.
 class AsOrdinaryUser {
  public:
   AsOrdinaryUser() {

@@ -1,5 +1,5 @@
-// Pruning keeps what matters of old nights, changes no answer about what it keeps, and is one
-// transaction.
+// Pruning keeps important outcomes of old nights, does not change queries about them, and is
+// atomic.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 class Prune : public StoreTest {
  protected:
-  // Night `day`: one run with these outcomes.
+  // Stores one run with these outcomes in night `day`.
   void night(int day, const std::vector<StoredOutcome>& outcomes) {
     RunInfo run = run_info(day * 1440);
     run.night_id = fmt::format("night {}", day);
@@ -36,7 +36,7 @@ class Prune : public StoreTest {
     options.dry_run = dry_run;
     return value_of(prune_database(path_, options));
   }
-  // Days whose outcomes are there.
+  // Returns the days that still have outcomes.
   std::vector<int> days() {
     std::vector<int> days;
     for (const auto& row :
@@ -112,7 +112,7 @@ TEST_F(Prune, BothSidesOfALevelOfTimesStay) {
   EXPECT_EQ(days(), (std::vector<int>{1, 11, 12, 26, 27, 28}));
 }
 
-// A weekly suite: its newest complete run says which cases the next one should hold.
+// A weekly suite: its newest complete run defines the expected cases of the next one.
 TEST_F(Prune, TheNewestCompleteRunOfAKindStaysWhole) {
   RunInfo weekly = run_info(1440);
   weekly.purpose = "gpu";
@@ -124,8 +124,8 @@ TEST_F(Prune, TheNewestCompleteRunOfAKindStaysWhole) {
   EXPECT_EQ(value_of(store_->expected_cases(next, {"smoke"})).size(), 2U);
 }
 
-// Of what stays: is it accepted, which outcome was accepted before a failure, what is the newest,
-// and what is a case of today compared with?
+// Kept outcomes stay accepted or not, keep their previous accepted run, and stay the newest of
+// their series; new outcomes get the same baselines and pins.
 TEST_F(Prune, NoAnswerAboutWhatStaysChanges) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     store_.reset();
@@ -188,7 +188,7 @@ TEST_F(Prune, RefusedItChangesNothing) {
   EXPECT_THAT(error_of(prune_database(directory_ / "missing.db", options)),
               HasSubstr("there is no database of runs here"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "missing.db"));
-  // Whatever breaks on the way: here a row that cannot be deleted.
+  // A row that cannot be deleted stands for any error.
   raw_sql(path_, "CREATE TRIGGER refuse BEFORE DELETE ON run BEGIN SELECT RAISE(ABORT, 'no'); END");
   EXPECT_THAT(error_of(prune_database(path_, options)), HasSubstr("pruning"));
   EXPECT_EQ(days().size(), 9U);

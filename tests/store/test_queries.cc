@@ -1,4 +1,4 @@
-// What the queries of commands read, and that what people type into them is data.
+// The queries of commands return the right rows, and treat user text as data.
 #include "harness/base/enumeration.h"
 #include "harness/store/queries/case_history.h"
 #include "harness/store/queries/nights.h"

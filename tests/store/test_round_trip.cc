@@ -1,6 +1,5 @@
-// What is stored is what is loaded, field by field. The structured bindings below name every field:
-// a field added to a struct does not compile here until it is compared, and does not compare equal
-// until it is stored.
+// Every field that is stored is loaded. The structured bindings below name all fields: a new field
+// does not compile here until it is compared, and differs until it is stored.
 #include <sqlite3.h>
 
 #include <chrono>
@@ -60,7 +59,7 @@ auto fields(const Finding& finding) {
 }
 
 void expect_equal(const Judgement& loaded, const Judgement& stored) {
-  // Changes are stored with the run; terms, times and the confirmation with a case alone (below).
+  // Changes are stored with the run; terms, times and confirmation only for cases (below).
   const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, gated_time,
                confirmation] = loaded;
   EXPECT_EQ(
@@ -415,7 +414,7 @@ TEST_F(RoundTrip, RunsOfOneSecondKeepTheirOrder) {
   const auto store = open();
   RunInfo a = run_info(1), b = run_info(1), c = run_info(1);
   a.run_id = "ffff", b.run_id = "aaaa", c.run_id = "0000";
-  c.started_at = "2026-01-01T00:01:00.5Z";  // half a second later, though 'Z' sorts behind '.'
+  c.started_at = "2026-01-01T00:01:00.5Z";  // half a second later, although 'Z' sorts after '.'
   for (const RunInfo& run : {c, a, b}) value_of(store->begin_run(run));
   EXPECT_EQ(value_of(store->resolve_run("latest")), "0000");
   EXPECT_EQ(value_of(store->resolve_run("latest~1")), "aaaa");

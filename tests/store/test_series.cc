@@ -1,4 +1,4 @@
-// Which past outcome a case is compared with: by machine, version, time and decisions of people.
+// Finds the past outcome that a case is compared with: by machine, version, time and decisions.
 #include <gtest/gtest-spi.h>
 
 #include "harness/reference/version.h"
@@ -15,11 +15,11 @@ using testing::SizeIs;
 
 class Series : public StoreTest {
  protected:
-  // Run `number` with this one outcome, finished.
+  // Stores run `number` with this one outcome.
   void add_run(int number, const StoredOutcome& outcome, const std::string& model = "EPYC") {
     store_run(*store_, run_info(number, model), {outcome});
   }
-  // The run of the baseline as seen from before `before`, "" for none.
+  // Returns the run of the baseline before `before`; "" if none.
   std::string baseline_run(const std::string& before = "", const std::string& model = "EPYC") {
     const auto baseline = value_of(store_->baseline({case_, machine_of(model)}, before));
     return baseline ? baseline->run_id : "";
@@ -87,8 +87,8 @@ TEST_F(Series, JudgingAgainStoresTheLimitOfARowOutput) {
   EXPECT_EQ(stored.at(0).judgement.terms.value().limits.max_logit, 7);
 }
 
-// What a kernel did with other options is no past: not its bits, its times, its pins, or that
-// somebody accepted its refusal.
+// The past excludes outcomes with other provider options: their bits, times, pins and accepted
+// refusals.
 TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
   const auto past_with = [&](const std::string& options) {
     return value_of(store_->pasts({{{case_, machine_of(), options}, true}}, "")).at(0);
@@ -279,8 +279,8 @@ TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(3));
 }
 
-// Merged from a shard that had no past: no baseline before it was judged against the past that is
-// here.
+// A shard whose database had no past stored it as first_seen. It is not a baseline until it has
+// been judged against the past in this database.
 TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
   add_run(1, with_verdict(passing(), Verdict::first_seen));
   add_run(2, passing());
@@ -338,7 +338,8 @@ TEST_F(Series, AcceptingAnOutcomeThatFailedBeginsALevel) {
               ElementsAre(2, 1));
 }
 
-// Shards of another division, or none, are compared with all shards of the night before.
+// Shards of another partition, and unsharded runs, are compared with the complete shard set of the
+// earlier night.
 TEST_F(Series, ExpectedOfShardsAreTheCasesOfAllShardsOfANight) {
   const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
   const auto shard_of_night = [](int number, const char* shard, const char* partition) {
@@ -393,8 +394,7 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
               ElementsAre(ElementsAre("vanished", "1")));
 }
 
-// A later run knows that somebody accepted the refusal; the run itself does, too, when it is judged
-// again.
+// Later runs know of the accepted refusal, and so does the run itself when it is judged again.
 TEST_F(Series, ARefusalIsAccepted) {
   add_run(1, passing());
   StoredOutcome refused =
@@ -413,7 +413,6 @@ TEST_F(Series, ARefusalIsAccepted) {
   EXPECT_FALSE(accepted("")) << "it has a result again";
 }
 
-// A night whose times were set aside lends no times.
 TEST_F(Series, TimesThatWereSetAsideDoNotCount) {
   for (int i = 1; i <= 3; ++i) {
     StoredOutcome outcome = passing();
@@ -426,7 +425,7 @@ TEST_F(Series, TimesThatWereSetAsideDoNotCount) {
   EXPECT_EQ(baseline_run(id(3)), id(2)) << "its bits still count";
 }
 
-// The lookups must not read the whole past: a night asks for every case.
+// A night looks up every case, so a lookup must not read the whole past.
 TEST_F(Series, ThePastIsFoundThroughIndexes) {
   add_run(1, passing());
   for (const char* more : {"", " AND o.timed"}) {

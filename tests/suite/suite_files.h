@@ -1,4 +1,4 @@
-// Suite files in a directory of their own, for tests.
+// Suite files in their own directory, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class SuiteFiles : public testing::Test {
   // Reads "suite.toml" with this text.
   Result<Suite> read(const std::string& text) { return read_suite(write("suite.toml", text)); }
 
-  // Case ids of a suite that must be right.
+  // Returns the case ids of a suite without errors.
   std::vector<std::string> ids(const std::string& text) {
     const auto suite = read(text);
     EXPECT_TRUE(suite.has_value()) << (suite ? "" : to_string(suite.error()));
@@ -46,7 +46,8 @@ class SuiteFiles : public testing::Test {
     return texts;
   }
 
-  // Errors without the directory, each as "suite.toml:3: message | remedy".
+  // Returns the errors without the directory, each as "suite.toml:3: message
+  // remedy".
   std::vector<std::string> errors(const std::string& text) {
     const auto suite = read(text);
     std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// [[expect_failure]]: which cases of a suite an entry speaks of, and what can be wrong with one.
+// [[expect_failure]]: the cases that an entry covers, and errors in an entry.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::StartsWith;
 
-// Two groups: one of globs, one of one kernel; the entry follows.
+// Two groups, one with globs and one with a kernel. The entry follows.
 const std::string groups = R"(schema = 1
 name = "s"
 [[group]]
@@ -41,7 +41,7 @@ const std::string head =
 
 class ExpectedFailures : public SuiteFiles {
  protected:
-  // Ids of the cases (those of sides of diffs behind "diff ") that carry an entry.
+  // Returns the ids of the cases that have an entry, with "diff " before sides of diffs.
   std::vector<std::string> covered(const std::string& entry) {
     const auto suite = read(groups + head + entry);
     std::vector<std::string> found;
@@ -75,7 +75,7 @@ TEST_F(ExpectedFailures, ByKernelGroupProblemAndDevice) {
               ElementsAre("mine/fast/bf16/b1-h1-s8-d64"));
   EXPECT_THAT(covered("kernels = [\"mine/fast\"]\narch = [\"sm_90\"]\n"),
               ElementsAre("mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90"));
-  // A kernel of the group's glob: which kernels there are is not known yet.
+  // The entry names a kernel that the group's glob may match: kernels are not known yet.
   EXPECT_THAT(covered("kernels = [\"cpu/flash\"]\nmatch = { dtype = \"fp16\", seq = [16, 64] }\n"),
               ElementsAre("cpu/*/fp16/b1-h1-s16-d64"));
   EXPECT_THAT(covered("kernels = [\"*/flash\"]\ngroups = [\"d\"]\n"),
@@ -109,7 +109,7 @@ TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
   std::vector<std::pair<std::string, std::size_t>> entries;
   for (const SuiteCase& c : suite->cases) entries.emplace_back(c.suite, c.failures.size());
   EXPECT_THAT(entries, ElementsAre(Pair("common", 1), Pair("first", 0), Pair("second", 1)));
-  // Asked for again, a case stands in the first group that has it, and is of the second one too.
+  // A repeated case is in the first group that has it, and also belongs to the second one.
   std::string again =
       "include = [\"first.toml\"]\n" + with("again", "16") + entry + "groups = [\"h\"]\n";
   again.replace(again.find("\"g\""), 3, "\"h\"");
@@ -156,7 +156,7 @@ gruops = ["a"]
                   StartsWith("suite.toml:27: expires is missing"),
                   StartsWith("suite.toml:27: reason is missing"),
                   StartsWith("suite.toml:27: kernels is missing")));
-  // by toml++
+  // the error of toml++
   EXPECT_THAT(errors(groups + "[[expect_failure]]\nexpires = 2027-02-29\n"),
               ElementsAre(StartsWith("suite.toml:20: ")));
   EXPECT_THAT(errors(groups + "[[group]]\nname = 2027-01-31\nreason = \"r\"\nkernels = "

@@ -1,5 +1,5 @@
-// Every field of a problem is written as a text that reads back, and none is left out. Every field
-// of field_names() is walked, so that a new one fails here.
+// Every field of a problem is written as a text that reads back. The test walks field_names(), so a
+// new field without a text fails.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -13,8 +13,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// For each field a value that is not the default's, and what else the problem must have to be valid
-// with it.
+// For each field a value other than the default, and the other fields that the problem then needs
+// to be valid.
 const std::map<std::string_view, std::vector<std::pair<std::string_view, std::string_view>>> others{
     {"inputs", {{"inputs", "recorded.safetensors"}}},
     {"dtype", {{"dtype", "fp16"}}},
@@ -123,8 +123,7 @@ set = { dtype = "bf16", heads_q = 1, heads_kv = 1, seq_q = 1, seq_kv = 1, head_d
 )");
 }
 
-// A mask that was recorded and is taken away must be written, although it is the default of other
-// problems.
+// A recorded mask that is removed must be written, although it is the default of other problems.
 TEST_F(FieldText, WhatARecordingSaysIsNoDefault) {
   Recording causal = Recording::sample();
   causal.metadata["mask"] = "causal_bottom_right";

@@ -1,5 +1,5 @@
-// Two hundred suites that a slip has spoilt are each refused with file, line and remedy. They are
-// made from those in cases/.
+// Two hundred suites, made from those in cases/ with one mistake each, are refused with file, line
+// and remedy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,14 +33,14 @@ std::string joined(const Lines& lines) {
   return text;
 }
 
-// A value that ends on its line, so that a slip there leaves the others alone.
+// Returns true if the value ends on its line, so that a mistake in it leaves the other lines valid.
 bool is_whole(const std::string& line) {
   return line.find("\"\"\"") == std::string::npos &&
          std::count(line.begin(), line.end(), '[') == std::count(line.begin(), line.end(), ']') &&
          std::count(line.begin(), line.end(), '{') == std::count(line.begin(), line.end(), '}');
 }
 
-// Index of a random line that the pattern matches from its beginning; -1 where there is none.
+// Returns the index of a random line that begins with the pattern, or -1.
 int pick(const Lines& lines, const std::string& pattern, Random& random) {
   const std::regex expression("^(" + pattern + ")");
   std::vector<int> found;
@@ -51,14 +51,14 @@ int pick(const Lines& lines, const std::string& pattern, Random& random) {
   return found.empty() ? -1 : found[static_cast<std::size_t>(random() % found.size())];
 }
 
-// Spoils the lines; returns the 1-based line at which an error has to stand, 0 where that is not
-// one line, -1 where it does not apply.
+// Makes a mistake. Returns the 1-based line that must have an error, 0 if several lines may, -1 if
+// the mistake is not possible.
 struct Slip {
   const char* name;
   std::function<int(Lines&, Random&)> make;
 };
 
-// Replaces what `what` finds on a line that begins with `where`.
+// Replaces the match of `what` on a line that begins with `where`.
 Slip replaced(const char* name, const std::string& where, const std::string& what,
               const std::string& with) {
   return {name, [=](Lines& lines, Random& random) {
@@ -72,7 +72,7 @@ Slip replaced(const char* name, const std::string& where, const std::string& wha
           }};
 }
 
-// A line of a key that the file does not have yet, before one that begins with `before`.
+// Inserts a line with a key that the file does not have, before one that begins with `before`.
 Slip inserted(const char* name, const std::string& before, const std::string& line) {
   return {name, [=](Lines& lines, Random& random) {
             const std::string key = line.substr(0, line.find(" ="));
@@ -85,7 +85,7 @@ Slip inserted(const char* name, const std::string& before, const std::string& li
           }};
 }
 
-// A group behind all others: the error stands at its header.
+// Appends a group. The error is at its header.
 Slip group(const char* name, const std::string& members) {
   return {name, [=](Lines& lines, Random&) {
             for (const char* line :
@@ -96,7 +96,7 @@ Slip group(const char* name, const std::string& members) {
           }};
 }
 
-// As replaced; TOML shows it on a later line.
+// Like replaced(), but TOML reports the error on a later line.
 Slip left_open(const char* name, const std::string& where, const std::string& what) {
   return {name, [=](Lines& lines, Random& random) {
             return replaced("", where, what, "").make(lines, random) < 0 ? -1 : 0;
@@ -197,7 +197,7 @@ const std::vector<Slip>& slips() {
 
 class MalformedSuites : public SuiteFiles {
  protected:
-  // A copy of cases/, so that what a suite includes is there.
+  // A copy of cases/, so that a suite finds its includes.
   void SetUp() override {
     SuiteFiles::SetUp();
     fs::copy(PLUMBLINE_CASES, directory_ / "cases", fs::copy_options::recursive);
@@ -218,8 +218,7 @@ void expect_helpful(const Errors& errors, const fs::path& file, int line,
     EXPECT_FALSE(error.message.empty()) << context;
     EXPECT_FALSE(error.remedy.empty()) << context << ": " << error.to_string();
     EXPECT_FALSE(error.file.empty()) << context << ": " << error.to_string();
-    // A file that is not there has no line; the line that includes it stands in an error of its
-    // own.
+    // A missing file has no line. The line that includes it is in another error.
     EXPECT_TRUE(error.file != file.string() || error.line > 0)
         << context << ": " << error.to_string();
     stands_there = stands_there || (error.file == file.string() && error.line == line);

@@ -1,5 +1,5 @@
-// The nightly suites hold every value that must be tested, as listed here by hand. So a value
-// cannot leave the suites unseen.
+// The nightly suites have every value that must be tested, listed here by hand, so that none can
+// disappear unnoticed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

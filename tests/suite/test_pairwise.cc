@@ -1,4 +1,4 @@
-// Few combinations hold every pair that can occur, none forbidden, the same each time.
+// Few combinations contain every possible pair and no forbidden one, and are the same each time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,8 @@ TEST(PairwiseTest, IsDeterministic) {
   EXPECT_EQ(covering(sizes, anything), covering(sizes, anything));
 }
 
-// What forbidden combinations leave possible is covered; nothing forbidden is generated.
+// Expects that every pair in an allowed combination is covered, and that no combination is
+// forbidden.
 void expect_restricted_cover(const Sizes& sizes,
                              const std::function<bool(const Combination&)>& allowed) {
   std::vector<Combination> possible = everything(sizes);

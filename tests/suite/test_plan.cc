@@ -1,4 +1,4 @@
-// Kernel globs, filters and expected failures select exactly the cases that they should.
+// Kernel globs, filters and expected failures select exactly the right cases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,8 +52,7 @@ TEST(Plan, ExpandsKernelGlobs) {
   ASSERT_TRUE(plan) << to_string(plan.error());
   EXPECT_EQ(plan->diffs.size(), 1U);
   EXPECT_FALSE(plan->partial);
-  // 2 kernels x 6 problems, and mine/fast; cpu/flash bf16 seq 8 stands in both groups and is kept
-  // once.
+  // 2 kernels x 6 problems, and mine/fast. cpu/flash bf16 seq 8 is in both groups and is kept once.
   EXPECT_EQ(plan->cases.size(), 13U);
 }
 
@@ -83,7 +82,7 @@ set = { merge = "base_2", seq_kv = 3, head_dim_qk = 1 }
   EXPECT_THAT(to_string(none.error()),
               testing::HasSubstr("no kernel that matches \"cpu/*\" is one for merge"));
 
-  // Asked by --kernel a kernel takes of a suite what it answers.
+  // --kernel takes only the cases of the kernel's operation.
   std::vector<Suite> suites{suite};
   use_kernels(suites, {"cpu/flash"});
   const auto redirected = make_plan(suites, offered, {});
@@ -114,8 +113,8 @@ TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
   EXPECT_EQ(kernels_on("*/flash", "emulated:sm_90").size(), 3U);
 }
 
-// The command line at the head of cases/nightly.toml: a kernel of the CPU, and --exclude of what is
-// on emulated devices.
+// The command line at the head of cases/nightly.toml: a CPU kernel, and --exclude of cases on
+// emulated devices.
 TEST(Plan, WhatTheFilterDropsIsNoErrorOfItsDevice) {
   const std::vector<OfferedKernel> offered{{"mine/fast", "none", {"cpu"}}};
   std::vector<Suite> suites{two_groups()};
@@ -166,7 +165,7 @@ TEST(Plan, OtherKernelsRunTheSameProblems) {
   const auto plan = make_plan(suites, kernels, {});
   ASSERT_TRUE(plan) << to_string(plan.error());
   EXPECT_TRUE(plan->diffs.empty());
-  EXPECT_EQ(plan->cases.size(), 6U);  // the problems of group a; b's is one of them
+  EXPECT_EQ(plan->cases.size(), 6U);  // the problems of group a, which include b's
   for (const auto& c : plan->cases) EXPECT_EQ(c.c.kernel, "mine/fast");
 }
 
@@ -237,7 +236,7 @@ TEST(Plan, ExpectedFailuresAreThoseOfTheKernelsOfAnEntry) {
   EXPECT_EQ(plan->cases[1].expected->line, 14);
 }
 
-// A case that is a diff's side, too, is judged once, whichever is measured first.
+// A case that is also a diff's side is judged once, whichever is measured first.
 TEST(Plan, ASideOfADiffIsExpectedToDoAsTheCaseDoes) {
   const auto of_case =
       make_plan({suite_from(expecting("cpu/flash", "groups = [\"a\"]\n"))}, kernels, {});

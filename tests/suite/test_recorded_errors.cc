@@ -1,5 +1,4 @@
-// Whatever is wrong with recorded inputs, or with what names them, is said with a remedy. A file, a
-// problem or a suite may be wrong.
+// Errors in recorded inputs, in problems and in suites that use them are reported with a remedy.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -18,9 +17,10 @@ using testing::UnorderedElementsAre;
 
 class RecordedErrorsTest : public RecordedInputsTest {
  protected:
-  // Everything wrong with a recording, one "message | remedy" an entry.
+  // Returns everything wrong with a recording, one "message
+  // remedy" per entry.
   std::vector<std::string> complaints(const Recording& recording) {
-    // a file is read once
+    // a file is read only once
     const std::string file = "wrong" + std::to_string(++files_) + ".safetensors";
     recording.write(directory_ / file);
     std::vector<std::string> texts;
@@ -95,7 +95,7 @@ TEST_F(RecordedErrorsTest, LengthsAndMetadata) {
               ElementsAre(HasSubstr("layout ragged cannot be read as recorded inputs yet")));
 }
 
-// A suite would ask kernels something else than the model asked, without a word.
+// A suite would silently ask kernels for something else than the model computed.
 TEST_F(RecordedErrorsTest, PartsThatNoSuiteAsksWith) {
   Recording recording = Recording::sample();
   recording.add("attn_mask", {2, 1, 5, 5}, 1);

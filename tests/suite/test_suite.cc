@@ -1,4 +1,4 @@
-// What the groups of a suite expand to: which cases, in which order, each once.
+// Expansion of a suite's groups: the cases, their order, and each only once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using GroupTest = SuiteTest;
 using DiffTest = SuiteTest;
 using IncludeTest = SuiteTest;
 
-// One group with these lines.
+// Returns a suite of one group with these lines.
 std::string group(const std::string& lines) {
   return "schema = 1\nname = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
          "[\"cpu/flash\"]\n" +

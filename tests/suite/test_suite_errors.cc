@@ -1,4 +1,4 @@
-// Everything that can be wrong with a suite, said at once, each with its line and what to do.
+// All errors of a suite are reported at once, each with its line and a remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

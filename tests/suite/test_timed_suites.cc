@@ -1,4 +1,4 @@
-// The suites of times hold as many cases as nights need, and every one of them is timed.
+// The timed suites have as many cases as nights need, and every case is timed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

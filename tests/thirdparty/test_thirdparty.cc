@@ -1,5 +1,5 @@
-// MLX, Keras and OpenVINO pass their suite under their contracts, and what docs/findings.md says of
-// them still happens. Skipped where ci/thirdparty.sh has made no environment.
+// Tests that MLX, Keras and OpenVINO pass their suite under their contracts, and that the findings
+// of docs/findings.md still occur. Skipped if ci/thirdparty.sh has made no environment.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -26,7 +26,7 @@ class Thirdparty : public test::CommandTest {
   static std::string python() {
     return "'" + (test::source_directory / ".venv-thirdparty/bin/python").string() + "'";
   }
-  // One thread: the tests of a machine run side by side. TensorFlow takes long to import.
+  // One thread, because the tests of a machine run in parallel. TensorFlow takes long to import.
   test::CommandResult run(const std::string& arguments) const {
     return shell("OMP_NUM_THREADS=1 PLUMBLINE_PYTHON=" + python() + " '" + program().string() +
                  "' run " + arguments + " --no-default-provider -q --timeout 300");
@@ -42,7 +42,7 @@ class Thirdparty : public test::CommandTest {
                "a.db --format csv")
         .text;
   }
-  // Nothing is known of the kernel, so that the strict default holds.
+  // Empty contracts and support tables, so that the strict default applies.
   std::string strict() const {
     write("strict/contracts.toml", "schema = 1\n");
     write("strict/support.toml", "schema = 1\n");
@@ -69,7 +69,7 @@ TEST_F(Thirdparty, OpenVinoPassesItsSuite) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(kernel));
 }
 
-// docs/findings.md, in its order.
+// Findings in the order of docs/findings.md.
 TEST_F(Thirdparty, MlxRoundsTheScale) {
   for (const auto& [head_dim, code] : {std::pair{59, 1}, std::pair{64, 0}}) {
     const std::string dump = std::to_string(head_dim) + ".safetensors";

@@ -11,7 +11,7 @@ namespace plumbline::testing {
 // Standard deviation of wobble().
 inline constexpr double wobble_size = 0.01;
 
-// Of about normal shape, and without memory: quantiles of a normal distribution in a fixed order.
+// Returns roughly normal noise without memory: quantiles of a normal distribution in a fixed order.
 inline double wobble(std::size_t night) {
   constexpr double quantiles[]{0.3,  -1.2, 0.9, -0.1, 1.6,  -0.7, 0.5,
                                -1.6, 0.1,  1.2, -0.3, -0.9, 0.7,  -0.5};

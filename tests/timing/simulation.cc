@@ -1,5 +1,5 @@
-// Simulated nights through the gate as nights use it: screening, fresh processes, a look at the
-// night; confirmed regressions and suspect nights are left out of the past.
+// Runs simulated nights through the gate as real nights do: screening, fresh processes, the night
+// as a whole. The past has no confirmed regressions and no suspect nights.
 #include "simulation.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<Series> series_of(Noise noise, const SimulationOptions& options) {
   return all;
 }
 
-// What became of one series in one night.
+// The result of one series in one night.
 struct Answer {
   Screening screening;
   Confirmation confirmation = Confirmation::refuted;
@@ -77,8 +77,8 @@ struct JudgedNight {
   bool suspect = false;
 };
 
-// All series of a night. `options` gets the persistence that they tell of for the next one, and the
-// shift of this one, which is looked for where `of_machine`.
+// Judges all series of a night. Sets the persistence in `options` for the next night, and the
+// common shift of this one, which is zero unless `of_machine`.
 JudgedNight judge_all(std::vector<Series>& all, double common, double step, bool of_machine,
                       GateOptions& options) {
   JudgedNight night;
@@ -138,7 +138,7 @@ double NoisySeries::uniform() {
   return (static_cast<double>(splitmix64(++state_) >> 11) + 0.5) * 0x1p-53;
 }
 
-double NoisySeries::normal() {  // Box and Muller
+double NoisySeries::normal() {  // Box-Muller
   if (has_spare_) {
     has_spare_ = false;
     return spare_;
@@ -198,7 +198,7 @@ FalseAlerts false_alerts(Noise noise, const SimulationOptions& options) {
     const auto [answers, suspect] = judge_all(all, common, 0, has_past, gate);
     judged += has_past ? 1 : 0;
     alerts.suspect_nights += suspect ? 1 : 0;
-    if (suspect) continue;  // set aside
+    if (suspect) continue;  // excluded
     for (std::size_t i = 0; i < all.size(); ++i) {
       count(alerts, answers[i]);
       if (answers[i].confirmation != Confirmation::confirmed)

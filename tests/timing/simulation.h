@@ -1,4 +1,4 @@
-// The gate on simulated nights: how often it cries wolf, and how soon it finds a step.
+// Simulates nights for the gate: how many false alerts there are, and how soon it finds a step.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@
 
 namespace plumbline::testing {
 
-// What a night adds to the time of a series, 1 % of it in size. Fresh processes draw again.
+// The noise of a night's time; its size is 1 % of the time. Fresh processes draw again.
 enum class Noise {
   white,    // normal
-  ar1,      // normal, and 0.4 of a night stays for the next one; fresh processes share what stayed
-  spikes,   // normal, and 5 % of the processes are slower by another 5 (standard deviation 2) sizes
+  ar1,      // normal, and 0.4 of a night's noise persists; fresh processes share what persists
+  spikes,   // normal, and 5 % of the processes are slower by 5 (standard deviation 2) more sizes
   bimodal,  // each process has one of two modes 12 % apart; within a mode 0.3 %
   skewed,   // lognormal with shape 0.8, of mean 0 and standard deviation 1
   drift,    // white, and 2 % common to all series of a night and to their fresh processes
 };
 
-// The value of a process, ln of time, and the state of its series.
+// Draws the values of processes, ln of time, and keeps the state of their series.
 class NoisySeries {
  public:
   NoisySeries(Noise noise, std::uint64_t seed);
-  // `common`: what the machine adds tonight. `step`: ln.
+  // `common`: the machine's shift tonight, ln. `step`: the series' own, ln.
   double night(double common, double step);
   double fresh(double common, double step);
 
@@ -37,38 +37,38 @@ class NoisySeries {
 
   Noise noise_;
   std::uint64_t state_;
-  double kept_ = 0, previous_ = 0;  // of ar1: tonight's and last night's
+  double kept_ = 0, previous_ = 0;  // for ar1: tonight's and last night's
   double spare_ = 0;                // the second of a pair of normal values
   bool has_spare_ = false;
 };
 
-// The standard deviation of one night, ln: what a step of so many sigma means.
+// Returns the standard deviation of one night, ln: the unit of power()'s `sigmas`.
 double sigma_of(Noise noise);
 
 struct SimulationOptions {
   int series = 10'000, nights = 100;
-  int fresh = 0;  // 0: what fresh_processes() says
+  int fresh = 0;  // 0: fresh_processes()
   std::uint64_t seed = 1;
 };
 
-// Of nights without a change; the first least_nights judge nothing and do not count.
+// Rates of nights without a change. The first least_nights judge nothing and do not count.
 struct FalseAlerts {
-  double screened = 0, disagree = 0;           // a night
-  double slower = 0, faster = 0, drifted = 0;  // confirmed, a night
-  double suspect_nights = 0;                   // share
+  double screened = 0, disagree = 0;           // per night
+  double slower = 0, faster = 0, drifted = 0;  // confirmed, per night
+  double suspect_nights = 0;                   // share of the nights
   double confirmed() const { return slower + faster + drifted; }
 };
 FalseAlerts false_alerts(Noise noise, const SimulationOptions& options);
 
-// A step of `sigmas` from night 41 on, which stays. found[n]: share of the series with a confirmed
-// finding by night n + 1 of the step; false alerts of earlier nights do not count.
+// A step of `sigmas` that begins on night 41 and stays. found[n]: share of the series with a
+// confirmed finding by night n + 1 of the step. False alerts of earlier nights do not count.
 inline constexpr int nights_of_power = 14;
 struct Power {
   std::array<double, nights_of_power> found{};
 };
 Power power(Noise noise, double sigmas, const SimulationOptions& options);
 
-// The times of such series as power() draws them, without fresh processes: for other programs.
+// Returns the times of series as power() draws them, without fresh processes, for other programs.
 std::vector<std::vector<double>> times_of(Noise noise, double sigmas,
                                           const SimulationOptions& options);
 

@@ -1,4 +1,4 @@
-// plumbline_gate_simulation: the figures of docs/nights.md, "The gate".
+// plumbline_gate_simulation prints the figures of evidence/nights.md, "Simulation".
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,8 +40,8 @@ constexpr const char* help =
 constexpr double budget = 0.1, series_of_budget = 10'000;
 
 struct Arguments {
-  std::string write;           // a folder, instead of a table
-  std::optional<Noise> noise;  // all
+  std::string write;           // a folder for series, instead of tables
+  std::optional<Noise> noise;  // nullopt: all
   SimulationOptions simulation;
   int power_series = 2000;
 };

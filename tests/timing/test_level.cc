@@ -1,4 +1,4 @@
-// Level, spread and change points of a series.
+// The level, spread and change points of a series.
 #include <gtest/gtest.h>
 
 #include "harness/timing/level_changes.h"

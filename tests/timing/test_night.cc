@@ -1,4 +1,4 @@
-// The look at a night as a whole.
+// Compares a night as a whole with earlier ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ struct Night {
   std::vector<double> changes, deviations;
 };
 
-// Series with a spread of 1 %, all shifted by so much.
+// Returns series with a spread of 1 %, all shifted by `shift`.
 Night night_of(std::size_t series, double shift) {
   Night night;
   for (std::size_t i = 0; i < series; ++i) {
@@ -70,7 +70,7 @@ TEST(NightLook, OfFewSeriesTakesAClearerShift) {
   EXPECT_EQ(look.taken_out, 0) << "its median is a guess";
 }
 
-// A neighbour on the same host: a little, and the same for all.
+// A neighbour on the same host shifts all series a little, and alike.
 TEST(NightLook, ASmallShiftOfAllAlikeIsTakenOut) {
   for (const double shift : {0.015, -0.015}) {
     const Night night = night_of(42, shift);

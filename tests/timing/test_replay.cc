@@ -1,4 +1,4 @@
-// The gate over foreign series.
+// Replays the gate over third-party series.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST_F(ReplayFile, ThatIsBadIsNamedWithLineAndRemedy) {
   EXPECT_FALSE(read_series(directory_.string()));
 }
 
-// 365 points of a database's throughput, with a slow and a fast step that their people found late.
+// 365 points of a database's throughput, with a slow and a fast step that were found late.
 TEST(Replay, FindsTheStepsOfTigerBeetle) {
   const char* data = std::getenv("PLUMBLINE_DATA");
   const std::filesystem::path folder =

@@ -1,4 +1,4 @@
-// The simulation in small: the figures of docs/nights.md come from plumbline_gate_simulation.
+// A small simulation; plumbline_gate_simulation prints the figures of evidence/nights.md.
 #include <gtest/gtest.h>
 
 #include "simulation.h"
@@ -13,7 +13,7 @@ TEST(Simulation, HardlyCriesWolf) {
   options.fresh = 3;
   for (const Noise noise : all<Noise>()) {
     const FalseAlerts alerts = false_alerts(noise, options);
-    // 300 of 10,000 series: 0.003 alerts a night are expected at most, 0.15 in 50 nights.
+    // 300 of 10,000 series: at most 0.003 alerts a night are expected, and 0.15 in 50 nights.
     EXPECT_LE(alerts.confirmed(), 3.0 / 50) << name(noise);
     EXPECT_EQ(alerts.suspect_nights > 0, noise == Noise::drift) << name(noise);
   }

@@ -1,4 +1,4 @@
-// Screening a night, and what fresh processes say of it.
+// Screens a night, and decides candidates by fresh processes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +82,7 @@ TEST(Screening, IsNoFindingBeforeFreshProcessesAgree) {
   EXPECT_EQ(confirmed(past, 0.05, {-0.05, -0.05, -0.05}), Confirmation::refuted);
 }
 
-// A kernel that takes a tenth of the sentinel's time, or ten times it, is gated alike.
+// A kernel is gated alike if it takes a tenth of the sentinel's time, or ten times it.
 TEST(Screening, DoesNotDependOnWhereTheLevelIs) {
   const GateOptions options;
   for (const double level : {-2.3, 0.0, 2.3}) {

@@ -1,4 +1,4 @@
-// How long a worker may take follows from what it is asked.
+// The time limit of a worker follows from the work of its request.
 #include <gtest/gtest.h>
 
 #include "harness/timing/time_limit.h"
@@ -33,7 +33,7 @@ TEST(TimeLimit, GrowsWithTheWork) {
               multiply_adds(of_size(8192)) / slowest_rate("cpu") * 1000, 1.0);
 }
 
-// S3 of the stories at its full length met the limit of 60 s that every case had.
+// With the former limit of 60 s for every case, this one timed out.
 TEST(TimeLimit, TheLongestCaseOfTheStoriesHasMoreThanAMinute) {
   EXPECT_GT(time_limit(of_size(8192), "cpu", 10), seconds(600));
 }

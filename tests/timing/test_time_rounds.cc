@@ -1,4 +1,4 @@
-// What rounds of times come to, on literal numbers.
+// Summaries of rounds, on literal numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TimeRound round_of_times(std::vector<double> kernel, std::vector<double> sentine
 }
 
 TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
-  // A neighbour costs the sentinel 40 % and the kernel 20 %.
+  // A neighbour slows the sentinel by 40 % and the kernel by 20 %.
   const TimeRound quiet_at_last = round_of_times({120, 120, 100, 101}, {14, 14, 10, 10});
   const TimeRound disturbed = round_of_times({120, 121}, {14, 14});
   Outcome outcome;

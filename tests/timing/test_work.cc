@@ -31,7 +31,7 @@ TEST(Work, EveryPairIsAMultiplyAddForEachDimension) {
 
 TEST(Work, HiddenPairsCountNothing) {
   Problem p = small();
-  p.mask = Mask::causal_top_left;  // 1 + 2 + 3 pairs, and two keys that nobody sees
+  p.mask = Mask::causal_top_left;  // 1 + 2 + 3 pairs; no row sees the last two keys
   const Work work = work_of(Geometry(p));
   EXPECT_EQ(work.flops, 2.0 * 4 * 6 * 2 * (8 + 16));
   EXPECT_EQ(work.bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 3 * 2 * (8 + 16) + 2 * 3 * 4 * 16));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the wheels and types README and docs/start, as a newcomer does. The machine
-# has no checkout. Around this script lie README.md, docs/start and tests/docs, as in a checkout.
+# Installs the wheels and runs the commands of README and docs/start, like a newcomer. The machine
+# has no checkout, only README.md, docs/start and tests/docs in a checkout's layout.
 #   first_use.sh INSTALL_LIMIT WHEELS PAGE...   PAGE: relative to the folder that has README.md
 set -euo pipefail
 limit="$1" wheels="$2" pages=("${@:3}")
@@ -26,7 +26,7 @@ plumbline="$folder/venv/bin/plumbline"
 "$plumbline" --version
 "$plumbline" doctor >"$folder/doctor.txt" || { cat "$folder/doctor.txt" >&2; exit 1; }
 "$plumbline" run cases/smoke.toml --quiet --db "$folder/runs.db" | tail -n 2
-# `report` needs the page that the harness brings.
+# `report` needs the page, which is part of the harness.
 "$plumbline" report --db "$folder/runs.db" -o "$folder/report.html"
 [[ -s "$folder/report.html" ]]
 cd "$around"

@@ -1,4 +1,4 @@
-"""The first verdict of an installed judge; writes the dump that it was about."""
+"""Prints the first verdict of an installed judge; writes the dump that it judged."""
 import sys
 
 import numpy

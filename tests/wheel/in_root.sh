@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The wheels in a root of another system, used by a newcomer: not root, from "/".
+# Tests the wheels in a root of another system, as a newcomer uses them: not as root, in "/".
 #   in_root.sh SUITE WHEELS FOLDER [--tools]   SUITE: bullseye, bookworm, trixie or sid
 # Takes the newest wheel of each package in the folder WHEELS, and the root that make_root.sh makes
-# in FOLDER. Without --tools the root has no compiler, and the pages are those of README and
-# docs/start that need nothing from Debian. With --tools it has what all of these pages tell the
-# reader to install, and all of them are run. Prints the versions of Python and glibc, the processor
-# time of the installation, and each command.
-# Exit code 77 where a root cannot be made or entered here, with the reason.
+# in FOLDER. Without --tools the root has no compiler, and only those pages of README and docs/start
+# are run that need nothing from Debian. With --tools it has the Debian packages of all these pages,
+# and all pages are run. Prints the versions of Python and glibc, the processor time of the
+# installation, and each command.
+# Exit code 77, with the reason, if a root cannot be made or entered here.
 set -euo pipefail
 suite="$1" wheels="$2" roots="$3" tools="${4:-}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -50,7 +50,7 @@ cp tests/wheel/first_use.sh "$around/tests/wheel"
 cp "${files[@]}" "$around/wheels"
 chmod -R a+rX "$root/tmp"
 
-# Runs a command there as user 1000.
+# Runs a command in the root as user 1000.
 enter() {
   unshare --mount --pid --fork --kill-child bash -c '
     root=$1; shift

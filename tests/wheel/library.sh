@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The newest wheels of a folder: the judge alone, then with the harness. Both share no file, give
-# the same bits as another build, and serve as what a provider is built against.
+# Tests the newest wheels of a folder: the judge alone, then with the harness. They share no file,
+# give the same bits as another build, and a provider can be built against them.
 #   library.sh PYTHON WHEELS SITE PLUMBLINE     installs into the folder SITE, which is made anew;
 #                                               PLUMBLINE is the command of the other build
 set -euo pipefail
@@ -30,7 +30,7 @@ assert pathlib.Path(sys.argv[1]).stat().st_size < 4_000_000
 print("no file is in both wheels, of", len(judge.namelist()), "and", len(harness.namelist()))
 END
 
-# --target would replace what is there, so that the harness is copied beside the judge.
+# --target would replace existing files, so the harness is installed elsewhere and copied.
 install() {
   "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
     --target "$1" "$2"
@@ -56,7 +56,7 @@ code=0
 said="$("$command" run cases/smoke.toml 2>&1)" || code=$?
 [[ "$code" == 2 && "$said" == *"plumbline-attention[run]"* ]] ||
   fail "plumbline run of the judge does not name the harness, but ends with $code: $said"
-# It runs beside PyTorch, and exports what its header names.
+# The library runs in one process with PyTorch, and exports the symbols of its header.
 (cd "$here/../python_package" && "$python" -m pytest -q -p no:cacheprovider test_library.py \
   test_arrays.py)
 
@@ -67,7 +67,7 @@ cp -r "$site.harness/." "$site"
 program="$site/plumbline/_native/bin/plumbline"
 [[ "$("$command" --version)" == "$("$program" --version)" ]] ||
   fail "the command is not the program of the harness"
-# clang with libc++ and g++ with libstdc++: inputs, outputs and verdicts of every case.
+# Compares clang with libc++ and g++ with libstdc++: inputs, outputs and verdicts of every case.
 results() {
   "$1" run cases/smoke.toml --quiet --db "$site.$2.db" >/dev/null
   "$1" query "SELECT c.case_id, o.verdict, hex(o.problem_digest), hex(o.output_digest) FROM outcome
@@ -79,7 +79,7 @@ diff "$site".{wheel,build}.csv >"$site.diff.txt" ||
   { echo "FAILED: the wheel's results are others:"; head -n 20 "$site.diff.txt"; exit 1; } >&2
 (($(wc -l <"$site.wheel.csv") > 300)) || fail "too few cases ran"
 echo "the same results as $other"
-# A program that was linked with CUDA's run-time finds a device.
+# A program linked with CUDA's run-time library finds a device.
 "$python" - "$("$program" --cudart-dir)" <<'END' || fail "libcudart.so"
 import ctypes
 import sys

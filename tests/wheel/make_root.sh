@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes a root of a Debian that has Python, SQLite's shell and no compiler, for tests that enter it.
+# Makes a root of a Debian with Python and SQLite's shell, without a compiler, for tests to enter.
 #   make_root.sh SUITE FOLDER [PACKAGE...]
-# The root is FOLDER/SUITE, or FOLDER/SUITE-with with these packages. It is kept for the next call;
-# its path is the last line.
-# Exit code 77 where a root cannot be made or entered here, with the reason.
+# The root is FOLDER/SUITE, or FOLDER/SUITE-with if PACKAGEs are named. It is kept for the next
+# call; its path is the last line.
+# Exit code 77, with the reason, if a root cannot be made or entered here.
 set -euo pipefail
 suite="$1" root="$(realpath -m "$2")/$1"
 more=("${@:3}")
@@ -19,16 +19,16 @@ exec 9>"$root.lock"
 flock 9
 if [[ ! -e "$root/complete" || "$(<"$root/complete")" != "${more[*]}" ]]; then
   rm -rf "$root"
-  # Unpacked, not configured: no package's scripts, which would need more than is there.
-  # libstdc++6 is for NumPy, whose wheel takes it from the system; plumbline has its own. A mirror's
-  # copy of unstable may be older than it says it is good for.
+  # Unpacked, not configured, because the packages' scripts need more than is there. libstdc++6 is
+  # for NumPy, whose wheel uses the system's; plumbline has its own. A mirror's copy of unstable may
+  # be past its valid-until date.
   said="$(mmdebstrap --variant=extract --mode=root --aptopt='APT::Sandbox::User "root"' \
     --aptopt='Acquire::Check-Valid-Until "false"' \
     --include=bash,coreutils,grep,sed,gawk,findutils,libc-bin,libstdc++6 \
     --include=python3,python3-venv,sqlite3 "${more[@]/#/--include=}" \
     "$suite" "$root" http://deb.debian.org/debian 2>&1)" ||
     skip "mmdebstrap makes no root of $suite here (no network?): $(tail -n 2 <<<"$said")"
-  # What the packages' scripts would have done, as far as this needs it.
+  # Does the necessary part of what the packages' scripts would do.
   mkdir -p "$root/etc/ssl/certs" "$root/home/user" "$root/tmp"
   cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
   echo 'user:x:1000:1000::/home/user:/bin/bash' >>"$root/etc/passwd"

@@ -1,4 +1,4 @@
-"""NOTICES.txt and the SBOM of the wheels against what their build links."""
+"""Tests NOTICES.txt and the SBOM of the wheels against the libraries that their build links."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ TARGETS = {"plumbline_attention": "plumbline_check_library",
 
 
 def inside(name, suffix):
-    """The one file of the newest wheel that ends so."""
+    """Returns the one file of the newest wheel whose name ends in this."""
     newest = max(FOLDER.glob(f"{name}-[0-9]*.whl"), key=lambda path: path.stat().st_mtime)
     with zipfile.ZipFile(newest) as archive:
         found, = (file for file in archive.namelist() if file.endswith(suffix))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command on the GPU that CTest has handed out, which is cuda:0 to it.
+# Runs a command on the GPU that CTest assigned, which the command sees as cuda:0.
 #   ci/fleet/ctest/on_gpu.sh COMMAND…      with CTEST_RESOURCE_GROUP_0_GPUS="id:3,slots:1"
 source "$(dirname "${BASH_SOURCE[0]}")/../../options.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }

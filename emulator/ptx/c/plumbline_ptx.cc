@@ -1,4 +1,4 @@
-// The C interface of compiled kernels: texts in and out, no exception.
+// The C interface of compiled kernels: strings in and out, no exceptions.
 #include "emulator/ptx/c/plumbline_ptx.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ void tell(std::string_view text, char* error, std::size_t error_bytes) {
   error[length] = '\0';
 }
 
-// What `body` returns, or `failed` with the text of what it threw.
+// Returns the result of `body`. If it throws, stores the exception's text and returns `failed`.
 template <class Result, class Body>
 Result guarded(Result failed, char* error, std::size_t error_bytes, const Body& body) {
   tell({}, error, error_bytes);
@@ -53,7 +53,7 @@ Result guarded(Result failed, char* error, std::size_t error_bytes, const Body& 
   return failed;
 }
 
-// A module's variable whose first value is an address would be wrong, silently.
+// Otherwise a variable whose initial value is an address would silently be wrong.
 void require_known(const ModuleMemory& memory, const std::string& name) {
   if (memory.unknown.empty()) return;
   const auto& [variable, line] = *memory.unknown.begin();

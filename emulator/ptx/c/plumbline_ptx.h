@@ -1,14 +1,13 @@
-/* Compiled kernels on the emulator as a C library, libplumbline_ptx.so: PTX in, launches out. What
- * plumbline.triton calls through ctypes, and what any other host can call.
+/* The C library libplumbline_ptx.so: loads PTX and launches its kernels on the emulator.
+ * plumbline.triton calls it through ctypes; any other host can use it.
  *
- * Stable: functions and fields are only ever added, at the end, and PLUMBLINE_PTX_INTERFACE grows
- * with each addition. All functions may be called from several threads at once, but that a kernel
- * or a list of allocations must not be freed while a launch uses it. No C++ exception leaves the
- * library, and it exports nothing but these functions.
+ * The interface is stable: functions and fields are only added, at the end, and
+ * PLUMBLINE_PTX_INTERFACE grows with each addition. All functions may be called from several
+ * threads at once, but a kernel or a list of allocations must not be freed while a launch uses it.
+ * No C++ exception leaves the library, and it exports only these functions.
  *
- * An error is a text in the caller's buffer `error` of `error_bytes` bytes: cut off where it is
- * longer, ended by a zero, and empty where nothing went wrong. It says what failed, where, and what
- * helps. */
+ * Errors are texts in the caller's buffer `error` of `error_bytes` bytes: truncated if necessary,
+ * zero-terminated, and empty on success. They name the failure, its place and a remedy. */
 #ifndef PLUMBLINE_PTX_H
 #define PLUMBLINE_PTX_H
 
@@ -21,68 +20,69 @@ extern "C" {
 
 #define PLUMBLINE_PTX_INTERFACE 2
 
-/* PLUMBLINE_PTX_INTERFACE of the library. */
+/* Returns the library's PLUMBLINE_PTX_INTERFACE. */
 int32_t plumbline_ptx_interface(void);
 
 /* One entry of a PTX module: translated to C++, compiled by this machine's C++ compiler, loaded.
- * Serves every architecture. Has its own copy of the module's variables (.global, .const). */
+ * Works for every architecture. Has its own copy of the module's variables (.global, .const). */
 typedef struct plumbline_ptx_kernel plumbline_ptx_kernel;
 
 enum { PLUMBLINE_PTX_SEPARATE_PRODUCTS = 1 };
 
-/* `text` has `bytes` bytes of PTX and one or more entries; `entry` is the name of one. Messages
- * call the text `name`: "softmax.ptx:41" is its line 41. `flags` is 0, or
- * PLUMBLINE_PTX_SEPARATE_PRODUCTS where products and sums stay apart (ptxas -fmad=false).
+/* Loads the entry `entry` of `text`, `bytes` bytes of PTX with one or more entries. Messages call
+ * the text `name`: "softmax.ptx:41" is its line 41. `flags` is 0, or
+ * PLUMBLINE_PTX_SEPARATE_PRODUCTS if products and sums must not be fused (ptxas -fmad=false).
  *
- * The first load of a text takes the compiler about a second; it is kept in the folder
- * PLUMBLINE_PTX_CACHE (else plumbline/ptx in XDG_CACHE_HOME or ~/.cache). The compiler is
- * PLUMBLINE_PTX_CXX, else c++. An instruction that is not known is no error here, but of the launch
- * that reaches it. Returns NULL on an error, else what plumbline_ptx_unload frees. */
+ * The first load of a text compiles it, which takes about a second. The result is cached in the
+ * folder PLUMBLINE_PTX_CACHE (otherwise plumbline/ptx in XDG_CACHE_HOME or ~/.cache). The compiler
+ * is PLUMBLINE_PTX_CXX, otherwise c++. An unknown instruction is not an error here, but fails the
+ * launch that reaches it. Returns NULL on an error; plumbline_ptx_unload frees the result. */
 plumbline_ptx_kernel* plumbline_ptx_load(const char* text, size_t bytes, const char* entry,
                                          const char* name, uint32_t flags, char* error,
                                          size_t error_bytes);
 
-/* NULL is allowed. */
+/* `kernel` may be NULL. */
 void plumbline_ptx_unload(plumbline_ptx_kernel* kernel);
 
-/* The parameters of the entry, in its order, lie in one block of plumbline_ptx_parameter_bytes
- * bytes: parameter `index` has `*bytes` bytes behind `*offset`. Returns 0, or 1 where there are not
- * so many. */
+/* The parameters of the entry are one block of plumbline_ptx_parameter_bytes bytes, in the entry's
+ * order: parameter `index` has `*bytes` bytes at `*offset`. plumbline_ptx_parameter returns 0, or 1
+ * if `index` is out of range. */
 size_t plumbline_ptx_parameter_count(const plumbline_ptx_kernel* kernel);
 size_t plumbline_ptx_parameter_bytes(const plumbline_ptx_kernel* kernel);
 int32_t plumbline_ptx_parameter(const plumbline_ptx_kernel* kernel, size_t index, size_t* offset,
                                 size_t* bytes);
 
-/* Of a block, as the text declares it; dynamic shared memory comes on top. */
+/* Returns the static shared memory of a block; dynamic shared memory is additional. */
 size_t plumbline_ptx_static_shared_bytes(const plumbline_ptx_kernel* kernel);
 
-/* The memory that launches may touch, beside the module's variables and shared memory.
+/* The memory that launches may access, in addition to the module's variables and shared memory.
  *
- * The upper 16 bits of an address of global memory are a tag, 0 in addresses of the process
- * (interface 2). Memory that is added at an address with a tag is that of the lower 48 bits, for
- * pointers with the same tag. So a host gives each argument of a launch a fence of its own: it adds
- * the argument's memory at ADDRESS | TAG << 48 and passes that number as the pointer. */
+ * The upper 16 bits of a global address are a tag, 0 in addresses of the process (interface 2).
+ * Memory added at an address with a tag is the memory at the lower 48 bits, and only pointers with
+ * the same tag reach it. With a tag for each argument of a launch, a host detects accesses through
+ * one argument to another's memory: it adds the argument's memory at ADDRESS | TAG << 48 and passes
+ * that number as the pointer. */
 typedef struct plumbline_ptx_allocations plumbline_ptx_allocations;
 
-/* NULL only without memory. plumbline_ptx_allocations_free takes NULL. */
+/* Returns NULL only if memory is exhausted. plumbline_ptx_allocations_free accepts NULL. */
 plumbline_ptx_allocations* plumbline_ptx_allocations_new(void);
 void plumbline_ptx_allocations_free(plumbline_ptx_allocations* allocations);
-/* Allocations of one tag must not overlap, and none of 0 bytes is added. What begins where one that
- * is there begins takes its place. */
+/* Adds an allocation, or replaces the one with the same `begin`. Allocations with one tag must not
+ * overlap; those of 0 bytes are ignored. */
 void plumbline_ptx_allocations_add(plumbline_ptx_allocations* allocations, const void* begin,
                                    size_t bytes);
-/* What was added there; nothing where nothing was. */
+/* Does nothing if no allocation begins there. */
 void plumbline_ptx_allocations_remove(plumbline_ptx_allocations* allocations, const void* begin);
 void plumbline_ptx_allocations_clear(plumbline_ptx_allocations* allocations);
 
-/* Which thread goes on where several could. A correct kernel gives the same bits under each. */
+/* Which thread runs next if several can. A correct kernel gives the same bits under each. */
 enum {
   PLUMBLINE_PTX_IN_ORDER = 0,
   PLUMBLINE_PTX_REVERSED = 1,
   PLUMBLINE_PTX_RANDOM = 2 /* from the seed */
 };
-/* What the lanes of a warp may count on: that they run together where they have not diverged, as
- * compiled code in fact does, or only what CUDA promises. */
+/* LOCKSTEP: the lanes of a warp run together unless they have diverged, which compiled code relies
+ * on. INDEPENDENT: only CUDA's guarantees. */
 enum { PLUMBLINE_PTX_LOCKSTEP = 0, PLUMBLINE_PTX_INDEPENDENT = 1 };
 
 typedef struct plumbline_ptx_launch_options {
@@ -94,13 +94,13 @@ typedef struct plumbline_ptx_launch_options {
   int32_t schedule;
   uint64_t seed;
   int32_t lanes;
-  /* NULL: global memory is not checked, and a wild access ends the process. */
+  /* NULL: global memory is not checked, and an invalid access ends the process. */
   const plumbline_ptx_allocations* allocations;
 } plumbline_ptx_launch_options;
 
-/* Runs all blocks, on all CPUs, and returns when they have ended: 0, or 1 with an error, which is
- * the one of the lowest block that has one. It names lines of the PTX, and of the source where the
- * PTX has line information. What the kernel wrote is then unspecified. */
+/* Runs all blocks on all CPUs and waits for them. Returns 0, or 1 with the error of the first
+ * failed block (by index). The error names lines of the PTX, and of the source if the PTX has line
+ * information. The kernel's outputs are then unspecified. */
 int32_t plumbline_ptx_launch(const plumbline_ptx_kernel* kernel,
                              const plumbline_ptx_launch_options* options, char* error,
                              size_t error_bytes);

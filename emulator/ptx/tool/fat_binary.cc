@@ -1,4 +1,4 @@
-// Files that are packed and listed, and what is said of them.
+// Writes and lists fat binaries.
 #include "emulator/ptx/tool/fat_binary.h"
 
 #include <fmt/format.h>

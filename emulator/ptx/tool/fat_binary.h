@@ -1,5 +1,5 @@
-// The subcommands of plumbline-ptx for fat binaries: what each prints, or what is wrong, with the
-// file and a remedy.
+// The fat-binary subcommands of plumbline-ptx. Each returns its output, or an error with the file
+// and a remedy.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace plumbline::ptx {
 
-// Of a file; or that it cannot be read, with the remedy.
+// Returns the contents of a file, or an error with the remedy.
 tl::expected<std::string, std::string> contents(
     const std::string& path,
     std::string_view remedy = "name a file of PTX, such as nvcc -ptx or Triton writes");
 
-// Writes a fat binary of these files of PTX.
+// Writes a fat binary of these PTX files.
 tl::expected<std::string, std::string> pack(const std::vector<std::string>& paths,
                                             const std::string& output);
-// A line an entry.
+// Returns one line per entry.
 tl::expected<std::string, std::string> list(const std::string& path);
 
 }  // namespace plumbline::ptx

@@ -1,4 +1,5 @@
-// plumbline-ptx: what of a PTX file translates, its translation, and fat binaries of PTX.
+// plumbline-ptx: lists what a PTX file's translation supports, prints the translation, and packs
+// fat binaries of PTX.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +20,7 @@ namespace {
 using plumbline::ptx::Function;
 using plumbline::ptx::Module;
 
-// 2: the command line, 3: a file; those of plumbline.
+// The exit statuses of plumbline: 2 for the command line, 3 for a file.
 constexpr int file_is_wrong = 3;
 
 int complain(std::string_view what) {
@@ -49,12 +50,12 @@ std::size_t distinct_opcodes(const Function& function) {
   return opcodes.size();
 }
 
-// At most `width` characters; a long name keeps its end, where instances differ.
+// Shortens a name to `width` characters. Keeps its end, where template instances differ.
 std::string shortened(const std::string& name, std::size_t width) {
   return name.size() <= width ? name : "..." + name.substr(name.size() - width + 3);
 }
 
-// A line a kernel, then what is refused: each opcode with its first line, or every line.
+// Prints a line per kernel, then the refused opcodes: each with its first line, or every line.
 int census(const std::vector<std::string>& paths, bool every_line) {
   fmt::print("{:<44} {:>12} {:>8} {:>11}\n", "kernel", "instructions", "opcodes", "translated");
   std::map<std::string, std::vector<std::string>> refused;
@@ -93,7 +94,7 @@ int census(const std::vector<std::string>& paths, bool every_line) {
   return code;
 }
 
-// A line a kernel, its whole name last.
+// Prints a line per kernel, with its full name last.
 int float_counts(const std::vector<std::string>& paths, bool contract) {
   fmt::print("{:>8} {:>8} {:>8} {:>9} {:>10}  {}\n", "fma", "add", "mul", "plus_zero", "contracted",
              "kernel");

@@ -1,11 +1,10 @@
 // The arithmetic of PTX on raw bits. Registers are unsigned words; F(), D() and H() read them as
-// floating-point numbers and B() gives their bits. Compiled with -ffp-contract=off: each operation
-// rounds once, to nearest even, unless its name says otherwise. `Z`: .ftz, denormal operands and
-// results become zeros of their sign.
+// floating-point numbers and B() returns their bits. Compiled with -ffp-contract=off: each
+// operation rounds once, to nearest even, unless its name says otherwise. `Z` means .ftz: denormal
+// operands and results become zeros of their sign.
 //
-// Section numbers are of the PTX ISA 8.5. A result that is not a number has the bits 0x7fffffff,
-// as the hardware gives it, where an instruction's result depends on them (min, max, conversions);
-// add, mul and fma give whatever NaN the host gives.
+// Section numbers are those of the PTX ISA 8.5. If the value of a NaN result matters (min, max,
+// conversions), it is 0x7fffffff, as on the hardware; add, mul and fma return the host's NaN.
 #pragma once
 
 #include <bit>
@@ -33,7 +32,7 @@ using f16 = _Float16;
 using f32 = float;
 using f64 = double;
 
-// Not std::bit_cast: thousands of calls that g++ takes long to inline.
+// Not std::bit_cast, because g++ takes long to inline thousands of calls.
 AI f32 F(u32 bits) { return __builtin_bit_cast(f32, bits); }
 AI f64 D(u64 bits) { return __builtin_bit_cast(f64, bits); }
 AI f16 H(u16 bits) { return __builtin_bit_cast(f16, bits); }
@@ -50,8 +49,8 @@ AI f32 flush(f32 x) {
   if constexpr (Z) return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0.0F, x) : x;
   return x;
 }
-// The same of what an instruction computes with and of what it computes, which the host itself
-// flushes while it runs a kernel of ptx::host_flushes().
+// flush() for operands and results of an instruction, which the host itself flushes in a kernel of
+// ptx::host_flushes().
 #ifdef PLUMBLINE_HOST_FLUSHES
 constexpr bool host_flushes = true;
 #else
@@ -78,8 +77,8 @@ template <bool Z>
 AI u32 fma(f32 a, f32 b, f32 c) {
   return B(computed<Z>(__builtin_fmaf(computed<Z>(a), computed<Z>(b), computed<Z>(c))));
 }
-// fma.rm: rounded downwards. The product of two floats is exact in f64, and `error` is what the sum
-// lost there.
+// fma.rm: rounded downward. The product of two floats is exact in fp64; `error` is what the sum
+// lost.
 template <bool Z>
 AI u32 fma_down(f32 a, f32 b, f32 c) {
   const f64 product = f64(flush<Z>(a)) * f64(flush<Z>(b));
@@ -107,9 +106,9 @@ AI u32 saturate(u32 bits) {
   return !(x > 0) ? 0 : x > 1 ? 0x3f800000U : bits;
 }
 
-// The smaller and the larger of two numbers (9.7.3): of a number and a NaN the number, unless .NaN;
-// -0 is below +0. What is chosen is flushed, which is what the flushed operands would give, also
-// where the host takes denormal numbers for equal.
+// The smaller and the larger of two numbers (9.7.3). Of a number and a NaN it is the number, unless
+// .NaN; -0 is below +0. Flushing the result equals flushing the operands, even if the host compares
+// denormal numbers as equal.
 template <bool Z, bool NaN>
 AI u32 of_numbers(f32 a, f32 b) {
   if (NaN || (a != a && b != b)) return not_a_number;
@@ -126,7 +125,7 @@ AI u32 larger(f32 a, f32 b) {
   return B(flush<Z>(a == b ? F(B(a) & B(b)) : a > b ? a : b));
 }
 
-// Sum of two doubles rounded to odd, so that rounding it once more to 24 bits or fewer is right.
+// Returns the sum rounded to odd, so that a second rounding to 24 bits or fewer is correct.
 AI f64 sum_to_odd(f64 a, f64 b) {
   const f64 sum = a + b;
   const f64 of_b = sum - a;
@@ -136,14 +135,14 @@ AI f64 sum_to_odd(f64 a, f64 b) {
   return D((error > 0) == (sum > 0) ? bits | 1 : bits - 1);
 }
 
-// 16-bit numbers, one rounding each: fp16 and bf16 as f64, which holds each product exactly.
+// fp16 and bf16 arithmetic in fp64, which holds each product exactly; one rounding each.
 AI f64 half(u16 bits) { return static_cast<f64>(H(bits)); }
 AI u16 to_half(f64 x) { return x != x ? not_a_half : B(static_cast<f16>(x)); }
 AI f64 brain(u16 bits) { return static_cast<f64>(BF(bits)); }
 AI u16 round_to_bf16(u32 bits) {
   return static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-// x has been rounded to odd, or is exact: the step through f32 keeps the sticky bit by truncating.
+// x must be exact or rounded to odd. The step through fp32 truncates and keeps the sticky bit.
 AI u16 to_brain(f64 x) {
   if (x != x) return not_a_half;
   f32 cut = static_cast<f32>(x);
@@ -164,7 +163,7 @@ AI u16 to_f16_chopped(f32 x) {
   const f32 back = static_cast<f32>(H(bits));
   return __builtin_fabsf(back) > __builtin_fabsf(x) ? static_cast<u16>(bits - 1) : bits;
 }
-// Round to nearest, ties away from zero, 10 fraction bits (cvt.rna.tf32).
+// Rounds to nearest, ties away from zero, 10 fraction bits (cvt.rna.tf32).
 AI u32 to_tf32(f32 x) { return x != x ? not_a_number : (B(x) + 0x1000U) & 0xffffe000U; }
 AI u32 to_tf32_even(f32 x) {
   return x != x ? not_a_number : (B(x) + 0xfffU + (B(x) >> 13 & 1)) & 0xffffe000U;
@@ -180,7 +179,7 @@ AI u8 to_f8(f32 x) {
   const f32 magnitude = __builtin_fabsf(x);
   const int exponent = static_cast<int>(B(magnitude) >> 23) - 127;
   const int lowest = 1 - bias;
-  const int step = (exponent < lowest ? lowest : exponent) - Mantissa;  // of the result's last bit
+  const int step = (exponent < lowest ? lowest : exponent) - Mantissa;  // of the last bit
   if (exponent > 8 + (Mantissa == 3 ? 0 : 7)) return sign | largest;
   const auto units = static_cast<u32>(__builtin_rintf(__builtin_ldexpf(magnitude, -step)));
   const u32 code =
@@ -200,8 +199,8 @@ AI f32 from_f8(u8 bits) {
   return (bits & 0x80) != 0 ? -x : x;
 }
 
-// To integers (9.7.9.21): NaN becomes 0 (the most negative of 64 bits: none here), values out of
-// range the nearest end. `whole` is rounded.
+// Conversion to integers (9.7.9.21): NaN becomes 0, for 64-bit types too; values out of range
+// become the nearest limit. `whole` is already rounded.
 template <class T>
 AI T to_integer(f64 whole) {
   if (whole != whole) return 0;
@@ -219,7 +218,7 @@ AI T clamp_integer(From value) {
   return static_cast<T>(wide < low ? low : wide > high ? high : wide);
 }
 
-// Bits (9.7.1, 9.7.8).
+// Bit operations (9.7.1, 9.7.8).
 template <class T>
 AI T shift_left(T a, u32 n) {
   return n >= sizeof(T) * 8 ? T{0} : static_cast<T>(a << n);
@@ -230,7 +229,8 @@ AI T shift_right(T a, u32 n) {
   if (n >= width) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
   return static_cast<T>(a >> n);
 }
-// Bits pos .. pos + len - 1 of a; signed types repeat the top one, and beyond the word the sign.
+// Returns bits pos to pos + len - 1 of a. Signed types extend the highest bit of the field; if the
+// field ends beyond the word, the sign bit.
 template <class T>
 AI T extract(T a, u32 pos, u32 len) {
   constexpr u32 width = sizeof(T) * 8;
@@ -256,7 +256,7 @@ AI T insert(T a, T b, u32 pos, u32 len) {
   const T mask = len >= width ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << len) - 1);
   return static_cast<T>((b & ~(mask << pos)) | ((a & mask) << pos));
 }
-// Any function of three bits: bit 4 a + 2 b + c of the table.
+// Any function of three bits: looks up bit 4 a + 2 b + c of the table.
 AI u32 lop3(u32 a, u32 b, u32 c, u32 table) {
   u32 result = 0;
   for (u32 i = 0; i < 8; ++i)
@@ -264,7 +264,7 @@ AI u32 lop3(u32 a, u32 b, u32 c, u32 table) {
       result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
   return result;
 }
-// Byte i of the result: byte `nibble i` of b:a; the top bit of the nibble asks for its sign.
+// Byte i of the result is byte `nibble i` of b:a. The top bit of the nibble replicates its sign.
 AI u32 permute(u32 a, u32 b, u32 selector) {
   const u64 both = u64{b} << 32 | a;
   u32 result = 0;
@@ -282,7 +282,8 @@ AI u32 reverse_bits(u32 x) {
   x = (x >> 4 & 0x0f0f0f0fU) | (x & 0x0f0f0f0fU) << 4;
   return __builtin_bswap32(x);
 }
-// The place of the highest 1, of signed numbers of the highest bit unlike the sign; -1: none.
+// Returns the position of the highest 1; for signed types of the highest bit that differs from the
+// sign. -1: none.
 template <class T>
 AI u32 highest(T a) {
   using U = std::make_unsigned_t<T>;

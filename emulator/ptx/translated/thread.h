@@ -1,5 +1,5 @@
-// What a thread of a translated kernel does with memory, its warp and the special function unit.
-// `t` is the thread; `where` the line of the PTX that asks.
+// The operations of a translated kernel's thread on memory, its warp and the special function unit.
+// `t` is the thread, `where` the line of the PTX.
 #pragma once
 
 #include <atomic>
@@ -26,17 +26,17 @@ AI void store(u64 address, T value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
 
-// Lets others run, where `stack` is not nullptr. Inline down to the switch: emulator/
-// collectives.h says why.
+// Lets others run, unless `stack` is nullptr. Inlined down to the switch: see
+// emulator/machine/collectives.h.
 AI void go_on_with(const Thread& t, void* stack) {
 #ifdef __x86_64__  // elsewhere the machine switches
   if (stack != nullptr) emulator::switch_stacks(t.stack_pointer, stack);
 #endif
 }
 
-// Where a warp runs in lockstep, its lanes reach each shared access together. It is enough that
-// they wait for each other between what one lane stores and another loads: `last` is what this lane
-// did last.
+// In lockstep, the lanes of a warp reach each shared access together. It is enough that they wait
+// for each other between a store of one lane and a load of another; `last` is this lane's last
+// access.
 enum class Access : u8 { none, load, store };
 AI void touch(const Thread& t, Access& last, Access now) {
   if (last == now) return;
@@ -44,7 +44,7 @@ AI void touch(const Thread& t, Access& last, Access now) {
   last = now;
 }
 
-// The process's address of N bytes of shared memory.
+// Returns the process's address of N bytes of shared memory.
 template <unsigned N>
 AI u64 shared(const Thread& t, u64 offset, Where where = Where::current()) {
   const u32 at = static_cast<u32>(offset);
@@ -54,7 +54,7 @@ AI u64 shared(const Thread& t, u64 offset, Where where = Where::current()) {
     t.machine->fail("shared memory: misaligned at byte", at, where);
   return t.shared + at;
 }
-// The same of the thread's local memory.
+// Returns the process's address of N bytes of the thread's local memory.
 template <unsigned N>
 AI u64 in_local(const Thread& t, u64 offset, const std::byte* local, std::size_t local_bytes,
                 Where where = Where::current()) {
@@ -63,8 +63,8 @@ AI u64 in_local(const Thread& t, u64 offset, const std::byte* local, std::size_t
     t.machine->fail("local memory: out of bounds at byte", at, where);
   return reinterpret_cast<u64>(local) + at;
 }
-// The same of N bytes of global memory; the tag goes. `site` remembers the allocation that this
-// instruction met.
+// Returns the process's address of N bytes of global memory, without the tag. `site` caches the
+// allocation that this instruction used last.
 template <unsigned N>
 AI u64 global(const Thread& t, Range& site, u64 address, Where where = Where::current()) {
   if (__builtin_expect(address % N != 0, 0))
@@ -73,7 +73,7 @@ AI u64 global(const Thread& t, Range& site, u64 address, Where where = Where::cu
     site = t.machine->allocation(t, address, N, where);
   return address & address_bits;
 }
-// Of an address without a space: shared memory, this thread's local memory, or global memory.
+// Resolves a generic address: shared memory, this thread's local memory, or global memory.
 template <unsigned N>
 AI u64 generic(const Thread& t, Range& site, u64 address, const std::byte* local,
                std::size_t local_bytes, Access& last, Access now, Where where = Where::current()) {
@@ -106,7 +106,7 @@ AI void sync_warp(const Thread& t, u32 mask, Where where = Where::current()) {
   go_on_with(t, t.machine->sync_warp(mask, where));
 }
 
-// This lane's part is in the exchange; returns when the results are.
+// Returns after the results are in the exchange; this lane's part must be there.
 AI void together(const Thread& t, Call call, u32 mask, Where where) {
   go_on_with(t, t.machine->arrive(call, mask, where));
 }
@@ -122,7 +122,7 @@ AI u32 match_any(const Thread& t, u32 mask, u64 value, Where where = Where::curr
   t.exchange->combined = t.machine->same_value;
   return static_cast<u32>(bring(t, Call::match, mask, value, where));
 }
-// 0: they are not all equal.
+// Returns 0 if the values are not all equal.
 AI u32 match_all(const Thread& t, u32 mask, u64 value, Where where = Where::current()) {
   return match_any(t, mask, value, where) == mask ? mask : 0;
 }
@@ -132,9 +132,9 @@ AI u32 redux(const Thread& t, Redux operation, u32 mask, u32 value,
   return static_cast<u32>(bring(t, Call::redux, mask, value, where));
 }
 
-// shfl.sync (9.7.8.6): c holds the last lane of a segment, and above it the mask that segments
-// share. `inside`: whether the source lane lies in the segment; the lane's own value is the result
-// where it does not.
+// shfl.sync (9.7.8.6). `c` holds the last lane of a segment, and above it the mask that segments
+// share. `inside` tells if the source lane is in the segment; otherwise the lane's own value is the
+// result.
 AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bool& inside,
                Where where = Where::current()) {
   const u32 last = c & 31, segments = c >> 8 & 31, lane = t.lane;
@@ -165,7 +165,7 @@ AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bo
   return static_cast<u32>(bring(t, Call::shfl, mask, value, where));
 }
 
-// Word by word: what is stored and loaded in one piece does not stay in registers before.
+// Word by word: a copy in one piece would force the words out of registers.
 template <std::size_t... i>
 AI void copy(u32* to, const u32* from, std::index_sequence<i...>) {
   ((to[i] = from[i]), ...);
@@ -180,7 +180,7 @@ AI void check_row(const Thread& t, Call call, u64 row, Where where) {
   if (__builtin_expect(at > t.shared_bytes - 16 || t.shared_bytes < 16 || at % 16 != 0, 0))
     t.machine->check_row(call, row, where);
 }
-// n matrices; `row` is an address of the process.
+// Loads n matrices; `row` is an address of the process.
 template <u32 n>
 AI void ldmatrix(const Thread& t, Call call, u32 (&r)[n], u64 row, Where where = Where::current()) {
   check_row(t, call, row, where);
@@ -196,7 +196,7 @@ AI void stmatrix(const Thread& t, Call call, const u32 (&r)[n], u64 row,
   copy<n>(&t.exchange->a[4 * t.lane], r);
   together(t, call, emulator::full_mask, where);
 }
-// The products whose matrices this lane has brought its words of.
+// Multiplies the matrices whose words this lane has put into the exchange.
 template <u32 n>
 AI void multiply(const Thread& t, Call call, const Product (&products)[n],
                  Where where = Where::current()) {
@@ -241,8 +241,8 @@ AI u32 sqrt_approx(const Thread& t, f32 x) {
   const f32 result = F(t.machine->sqrt(B(denormal ? x * 0x1p24F : x)));
   return B(denormal ? result * 0x1p-12F : result);
 }
-// a / b as a times the reciprocal of b, both scaled alike where b is denormal. Where the reciprocal
-// would be denormal it is zero.
+// Computes a / b as a times the reciprocal of b; both are scaled if b is denormal. A reciprocal
+// that would be denormal is zero.
 template <bool Z>
 AI u32 divide_approx(const Thread& t, f32 a, f32 b) {
   if (!Z && __builtin_fabsf(b) < 0x1p-126F) {
@@ -251,7 +251,7 @@ AI u32 divide_approx(const Thread& t, f32 a, f32 b) {
   }
   return mul<Z>(F(t.machine->rcp(B(b))), a);
 }
-// div.full: both operands are scaled alike where the reciprocal of b would be denormal, too.
+// div.full also scales both operands if the reciprocal of b would be denormal.
 template <bool Z>
 AI u32 divide_full(const Thread& t, f32 a, f32 b) {
   if (__builtin_fabsf(b) > 0x1p126F) {

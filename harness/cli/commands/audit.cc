@@ -1,5 +1,5 @@
-// plumbline audit: does the judge catch known bugs and leave legal kernels alone? With --calibrate:
-// how near do legal kernels come to the limits?
+// plumbline audit: checks that the judge catches known bugs and flags no legal kernel. With
+// --calibrate: reports how close legal kernels come to the limits.
 #include "harness/audit/audit.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ struct AuditOptions {
 struct Seeds {
   std::uint64_t first = 1, last = 1;
 };
-// "20" is 1..20, "100..119" itself.
+// "20" means 1..20; "100..119" is a range.
 Seeds parse_seeds(const std::string& text) {
   Seeds seeds;
   if (text.empty()) return seeds;
@@ -69,8 +69,8 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-// Mutants that come with plumbline, in every precision they have: those that the suites name,
-// "mutants" where they name none. Or else what is named by --provider.
+// Returns the libraries of --provider. Without it: plumbline's mutants that the suites name, in
+// every precision, or "mutants" if they name none. With --calibrate: "mutants" and "merge_mutants".
 std::vector<std::string> audited_libraries(const AuditOptions& options,
                                            const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
@@ -98,7 +98,8 @@ std::vector<std::string> audited_libraries(const AuditOptions& options,
   return libraries;
 }
 
-// NAME.toml or mutants.toml beside each library NAME.so, of those that have one.
+// Returns the files of --catalogue, otherwise NAME.toml or mutants.toml next to each library
+// NAME.so.
 std::vector<std::filesystem::path> catalogue_files(const AuditOptions& options,
                                                    const std::vector<std::string>& libraries) {
   if (!options.catalogues.empty()) return options.catalogues;
@@ -116,8 +117,8 @@ std::vector<std::filesystem::path> catalogue_files(const AuditOptions& options,
               "with --catalogue");
 }
 
-// Cases of a family's first provider are those of the others, too: mutants/NAME and
-// mutants_tf32/NAME. What a provider does not take it refuses.
+// Repeats the cases of a family's first provider for its other providers: mutants/NAME for
+// mutants_tf32/NAME. A provider refuses problems that it does not support.
 void add_family(Suite& suite, const Family& family, const std::vector<OfferedKernel>& kernels) {
   std::set<std::string> others;
   for (const OfferedKernel& kernel : kernels) {
@@ -136,8 +137,8 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
   suite.cases = std::move(cases);
 }
 
-// Which kernels take over the problems of the suites: with --calibrate all legal ones; the
-// family's, where no suite names one of them; none, where the suites say themselves.
+// Returns the kernels that replace those of the suites. With --calibrate: all legal ones.
+// Otherwise: the catalogue's if no suite names one of them. Empty if the suites keep their own.
 std::vector<std::string> replacing_kernels(const AuditOptions& options,
                                            const std::vector<Suite>& suites,
                                            const Catalogue& catalogue,
@@ -156,7 +157,8 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options,
   return names;
 }
 
-// Providers that are named bring bugs of their own: those of tensor cores are plumbline's.
+// The suites of tensor cores and of merging name plumbline's own mutants, so --provider leaves them
+// out.
 std::vector<Suite> read_suites(AuditOptions& options) {
   const auto standard = [](const char* file) {
     return (home_directory() / "cases" / file).string();

@@ -1,5 +1,5 @@
 // plumbline baseline: accepts or pins the outcomes that later runs are compared with, and
-// acknowledges regressions. Each decision is an explicit row: who, when, why.
+// acknowledges regressions. Each decision is a row of its own: who, when, why.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct DecisionOptions {
   std::string run = "latest", cases = "*", who, why, until, format = "text";
 };
 
-// Opens the database, finds the run, and hands both to `decide`, which prints what it did.
+// Opens the database, finds the run, and passes both to `decide`, which returns a text to print.
 template <class Decide>
 int decided(const DecisionOptions& options, Decide&& decide) {
   if (options.why.empty())
@@ -71,7 +71,7 @@ int pin(const DecisionOptions& options) {
   });
 }
 
-// What is wrong with a day that somebody gave, or "".
+// Returns the error message for a date, or "" if it is valid.
 std::string day_error(const std::string& text) {
   int year = 0;
   unsigned month = 0, day = 0;
@@ -98,7 +98,7 @@ int acknowledge(const DecisionOptions& options) {
   });
 }
 
-// A decision a row; its reason on a line below, as it is a sentence.
+// Formats each decision as one line, then its reason and its cases on lines of their own.
 std::string decisions_as_text(const Store::Table& table, const Style& style) {
   if (table.rows.empty()) return "nothing was accepted, pinned or acknowledged\n";
   std::string text;

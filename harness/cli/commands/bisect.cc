@@ -29,20 +29,21 @@ struct BisectOptions {
   double limit = 0;
 };
 
-// Open, or acknowledged: a regression that does not fail its night.
+// Returns true for an open or acknowledged regression, which does not fail its night.
 bool is_unsettled_regression(Verdict verdict) {
   return is_open(verdict) || verdict == Verdict::acknowledged;
 }
 
 using Night = CaseNight;
 
-// True for a failure and for a regression that does not fail its night.
+// Returns true for a failure and for a regression that does not fail its night.
 bool is_bad(const Night& night) {
   const auto verdict = parse<Verdict>(night.verdict);
   return night.is_failure || (verdict && is_unsettled_regression(*verdict));
 }
 
-// Of a regression what it is about; any other failure repeats by itself.
+// Returns what tells good from bad: time or rms if a regression's findings are about it, otherwise
+// the verdict.
 BisectBy by_findings(const Night& night) {
   const auto verdict = parse<Verdict>(night.verdict);
   if (!verdict || (*verdict != Verdict::regressed && !is_unsettled_regression(*verdict)))
@@ -59,8 +60,9 @@ BisectBy by_findings(const Night& night) {
   return about_rms ? BisectBy::rms : BisectBy::verdict;
 }
 
-// The newest night before the time rose for the last time, by its level: a slow regression is found
-// some nights after it came. `nights`: newest first; the end where the time never rose.
+// Returns the index of the last night before the newest rise of the time's level, because a slow
+// regression is found some nights late. `nights`: newest first. Returns their number if the time
+// never rose.
 std::size_t night_before_the_rise(const std::vector<Night>& nights) {
   std::vector<double> values;
   std::vector<std::size_t> places;
@@ -79,10 +81,11 @@ std::size_t night_before_the_rise(const std::vector<Night>& nights) {
 }
 
 struct Range {
-  std::size_t good = 0, bad = 0;  // of nights
+  std::size_t good = 0, bad = 0;  // indices of nights
 };
 
-// The last accepted night before the failures that the newest night ends, and the first of these.
+// Returns the last accepted night before the newest failures, and the first failure after it. A
+// regression of time began some nights before it was found, so `good` is before its rise.
 Range find_range(const std::vector<Night>& nights) {
   const std::string name_them =
       "name the commits: --good COMMIT --bad COMMIT, and --by time, rms "
@@ -128,7 +131,8 @@ double value_of(const Night& night, BisectBy by) {
   return by == BisectBy::time ? night.time_ratio : night.rms;
 }
 
-// The median of the five nights from the good one back; of a commit's nights where it was named.
+// Returns the median of up to five nights that are not bad, from `good` backwards; 0 if there is
+// none.
 double good_value(const std::vector<Night>& nights, std::size_t good, BisectBy by) {
   std::vector<double> values;
   for (std::size_t i = good; i < nights.size() && values.size() < 5; ++i)
@@ -146,7 +150,7 @@ std::optional<std::size_t> night_of_commit(const std::vector<Night>& nights,
   return std::nullopt;
 }
 
-// Good and bad as they were named, where both were; else by the history.
+// Takes each end from the options, otherwise from the history.
 void fill_range(const BisectOptions& options, const std::vector<Night>& nights, BisectPlan& plan) {
   std::optional<std::size_t> good, bad;
   if (options.good.empty() || options.bad.empty()) {
@@ -170,7 +174,7 @@ void fill_range(const BisectOptions& options, const std::vector<Night>& nights, 
               "say from which value on a commit is bad: --limit VALUE");
 }
 
-// "plumbline run ARGUMENTS": the arguments.
+// Returns the ARGUMENTS of "plumbline run ARGUMENTS".
 std::string arguments_of(const std::string& command) {
   const auto at = command.find(" run");
   return at == std::string::npos ? "" : command.substr(at + 4);

@@ -22,7 +22,7 @@ struct DumpOptions {
   std::string format = "text";
 };
 
-// The report, whose command states again what the command line did.
+// Returns the report. Its command repeats the options of the command line.
 std::string report_text(const CheckReport& report, const std::string& file,
                         const DumpOptions& options) {
   Style style = output_style();

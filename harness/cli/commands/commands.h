@@ -1,4 +1,5 @@
-// One function a subcommand; each registers its options and, when chosen, sets `exit_code`.
+// One function for each command. It registers the options and, if the command is chosen, sets
+// `exit_code`.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ AddCommand add_audit, add_baseline, add_bisect, add_check, add_compare, add_comp
     add_list, add_manual, add_matrix, add_merge, add_night, add_prune, add_query, add_reduce,
     add_report, add_resources, add_run, add_serve, add_show, add_support;
 
-// A command that runs `run` with options of its own, which live as long as the command line.
+// Adds a command that runs `run` with options of its own. They live as long as the command line.
 template <class Options>
 std::pair<Command, std::remove_const_t<Options>&> add_verb(Command app, int& exit_code,
                                                            int (*run)(Options&),

@@ -28,12 +28,12 @@ struct CompareOptions {
   bool all = false, any_machine = false;
 };
 
-// Where the gate knows no spread between nights: by processor time, a dozen runs on a busy machine
-// scattered by 3.5 %, and a quiet one has less (docs/nights.md, "Measuring").
+// The noise if the gate knows no spread between nights. A dozen runs on a busy machine scattered
+// by 3.5 % of processor time, and a quiet machine scatters less (docs/nights.md, "Measuring").
 constexpr double noise_without_spread = 1.10;
 
-// What a side measured of a suite's case by a provider with its options on a class of machines. The
-// ordinal of a device is no part of it.
+// The key of a comparison: a suite's case, the provider's options and the machine class. The
+// ordinal of a device is not part of it.
 struct Series {
   std::string suite, series_id, machine, options;
   bool operator<(const Series& other) const {
@@ -44,9 +44,9 @@ struct Series {
 
 struct Measured {
   std::string case_id;
-  ComparedSide side;  // of the newest run, but for its times
+  ComparedSide side;  // the newest run's, with median times
   std::vector<double> ratios, times;
-  std::optional<double> noise;  // that the gate knew
+  std::optional<double> noise;  // as the gate knew it
 };
 
 using Side = std::map<Series, Measured>;
@@ -99,8 +99,8 @@ ReadSide side_of(Store& store, const RunSelection& selection) {
   return read;
 }
 
-// Series of suites that the later side measured, and that it has no outcome of. What a filter or a
-// shard leaves out is not lost.
+// Counts the series that only the earlier side has, in suites that the later side measured. A
+// filter or shard loses no cases, so partial sides count as 0.
 std::size_t lost_of(const ReadSide& before, const ReadSide& after) {
   if (!before.whole || !after.whole) return 0;
   std::set<std::string> suites;
@@ -117,7 +117,7 @@ std::size_t lost_of(const ReadSide& before, const ReadSide& after) {
   return lost.size();
 }
 
-// Takes the pairs whose series agree in what `part` leaves of them from both sides.
+// Moves pairs out of both sides whose series are equal after `part` removed some of their fields.
 template <class Part>
 void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases) {
   std::map<Series, Side::iterator> left;
@@ -140,8 +140,8 @@ void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases
   }
 }
 
-// Of one class and the same options first; what has no such partner is compared with other options,
-// then across classes. A series whose case has a partner on another class has none across.
+// Pairs series of one class with the same options first, then with other options, then across
+// classes. A case with a partner on some class is not compared across classes.
 RunComparison joined(Side before, Side after) {
   RunComparison result;
   join(
@@ -185,7 +185,7 @@ RunComparison compare(const CompareOptions& options, Store& store) {
 constexpr std::array compare_formats{Format<RunComparison>{"text", render_comparison},
                                      Format<RunComparison>{"json", nullptr, json_of_comparison}};
 
-// Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
+// Times of different machine classes say nothing about a kernel, and their bits may legally differ.
 void refuse_other_classes(const CompareOptions& options, const RunComparison& comparison) {
   if (options.any_machine) return;
   const auto other = [](const ComparedCase& c) { return !c.same_class; };

@@ -1,4 +1,4 @@
-// plumbline completion: a script for bash, from what the command line says of itself.
+// plumbline completion: a script for bash, made from the description of the command line.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +9,7 @@
 namespace plumbline::cli {
 namespace {
 
-// "run" and "baseline accept" of "plumbline …"; "" for the program itself.
+// Returns "run" or "baseline accept" of "plumbline …"; "" for the program itself.
 std::string path_of(const CommandFacts& command) {
   return command.name.size() > 10 ? command.name.substr(10) : "";
 }
@@ -23,7 +23,7 @@ std::vector<const CommandFacts*> all_commands(const CommandFacts& program) {
   return all;
 }
 
-// Includes the program's options that every command accepts.
+// Returns the command's options and the program's options that every command accepts.
 std::vector<OptionFacts> options_of(const CommandFacts& command, const CommandFacts& program) {
   std::vector<OptionFacts> options = command.options;
   if (&command == &program) return options;
@@ -31,15 +31,14 @@ std::vector<OptionFacts> options_of(const CommandFacts& command, const CommandFa
   return options;
 }
 
-// One word for a shell: within single quotes.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
 
-// The word of _plumbline_from for what completes a value: known words, paths, or an answer of
-// `plumbline list`, which takes some 20 ms.
+// Returns the argument of _plumbline_from that completes a value: known words, paths, or the output
+// of `plumbline list`, which takes about 20 ms.
 std::string source_of(const OptionFacts& option) {
   if (!option.words.empty()) return fmt::format("words {}", fmt::join(option.words, " "));
   if (option.value == "KERNEL") return "kernels";

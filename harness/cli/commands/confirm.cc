@@ -1,5 +1,5 @@
-// plumbline confirm: measures the open cases of a night again, in fresh processes, on a machine of
-// their class. `plumbline merge --judge` concludes from what it stores.
+// plumbline confirm: measures a night's open cases again, in fresh processes on a machine of their
+// class. `plumbline merge --judge` concludes from the stored results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,26 +23,26 @@ namespace {
 struct ConfirmOptions {
   std::filesystem::path file, past;
   DatabaseOption database;
-  std::vector<std::string> providers;  // instead of those that the runs name
-  std::filesystem::path baselines;     // likewise
+  std::vector<std::string> providers;  // replace those of the runs
+  std::filesystem::path baselines;     // replaces that of the runs
   std::vector<std::string> pass_env;
   std::string format = "text";
   bool quiet = false;
 };
 
-// One case, and what its fresh processes gave.
+// A case and the outcomes of its fresh processes.
 struct Asked {
   const OpenCase* open = nullptr;
   std::vector<StoredOutcome> fresh;
-  std::string left_out;  // why nobody was asked, a sentence; "" = somebody was
+  std::string left_out;  // why the case was not measured, a sentence; "" if it was
 };
 
-// The runs of one judged whole that were measured with the same options: their cases are measured
-// with these, too.
+// Runs of one shard set that were measured with the same options. Their cases are measured again
+// with these options.
 struct Batch {
   MeasuredWith measured;
   std::string commit;
-  std::vector<std::string> judged_runs;  // all runs of the whole
+  std::vector<std::string> judged_runs;  // all runs of the shard set
   std::vector<Asked> cases;
 };
 
@@ -80,7 +80,7 @@ MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptio
   return options;
 }
 
-// A worker that crashed does not say what GPU it was to run on: the one that the case is asked of.
+// Fills in the GPU that a crashed worker could not report: the one of the open case.
 void know_device(const OpenCase& open, Outcome& outcome) {
   if (!outcome.c.device.starts_with("cuda") || !outcome.device.model.empty()) return;
   outcome.device.model = open.machine.model;
@@ -88,8 +88,8 @@ void know_device(const OpenCase& open, Outcome& outcome) {
   if (outcome.description.device_arch.empty()) outcome.description.device_arch = open.machine.arch;
 }
 
-// Asks one process a case and a round, so that what disturbs the machine for a while meets each
-// case once.
+// Measures each case in one process per round, so that a temporary disturbance of the machine meets
+// each case only once.
 class Confirmation {
  public:
   Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch)
@@ -117,7 +117,8 @@ class Confirmation {
   void ask_round(int round, const Runner& runner, const ReviewedText& text) {
     RunInfo run = this_run("confirm", "", reproduce_, {});
     run.command_line = command_line();
-    // No part of the night: its cases would count twice. It names the runs that it asks about.
+    // This run is not part of the night, because its cases would count twice there. It names the
+    // runs that it confirms.
     if (run.commit.empty()) run.commit = batch_.commit;
     run.versions_json = with_confirmed_runs(run.versions_json, batch_.judged_runs);
     need(store_.begin_run(run));

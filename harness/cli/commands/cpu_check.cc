@@ -1,5 +1,6 @@
-// Refuses a CPU that plumbline was not compiled for, before anything compiled for AVX2 runs.
-// Compiled for any x86-64 itself, and free of the C++ library, whose inline functions might not be.
+// Refuses a CPU that plumbline was not compiled for, before any code for AVX2 runs. This file is
+// compiled for any x86-64, and avoids the C++ library, whose inline functions may be compiled for
+// AVX2.
 #include <unistd.h>
 
 #include <cstring>
@@ -10,8 +11,7 @@ void say(const char* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
-// Priorities up to 100 are the compiler's own; this precedes all static initialisation of the
-// program.
+// The compiler reserves priorities up to 100. 101 precedes all other static initialisation.
 [[gnu::constructor(101)]] void check_cpu() {
   __builtin_cpu_init();
   const bool fits = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

@@ -1,5 +1,5 @@
-// plumbline datasette-metadata: what Datasette shows of a database of runs, by a script that comes
-// with plumbline.
+// plumbline datasette-metadata: prints Datasette's metadata of a database of runs, by a script that
+// comes with plumbline.
 #include <fmt/format.h>
 
 #include "harness/cli/command_end.h"

@@ -1,4 +1,4 @@
-// plumbline diff: two dumps, or what two kernels answer on the problems of suites.
+// plumbline diff: compares two dumps, or the outputs of two kernels on the problems of suites.
 #include "harness/cli/commands/diff.h"
 
 #include <fmt/format.h>
@@ -21,11 +21,11 @@ bool is_file_name(const std::string& name) { return name.ends_with(".safetensors
 
 struct DiffOptions {
   DiffQuestion question;
-  AttributeOptions attributes;  // of both dumps
+  AttributeOptions attributes;  // apply to both dumps
   std::shared_ptr<KernelDiff> kernels;
 
   bool are_dumps() const { return is_file_name(question.a) && is_file_name(question.b); }
-  // The suites of a project's plumbline.toml are for kernels.
+  // Dumps need no suites. A project's plumbline.toml lists them for kernels.
   void forget_suites_of_dumps() {
     if (are_dumps()) question.suites.clear();
   }

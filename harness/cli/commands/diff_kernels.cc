@@ -1,4 +1,4 @@
-// plumbline diff of two kernels on the problems of suites.
+// plumbline diff for two kernels on the problems of suites.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class KernelsOnSuites : public KernelDiff {
   int run(const DiffQuestion& question) override;
 
  private:
-  // The comparison as it was typed, but for --case: "plumbline diff cpu/flash mine/flash smoke.toml
+  // Returns the command line without --case: "plumbline diff cpu/flash mine/flash smoke.toml
   // --provider ./libmine.so".
   std::string typed(const DiffQuestion& question) const;
 
@@ -36,7 +36,7 @@ class KernelsOnSuites : public KernelDiff {
   bool quiet_ = false;
 };
 
-// The problems of all groups, once each, with the device they are asked on.
+// Returns the problems of all groups, each once per device.
 std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const CaseFilter& filter) {
   std::set<std::pair<std::string, std::string>> seen;  // device, problem
   std::vector<SuiteCase> chosen;

@@ -1,5 +1,5 @@
-// plumbline doctor: is everything there that a run needs? Each line says what was looked at and
-// what to do if it is missing.
+// plumbline doctor: checks that everything a run needs is present. Each line names what was checked
+// and, if it is missing, the remedy.
 #include <fmt/color.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +30,7 @@ namespace {
 struct Finding {
   std::string what;
   bool good = false;
-  bool needed = true;  // false: worth knowing, not a fault
+  bool needed = true;  // false: for information, not a fault
   std::string detail;
 };
 
@@ -59,7 +59,7 @@ Finding reviewed_text(const ProviderOptions& options) {
                : to_string(text.error())};
 }
 
-// "cpu 0.1.0: cpu/flash, cpu/naive and 7 more", and where they run or why nowhere.
+// Returns "cpu 0.1.0: cpu/flash, cpu/naive and 7 more", and the devices or why there are none.
 std::string kernels_of(const Hello& hello) {
   constexpr std::size_t most = 4;
   const std::vector<std::string> first(
@@ -80,15 +80,15 @@ Finding provider(const std::string& what, const std::string& named, bool needed)
           found ? kernels_of(found->front().hello) : error_text(found.error(), 0)};
 }
 
-// The interpreter of Python kernels, and the packages without which none runs.
+// The interpreter of Python kernels, and the packages that they need.
 struct Python {
   Finding finding;
-  bool serves = false;  // kernels: numpy is there
+  bool serves = false;  // numpy is present, so kernels can run
   std::string interpreter = {};
 };
 
-// The package of another project that is called plumbline, if plumbline_command/owners.py finds
-// one. Nothing where that is not installed for the interpreter, as in a checkout.
+// Returns a finding if another project's package is called plumbline (plumbline_command/owners.py).
+// Returns nullopt if that module is not installed for the interpreter, as in a checkout.
 std::optional<Finding> other_owner(const std::string& interpreter) {
   if (interpreter.empty()) return std::nullopt;
   const auto said =
@@ -139,18 +139,18 @@ Python python() {
       interpreter->string()};
 }
 
-// Named by its file, or one that comes with plumbline by its name.
+// `provider` is a file, or the name of one that comes with plumbline.
 bool is_python_file(const std::string& provider) {
   const std::string word = split_provider(provider).first;
   const auto bundled = find_bundled_provider(word, library_directory());
   return (bundled ? bundled->string() : word).ends_with(".py");
 }
 
-// One of those that come with plumbline and are not loaded by a run.
+// A provider that comes with plumbline and that a run does not load.
 struct Bundled {
   std::string name;
   Finding finding;
-  std::string lack;  // why it cannot be used; "" where it can
+  std::string lack;  // why it cannot be used; "" if it can
 };
 
 Bundled bundled(const BundledProvider& asked, const std::string& interpreter) {
@@ -182,7 +182,7 @@ Bundled bundled(const BundledProvider& asked, const std::string& interpreter) {
   return result;
 }
 
-// One finding for all providers that lack the same thing.
+// Joins the findings of all providers that lack the same thing.
 std::vector<Finding> grouped(const std::vector<Bundled>& all) {
   std::vector<Finding> findings;
   std::vector<std::pair<std::string, std::vector<std::string>>> lacks;
@@ -203,7 +203,8 @@ std::vector<Finding> grouped(const std::vector<Bundled>& all) {
   return findings;
 }
 
-// Runs all of them, as many at once as there are processors: importing a framework takes seconds.
+// Runs the functions on as many threads as there are processors, because importing a framework
+// takes seconds.
 void ask_all(const std::vector<std::function<void()>>& questions) {
   std::atomic<std::size_t> next = 0;
   const auto ask = [&] {
@@ -215,8 +216,8 @@ void ask_all(const std::vector<std::function<void()>>& questions) {
   for (auto& other : others) other.join();
 }
 
-// The providers that a run loads must work. Other bundled providers may lack a package or a GPU:
-// each is listed with its reason, unless `quick`.
+// The providers that a run loads must work. Other bundled providers may lack a package or a GPU;
+// each of them is listed with its reason, unless `quick`.
 std::vector<Finding> providers(const ProviderOptions& options, const Python& python, bool quick) {
   const auto loaded = options.libraries();
   const std::string needs_python = "cannot be used without Python (above)";

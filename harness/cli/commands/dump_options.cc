@@ -1,4 +1,4 @@
-// Registers the options by which a command line states what a dump's metadata leaves out.
+// Registers the options that state attributes that a dump's metadata leaves out.
 #include "harness/cli/commands/dump_options.h"
 
 #include <algorithm>

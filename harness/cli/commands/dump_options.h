@@ -1,4 +1,4 @@
-// The options that `plumbline check` and `plumbline diff` share for what a dump states in words.
+// Options of `plumbline check` and `plumbline diff` that describe a dump.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace plumbline::cli {
 
-// What a dump leaves unstated: one option for each name of attribute_names(). What is stated here
-// wins over the file's metadata.
+// Attributes that a dump leaves out: one option for each name of attribute_names(). An option
+// overrides the file's metadata.
 struct AttributeOptions {
   void add_to(Command command, const std::string& group = "");
-  // The attributes that were stated.
+  // Returns the attributes that the command line states.
   Attributes stated() const;
-  // " --layout padded_bhsd --causal": the options again, for a command to paste.
+  // Returns the options for a command to paste: " --layout padded_bhsd --causal".
   std::string as_typed() const;
 
  private:

@@ -23,7 +23,7 @@ struct ExportOptions {
   std::string parquet, nights, night, run, since, format = "text";
 };
 
-// Of a program that prints one line of JSON; what it says on stderr goes where ours goes.
+// Runs a program that prints one line of JSON. Its stderr is the stderr of this process.
 nlohmann::json json_of(const std::string& command) {
   const auto said = output_of(command);
   if (!said) end_command(exit_infrastructure, "no process can be started", "see `ulimit -u`");
@@ -34,7 +34,7 @@ nlohmann::json json_of(const std::string& command) {
   return answer;
 }
 
-// A beginning of "2027-01-31T12:00:00Z", at least the year.
+// Returns an error message unless `text` is a prefix of "2027-01-31T12:00:00Z", at least the year.
 std::string since_error(const std::string& text) {
   constexpr std::string_view form = "0000-00-00T00:00:00Z";
   bool fits = text.size() >= 4 && text.size() <= form.size();
@@ -46,7 +46,7 @@ std::string since_error(const std::string& text) {
 std::string command_for(const ExportOptions& options, Store& store) {
   const auto python = need(find_python(), exit_usage);
   const auto script = home_directory() / "baselines" / "export_parquet.py";
-  // exec: no shell waits for the script, which ends with this process.
+  // exec: no shell remains between this process and the script, which ends together with it.
   std::string command =
       fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python.string()),
                   shell_quoted(script.string()),

@@ -1,4 +1,4 @@
-// plumbline history: cases over runs.
+// plumbline history: the results of cases over many runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,14 +28,14 @@ struct HistoryOptions {
   int limit = 10, cases = 10;
 };
 
-// Runs of a case that are looked at for its level, and drawn: a year of nights.
+// The maximum number of runs that are read for a case's level and drawing: a year of nights.
 constexpr int max_points = 366;
 
 struct Histories {
   std::vector<CaseHistory> cases;
-  std::vector<Store::Table> rows;  // of each, newest first: what --format json tells
-  std::size_t matching = 0;        // case ids
-  std::size_t limit = 0;           // rows of each that are shown
+  std::vector<Store::Table> rows;  // for each, newest first; printed by --format json
+  std::size_t matching = 0;        // number of case ids
+  std::size_t limit = 0;           // rows to show of each
 };
 
 std::optional<double> positive(std::optional<double> value) {
@@ -59,7 +59,7 @@ HistoryPoint point_of(const TextRow& row) {
           .is_incomplete = text(finished) != "1"};
 }
 
-// Where the time changed its level, by all of its values.
+// Finds the changes of the time's level over all runs that were read.
 void find_changes(CaseHistory& history) {
   std::vector<double> values;
   std::vector<std::size_t> places;
@@ -72,8 +72,8 @@ void find_changes(CaseHistory& history) {
   for (const std::size_t change : level_changes(values)) history.changes.push_back(places[change]);
 }
 
-// What the gate would compare the next night with, where no night has stored it. Regressions that
-// nobody accepted are no part of that.
+// Computes the level for the next night as the gate would, if no night has stored one. Failures,
+// unconfirmed and acknowledged regressions do not count.
 void find_level(CaseHistory& history) {
   std::vector<GateNight> nights;
   for (const HistoryPoint& point : history.points) {
@@ -98,7 +98,7 @@ CaseHistory history_of(const Store::Table& table) {
   history.provider_options = text_at(newest, at(HistoryColumn::provider_options));
   history.machine = text_at(newest, at(HistoryColumn::machine));
   for (auto row = table.rows.rbegin(); row != table.rows.rend(); ++row) {
-    // A case may stand in several suites of a run: the timed one counts, else the first.
+    // A case may occur in several suites of a run: the timed one counts, otherwise the first.
     if (!history.points.empty() &&
         history.points.back().run_id == (*row)[at(HistoryColumn::run_id)]) {
       history.points.back() = point_of(*row);
@@ -107,7 +107,7 @@ CaseHistory history_of(const Store::Table& table) {
     }
   }
   find_changes(history);
-  // 0 is stored where no night came before it.
+  // The database has 0 if there was no earlier night.
   history.level = positive(number_at(newest, at(HistoryColumn::gate_level)));
   history.limit = positive(number_at(newest, at(HistoryColumn::gate_limit)));
   if (!history.level) find_level(history);
@@ -135,7 +135,7 @@ std::string as_text(const Histories& histories, const Style& style) {
   for (std::size_t i = 0; i < histories.cases.size(); ++i) {
     const CaseHistory& history = histories.cases[i];
     std::string one = render_history(history, histories.limit, style);
-    // The class is said where one case ran on several.
+    // The class is shown if the case ran on several.
     const bool is_one_of_many =
         (i > 0 && histories.cases[i - 1].case_id == history.case_id &&
          histories.cases[i - 1].machine != history.machine) ||

@@ -1,4 +1,4 @@
-// plumbline init: a start that runs: a suite, a kernel, what it is held to, and plumbline.toml.
+// plumbline init: writes a starter project: a suite, a kernel, its contract and plumbline.toml.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A language of kernels: its folder of templates, what plumbline.toml names, and the first two of
-// the three commands; `plumbline` stands for the program.
+// A language of kernels: its template folder, the provider in plumbline.toml, and the three
+// commands to run next, in which `plumbline` stands for this program.
 struct Language {
   const char* name;
   const char* provider;
@@ -46,7 +46,7 @@ struct InitOptions {
 };
 
 struct Template {
-  fs::path from, to;  // `to` within the folder of the start
+  fs::path from, to;  // `to` is relative to the project's folder
 };
 
 std::vector<Template> templates_of(const Language& language) {
@@ -73,7 +73,7 @@ std::string with_replaced(std::string text, const std::string& word, const std::
   return text;
 }
 
-// This program as the commands of a start call it, from any folder.
+// Returns this program as a command that works in any folder.
 std::string program_from_anywhere() {
   const std::string name = program_name();
   return name.find('/') == std::string::npos ? name : shell_quoted(fs::absolute(name).string());

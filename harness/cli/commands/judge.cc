@@ -1,5 +1,5 @@
-// plumbline judge: judges stored runs again, with their suite statistics. It is for contracts that
-// changed, and for shards once all of them are there.
+// plumbline judge: judges stored runs again, with their suite statistics, after contracts changed
+// or when all shards are present.
 #include "harness/cli/command_end.h"
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/commands/replay.h"
@@ -17,7 +17,7 @@ struct JudgeOptions {
   DatabaseOption database;
   std::vector<std::string> runs{"latest"};
   std::string format = "text";
-  std::string replay;  // a file of another program, instead of runs
+  std::string replay;  // file of another program, judged instead of runs
   bool higher_is_better = false;
 };
 

@@ -3,8 +3,8 @@
 
 namespace plumbline::cli {
 
-// `plumbline check`, and `plumbline diff` of two dumps, with the options, texts and exit codes of
-// the whole program. Any other command is answered with the package that has it.
+// Runs `plumbline check`, and `plumbline diff` for two dumps, with the options, texts and exit
+// codes of the whole program. For any other command it reports the package that has it.
 int run_judge(int argc, const char* const* argv);
 
 }  // namespace plumbline::cli

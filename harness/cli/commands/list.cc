@@ -1,4 +1,4 @@
-// plumbline list: what a run would do, without running a kernel.
+// plumbline list: prints what a run would do, without running a kernel.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -74,7 +74,7 @@ std::string as_text(const Plan& plan) {
   return text;
 }
 
-// Cases that a suite expects to fail, those of its diffs behind the others.
+// Returns the cases that a suite expects to fail. The sides of its diffs come last.
 std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
   std::vector<const PlannedCase*> found;
   std::set<std::pair<std::string, std::string>> seen;

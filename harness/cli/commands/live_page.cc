@@ -1,4 +1,4 @@
-// Keeps the last moments in memory, and looks up histories of cases when they are asked for.
+// Keeps the newest snapshots in memory, and reads histories of cases on request.
 #include "harness/cli/commands/live_page.h"
 
 #include <fmt/format.h>
@@ -13,9 +13,10 @@
 namespace plumbline::cli {
 namespace {
 
-// A browser's tabs that are not loaded anew for long are told so.
+// Snapshots kept. A browser tab that shows an older one has to be reloaded.
 constexpr std::size_t most_moments = 4;
-// Two writes within a tick of the file system's clock leave one time: so young a file is not known.
+// Two writes within a tick of the file system's clock have the same time, so a file as young as
+// this has no stamp.
 constexpr double least_age_s = 0.1;
 
 bool shows_the_same(const PageNight& a, const PageNight& b) {
@@ -33,7 +34,7 @@ LivePage::Stamp LivePage::stamp() const {
   for (const char* const end : {"", "-wal"}) {
     struct stat file {};
     const std::string path = database_.path.string() + end;
-    // A reader leaves a log of no bytes, or none.
+    // A reader leaves an empty log, or none.
     if (::stat(path.c_str(), &file) != 0 || file.st_size == 0) continue;
     const double written =
         static_cast<double>(file.st_mtim.tv_sec) + 1e-9 * static_cast<double>(file.st_mtim.tv_nsec);
@@ -45,7 +46,7 @@ LivePage::Stamp LivePage::stamp() const {
 }
 
 LivePage::Kept& LivePage::newest() {
-  // Before anything is read: what is written meanwhile is found the next time.
+  // Taken before the database is read, so that the next call finds writes in between.
   const Stamp stamp_now = stamp();
   if (!kept_.empty() && !stamp_now.empty() && kept_.front().stamp == stamp_now)
     return kept_.front();
@@ -96,7 +97,7 @@ LivePage::Case LivePage::detail_of(const std::string& id, std::size_t row) {
   if (!source.input.history.contains(row)) {
     const auto store = need(database_.open(true));
     auto histories = histories_of(*store, source.stored, {row}, source.input.nights);
-    // Afterwards: what was written in between shows, too.
+    // Checked after the histories are read, because they may include a write in between.
     if (!is_as_it_was(*found, *store)) return Case{Lack::moment, ""};
     source.input.history[row] = std::move(histories[row]);
   }

@@ -1,4 +1,4 @@
-// The page over a database that goes on being written: moments of it, and the cases of each.
+// The page over a database that is still being written: snapshots of it, and the cases of each.
 #pragma once
 
 #include <deque>
@@ -9,41 +9,40 @@
 
 namespace plumbline::cli {
 
-// Any number of threads may ask. The database is opened for reading where something is looked up,
-// and closed again.
+// Thread-safe. The database is opened read-only for each lookup, and closed again.
 class LivePage {
  public:
   LivePage(DatabaseOption database, std::string subject)
       : database_(std::move(database)), subject_(std::move(subject)) {}
 
   struct Moment {
-    std::string id;    // of these bytes; no two moments share it, of no two servers either
-    std::string json;  // Report of page/src/data.ts
+    std::string id;    // digest of `json`, unique even across servers
+    std::string json;  // `Report` of page/src/data.ts
     std::string label;
     std::size_t outcomes = 0;
   };
-  // What the database holds now. It is read again only where its files have changed.
+  // Returns a snapshot of the database. It is read again only if its files have changed.
   Result<Moment> now();
 
   enum class Lack : std::uint8_t { none, row, moment };
   struct Case {
     Lack lack = Lack::none;
-    std::string json;  // Detail of data.ts
+    std::string json;  // `Detail` of data.ts
   };
-  // A case of a moment that was answered; "" = the newest. Lack::moment where it is gone, or where
-  // the past that it showed was written anew since.
+  // Returns a case of an earlier snapshot; id "" is the newest. Lack::moment if it is gone, or if
+  // the nights that it shows have changed since.
   Result<Case> detail(const std::string& id, std::size_t row);
 
  private:
-  // Of the database's files: which they are, how long, and when they were written.
+  // Identity, size and time of the last write of the database's files.
   using Stamp = std::string;
   struct Kept {
     Moment moment;
     std::unique_ptr<PageSource> source;
-    Stamp stamp;  // when the past was last found to be as it is here; "" = cannot tell
+    Stamp stamp;  // stamp at which the nights were last found unchanged; "" if unknown
   };
   Stamp stamp() const;
-  // Errors of these three end a command.
+  // Errors of these three functions end the command.
   Kept& newest();
   bool is_as_it_was(Kept& kept, Store& store) const;
   Case detail_of(const std::string& id, std::size_t row);
@@ -51,7 +50,7 @@ class LivePage {
   DatabaseOption database_;
   std::string subject_;
   std::mutex mutex_;
-  std::deque<Kept> kept_;  // the newest first
+  std::deque<Kept> kept_;  // newest first
 };
 
 }  // namespace plumbline::cli

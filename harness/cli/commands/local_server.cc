@@ -1,5 +1,5 @@
-// The library reads the head of a request and writes the answer; no body is read, and none of its
-// handlers for files, forms and patterns is used.
+// The library parses the head of a request and writes the response. No body is read, and its
+// handlers for files, forms and patterns are not used.
 #include "harness/cli/commands/local_server.h"
 
 #include <fmt/format.h>
@@ -19,14 +19,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_bytes = 32 * 1024;  // of a request; the library bounds no sum
+constexpr std::size_t most_bytes = 32 * 1024;  // per request; the library limits only parts
 constexpr std::chrono::seconds time_to_ask{3}, time_to_answer{60}, time_to_leave{1};
-// A connection that says nothing holds one of them for `time_to_ask`.
+// A silent connection occupies a thread for `time_to_ask`.
 constexpr std::size_t threads = 64;
 constexpr int poll_ms = 100;
 
-// One connection. All of a request has to come within `time_to_ask`, whether it comes slowly or
-// not: the library's own timeouts begin again with each byte.
+// A connection whose whole request must arrive within `time_to_ask`. The library's own timeouts
+// start again with each byte.
 class BoundedStream : public httplib::Stream {
  public:
   BoundedStream(socket_t socket, const std::atomic<bool>& stop)
@@ -43,7 +43,7 @@ class BoundedStream : public httplib::Stream {
       at_ = 0;
       end_ = static_cast<std::size_t>(got);
       received_ += end_;
-      // The library ends a line's text at a NUL: of "127.0.0.1\0.evil" it would hear half.
+      // The library ends a line at a NUL, so it would read only half of "127.0.0.1\0.evil".
       if (std::find(buffer_.begin(), buffer_.begin() + got, '\0') != buffer_.begin() + got)
         return -1;
     }
@@ -53,7 +53,7 @@ class BoundedStream : public httplib::Stream {
     return static_cast<ssize_t>(taken);
   }
 
-  // All of it: the library would take a part for a failure.
+  // Sends everything, because the library takes a partial write for a failure.
   ssize_t write(const char* from, std::size_t size) override {
     const auto until = answer_until();
     std::size_t sent = 0;
@@ -66,8 +66,8 @@ class BoundedStream : public httplib::Stream {
     return static_cast<ssize_t>(size);
   }
 
-  // Reads away what was not asked for: a socket closed with bytes unread resets the connection, and
-  // the client would lose its answer.
+  // Reads and drops the rest of the request. Closing a socket with unread bytes resets the
+  // connection, and the client would lose the response.
   void leave() {
     ::shutdown(socket_, SHUT_WR);
     const auto until = Clock::now() + time_to_leave;
@@ -83,7 +83,7 @@ class BoundedStream : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  // From the first byte of the answer on.
+  // The time runs from the first byte of the response.
   Clock::time_point answer_until() const {
     if (answer_until_ == Clock::time_point{}) answer_until_ = Clock::now() + time_to_answer;
     return answer_until_;
@@ -111,14 +111,14 @@ class BoundedServer : public httplib::Server {
   explicit BoundedServer(const std::atomic<bool>& stop) : stop_(stop) {}
 
  private:
-  // One request a connection: nothing of one can be taken for the next.
+  // One request per connection, so that no byte of one counts for the next.
   bool process_and_close_socket(socket_t socket) override {
     BoundedStream stream(socket, stop_);
     bool closed = false;
     const bool done = process_request(stream, true, closed, [](httplib::Request& request) {
       request.ranges.clear();
-      request.headers.erase("Accept-Encoding");  // of what goes nowhere
-      request.headers.erase("Expect");           // no body is wanted
+      request.headers.erase("Accept-Encoding");  // local, so not compressed
+      request.headers.erase("Expect");           // bodies are not read
     });
     stream.leave();
     ::close(socket);
@@ -132,7 +132,8 @@ LocalAnswer refusal(int status, std::string why) {
   return {.status = status, .body = std::move(why) + "\n"};
 }
 
-// A name of another server that leads here (DNS rebinding) would let its pages read this one's.
+// Rejects the name of another server that leads here (DNS rebinding): its pages could read this
+// one.
 std::optional<LocalAnswer> refuse(const httplib::Request& request, int port) {
   if (request.get_header_value_count("Host") != 1) return refusal(400, "A request names one host.");
   const std::string host = request.get_header_value("Host");
@@ -146,7 +147,7 @@ std::optional<LocalAnswer> refuse(const httplib::Request& request, int port) {
     answer.headers["Allow"] = "GET, HEAD";
     return answer;
   }
-  // Nothing here has a name that needs it, and the library takes %u0031 for a digit.
+  // No path here needs a percent sign, and the library takes %u0031 for a digit.
   if (request.target.find('%') != std::string::npos)
     return refusal(404, "Nothing here has a name with a percent sign.");
   return std::nullopt;
@@ -172,7 +173,7 @@ Result<LocalTally> serve_locally(int port,
   std::atomic<std::size_t> answered{0}, refused{0};
   int bound = port;
   server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
-  // The library's own option would let two servers share a port in silence.
+  // With the library's own option two servers could share a port unnoticed.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -181,7 +182,7 @@ Result<LocalTally> serve_locally(int port,
                               {"Cache-Control", "no-store"},
                               {"Referrer-Policy", "no-referrer"},
                               {"Cross-Origin-Resource-Policy", "same-origin"}});
-  // Before the library looks at a body, and for every path.
+  // Runs for every path, before the library reads a body.
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& response) {
     auto refusing = refuse(request, bound);
     write(refusing ? std::move(*refusing)
@@ -222,7 +223,7 @@ Result<LocalTally> serve_locally(int port,
   });
   ready(bound);
   while (!stop && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
-  // Again, where it had not begun to listen yet.
+  // Repeated, because stop() has no effect before the server listens.
   while (!ended) {
     server.stop();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,5 +1,5 @@
-// A web server for this machine alone, on cpp-httplib: what it hears and how long it listens is
-// bounded, and what is asked reaches one function only.
+// A web server for this machine only, on cpp-httplib. Requests are limited in size and time, and
+// all valid ones reach a single function.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 
 namespace plumbline::cli {
 
-// A request of the method GET or HEAD that named this server as its host.
+// A GET or HEAD request that names this server as its host.
 struct LocalRequest {
-  std::string path;  // as it was sent, without what follows "?"
+  std::string path;  // as sent, without "?" and the query
   std::multimap<std::string, std::string> query;
 };
 
@@ -22,17 +22,17 @@ struct LocalAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8", body = {};
   std::map<std::string, std::string> headers = {};
-  // Beside frame-ancestors, base-uri and form-action, which are 'none' in each.
+  // Added to frame-ancestors, base-uri and form-action, which are always 'none'.
   std::string policy = "default-src 'none'";
 };
 
 struct LocalTally {
-  std::size_t answered = 0, refused = 0;  // refused: with a status of 400 or more
+  std::size_t answered = 0, refused = 0;  // refused: status 400 or more
 };
 
-// Answers by `answer`, which threads call at once, until `stop` is set. 127.0.0.1:`port`, or a free
-// port where that is 0; `ready` is told which. Every other method, other host, or request that is
-// no HTTP is refused before `answer` sees it. Errors: the port cannot be had.
+// Serves 127.0.0.1:`port` until `stop` is set; port 0 takes a free one. `ready` receives the port.
+// Threads call `answer` concurrently. A request with another method or host, or that is not HTTP,
+// is refused before it reaches `answer`. Errors: the port is not available.
 Result<LocalTally> serve_locally(int port,
                                  const std::function<LocalAnswer(const LocalRequest&)>& answer,
                                  const std::function<void(int port)>& ready,

@@ -1,4 +1,4 @@
-// plumbline: two attention kernels disagree; is it rounding, or is it a bug?
+// The program plumbline: registers every command.
 #include "harness/cli/commands/commands.h"
 #include "harness/cli/places.h"
 #include "harness/cli/program.h"

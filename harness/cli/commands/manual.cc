@@ -1,5 +1,5 @@
-// plumbline manual: a manual page (roff) for the program and one for each command, from what the
-// command line says of itself.
+// plumbline manual: a manual page (roff) for the program and for each command, made from the
+// description of the command line.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +15,7 @@
 namespace plumbline::cli {
 namespace {
 
-// The code point that begins at text[at], which is moved to its last byte.
+// Returns the code point that begins at text[at], and moves `at` to its last byte.
 unsigned code_point(const std::string& text, std::size_t& at) {
   const auto first = static_cast<unsigned char>(text[at]);
   const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
@@ -25,7 +25,7 @@ unsigned code_point(const std::string& text, std::size_t& at) {
   return code;
 }
 
-// Text of a line as roff takes it: nothing in it is an escape, a request or a hyphen of prose.
+// Escapes a line for roff, so that it contains no escape, no request and no typographic hyphen.
 std::string roff(const std::string& text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -52,7 +52,7 @@ std::string roff(const std::string& text) {
   return result;
 }
 
-// With the full stop that help texts leave out.
+// Adds the full stop that help texts leave out.
 std::string sentence(const std::string& text) {
   return roff(text) + (text.ends_with('.') || text.ends_with('?') ? "\n" : ".\n");
 }
@@ -78,7 +78,7 @@ std::string option_text(const OptionFacts& option) {
   return text;
 }
 
-// Prose as paragraphs; lines that are indented as they are.
+// Formats prose as paragraphs, and keeps indented lines as they are.
 std::string footer_text(const std::string& footer) {
   std::string text;
   bool shown = false;
@@ -114,7 +114,7 @@ std::string synopsis(const CommandFacts& command) {
   return text;
 }
 
-// `parent`: what the command belongs to; null for the program.
+// `parent`: the command above; null for the program.
 std::string page(const CommandFacts& command, const CommandFacts* parent) {
   std::string upper = page_of(command.name);
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });

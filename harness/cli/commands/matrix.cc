@@ -1,4 +1,4 @@
-// plumbline matrix: the cases of a run over all architectures.
+// plumbline matrix: compares the cases of a run over all architectures.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,8 +23,8 @@ struct MatrixOptions {
 };
 
 struct LoadedRuns {
-  std::vector<StoredOutcome> outcomes;  // of all runs, in their order
-  std::string reproduce;                // of the first
+  std::vector<StoredOutcome> outcomes;  // all runs', in the order given
+  std::string reproduce;                // the first run's
 };
 
 LoadedRuns load(Store& store, const std::vector<std::string>& runs) {
@@ -45,7 +45,8 @@ std::string devices(const ArchMatrix& matrix) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// One expectation: fine, or the exit code and what is said on stderr.
+// Checks one expectation. Returns exit_fine, or reports what is wrong and returns another exit
+// code.
 int check_equal(const std::string& expectation, const LoadedRuns& loaded,
                 const ArchMatrix& matrix) {
   const std::size_t equals = expectation.find('=');

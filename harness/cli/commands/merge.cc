@@ -26,8 +26,8 @@ namespace {
 struct MergeOptions {
   std::filesystem::path out;
   std::vector<std::filesystem::path> shards;
-  std::filesystem::path confirmations;  // "": nobody wants them
-  ProviderOptions providers;            // for the reviewed text alone
+  std::filesystem::path confirmations;  // "" for none
+  ProviderOptions providers;            // only for the reviewed text
   bool judge = false;
   std::string format = "text";
 };
@@ -68,7 +68,7 @@ void print_how_to_judge(const MergeOptions& options, const MergeReport& report) 
                fmt::join(parts, " "), options.out.string());
 }
 
-// `judged` is null where nobody asked.
+// `judged` is null without --judge.
 std::string as_json(const MergeOptions& options, const MergeReport& report,
                     const std::vector<JudgedWhole>* judged, const OpenCases& open) {
   const auto run_json = [](const MergedRun& run) -> Json {
@@ -98,8 +98,8 @@ int worst_of(const std::vector<JudgedWhole>& wholes) {
   return exit_code_of(worst);
 }
 
-// What fresh processes are to be asked; a run that does not say how it measured is left out, and
-// named.
+// Returns the cases that fresh processes must measure again. Cases of a run that does not record
+// how it measured are reported and left out.
 OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
   OpenCases open;
   int number = 0;

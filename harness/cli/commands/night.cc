@@ -1,4 +1,5 @@
-// plumbline night: opens, closes, lists and shows nights: all runs of one night over all machines.
+// plumbline night: opens, closes, lists and shows nights. A night has all runs of one night, on all
+// machines.
 #include "harness/run/night.h"
 
 #include <fmt/chrono.h>
@@ -45,7 +46,7 @@ std::string user_at_host() {
   return fmt::format("{}@{}", user.empty() ? "unknown" : user, host.data());
 }
 
-// The day in UTC, "2026-11-22"; another night of the same day is "2026-11-22.2".
+// Returns the day in UTC, "2026-11-22", or "2026-11-22.2" if the day has a night already.
 std::string free_id(const std::vector<std::string>& taken) {
   const std::string day = today();
   const auto is_taken = [&](const std::string& id) {
@@ -75,8 +76,8 @@ int open_command(const NightOptions& options) {
   return exit_fine;
 }
 
-// The summary, and with `close` the event that says so. A night whose runs are not all finished
-// stays open.
+// Prints the summary and, with `close`, stores the closing event. A night whose runs are not all
+// finished stays open.
 int show_night(const NightOptions& options, bool close) {
   auto store = need(close ? options.database.open_existing() : options.database.open(true));
   const auto id = need(store->resolve_night(options.night), exit_usage);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int max_nights = 60;
 
-// A newer plumbline may have written a verdict that this one does not know.
+// A newer plumbline may have stored a verdict that this one does not know.
 Standing standing_in_file(const std::optional<Verdict>& verdict) {
   return verdict ? standing_of(*verdict) : Standing::unmeasured;
 }

@@ -1,5 +1,4 @@
-// What the page shows beside a run: the nights before it, what people decided, and how the cases
-// that matter went night by night.
+// The past of a run on its page: the nights before it, decisions, and histories of cases.
 #pragma once
 
 #include "harness/cli/commands/stored_runs.h"
@@ -7,15 +6,15 @@
 
 namespace plumbline::cli {
 
-// The newest 60 nights up to the subject's; of a run outside of nights the runs of its kind: the
+// Returns the newest 60 nights up to the subject's. For a run outside of nights: the runs with the
 // same purpose, selection and host class.
 std::vector<PageNight> nights_before(Store& store, const StoredRuns& subject);
 std::vector<PageDecision> decisions_about(Store& store, const std::vector<PageNight>& nights);
-// Of each outcome at `rows` in those nights.
+// Returns the points of each outcome at `rows`, in those nights.
 std::map<std::size_t, std::vector<PagePoint>> histories_of(Store& store, const StoredRuns& subject,
                                                            const std::vector<std::size_t>& rows,
                                                            const std::vector<PageNight>& nights);
-// Of each outcome the commit of its baseline; of those that are no news nothing is looked up.
+// Returns the commit of each outcome's baseline; empty if the outcome needs no attention.
 std::vector<PastCommit> past_commits(Store& store, const StoredRuns& subject);
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// Reads the runs and the nights before them, and says what is news.
+// Reads the runs and the nights before them, and finds the new issues.
 #include "harness/cli/commands/page_source.h"
 
 #include <chrono>

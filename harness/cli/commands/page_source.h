@@ -1,4 +1,4 @@
-// What the page of a run or night is made from, out of the database, and the page's template.
+// The contents of the page of a run or night, read from the database, and the page's template.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,19 @@
 
 namespace plumbline::cli {
 
-// The page that page bundles; its data are not in it yet. An error where plumbline
-// was built without it.
+// Returns the page without its data. Ends the command if plumbline was built without the page.
 std::string read_template();
 
-// What `words` name; without them the newest night where there is one, else the newest run.
+// Returns the runs that `words` name. Without words: the newest night, otherwise the newest run.
 Result<RunSelection> page_subject(Store& store, const std::string& words);
 
-// What a page shows that the database does not say by itself.
+// Optional contents of a page, in addition to its runs.
 struct PageExtras {
-  std::string against;          // another run, night or commit, in words; "" = none
-  std::filesystem::path audit;  // result of `plumbline audit --format json`; "" = none
+  std::string against;          // run, night or commit to compare with; "" for none
+  std::filesystem::path audit;  // result of `plumbline audit --format json`; "" for none
 };
 
-// One moment of the database. It stays where it is: `input` points into it.
+// A snapshot of the database. It cannot be moved, because `input` points into it.
 struct PageSource {
   PageSource() = default;
   PageSource(const PageSource&) = delete;
@@ -29,7 +28,7 @@ struct PageSource {
 
   StoredRuns stored;
   RunReport report;
-  StoredRuns other_stored;  // of PageExtras::against
+  StoredRuns other_stored;  // the runs of PageExtras::against
   RunReport other_report;
   PageInput input;
 };

@@ -1,4 +1,5 @@
-// plumbline prune: keeps the last nights of a database whole, and of older ones what matters.
+// plumbline prune: keeps the newest nights of a database whole, and only what matters of older
+// ones.
 #include "harness/store/prune.h"
 
 #include <fmt/format.h>

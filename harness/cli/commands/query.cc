@@ -32,7 +32,7 @@ std::vector<std::filesystem::path> example_queries() {
   return files;
 }
 
-// "03-worst-percent.sql" is called "worst-percent".
+// Returns "worst-percent" for "03-worst-percent.sql".
 std::string query_name(const std::filesystem::path& file) {
   const auto stem = file.stem().string();
   const auto dash = stem.find('-');
@@ -77,7 +77,7 @@ int query(const QueryOptions& options) {
     end_command(exit_usage, no_such_query(sql));
   auto store = need(options.database.open(true));
   auto table = store->query(sql);
-  // An error of the file names it; one of the query does not.
+  // Only an error of the database names a file; an error of the query does not.
   const bool is_of_query = !table && table.error().front().file.empty();
   write_as(query_formats, options.format,
            need(std::move(table), is_of_query ? exit_usage : exit_infrastructure));

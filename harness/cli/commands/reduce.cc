@@ -1,4 +1,4 @@
-// plumbline reduce: the smallest case that still fails as the one named does.
+// plumbline reduce: finds the smallest case that still fails in the same way.
 #include "harness/run/reduce.h"
 
 #include <fmt/format.h>
@@ -30,13 +30,13 @@ struct ReduceOptions {
   bool quiet = false;
 };
 
-// How a case fails: a smaller one that fails otherwise is another failure.
+// The kind and cause of a failure. A smaller case with another one is another failure.
 struct Failure {
-  std::string kind;   // "" where it does not fail
-  std::string cause;  // the sentence of its cause; "" where none is known or looked for
+  std::string kind;   // "" if the case does not fail
+  std::string cause;  // the sentence of its cause; "" if unknown or not looked for
 };
 
-// The statistics of error stand for one another.
+// Any statistic of error counts as the same kind.
 std::string kind_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
   std::string kind(name(judgement.verdict));
@@ -47,7 +47,7 @@ std::string kind_of(const Judgement& judgement) {
   return kind + ": " + std::string(of_error ? "error beyond its limit" : name(first));
 }
 
-// `from` is the case that was asked about, whose problem was reduced.
+// `from` is the case before its problem was reduced.
 std::string as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
                     const Failure& failure, bool stopped) {
   Case smallest = from;
@@ -65,7 +65,7 @@ std::string as_json(const ReduceOptions& options, const Reduced& reduced, const 
                                               case_id(smallest))}});
 }
 
-// Measures and judges problems of one kernel.
+// Measures and judges problems with one kernel.
 class Judged {
  public:
   Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers,
@@ -78,7 +78,7 @@ class Judged {
 
   Failure failure(const Problem& problem) { return measured(problem, with_cause_); }
 
-  // A cause takes seconds to find, so that it is looked for only where the kind is the same.
+  // Looks for a cause only if the kind is the same, because that takes seconds.
   bool fails_as(const Failure& first, const Problem& problem) {
     if (measured(problem, without_cause_).kind != first.kind) return false;
     if (keeps_cause(first.cause, "")) return true;
@@ -106,7 +106,7 @@ class Judged {
 
   const PlannedCase planned_;
   const ReviewedText& text_;
-  const MeasureOptions causes_;  // before with_cause_, which refers to it
+  const MeasureOptions causes_;  // before with_cause_, which keeps a reference
   Measurer without_cause_, with_cause_;
 };
 
@@ -133,7 +133,7 @@ int run(ReduceOptions& options) {
   };
   const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
-  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // its own numbers
+  if (!reduced.steps.empty()) failure = judged.failure(reduced.problem);  // its numbers differ
 
   if (options.format == "json") {
     print_json(as_json(options, reduced, c, failure, stop_requested));

@@ -1,4 +1,4 @@
-// plumbline judge --replay: the time gate over a series of somebody else.
+// plumbline judge --replay: runs the time gate over a series of another program.
 #include "harness/cli/commands/replay.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// plumbline report: a stored run or night as one HTML file.
+// plumbline report: writes a stored run or night as one HTML file.
 #include <fmt/format.h>
 
 #include "harness/cli/command_end.h"
@@ -20,8 +20,8 @@ struct ReportOptions {
   std::string run, format = "text";
   std::filesystem::path output;
   PageExtras extras;
-  bool data = false;  // what the page is made from, in place of the page
-  // Where nothing is said.
+  bool data = false;  // writes the page's data instead of the page
+  // Returns the file to write, by default in the current folder.
   std::filesystem::path place() const {
     if (!output.empty()) return output;
     return data ? "report.json" : "report.html";
@@ -29,8 +29,8 @@ struct ReportOptions {
 };
 
 struct Content {
-  std::string text;     // the page, or what it is made from
-  std::string summary;  // of the runs, "" if all of them finished
+  std::string text;     // the page or its data
+  std::string summary;  // about incomplete runs; "" if all of them finished
 };
 Content content_of(const ReportOptions& options, const RunSelection& selection, Store& store) {
   const auto source = read_page_source(store, selection, options.database.path);

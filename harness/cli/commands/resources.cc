@@ -1,5 +1,5 @@
-// plumbline resources: what CUDA kernels take of each GPU architecture, against approved figures.
-// Needs no GPU.
+// plumbline resources: compares the resources of CUDA kernels on each GPU architecture with
+// approved figures. Needs no GPU.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,7 +48,7 @@ int nothing_compiled(const fs::path& directory) {
                "a folder with --reports"});
 }
 
-// Rewrites the approved text of each source that differs from it.
+// Rewrites the approved figures of each source that differs from them.
 int accept(const ResourceOptions& options, const fs::path& baseline,
            const std::vector<CompiledSource>& compiled,
            const std::vector<ApprovedSource>& approved) {
@@ -85,7 +85,7 @@ int exit_code_of(const ResourceComparison& comparison) {
   return comparison.rows.empty() ? exit_nothing : exit_fine;
 }
 
-// To a stored run, or to one of its own.
+// Adds the figures to the run of --run, otherwise to a run of their own.
 void store(const ResourceOptions& options, const ResourceComparison& comparison, int code) {
   auto database = need(Store::open(options.database, false));
   if (!options.run.empty()) {
@@ -99,8 +99,8 @@ void store(const ResourceOptions& options, const ResourceComparison& comparison,
   need(database->finish_run(run.run_id, code, true));
 }
 
-// True if a kernel of a run, "emulated/prefill_mma_acc16", may consist of the compiled kernel
-// `compiled`, "prefill_mma<BFloat16, 64>". The variants of one source begin with its name.
+// Returns true if a kernel of a run, "emulated/prefill_mma_acc16", may consist of the compiled
+// kernel `compiled`, "prefill_mma<BFloat16, 64>". The variants of a source begin with its name.
 bool is_made_of(const std::string& kernel, const std::string& compiled) {
   const std::size_t slash = kernel.find('/');
   const std::string provider = kernel.substr(0, slash), name = kernel.substr(slash + 1);
@@ -109,7 +109,7 @@ bool is_made_of(const std::string& kernel, const std::string& compiled) {
   return function.starts_with(name) || name.starts_with(function);
 }
 
-// The rows listed with a run: those of its own kernels, and those that got worse.
+// Returns the rows to list with a run: its own kernels, and those that got worse.
 ResourceComparison listed_with_run(const ResourceOptions& options, ResourceComparison comparison) {
   auto database = need(Store::open(options.database, true));
   const auto run = need(database->resolve_run(options.run));
@@ -142,7 +142,7 @@ constexpr std::array resources_formats{
     Format<ResourceComparison>{"markdown", unstyled<render_resources_markdown>},
     Format<ResourceComparison>{"json", nullptr, json_of_resources}};
 
-// --arch names what was compiled.
+// Returns an error for each architecture of --arch for which nothing was compiled.
 Errors unknown_archs(const std::vector<std::string>& wanted,
                      const std::vector<CompiledSource>& compiled) {
   std::set<std::string> there;
@@ -196,7 +196,7 @@ int resources(const ResourceOptions& options) {
   if (options.accept) return accept(options, baseline, compiled, approved);
   if (options.of_run) {
     const auto listed = listed_with_run(options, comparison);
-    // A summary leaves out kernels that the run does not have.
+    // Markdown is for summaries, which leave out an empty table.
     if (!listed.rows.empty() || options.format != "markdown")
       write_as(resources_formats, options.format, listed);
     return code;

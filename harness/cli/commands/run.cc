@@ -29,9 +29,9 @@
 namespace plumbline::cli {
 namespace {
 
-// Of all cases of a run together: a broken kernel fails in hundreds of cases for one reason.
-// Measured on two cores, on 22 November 2026: 235 failing cases of smoke took 50 to 52 s of
-// processor time instead of 46, with the budget spent.
+// The budget for all cases of a run together, because a broken kernel fails hundreds of cases for
+// one reason. Measured on two cores on 22 November 2026: 235 failing cases of smoke took 50 to 52 s
+// of processor time instead of 46 when they used it up.
 constexpr std::chrono::seconds time_for_causes{20};
 
 struct RunOptions {
@@ -43,19 +43,19 @@ struct RunOptions {
   std::vector<std::string> case_ids;
   bool timed = false, no_store = false, quiet = false, resume = false, annotations = false;
   bool verbose = false;
-  int jobs = 0;  // 0: by default_jobs
+  int jobs = 0;  // 0: default_jobs()
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text", night;
-  std::string invariances;  // "": none
+  std::string invariances;  // "" for none
   std::filesystem::path junit, markdown;
-  std::filesystem::path past;   // "": none
-  std::filesystem::path costs;  // "": past
-  std::string commit;           // "": of the environment
-  std::string reproduce;        // start of the lines that repeat a case
+  std::filesystem::path past;   // "" for none
+  std::filesystem::path costs;  // "": `past`
+  std::string commit;           // "": from the environment
+  std::string reproduce;        // start of the commands that repeat a case
   bool database_given = false;
 };
 
-// `--case` without suites: each id becomes a planned case of the suite "case".
+// Plans the ids of `--case`: each becomes a case of the suite "case".
 Plan plan_of_ids(const std::vector<std::string>& ids, const std::vector<OfferedKernel>& kernels,
                  bool timed) {
   Plan plan;
@@ -86,8 +86,8 @@ Plan make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) 
               exit_usage);
 }
 
-// The program as it was called and every option that bears on a verdict, so that the line works
-// when pasted in the same directory.
+// Returns the program as it was called, with every option that affects a verdict. The command works
+// in the same directory.
 std::string reproduce_command(Command command, const RunOptions& options) {
   std::string text = options.providers.command_line();
   for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
@@ -101,7 +101,7 @@ std::string markdown_for_stdout(const RunReport& content, const Style&) {
   return is_table ? render_invariances_markdown(*content.invariances) : render_markdown(content);
 }
 
-// Those of any run, but that who asks for invariances gets their table alone.
+// The formats of any run, except that --invariances with markdown prints only their table.
 constexpr auto run_command_formats = [] {
   auto all = run_formats;
   for (auto& format : all)
@@ -138,13 +138,13 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
-// What is measured, and into which run.
+// The run to measure, and the databases that it uses.
 struct Session {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Store> past;  // only read
+  std::unique_ptr<Store> past;  // read-only
   RunInfo run;
   std::unique_ptr<RunOwner> owner;
-  StoredPart stored;  // of a run that is resumed
+  StoredPart stored;  // results of a resumed run
 };
 
 void take_up_run(Session& session, const RunFacts& facts) {
@@ -159,8 +159,8 @@ void take_up_run(Session& session, const RunFacts& facts) {
   session.stored = need(read_part(*session.store, session.run.run_id));
 }
 
-// What the run was asked for of its suites' cases. A night says nothing of providers, kernels and
-// devices: a case that it loses with one of them has vanished, too.
+// Returns the selection of cases that a run stores. A nightly run's has no providers, kernels and
+// devices, so that a case that is lost with one of them has vanished.
 std::string selection_of(const RunOptions& options) {
   std::string text =
       fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
@@ -210,7 +210,8 @@ Session open_session(const RunOptions& options, const Plan& plan, const Runner& 
   return session;
 }
 
-// Where a contract or an entry makes refusals mismatches, the entries that are missing can be had.
+// Prints how many refusals no entry of support.toml explains, and the command that prints the
+// missing entries.
 void tell_unexplained_refusals(const RunOptions& options, const RunSession& session,
                                const ReviewedText& text, bool is_stored) {
   const auto& outcomes = session.outcomes();
@@ -274,7 +275,7 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
   end_command(exit_infrastructure, "stopped by a signal: the run is incomplete", remedy());
 }
 
-// What a suite wants and this run cannot ask is said, whatever else the run does.
+// Prints the cases that this run cannot measure, unless the output is JSON.
 void tell_absent(const Plan& plan) {
   if (envelope().is_asked_for()) return;
   for (const std::string& line : absent_lines(plan.absent)) fmt::print(stderr, "{}\n", line);
@@ -332,7 +333,6 @@ int run(RunOptions& options) {
   return measure(options, plan, runner, text, std::move(session));
 }
 
-// How cases are measured.
 void add_measuring(Command command, RunOptions& options) {
   command
       .add_option("--jobs,-j", options.jobs,

@@ -1,4 +1,4 @@
-// The end of a run: what is stored of it, and what is left.
+// The end of a run: checks what is stored, and reports what is left.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,22 @@
 
 namespace plumbline::cli {
 
-// Opens the file anew and reads the run's rows, because a file that was damaged while it was open
-// may have taken every write. If it does not hold all that the session
-// measured, the session is not finished, and this is an error.
+// Opens the file again and counts the run's rows, because a file that was damaged while open may
+// have accepted every write. If rows are missing, the session is not finished, and an error is
+// returned.
 Result<void> check_stored(const std::filesystem::path& database, RunSession& session);
 
-// "45 of 266 cases are stored; the same command with --resume measures the rest"
+// Returns "45 of 266 cases are stored; the same command with --resume measures the rest".
 std::string resume_remedy(const RunSession& session, const std::filesystem::path& database);
 
-// Prints how many references a GPU refused, so that the CPU computed them: the run is right, and
-// took longer than it needs to. `library` may be null.
+// Prints how many references the CPU computed because a GPU refused them. The results are right,
+// but took longer. `library` may be null.
 void tell_references_on_the_cpu(const ReferenceLibrary* library);
 
-// Prints which processes outlived the worker that started them; they were ended.
+// Prints the processes that outlived the worker that started them, and that were ended.
 void tell_ended_orphans();
 
-// A step of the progress. Asks the run to stop if stdout is a pipe that nobody reads any more.
+// Advances the progress. Asks the run to stop if stdout is a pipe without a reader.
 void step_while_read(Progress& progress);
 
 }  // namespace plumbline::cli

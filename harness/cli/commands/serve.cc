@@ -1,4 +1,4 @@
-// plumbline serve: the page over a live database, for programs of this machine.
+// plumbline serve: shows the page over a live database to programs of this machine.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@
 namespace plumbline::cli {
 namespace {
 
-// Of no service that /etc/services lists.
+// A port without a service in /etc/services.
 constexpr int usual_port = 7586;
 constexpr const char* json_type = "application/json";
 
@@ -39,7 +39,7 @@ LocalAnswer report_answer(LivePage& page) {
           .headers = {{"Plumbline-Report", moment->id}}};
 }
 
-// row=N, and report=ID where the page says which report it shows; each once.
+// Accepts row=N and optionally report=ID, the report that the page shows; each only once.
 LocalAnswer case_answer(LivePage& page, const std::multimap<std::string, std::string>& query) {
   const auto only = [&](const std::string& name) -> std::optional<std::string> {
     if (query.count(name) != 1) return std::nullopt;
@@ -64,7 +64,7 @@ LocalAnswer case_answer(LivePage& page, const std::multimap<std::string, std::st
 }
 
 LocalAnswer answer(const std::string& page_template, LivePage& page, const LocalRequest& request) {
-  // The template names the one script that may run by its hash.
+  // No policy here: the template allows its only script, by its hash.
   if (request.path == "/" && request.query.empty())
     return {.type = "text/html; charset=utf-8", .body = page_template, .policy = ""};
   if (request.path == "/api/report" && request.query.empty()) return report_answer(page);

@@ -1,4 +1,4 @@
-// Finds the part of a plan that a shard measures, and ends a shard that has none.
+// Reduces a plan to a shard, and ends a shard without cases.
 #include "harness/cli/commands/shards.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// --shard: which part of its suites' cases a command takes.
+// --shard: the part of its suites' cases that a command measures.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace plumbline::cli {
 
-// Leaves of the plan what the filter's shard measures; facts without a partition where it names no
-// shard. `costs`: the database that says what cases took, the same one for all shards of a night;
-// "" = nobody knows.
+// Reduces the plan to the filter's shard, and returns the shard's facts; they have no partition
+// without --shard. `costs`: a database with the times of cases, the same for all shards of a night;
+// "" if there is none.
 ShardFacts take_part(const CaseFilter& filter, const std::filesystem::path& costs, int repetitions,
                      Plan& plan);
 
-// A shard without a case is stored, too: that all parts are there is what makes them the whole.
-// `store` may be null. Answers the exit code.
+// Stores a shard without cases, because a shard set is complete only if every shard is stored.
+// `store` may be null. Returns the exit code.
 int finish_empty_shard(Store* store, const RunInfo& run);
 
 }  // namespace plumbline::cli

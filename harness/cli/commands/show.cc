@@ -1,4 +1,4 @@
-// plumbline show: a stored run or night, or one of its cases in full.
+// plumbline show: prints a stored run or night, or one of its cases in full.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct ShowOptions {
   bool verbose = false;
 };
 
-// Answers the exit code: 3 for an incomplete run, else 0.
+// Returns the exit code: 3 for an incomplete run, otherwise 0.
 int show(const ShowOptions& options, Store& store) {
   const auto selection = need(store.resolve_runs(options.run), exit_usage);
   auto stored_runs = read_runs(store, selection, exit_usage);

@@ -1,4 +1,4 @@
-// Reads the rows of each run, and lets the newest outcome of a case stand.
+// Reads the rows of each run, and keeps the newest outcome of each case.
 #include "harness/cli/commands/stored_runs.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ RunReport StoredRuns::report() const {
 
 StoredRuns read_runs(Store& store, const RunSelection& selection, int exit_code) {
   StoredRuns all;
-  std::map<std::string, std::size_t> place;  // of the outcome of a case of a suite on a host
+  std::map<std::string, std::size_t> place;  // index of an outcome, by suite, case and host
   for (const std::string& run_id : selection.run_ids) {
     const StoredRun run = need(store.run(run_id), exit_code);
     all.newest = run.info;

@@ -1,4 +1,4 @@
-// What several stored runs hold together, for commands that show them.
+// The joint contents of several stored runs, for commands that show them.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace plumbline::cli {
 
-// Of a case that several of them measured on one kind of host the newest outcome stands.
+// If several runs measured a case on one class of host, only the newest outcome is kept.
 struct StoredRuns {
   RunInfo newest;
-  std::vector<RunInfo> runs;  // in the order in which they were named
+  std::vector<RunInfo> runs;  // in the order of the selection
   std::vector<StoredOutcome> outcomes;
-  std::vector<std::size_t> run_of;  // of each outcome, a place in `runs`
+  std::vector<std::size_t> run_of;  // for each outcome, its index in `runs`
   std::vector<StoredDiff> diffs;
   std::vector<SuiteScore> scores;
   std::vector<StoredInvariance> invariances;
@@ -25,10 +25,10 @@ struct StoredRuns {
   std::vector<NightTimes> night_times;
   IncompleteRuns incomplete;
   int exit_code() const;
-  // What every renderer takes. `this` stays where it is while the report is used.
+  // Returns the input of every renderer, which points into this object.
   RunReport report() const;
 };
-// Errors end the command with this exit code.
+// Errors end the command with `exit_code`.
 StoredRuns read_runs(Store& store, const RunSelection& selection,
                      int exit_code = exit_infrastructure);
 

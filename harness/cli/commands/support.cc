@@ -1,4 +1,4 @@
-// plumbline support suggest: what kernels refused in a run, as entries for support.toml.
+// plumbline support suggest: prints entries for support.toml that explain a run's refusals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ struct SuggestOptions {
   ProviderOptions providers;
   DatabaseOption database;
   std::string run = "latest", format = "text";
-  std::vector<std::string> kernels;  // globs; empty: those that have a contract or an entry
+  std::vector<std::string> kernels;  // globs; empty: kernels with a contract or an entry
 };
 
-// An entry that a case contradicts: it ran.
+// An entry that cases contradict, because they ran.
 struct Contradicted {
   SupportTable::Entry entry;
   std::size_t cases = 0;
@@ -36,11 +36,11 @@ struct Contradicted {
 
 struct Suggestion {
   std::string run_id;
-  std::filesystem::path table;  // the support.toml that it was made against
+  std::filesystem::path table;  // the support.toml to append to
   SuggestedSupport suggested;
   std::vector<Contradicted> contradicted;
-  std::size_t refusals = 0;    // that no entry explains, of kernels that are looked at
-  std::size_t unreviewed = 0;  // of others: they are unsupported, and no mismatch
+  std::size_t refusals = 0;    // unexplained refusals of the chosen kernels
+  std::size_t unreviewed = 0;  // other kernels': unsupported, not a mismatch
   bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
 };
 
@@ -49,7 +49,7 @@ bool is_chosen(const SuggestOptions& options, const std::string& kernel) {
                              [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
 
-// Whether the kernel refused the problem and an entry is to say so; counts it.
+// Returns true if the outcome is a refusal that needs an entry, and counts refusals.
 bool needs_an_entry(const SuggestOptions& options, const Outcome& outcome, const ReviewedText& text,
                     Suggestion& suggestion) {
   const std::string& kernel = outcome.c.kernel;
@@ -84,7 +84,7 @@ Suggestion suggestion_for(const SuggestOptions& options, const std::vector<Store
     if (!options.kernels.empty() && !is_chosen(options, o.c.kernel)) continue;
     if (o.status == Status::ok) contradict(o, text.support, suggestion.contradicted);
     const bool refused = needs_an_entry(options, o, text, suggestion);
-    if (!refused && o.status == Status::unsupported) continue;  // an entry explains it
+    if (!refused && o.status == Status::unsupported) continue;  // explained, or not reviewed
     asked.push_back({o.c.kernel, o.c.problem, place_of(o), o.case_id, refused, o.reason});
   }
   suggestion.suggested = suggest_support(asked);
@@ -102,7 +102,7 @@ std::string entry_with_comment(const SuggestedEntry& suggested) {
   return text + entry_text(suggested.entry);
 }
 
-// TOML to append to the table; what is no entry is a comment.
+// Returns TOML to append to the table. Everything but entries is a comment.
 std::string as_toml(const Suggestion& suggestion, const Style&) {
   const auto& [entries, inseparable] = suggestion.suggested;
   std::string text =

@@ -1,4 +1,4 @@
-// Calls a provider's function, and makes a status and a reason of exceptions and error codes.
+// Calls a provider's function, and converts exceptions and error codes into a status and a reason.
 #include "harness/provider/child/call.h"
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ namespace plumbline {
 
 namespace {
 
-// Where a device can be found missing. Once a plan was made on it, it was there.
+// Only these may report a missing device: a plan proves that the device was there.
 bool may_lack_device(std::string_view phase) { return phase == "query" || phase == "prepare"; }
 
 Status to_status(const char* phase, int status) {
@@ -36,7 +36,7 @@ Status to_status(const char* phase, int status) {
   }
 }
 
-// Exceptions must not cross the C interface; where one does, it costs the case and not the worker.
+// If an exception crosses the C interface, it fails the case, not the worker.
 int call_without_exceptions(const char* phase, const ReasonedCall& call, char* reason,
                             std::size_t reason_bytes) {
   try {
@@ -54,7 +54,7 @@ int call_without_exceptions(const char* phase, const ReasonedCall& call, char* r
 
 void call_provider(const char* phase, const ReasonedCall& call) {
   std::array<char, 1024> reason;
-  // the rest stays as it is: this function is also on the path that is timed
+  // Only the first byte, because this function is also on the timed path.
   reason.front() = '\0';
   const CrashPhase in_phase(phase);
   const int answer = call_without_exceptions(phase, call, reason.data(), reason.size());
@@ -63,7 +63,7 @@ void call_provider(const char* phase, const ReasonedCall& call) {
   reason.back() = '\0';
   std::string text = reason.data();
   if (text.empty()) text = fmt::format("{} gave no reason", phase);
-  // as every worker says that something is missing: the kernel refuses nothing
+  // The prefix marks a missing device or package, which is not a refusal by the kernel.
   if (answer == PLUMBLINE_NO_DEVICE && status == Status::unsupported)
     text = "not measured: " + text;
   throw Stop{status, std::move(text)};

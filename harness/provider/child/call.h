@@ -1,4 +1,4 @@
-// Calls into a provider: whatever it does short of a signal becomes a status and a reason.
+// Calls into a provider. Anything it does short of a signal becomes a status and a reason.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace plumbline {
 
-// Ends the request that is being served.
+// Ends the current request.
 struct Stop {
   Status status;
   std::string reason;
-  std::string remedy = {};  // what to do about it; "" where the reason says it
+  std::string remedy = {};  // what the user can do; "" if the reason says it
 };
 
 using ReasonedCall = std::function<plumbline_status(char* reason, std::size_t reason_bytes)>;
 
-// Makes one call. `phase` ("run") is named in reasons and, should the call die of a signal, in the
-// crash message. Throws Stop unless the call returns PLUMBLINE_OK: exceptions, statuses without a
-// meaning and unterminated reasons are translated. PLUMBLINE_NO_DEVICE of "query" and "prepare" is
+// Makes one call. `phase` ("run") is named in reasons and, if the call dies by a signal, in the
+// crash message. Throws Stop unless the call returns PLUMBLINE_OK. Exceptions, invalid statuses and
+// unterminated reasons are translated. PLUMBLINE_NO_DEVICE of "query" and "prepare" becomes
 // `unsupported` with a reason that begins with "not measured: ".
 void call_provider(const char* phase, const ReasonedCall& call);
 

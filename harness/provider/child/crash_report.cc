@@ -1,4 +1,4 @@
-// Writes the crash message from a signal handler, which may neither allocate nor lock.
+// Writes the crash message in a signal handler.
 #include "harness/provider/child/crash_report.h"
 
 #include <signal.h>
@@ -32,11 +32,11 @@ int report_descriptor = -1;
 void (*report_epilogue)() = nullptr;
 alignas(16) std::array<std::byte, std::size_t{64} << 10> alternate_stack;
 
-// Addresses further than this from all watched memory are described by themselves.
+// Addresses farther than this from all watched memory are printed as numbers.
 constexpr std::uintptr_t nearby_bytes = std::uintptr_t{1} << 20;
 constexpr std::uintptr_t null_bytes = 16 * page_bytes;
 
-// A line of text built without the C library, most of which may not be called in a signal handler.
+// Builds a line of text without the C library, because few of its functions are async-signal-safe.
 class Line {
  public:
   Line& operator<<(const char* text) {
@@ -82,7 +82,7 @@ const char* signal_name(int number) {
   }
 }
 
-// 0 within the region, else the number of the byte counted from its edge (1 = adjacent).
+// Returns 0 within the region, otherwise the distance in bytes from its edge (1 = adjacent).
 std::uintptr_t distance(const Region& region, std::uintptr_t address) {
   if (address < region.begin) return region.begin - address;
   return address < region.end ? 0 : address - region.end + 1;
@@ -98,7 +98,7 @@ const Region* nearest_region(std::uintptr_t address) {
 }
 
 void describe_address(Line& line, const siginfo_t& info, const ucontext_t& context) {
-  constexpr greg_t write_bit = 2;  // of the x86 page-fault error code
+  constexpr greg_t write_bit = 2;  // in the x86 page-fault error code
   const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
   const bool is_write = (context.uc_mcontext.gregs[REG_ERR] & write_bit) != 0;
   const auto stack = static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);

@@ -1,6 +1,6 @@
-// The last words of a worker: which deadly signal came, and where the faulting address lies. A
-// handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT writes one crash message ("write 4096
-// bytes behind out"), then ends the process.
+// Crash messages of a worker. A handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT writes one
+// message with the signal and the location of the faulting address ("write 4096 bytes before out"),
+// then ends the process.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace plumbline {
 
-// Once, before any provider is loaded; on the main thread, which gets an alternate signal stack.
-// The message goes to `reply_descriptor`; `epilogue` (async-signal-safe, may be null) is called
-// behind it.
+// Call once, before any provider is loaded, on the main thread, which gets an alternate signal
+// stack. The message goes to `reply_descriptor`. `epilogue` (async-signal-safe, may be null) is
+// called after it.
 void install_crash_report(int reply_descriptor, void (*epilogue)() = nullptr);
 
-// The request that a crash message answers.
+// Sets the request id in crash messages.
 void set_crash_request(std::uint64_t id);
 
-// Names what the process is doing while the object lives. `phase` must outlive it.
+// Names the current phase of the process during its lifetime. `phase` must outlive it.
 class CrashPhase {
  public:
   explicit CrashPhase(const char* phase);
@@ -28,8 +28,8 @@ class CrashPhase {
   const char* outer_;
 };
 
-// Memory that addresses are described by: [data, data + bytes). At most 32 of them; names of at
-// most 31 characters.
+// Adds a region [data, data + bytes) that names nearby addresses in crash messages. At most 32
+// regions; names are cut to 31 characters.
 void watch_memory(std::string_view name, const void* data, std::uint64_t bytes, bool writable);
 void forget_watched_memory();
 

@@ -1,4 +1,4 @@
-// Copies an image to and from the device in chunks, poisons it, and looks at its fences.
+// Copies an image to and from the device in chunks, poisons it, and checks its guard bytes.
 #include "harness/provider/child/device_buffer.h"
 
 #include <fmt/core.h>
@@ -17,8 +17,8 @@ namespace plumbline {
 
 namespace {
 
-// Allocations of GPU toolkits are at least 256-byte aligned; a fence of that size keeps the image
-// so.
+// GPU toolkits align allocations to at least 256 bytes; guard bytes of that size keep the image
+// aligned.
 constexpr std::size_t fence_bytes = workspace_alignment;
 using Fence = std::array<std::byte, fence_bytes>;
 constexpr std::size_t chunk_bytes = std::size_t{4} << 20;

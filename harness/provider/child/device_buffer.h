@@ -1,4 +1,4 @@
-// A tensor's image in device memory, between two fences. All functions throw Stop where the
+// A tensor's image in device memory, between guard bytes. All functions throw Stop if the
 // provider's memory functions fail.
 #pragma once
 
@@ -17,14 +17,14 @@ class DeviceBuffer {
   DeviceBuffer(DeviceBuffer&&) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&&) = delete;
 
-  void* data() const { return data_; }  // of the image, in device memory
+  void* data() const { return data_; }  // the image, in device memory
   std::size_t bytes() const { return bytes_; }
   void upload(const std::byte* host);
   void poison(int byte);
   void download(std::byte* host) const;
-  // The first byte in which the image differs from `host`.
+  // Returns the first byte in which the image differs from `host`.
   std::optional<std::size_t> first_difference(const std::byte* host) const;
-  // "" or which fence was written to.
+  // Returns "" or which guard bytes were overwritten.
   std::string fence_fault() const;
 
  private:

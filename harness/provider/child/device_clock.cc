@@ -11,8 +11,8 @@ namespace {
 
 // Larger than the L2 of any GPU of 2026 (126 MB on B200).
 constexpr std::uint64_t largest_l2_bytes = std::uint64_t{128} << 20;
-// Launches that wait behind a gate: fewer than a stream takes before a launch itself waits (1024 on
-// CUDA).
+// Launches that wait at a gate. Must be below a stream's queue limit, at which a launch blocks
+// (1024 on CUDA).
 constexpr std::int64_t calls_at_once = 16;
 constexpr int copies_of_sentinel = 8;
 

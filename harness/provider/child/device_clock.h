@@ -1,4 +1,4 @@
-// Times on a stream, between two events of the device.
+// Times calls on a stream, between two events of the device.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,29 @@
 
 namespace plumbline {
 
-// Nanoseconds of all calls together. Nothing of a measurement begins before all of it is enqueued,
-// except where that takes the host longer than Gate::longest. Throws Stop, as what is called may.
+// The functions return nanoseconds of all calls together. A measurement begins after all its work
+// is enqueued, unless that takes the host longer than Gate::longest. Throws Stop; the calls may
+// also throw.
 class DeviceClock {
  public:
   using Call = std::function<void()>;  // enqueues on the stream
 
-  // `l2_bytes` 0: not known, and taken to be as large as any.
+  // `l2_bytes` 0: unknown; the largest known L2 is assumed.
   DeviceClock(const DeviceMemory& memory, void* stream, std::uint64_t l2_bytes);
   ~DeviceClock();
   DeviceClock(const DeviceClock&) = delete;
   DeviceClock& operator=(const DeviceClock&) = delete;
 
-  // Before each call twice the L2 is filled, outside the time.
+  // Fills twice the L2 before each call, untimed.
   double cold_ns(const Call& call, std::int64_t calls);
-  // One call after another, and one before them that does not count.
+  // Calls back to back, after an untimed one.
   double hot_ns(const Call& call, std::int64_t calls);
-  // A fixed piece of work of the device's: a quarter of the L2 is copied to another quarter, eight
-  // times. Never change what it does: times of past runs are ratios to it.
+  // A fixed workload of the device: copies a quarter of the L2 to another quarter, eight times.
+  // Never change it, because stored times are ratios to it.
   double sentinel_ns(std::int64_t calls);
 
  private:
-  // Of `timed`, which enqueues, behind `before`.
+  // Returns the time of `timed`, which is enqueued after `before`.
   double between_events(const Call& before, const Call& timed);
 
   DeviceMemory memory_;

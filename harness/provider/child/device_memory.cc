@@ -1,4 +1,4 @@
-// Calls each function of a memory table, checks its code, and counts the devices it reaches.
+// Calls the functions of a memory table, checks their codes, and counts the usable devices.
 #include "harness/provider/child/device_memory.h"
 
 #include <fmt/core.h>
@@ -12,10 +12,10 @@ namespace plumbline {
 
 namespace {
 
-// Of `allocate`, where the table does not describe its errors: cudaErrorMemoryAllocation and
-// hipErrorOutOfMemory.
+// Out-of-memory code of `allocate` if the table does not describe errors: cudaErrorMemoryAllocation
+// and hipErrorOutOfMemory.
 constexpr std::int32_t usual_out_of_memory = 2;
-// Ordinals that are tried where the table does not count devices.
+// Ordinals that are tried if the table does not count devices.
 constexpr std::int32_t most_devices = 16;
 
 std::int32_t called(const char* function, const std::function<std::int32_t()>& call) {
@@ -32,7 +32,7 @@ void terminate(char (&text)[n]) {
   text[n - 1] = '\0';
 }
 
-// Nothing in it where the table does not know the code.
+// Returns an empty error if the table does not know the code.
 plumbline_device_error describe(const plumbline_device_memory& table, std::int32_t code) {
   plumbline_device_error error{};
   error.struct_size = sizeof error;
@@ -67,14 +67,14 @@ plumbline_device cuda_device(std::int32_t ordinal) {
   return device;
 }
 
-// What a call of the table says went wrong; "" where nothing did.
+// Returns the failure in words; "" if `code` is 0.
 std::string failure_of(const plumbline_device_memory& table, const char* function,
                        std::int32_t code) {
   if (code == 0) return "";
   return fmt::format("{} failed{}", function, in_words(code, describe(table, code)));
 }
 
-// Why no memory can be had there; "" where it can, also where it is only used up at the moment.
+// Returns why memory cannot be allocated; "" if it can, or if it is only used up at the moment.
 std::string why_no_memory(const plumbline_device_memory& table, std::int32_t ordinal) {
   const plumbline_device device = cuda_device(ordinal);
   void* memory = nullptr;
@@ -115,8 +115,7 @@ Count count_devices(const plumbline_device_memory& table) {
 
 plumbline_device_memory whole_table(const plumbline_device_memory& table) {
   plumbline_device_memory whole{};
-  // A field is present where all of it lies within the size; all behind the first two words are
-  // pointers.
+  // All fields after the first two (of 4 bytes) are pointers. Only complete ones are copied.
   const std::size_t present = table.struct_size / sizeof(void*) * sizeof(void*);
   std::memcpy(&whole, &table, std::min(present, sizeof whole));
   whole.struct_size = sizeof whole;
@@ -130,7 +129,7 @@ UsableDevices usable_devices(const plumbline_device_memory& table) {
     for (std::int32_t ordinal = 0; ordinal < count.devices; ++ordinal)
       devices.names.push_back(fmt::format("cuda:{}", ordinal));
     devices.why_none = std::move(count.why_none);
-  } catch (const Stop& stop) {  // an exception of the provider's
+  } catch (const Stop& stop) {  // the provider threw
     devices.why_none = stop.reason;
   }
   return devices;

@@ -1,4 +1,4 @@
-// Calls a provider's memory functions for one device; each failure is a Stop with words.
+// Calls a provider's memory functions for one device. Each failure becomes a Stop with a reason.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,32 @@
 
 namespace plumbline {
 
-// The table with NULL for what lies beyond its size.
+// Returns the table with NULL for functions beyond its struct_size.
 plumbline_device_memory whole_table(const plumbline_device_memory& table);
 
-// Beside the CPU, the devices that memory can be had on, "cuda:0", or why there is none. Where the
-// table counts devices, only the first is asked for memory, because that makes a context, which
-// takes time and memory on each.
+// The CUDA devices ("cuda:0") on which the provider can allocate memory, or why there is none. If
+// the table counts devices, only the first is tried, because an allocation creates a context, which
+// takes time and memory.
 struct UsableDevices {
   std::vector<std::string> names;
-  std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" where there is one
+  std::string why_none;  // "device_count failed: cudaErrorNoDevice (100): …"; "" if there is one
 };
 // Never throws.
 UsableDevices usable_devices(const plumbline_device_memory& table);
 
 class DeviceMemory {
  public:
-  // Keeps references: both outlive it. `table` is a whole one.
+  // Keeps references to both, which must outlive it. `table` is the result of whole_table().
   DeviceMemory(const plumbline_device_memory& table, const plumbline_device& device)
       : table_(&table), device_(&device) {}
 
-  bool has_streams() const;  // those that an ordered call needs
-  bool has_clock() const;    // and what times on the device's clock need
+  bool has_streams() const;  // all that ordered calls need
+  bool has_clock() const;    // and all that DeviceClock needs
 
-  // `what` names the memory in the reason, "q". Too little memory stops with out_of_memory,
-  // anything else with error.
+  // `what` ("q") names the memory in the reason. Throws Stop with out_of_memory if memory is too
+  // small, otherwise with error.
   void* allocate(std::uint64_t bytes, const std::string& what) const;
-  // A failing release also fails whatever comes next; it is not told.
+  // Ignores errors, which later calls report.
   void release(void* pointer) const noexcept;
   void copy_to_device(void* device_to, const void* host_from, std::uint64_t bytes,
                       const std::string& what) const;
@@ -44,26 +44,26 @@ class DeviceMemory {
                     const std::string& what) const;
   void synchronize(void* stream) const;
 
-  // Only where has_streams().
+  // Require has_streams().
   void* create_stream() const;
   void destroy_stream(void* stream) const noexcept;
   void enqueue_copy(void* to, const void* from, std::uint64_t bytes, void* stream) const;
   void enqueue_fill(void* at, int byte, std::uint64_t bytes, void* stream) const;
   void enqueue_call(void (*function)(void*), void* argument, void* stream) const;
 
-  // Only where has_clock().
+  // Require has_clock().
   void* create_event() const;
   void destroy_event(void* event) const noexcept;
   void record_event(void* event, void* stream) const;
   double elapsed_ns(void* begin, void* end) const;
 
-  // All empty where the table cannot tell.
+  // Returns empty facts if the table has none.
   plumbline_device_facts facts() const;
 
  private:
   void check(const char* function, const std::string& what,
              const std::function<std::int32_t()>& call) const;
-  // Calls, and drops whatever goes wrong.
+  // Calls and ignores errors.
   static void attempt(const char* function, const std::function<std::int32_t()>& call) noexcept;
 
   const plumbline_device_memory* table_;

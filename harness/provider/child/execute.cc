@@ -1,4 +1,4 @@
-// Runs one request: prepares the kernel, calls it, looks for stray writes, times it, answers.
+// Serves one request: prepares the kernel, calls it, detects stray writes, times it and replies.
 #include "harness/provider/child/execute.h"
 
 #include <fmt/core.h>
@@ -33,9 +33,9 @@ std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& ke
   return static_cast<std::uint32_t>(at - library.kernels.begin());
 }
 
-// A workspace that is kept counts against the memory that the next kernel may take.
+// A kept workspace counts against the memory limit of the next kernel.
 constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
-// Of a tensor that gets a second image in device memory.
+// Largest tensor that gets a second image in device memory.
 constexpr std::size_t most_arriving_bytes = std::size_t{1} << 30;
 
 class Execution final : public KeptPlan {
@@ -57,7 +57,7 @@ class Execution final : public KeptPlan {
   ~Execution() override {
     try {
       if (plan_ != nullptr) destroy();
-    } catch (const Stop&) {  // a request that already failed keeps its first reason
+    } catch (const Stop&) {  // keep the first reason of a request that already failed
     }
     close_memory();
   }
@@ -74,7 +74,7 @@ class Execution final : public KeptPlan {
     run_judged(reply);
     if (request_.timed_repetitions > 0) {
       time(reply);
-      // times are taken with everything in place, whatever the stream
+      // Timed calls find all tensors in place; the outputs of an ordered call are judged instead.
       if (stream_) run_judged(reply);
     }
     reply.description = describe();
@@ -91,7 +91,7 @@ class Execution final : public KeptPlan {
     if (again.timed_repetitions > 0) {
       request_.timed_repetitions = again.timed_repetitions;
       request_.quiet_ns = again.quiet_ns;
-      time(reply);  // whose last call leaves the result
+      time(reply);  // its last call leaves the outputs
     } else {
       run_judged(reply);
     }
@@ -113,7 +113,7 @@ class Execution final : public KeptPlan {
   void open_arena() {
     if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors))
       return;
-    kept_.arena = nullptr;  // before the new one takes address space
+    kept_.arena = nullptr;  // frees its address space first
     kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes,
                                                 request_.tensors);
   }
@@ -156,13 +156,13 @@ class Execution final : public KeptPlan {
   }
 
   void place_tensors() {
-    // a DeviceBuffer's owner is only ever moved before it is used
+    // Reallocation would move images that are in use.
     images_.reserve(request_.tensors.size());
     for (const protocol::Tensor& t : request_.tensors) {
       const plumbline_tensor on_host = to_tensor(t, kept_.arena->data(t));
       if (const IndexArray* const indices = find_index_array(t.name)) {
         *find_field(tensors_, t.name) = on_host;
-        // in place from the start, because planners may read it
+        // In place from the start, because planners may read it.
         tensors_.*(indices->copy) = in_kernels_memory(t, on_host, "device_" + t.name, false);
       } else {
         const plumbline_tensor placed = in_kernels_memory(t, on_host, t.name, true);
@@ -176,7 +176,8 @@ class Execution final : public KeptPlan {
     tensors_.stream = stream();
   }
 
-  // The tensor where the kernel's memory is. Where it arrives, it is there from the stream's begin.
+  // Returns the tensor in the kernel's memory. If `arrives`, its contents appear only in stream
+  // order.
   plumbline_tensor in_kernels_memory(const protocol::Tensor& t, plumbline_tensor tensor,
                                      const std::string& name, bool arrives) {
     tensor.memory_space = device_.memory_space;
@@ -190,8 +191,8 @@ class Execution final : public KeptPlan {
     return tensor;
   }
 
-  // From which a tensor arrives in order. None where the device has no room for it: the kernel then
-  // finds the tensor in place.
+  // Returns the buffer from which a tensor arrives in stream order; nothing if the device has no
+  // room. The kernel then finds the tensor in place.
   std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
     const std::size_t bytes = t.page_end - t.page_begin;
     if (!stream_ || bytes > most_arriving_bytes) return std::nullopt;
@@ -211,15 +212,16 @@ class Execution final : public KeptPlan {
         all.push_back(
             {image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
     }
-    if (device_workspace_ && !is_again_) {  // a plan finds there what its last call left
+    if (device_workspace_ && !is_again_) {  // later calls of a plan find the workspace of the last
+                                            // one
       all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr,
                      request_.workspace_byte, "workspace"});
     }
     return all;
   }
 
-  // The images of outputs on a device, as plumbline has poisoned the outputs; those that arrive in
-  // order are poisoned by that.
+  // Copies plumbline's poisoned outputs to the device. Arriving ones are skipped unless
+  // `out_of_order`: their arrival poisons them.
   void poison_outputs(bool out_of_order) {
     for (Image& image : images_) {
       if (image.tensor->access == "write" && (out_of_order || !image.arriving))
@@ -267,7 +269,7 @@ class Execution final : public KeptPlan {
     }
   }
 
-  // On a device: only enqueues.
+  // On a device this only enqueues.
   void call() {
     call_provider("run", [&](char* reason, std::size_t bytes) {
       return provider_.run(plan_, &tensors_, stream(), reason, bytes);
@@ -279,10 +281,10 @@ class Execution final : public KeptPlan {
     if (on_device()) memory().synchronize(stream());
   }
 
-  // The call whose results are judged.
+  // Makes the call whose outputs are judged.
   void run_judged(protocol::RunReply& reply) {
     if (!stream_) return run(1);
-    // The first call of a process counts, too: of a plan that is kept it is not made once more.
+    // The first call of a kept plan is judged as it is, so it is not repeated.
     const bool is_followed = request_.keep_plan && !is_again_;
     const auto if_early = is_followed ? IfEarly::leave_it : IfEarly::call_again;
     const std::string fault = call_in_order(
@@ -305,7 +307,7 @@ class Execution final : public KeptPlan {
     if (on_device()) {
       keep_clocks(times, reply);
     } else {
-      // of a device's work the host's processors know nothing
+      // Host processor time does not include a device's work.
       reply.kernel_cpu_ns = std::move(times.kernel_cpu_ns);
       reply.sentinel_cpu_ns = std::move(times.sentinel_cpu_ns);
       reply.mhz = processor_mhz();
@@ -363,7 +365,7 @@ class Execution final : public KeptPlan {
     });
   }
 
-  // Brings results back from the device, and looks for writes where there should be none.
+  // Copies outputs from the device, and detects stray writes.
   void collect(protocol::RunReply& reply) {
     const auto note = [&](std::string fault) {
       if (reply.workspace_fault.empty()) reply.workspace_fault = std::move(fault);
@@ -383,12 +385,12 @@ class Execution final : public KeptPlan {
     }
   }
 
-  // The image of a tensor's pages, its arena fences included.
+  // The image of a tensor's pages, including the arena's guard bytes.
   struct Image {
     const protocol::Tensor* tensor;
     std::string name;
     DeviceBuffer buffer;
-    std::optional<DeviceBuffer> arriving;  // what is copied there before a call in order
+    std::optional<DeviceBuffer> arriving;  // copied to `buffer` by an ordered call
   };
 
   const ProviderLibrary& library_;
@@ -398,20 +400,20 @@ class Execution final : public KeptPlan {
   plumbline_device device_;
   plumbline_problem problem_;
   plumbline_tensors tensors_{};
-  std::vector<plumbline_output> outputs_;  // of tensors_
+  std::vector<plumbline_output> outputs_;  // tensors_.outputs points to them
   KeptMemory& kept_;
   std::vector<Image> images_;
-  HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
+  HostWorkspace* host_workspace_ = nullptr;  // in kept_; null if the kernel needs none
   std::optional<DeviceBuffer> device_workspace_;
-  PlanMemory plan_memory_;  // ends after the plan
-  // that kernels run on; none: the default one. Ends before the memory that it uses
+  PlanMemory plan_memory_;  // outlives the plan
+  // The kernels' stream; empty: the default stream. Destroyed before the memory that it uses.
   std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;
   double plan_ns_ = 0;
-  bool is_again_ = false;  // the plan has had a call before
+  bool is_again_ = false;  // the plan was called before
 };
 
-// What goes wrong becomes the reply's status and reason.
+// Calls `serve` and stores errors in the reply's status and reason.
 void answer(protocol::RunReply& reply, const std::function<void()>& serve) {
   const auto end = [&](Status status, std::string reason) {
     reply.status = name(status);

@@ -1,5 +1,5 @@
-// Serves run requests: every call of the C ABI, with tensors, workspace and clocks around them. The
-// calls are query, prepare, run, describe, run again where that is asked, and destroy.
+// Serves run requests: places tensors and workspace, then calls query, prepare, run, describe, run
+// again (if wanted) and destroy, with clocks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace plumbline {
 
-// A plan between two of its calls. It ends with the object.
+// A plan between two calls. Its destructor destroys the plan.
 class KeptPlan {
  public:
   virtual ~KeptPlan() = default;
@@ -21,21 +21,21 @@ class KeptPlan {
   virtual void perform_again(const protocol::AgainRequest& request, protocol::RunReply& reply) = 0;
 };
 
-// What a request leaves to the next: mappings, closed (most requests need the pages of the one
-// before), what devices are, and the plan where the request says so.
+// State that a request leaves for the next: closed mappings (most requests need the same pages),
+// facts about devices, and the plan if the request keeps it.
 struct KeptMemory {
   std::unique_ptr<MappedArena> arena;
   std::unique_ptr<HostWorkspace> workspace;
   std::map<std::int32_t, plumbline_device_facts> device_facts;  // by ordinal
-  std::unique_ptr<KeptPlan> plan;                               // uses all of the above
-  std::string kernel;                                           // of the plan
+  std::unique_ptr<KeptPlan> plan;                               // uses all members above
+  std::string kernel;                                           // name of the plan's kernel
 };
 
-// These never throw: what goes wrong is the reply's status and reason. (A crash ends the process;
-// see crash_report.h.)
+// These never throw: errors become the reply's status and reason. (A crash ends the process; see
+// crash_report.h.)
 protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept,
                            protocol::RunRequest request);
-// Another call of the plan that was kept.
+// Calls the kept plan again.
 protocol::RunReply execute_again(KeptMemory& kept, const protocol::AgainRequest& request);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// A gate in a stream: what is enqueued behind it waits until the host opens it.
+// A gate in a stream: later work on the stream waits until the host opens the gate.
 #pragma once
 
 #include <chrono>
@@ -9,25 +9,25 @@
 
 namespace plumbline {
 
-// One at a time is closed in a process, on any stream. A kernel that waits for its stream while the
-// gate is closed would wait for ever: the gate opens by itself after `longest`. So it does where
-// the host waits for another stream whose calls CUDA makes one after another.
+// At most one gate of a process is closed at a time, on any stream. It opens by itself after
+// `longest`, because a kernel that waits for its own stream would otherwise wait forever. The same
+// holds if the host waits for another stream whose host functions CUDA runs after this one.
 class Gate {
  public:
   static constexpr std::chrono::milliseconds longest{100};
 
-  // Enqueues the gate, closed. It is open again when this object is gone.
+  // Enqueues a closed gate. The destructor opens it.
   Gate(const DeviceMemory& memory, void* stream);
   ~Gate() { open(); }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
   void open();
-  // Whether it has opened by itself.
+  // Returns true if the gate opened by itself.
   bool has_expired() const;
 
  private:
-  // Outlives every object: a stream that failed may call it late, or never.
+  // Outlives every object, because a failed stream may call wait() late or never.
   struct State {
     std::mutex mutex;
     std::condition_variable opened;

@@ -1,4 +1,4 @@
-// Calls NVML through dlopen: no header of it, and no driver, is needed to build.
+// Calls NVML through dlopen, so that the build needs neither its header nor a driver.
 #include "harness/provider/child/gpu_clocks.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ struct Reason {
   std::uint64_t bit;
   const char* words;
 };
-// nvmlClocksThrottleReason…, but for GpuIdle (1), ApplicationsClocksSetting (2), SyncBoost (0x10)
+// nvmlClocksThrottleReason…, without GpuIdle (1), ApplicationsClocksSetting (2), SyncBoost (0x10)
 // and DisplayClockSetting (0x100).
 constexpr Reason reasons_that_slow[] = {{0x4, "power cap"},
                                         {0x8, "hardware slowdown"},
@@ -28,8 +28,8 @@ constexpr Reason reasons_that_slow[] = {{0x4, "power cap"},
                                         {0x40, "hardware thermal slowdown"},
                                         {0x80, "power brake"}};
 
-// The entry of CUDA_VISIBLE_DEVICES that an ordinal counts: an index, or a UUID; without the
-// variable the ordinal itself.
+// Returns the ordinal's entry of CUDA_VISIBLE_DEVICES, an index or a UUID; without the variable the
+// ordinal itself.
 std::string visible_device(std::int32_t ordinal) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr || *visible == '\0') return std::to_string(ordinal);

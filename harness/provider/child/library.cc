@@ -18,7 +18,7 @@ namespace plumbline {
 
 namespace {
 
-// The remedy of an error of dlopen, found by the words of glibc.
+// Returns the remedy for a dlopen error, recognized by glibc's message.
 std::string loading_remedy(const std::string& problem) {
   const auto says = [&](const char* words) { return problem.find(words) != std::string::npos; };
   const std::string build =
@@ -56,7 +56,7 @@ plumbline_get_provider_function entry_point(const std::string& path) {
   return reinterpret_cast<plumbline_get_provider_function>(symbol);
 }
 
-// What the first release of this ABI version had; the fields behind it are optional.
+// Sizes in the first release of this ABI version; later fields are optional.
 constexpr std::size_t required_bytes = offsetof(plumbline_provider, kernel_tensor_cores);
 constexpr std::size_t required_memory_bytes = offsetof(plumbline_device_memory, device_count);
 
@@ -64,7 +64,7 @@ constexpr std::uint32_t most_kernels = 65536;
 
 constexpr const char* rebuild_remedy = "build it again with this plumbline's plumbline_provider.h";
 
-// Versions first: in another version the fields behind them may mean something else.
+// The version comes first, because later fields may differ in another version.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
     throw Stop{Status::error,
@@ -105,15 +105,14 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
   }
 }
 
-// A text of the provider's, as far as it can be a name: the rest of one that does not end is not
-// looked at.
+// Returns the provider's text, cut off if it is not terminated.
 std::string text_of(const char* text) {
   constexpr std::size_t longest = 4096;
   return text == nullptr ? "" : std::string(text, strnlen(text, longest));
 }
 
-// What the provider says, with "" for NULL: checked once its functions have returned, because an
-// exception that leaves one of them is its own.
+// The next functions return the provider's texts, "" for NULL. They are checked after its functions
+// have returned, because an exception from those belongs to the provider.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
@@ -132,7 +131,7 @@ std::vector<std::string> tensor_cores(const plumbline_provider& p) {
   return words;
 }
 
-// "" for a number that stands for none.
+// Returns "" for an unknown plumbline_question.
 std::vector<std::string> questions(const plumbline_provider& p) {
   constexpr std::size_t needed =
       offsetof(plumbline_provider, kernel_question) + sizeof plumbline_provider::kernel_question;
@@ -179,7 +178,7 @@ const plumbline_provider* table_of(plumbline_get_provider_function get_provider,
   return table;
 }
 
-// A problem that most kernels take.
+// Returns a problem that most kernels support.
 plumbline_problem plain_problem(std::uint32_t question) {
   plumbline_problem problem{};
   problem.struct_size = sizeof problem;
@@ -195,7 +194,7 @@ plumbline_problem plain_problem(std::uint32_t question) {
   return problem;
 }
 
-// Throws WrongOptions with the text of a query that answers PLUMBLINE_ERROR.
+// Throws WrongOptions with the reason of a query that returns PLUMBLINE_ERROR.
 void refuse_wrong_options(const ProviderLibrary& library, const std::string& options) {
   if (options.empty() || library.kernels.empty()) return;
   const bool is_merge = library.questions.front() == "merge";

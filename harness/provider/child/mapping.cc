@@ -1,4 +1,4 @@
-// Maps the pages that a request names, with their access, and takes them away after it.
+// Maps the pages of a request's tensors with their access, and revokes it afterwards.
 #include "harness/provider/child/mapping.h"
 
 #include <fmt/core.h>
@@ -16,8 +16,7 @@ namespace plumbline {
 
 namespace {
 
-// Unmapped address space around the arena, so that a stray pointer does not land in somebody else's
-// memory.
+// Unmapped address space around the arena, so that a stray pointer does not hit other memory.
 constexpr std::size_t margin_bytes = std::size_t{1} << 20;
 
 void check(const protocol::Tensor& t, std::uint64_t arena_bytes) {

@@ -1,5 +1,5 @@
-// What a worker sees of the shared memory: only the pages of the tensors a request names. Each has
-// its access, in a reservation where every other page faults.
+// Maps the shared memory in a worker: only the pages of a request's tensors, each with its access.
+// All other pages of the reservation fault.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,26 @@ namespace plumbline {
 
 class MappedArena {
  public:
-  // Throws Stop where mapping fails, as reopen() does. The mapping ends with the object.
+  // Throws Stop if mapping fails, as does reopen(). The destructor unmaps.
   MappedArena(int descriptor, std::uint64_t arena_bytes,
               const std::vector<protocol::Tensor>& tensors);
   ~MappedArena();
   MappedArena(const MappedArena&) = delete;
   MappedArena& operator=(const MappedArena&) = delete;
 
-  // Between requests: every page faults, so that what a kernel left running is caught.
+  // Between requests: makes every page fault, so that code that a kernel left running is caught.
   void close();
-  // After close(): maps nothing and gives access as `tensors` say, or returns false where they do
-  // not lie in the same pages.
+  // After close(): restores access for `tensors` without mapping. Returns false if their pages
+  // differ from the mapped ones.
   bool reopen(std::uint64_t arena_bytes, const std::vector<protocol::Tensor>& tensors);
 
-  // Between two calls of a plan: likewise. resume() gives access again, to the same tensors.
+  // Between two calls of a plan: pause() makes every page fault, resume() restores access to the
+  // same tensors.
   void pause();
   void resume(const std::vector<protocol::Tensor>& tensors);
 
   void* data(const protocol::Tensor& tensor) const { return base_ + tensor.offset; }
-  // First byte of the tensor's pages.
+  // Returns the first byte of the tensor's pages.
   std::byte* pages(const protocol::Tensor& tensor) const { return base_ + tensor.page_begin; }
 
  private:
@@ -40,8 +41,9 @@ class MappedArena {
 
   std::byte* reservation_ = nullptr;
   std::size_t reserved_bytes_ = 0;
-  std::byte* base_ = nullptr;  // where the arena's byte 0 would lie
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> pages_;  // that are mapped: of each tensor
+  std::byte* base_ = nullptr;                                   // address of byte 0 of the arena
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> pages_;  // mapped [begin, end) of each
+                                                                // tensor
 };
 
 }  // namespace plumbline

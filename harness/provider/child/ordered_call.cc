@@ -1,4 +1,4 @@
-// Holds the inputs back on the stream and looks whether anything was written meanwhile.
+// Delays the inputs on the stream and detects outputs written meanwhile.
 #include "harness/provider/child/ordered_call.h"
 
 #include <fmt/core.h>
@@ -33,8 +33,8 @@ bool is_poison(const DeviceMemory& memory, const Arrival& arrival, std::size_t a
   return std::ranges::all_of(part, [](unsigned char byte) { return byte == poison_byte; });
 }
 
-// The name of what was written already. Both ends are looked at: a kernel begins with one, and ends
-// with the other.
+// Returns the name of an output that was already written, or "". Checks both ends, because a kernel
+// begins with one and ends with the other.
 std::string first_written(const DeviceMemory& memory, const std::vector<Arrival>& arrivals) {
   for (const Arrival& arrival : arrivals) {
     if (arrival.written.empty()) continue;
@@ -51,7 +51,7 @@ std::string first_written(const DeviceMemory& memory, const std::vector<Arrival>
 DeviceStream::~DeviceStream() {
   try {
     memory_.synchronize(stream_);
-  } catch (const Stop&) {  // whoever enqueued there has been told
+  } catch (const Stop&) {  // the function that enqueued the work has reported it
   }
   memory_.destroy_stream(stream_);
 }
@@ -69,7 +69,7 @@ std::string call_in_order(const DeviceMemory& memory, void* stream,
     const bool was_held = !gate.has_expired();
     memory.synchronize(nullptr);
     std::string written = first_written(memory, arrivals);
-    if (gate.has_expired()) written.clear();  // by what arrived
+    if (gate.has_expired()) written.clear();  // the arrivals themselves may have written it
     gate.open();
     memory.synchronize(stream);
     if (!written.empty()) {

@@ -1,4 +1,4 @@
-// Calls a kernel so that work outside of the stream that it was given shows.
+// Calls a kernel so that work outside its stream is detected.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class DeviceStream {
  public:
   explicit DeviceStream(const DeviceMemory& memory)
       : memory_(memory), stream_(memory.create_stream()) {}
-  ~DeviceStream();  // waits for it
+  ~DeviceStream();  // waits for the stream
   DeviceStream(const DeviceStream&) = delete;
   DeviceStream& operator=(const DeviceStream&) = delete;
 
@@ -25,21 +25,21 @@ class DeviceStream {
   void* stream_;
 };
 
-// Device memory that holds what it should only from a point of the stream on.
+// Device memory that gets its contents only at a point of the stream.
 struct Arrival {
   void* to;
   std::size_t bytes;
-  const void* from;  // device memory; nullptr: `byte` fills it
+  const void* from;  // device memory; nullptr: filled with `byte`
   int byte;
-  std::string written;  // what it is called where the call writes to it; "" for inputs
+  std::string written;  // its name in a fault if the call writes to it; "" for inputs
 };
 
-// Enqueues the arrivals on `stream` behind a closed gate, makes the call, which enqueues behind
-// them, opens the gate once everything on other streams is done, and waits for the stream. Until
-// the gate opens all arrivals hold bytes 0xFF. A kernel that was launched on another stream has
-// then read poison, and what it wrote is overwritten. The gate may open by itself before the call
-// returns (loading a kernel for the first time waits for all streams): `if_early` says whether all
-// is then done once more. Returns "" or what was seen to be written before the stream began.
+// Fills all arrivals with bytes 0xFF, enqueues the arrivals on `stream` after a closed gate, and
+// makes the call, which enqueues after them. Then waits for all other streams, opens the gate and
+// waits for `stream`. A kernel launched on another stream has therefore read poison, and its output
+// is overwritten. The gate may open by itself before the call returns, because loading a kernel for
+// the first time waits for all streams. `if_early` says whether the call is then repeated. Returns
+// "" or a fault: an output was written before the gate opened.
 enum class IfEarly { call_again, leave_it };
 std::string call_in_order(const DeviceMemory& memory, void* stream,
                           const std::vector<Arrival>& arrivals, const std::function<void()>& call,

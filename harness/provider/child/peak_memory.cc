@@ -11,7 +11,7 @@ namespace plumbline {
 
 namespace {
 
-// A line such as "VmHWM:     1234 kB" of /proc/self/status, in bytes; -1 if there is none.
+// Returns a line such as "VmHWM:     1234 kB" of /proc/self/status in bytes; -1 if there is none.
 std::int64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -22,7 +22,7 @@ std::int64_t status_bytes(const std::string& key) {
   return -1;
 }
 
-// Writing 5 sets VmHWM back to VmRSS (proc(5)). Some containers forbid it.
+// Writing 5 resets VmHWM to VmRSS (proc(5)). Some containers forbid it.
 bool reset_high_water_mark() {
   std::ofstream clear("/proc/self/clear_refs");
   clear << "5" << std::flush;

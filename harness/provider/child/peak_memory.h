@@ -1,4 +1,4 @@
-// Measures how much host memory one call takes.
+// Measures the host memory of one call.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,8 @@
 
 namespace plumbline {
 
-// By how many bytes the resident memory of this process rises at most while `run` runs, over what
-// it holds before (pages that earlier calls freed are given back first, and what was allocated
-// before and stays is not counted). -1 where /proc cannot tell.
+// Returns the bytes by which `run` raises the process's peak resident memory above its present
+// size; -1 if /proc does not tell. Pages that earlier calls freed are returned to the system first.
 std::int64_t measure_peak_memory(const std::function<void()>& run);
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Gives a planner memory through a function of C, which lets no exception out.
+// Allocates a planner's memory through a C function, which must not throw.
 #include "harness/provider/child/plan_memory.h"
 
 #include <fmt/core.h>

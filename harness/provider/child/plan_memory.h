@@ -1,5 +1,5 @@
-// Memory that a planner asks for in `prepare` (plumbline_tensors.allocate): poisoned, fenced, kept
-// until its plan was destroyed, and freed here.
+// Memory that a planner allocates in `prepare` (plumbline_tensors.allocate): poisoned, between
+// guard bytes, and freed here after the plan was destroyed.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,18 @@ namespace plumbline {
 
 class PlanMemory {
  public:
-  // On a device where `memory` is one, else on the host. Filled with `byte`.
+  // Allocates on the device if `memory` is set, otherwise on the host. Fills with `byte`.
   PlanMemory(std::optional<DeviceMemory> memory, int byte) : memory_(memory), byte_(byte) {}
   PlanMemory(const PlanMemory&) = delete;
   PlanMemory& operator=(const PlanMemory&) = delete;
 
-  // While it is offered, the provider may call tensors.allocate. Before and after, that field is
-  // NULL, and a call through a pointer that was kept is an error.
+  // Between offer() and withdraw() the provider may call tensors.allocate. Otherwise that field is
+  // NULL, and a call through a saved pointer returns PLUMBLINE_ERROR.
   void offer(plumbline_tensors& tensors);
   void withdraw(plumbline_tensors& tensors);
 
-  std::uint64_t bytes() const { return bytes_; }  // of all of it
-  // "" or "3 bytes behind plan memory 2 were written to, the nearest 8 away". Throws Stop where the
-  // fences cannot be read.
+  std::uint64_t bytes() const { return bytes_; }  // total
+  // Returns "" or which guard bytes were overwritten. Throws Stop if they cannot be read.
   std::string fault() const;
 
  private:

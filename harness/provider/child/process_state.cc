@@ -1,4 +1,4 @@
-// Compares the state of the process with that before a call, and puts back what differs.
+// Compares the process's state with that before a call, and restores what differs.
 #include "harness/provider/child/process_state.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string directory_now() {
   return std::filesystem::current_path(none).string();
 }
 
-// Only setting it tells what it was.
+// The umask can be read only by setting it.
 mode_t umask_now() {
   const mode_t now = umask(077);
   umask(now);
@@ -42,7 +42,7 @@ bool is_same(const struct sigaction& a, const struct sigaction& b) {
   return a.sa_handler == b.sa_handler && a.sa_flags == b.sa_flags;
 }
 
-// Two copies a call: one block of text is cheaper than a map of strings.
+// One block of text, because it is copied twice per call and a map of strings is slower.
 std::string environment_now() {
   std::string all;
   all.reserve(8192);
@@ -62,7 +62,8 @@ std::map<std::string, std::string> variables_of(std::string_view all) {
   return variables;
 }
 
-// What a person knows of the words: bits 13 and 14 of MXCSR, 10 and 11 of the x87's.
+// Names the changed bits. The rounding mode is in bits 13 and 14 of MXCSR, and 10 and 11 of the x87
+// control word.
 std::vector<std::string> words_of(const FloatingPointWords& now, const FloatingPointWords& before) {
   constexpr std::uint32_t flush_to_zero = 0x8000, denormals_are_zero = 0x0040, rounding = 0x6000,
                           masks = 0x1F80;

@@ -1,5 +1,5 @@
-// What the kernels of one process share and a call must leave as it found it: floating-point state,
-// working directory, umask, mask of signals, environment and handlers of signals.
+// Process-wide state that a call must leave unchanged: floating-point state, working directory,
+// umask, signal mask, environment and signal handlers.
 #pragma once
 
 #include <signal.h>
@@ -14,17 +14,16 @@
 
 namespace plumbline {
 
-// The changes of environment and handlers that are allowed. Frameworks set some when they are first
-// used: the first call of a process may change all, and the first call of a kernel may add a
-// variable, or a handler where there was none. A handler that the first call of a kernel replaces
-// is put back and is no error: the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ.
-// No other state may change.
+// The allowed changes of environment and handlers. Frameworks set some on first use, so the first
+// call of a process may change all of them. The first call of a kernel may add a variable, or a
+// handler for a signal without one. If it replaces a handler, that is restored without an error:
+// the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ. Other state must never change.
 enum class Allowance { none, additions, everything };
 
-// By the kernels that a process has called.
+// Allowances by the kernels that a process has called.
 class KernelsCalled {
  public:
-  // Of the call of `kernel` that just ended.
+  // Returns the allowance for the call of `kernel` that just ended.
   Allowance add(const std::string& kernel);
 
  private:
@@ -33,15 +32,16 @@ class KernelsCalled {
 
 class ProcessState {
  public:
-  // As it is now, in this thread.
+  // Records the current state, for this thread.
   ProcessState();
 
-  // Puts back what differs, in this thread. Returns what that was, in words: "the rounding mode
-  // (upward), the working directory (/tmp)"; "" where nothing was changed that must not be.
+  // Restores changed state, for this thread. Returns the forbidden changes in words, "the rounding
+  // mode (upward), the working directory (/tmp)", or "".
   std::string restore(Allowance allowance) const;
 
  private:
-  // By number, 0 unused. Nobody but its sender gives a real-time signal a meaning.
+  // Indexed by signal number, 0 unused. Real-time signals are ignored: only their senders give them
+  // a meaning.
   static constexpr int signals = 32;
   using Handlers = std::array<struct sigaction, signals>;
 
@@ -54,14 +54,14 @@ class ProcessState {
   std::vector<std::string> restore_handlers(Allowance allowance) const;
 
   FloatingPointWords floating_point_;
-  std::string directory_;  // "": it has none
+  std::string directory_;  // "" if unknown
   mode_t umask_;
   sigset_t signal_mask_;
-  std::string environment_;  // "NAME=VALUE", each ended by NUL, in the order of environ
+  std::string environment_;  // "NAME=VALUE", each terminated by NUL, in the order of environ
   Handlers handlers_;
 };
 
-// Why a call that left `changes` behind fails.
+// Returns the reason for failing a call that made `changes`.
 std::string reason_of_changes(const std::string& changes);
 
 }  // namespace plumbline

@@ -1,10 +1,10 @@
-// The clock at which the processor runs.
+// The processor's clock rate.
 #pragma once
 
 namespace plumbline {
 
-// MHz of the processor that the calling thread is on, as /proc/cpuinfo has it at this moment; 0 =
-// not known (not x86, or a kernel that does not say).
+// Returns the current MHz of the calling thread's processor from /proc/cpuinfo; 0 = unknown (not
+// x86, or the system does not tell).
 double processor_mhz();
 
 }  // namespace plumbline

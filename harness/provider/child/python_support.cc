@@ -1,4 +1,4 @@
-// Exports to Python the worker's memory mapping, crash report, sentinel and peak memory.
+// Exports the worker's memory mapping, crash report, sentinel and peak memory to Python.
 #include "harness/provider/child/python_support.h"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ namespace {
 
 int stack_source = -1;
 int stack_request = 0;
-// how a line of the stack begins that belongs to the worker: `  File "<folder>`
+// prefix of a stack line in the worker's own files: `  File "<folder>`
 std::array<char, 512> own_frames{};
 std::array<char, 16384> stack_text{};
 
@@ -41,7 +41,7 @@ void write_python_stack() {
   const ssize_t size = pread(stack_source, stack_text.data(), stack_text.size() - 1, 0);
   if (size <= 0) return;
   stack_text[static_cast<std::size_t>(size)] = '\0';
-  // absent: the crash is in a thread that runs no Python
+  // Absent if the crash is in a thread without Python.
   const char* stack = std::strstr(stack_text.data(), "Current thread");
   if (stack == nullptr) stack = stack_text.data();
   const char* const own = std::strstr(stack, own_frames.data());
@@ -61,11 +61,11 @@ using namespace plumbline;
 
 void plumbline_support_start(int reply_descriptor, int stack_descriptor, int stack_signal,
                              const char* own_folder) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // as plumbline-worker does
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // as in plumbline-worker
   stack_source = stack_descriptor;
   stack_request = stack_signal;
   std::snprintf(own_frames.data(), own_frames.size(), "  File \"%s/", own_folder);
-  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose what C code printed before it
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose the output of C code
   install_crash_report(reply_descriptor, write_python_stack);
 }
 

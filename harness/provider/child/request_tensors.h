@@ -1,4 +1,4 @@
-// Devices and tensors of a run request as the C ABI has them.
+// Converts devices and tensors of a run request into structs of the C ABI.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 namespace plumbline {
 
 plumbline_device to_device(const protocol::Device& device);
-// Throws Stop where its rank is none.
+// Throws Stop if the rank is invalid.
 plumbline_tensor to_tensor(const protocol::Tensor& tensor, void* data);
-// The field of that name; nullptr: none, as of outputs that `plumbline_tensors.outputs` alone has.
+// Returns the field of that name; nullptr if only `plumbline_tensors.outputs` has the tensor.
 plumbline_tensor* find_field(plumbline_tensors& tensors, std::string_view name);
 
-// An index array and its copy where the kernel's memory is.
+// An index array and the field of its copy in the kernel's memory space.
 struct IndexArray {
   std::string_view name;
   plumbline_tensor plumbline_tensors::*copy;
 };
-const IndexArray* find_index_array(std::string_view name);  // nullptr: it is no index array
+const IndexArray* find_index_array(std::string_view name);  // nullptr: not an index array
 
 }  // namespace plumbline

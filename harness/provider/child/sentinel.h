@@ -1,11 +1,11 @@
-// A fixed piece of work that is timed in turn with every kernel, as the unit of its time. The ratio
-// of the two survives a change of clock or a busy machine.
+// A fixed workload that is timed in turn with every kernel, as the unit of its time. The ratio
+// survives a change of clock rate or a busy machine.
 #pragma once
 
 namespace plumbline {
 
-// One unit of work: about 0.1 to 0.2 ms on a current x86 core. Single-threaded, no BLAS, all data
-// in the first-level caches' reach.
+// Runs one unit of work: about 0.1 to 0.2 ms on a current x86 core. Single-threaded, no BLAS, 150
+// KB of data, which fit a core's L2.
 void run_sentinel();
 
 }  // namespace plumbline

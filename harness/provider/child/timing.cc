@@ -1,4 +1,4 @@
-// Calibrates the calls of a repetition, and runs kernel and sentinel in turn without printing.
+// Chooses the calls per repetition, and runs kernel and sentinel in turn without printing.
 #include "harness/provider/child/timing.h"
 
 #include <benchmark/benchmark.h>
@@ -18,27 +18,26 @@ namespace plumbline {
 
 namespace {
 
-// A repetition that is short is sooner undisturbed from its begin to its end, and the least of many
-// short ones repeats better than that of few long ones.
+// Short, because a short repetition is more often undisturbed, and the minimum of many short ones
+// repeats better than that of few long ones.
 constexpr double repetition_ns = 2e6;
 constexpr double longest_sentinel_ns = 15e6;
 constexpr double device_repetition_ns = 5e6;
 constexpr double calibration_ns = 1e6;
-// Of a kernel's repetitions together, beyond the first few.
+// Limit on the total time of a kernel's repetitions; the first few always run.
 constexpr double all_repetitions_ns = 100e6;
 constexpr int least_repetitions = 4;
-// Waiting for a quiet core: all repetitions of a measurement together, and between two looks.
+// Waiting for a quiet core: total limit for a measurement, and the interval between checks.
 constexpr std::chrono::milliseconds longest_wait{500}, wait_step{2};
 
-// What is timed: makes that many calls, waits for them, and says how many nanoseconds all of them
-// took.
+// A timed workload. `run` makes `calls` calls, waits for them, and returns their total nanoseconds.
 struct Work {
   std::string name;
   std::function<double(std::int64_t calls)> run;
-  std::vector<double>* times_ns;           // per call, an entry for each repetition
-  std::int64_t calls = 0;                  // of one repetition
-  std::vector<double>* cpu_ns = nullptr;   // likewise, processor time of the process
-  std::function<void()> before = nullptr;  // each repetition, untimed
+  std::vector<double>* times_ns;           // per call, one entry per repetition
+  std::int64_t calls = 0;                  // per repetition
+  std::vector<double>* cpu_ns = nullptr;   // the same, processor time of the process
+  std::function<void()> before = nullptr;  // untimed, before each repetition
 };
 
 double process_ns() {
@@ -53,9 +52,9 @@ double host_ns(const std::function<void()>& run) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Nanoseconds of one call: doubles a batch until it is long enough for the host's clocks,
-// which count what is not part of the measurement, too. Processor time counts, unless nearly all is
-// waited for: on a busy machine the wall would say several times too much.
+// Returns the nanoseconds of one call. Doubles a batch until it is long enough for the host's
+// clocks, which include overhead. Uses processor time, because wall time is several times too long
+// on a busy machine, but at least 1/8 of wall time, for calls that mostly wait.
 double ns_per_call(const Work& work) {
   for (std::int64_t calls = 1;; calls *= 2) {
     const double start_ns = process_ns();
@@ -70,8 +69,8 @@ std::int64_t calls_in(double ns, double ns_per_call) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(ns / ns_per_call));
 }
 
-// Keeps the times and prints nothing; the library's own reporters also crash when benchmarks are
-// run twice (1.7.1).
+// Keeps the times and prints nothing. The library's own reporters also crash if benchmarks are run
+// twice (1.7.1).
 class TimeReporter : public benchmark::BenchmarkReporter {
  public:
   explicit TimeReporter(const std::vector<Work>& works) : works_(works) {}
@@ -94,8 +93,8 @@ class TimeReporter : public benchmark::BenchmarkReporter {
   const std::vector<Work>& works_;
 };
 
-// Registers one repetition. An exception must not cross the library: it is kept in `failure`, and
-// what follows is skipped.
+// Registers one repetition. Exceptions must not cross the library: `failure` keeps the first, and
+// later repetitions are skipped.
 void register_repetition(const Work& work, std::exception_ptr& failure) {
   benchmark::RegisterBenchmark(work.name.c_str(),
                                [&work, &failure](benchmark::State& state) {
@@ -146,7 +145,7 @@ double time_sentinel(std::int64_t calls) {
   });
 }
 
-// Sleeps until a core is quiet, again and again, for a limited time in all.
+// Sleeps until the core is quiet, for a limited total time.
 class QuietCore {
  public:
   explicit QuietCore(double quiet_ns) : quiet_ns_(quiet_ns) {}
@@ -160,7 +159,8 @@ class QuietCore {
   }
 
  private:
-  // By processor time, the lesser of two: the first call behind a sleep finds cold caches.
+  // Returns the processor time of the faster of two calls, because the first after a sleep has cold
+  // caches.
   static double sentinel_ns() {
     double least = HUGE_VAL;
     for (int call = 0; call < 2; ++call) {
@@ -186,7 +186,7 @@ TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int
   const double call_ns = ns_per_call({"kernel", time_kernel, nullptr});
   const std::int64_t calls = calls_in(repetition_ns, call_ns);
   const double kernel_ns = call_ns * static_cast<double>(calls);
-  // As long as the kernel's: the least of both is then found with equal luck.
+  // As long as the kernel's repetitions, so that both minima are equally likely to be undisturbed.
   const std::int64_t sentinel_calls =
       calls_in(std::clamp(kernel_ns, repetition_ns, longest_sentinel_ns), sentinel_call_ns);
   const int most = static_cast<int>(std::min(1e6, all_repetitions_ns / kernel_ns));
@@ -224,14 +224,14 @@ TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64
                           {"hot", hot, &times.hot_ns},
                           {"sentinel", sentinel, &times.sentinel_ns}};
   for (Work& work : works) {
-    // by the wall: the host may sleep while a device works
+    // Wall time, because the host may sleep while the device works.
     std::int64_t count = 1;
     double ns = 0;
     for (; (ns = host_ns([&] { work.run(count); })) < calibration_ns; count *= 2) continue;
     work.calls = calls_in(device_repetition_ns, ns / static_cast<double>(count));
   }
   repeat_in_turn(works, repetitions);
-  // what was noted while the calls of a repetition were found out
+  // Drops the samples from choosing the calls.
   const auto keep_last = [&](std::vector<double>& samples) {
     const auto kept = std::min(samples.size(), static_cast<std::size_t>(repetitions));
     samples.erase(samples.begin(), samples.end() - static_cast<std::ptrdiff_t>(kept));

@@ -1,4 +1,4 @@
-// Times pieces of work in turn with Google Benchmark: a kernel, and a sentinel beside it.
+// Times a kernel and a sentinel in turn, with Google Benchmark.
 #pragma once
 
 #include <cstddef>
@@ -11,32 +11,32 @@
 
 namespace plumbline {
 
-// One repetition of each lasts about 2 ms (on a device 5 ms), or one call where that takes longer.
-// Entry i of each was measured one after the other.
+// A repetition takes about 2 ms (on a device 5 ms), or one call if that takes longer. Entries i
+// were measured one after the other.
 struct TimesInTurn {
   std::vector<double> kernel_ns, sentinel_ns;          // per call
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;  // only time_in_turn: of the whole process
-  // Only time_on_device; the clocks when a repetition of kernel_ns and of hot_ns ended, as
-  // GpuClocks has them, empty where it knows nothing.
+  // Only time_on_device. The clocks are samples of GpuClocks at the end of each repetition of
+  // kernel_ns and hot_ns; empty if it has none.
   std::vector<double> hot_ns, kernel_mhz, hot_mhz, kernel_throttle, hot_throttle;
 };
 
-// `run` makes that many calls and waits for them; it may throw. By the host's clock and by the
-// processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID), beside run_sentinel().
-// What other processes do leaves processor time alone, but for what they share. A kernel of long
-// calls gets fewer repetitions: as many as fit 100 ms, but 4.
+// Times with the host's clock and the process's processor time (CLOCK_PROCESS_CPUTIME_ID, all
+// threads), in turn with run_sentinel(). `run` makes `calls` calls and waits for them; it may
+// throw. Other processes affect processor time only through shared resources. If calls are long,
+// there are fewer repetitions: as many as fit 100 ms, but at least 4.
 //
-// Where `quiet_ns` is not 0, each repetition begins when a call of the sentinel takes no more than
-// that: on a virtual machine, others may use the same core for some milliseconds or seconds, and
-// the sentinel tells. All repetitions together wait for 0.5 s at most.
+// If `quiet_ns` is not 0, each repetition waits until a sentinel call takes at most that long,
+// because on a virtual machine others may use the core for milliseconds or seconds. All
+// repetitions together wait at most 0.5 s.
 TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions,
                          double quiet_ns = 0);
 
-// By the device's clock (memory.has_clock()), on `stream`, where `call` enqueues one call; it may
-// throw. The launches of a measurement are enqueued before its first one begins, so that the host's
-// speed does not count.
-//   kernel_ns    cold: before each call twice the L2 is filled, which is not timed
-//   hot_ns       one call after another
+// Times with the device's clock, on `stream`. Requires memory.has_clock(). `call` enqueues one
+// call; it may throw. All launches of a measurement are enqueued before the first one begins, so
+// that the host's speed does not count.
+//   kernel_ns    cold: twice the L2 is filled before each call, untimed
+//   hot_ns       calls back to back
 //   sentinel_ns  copies within the L2: a quarter of it to another quarter, eight times
 TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64_t l2_bytes,
                            const GpuClocks& clocks, const std::function<void()>& call,

@@ -26,8 +26,8 @@
 namespace plumbline {
 namespace {
 
-// A worker that still computes this long after its deadline has lost its parent, which would have
-// killed it.
+// If a worker still computes this long after its deadline, its parent, which would have killed it,
+// has died.
 constexpr double orphan_grace_s = 5;
 
 void limit(__rlimit_resource resource, rlim_t value) {
@@ -37,8 +37,8 @@ void limit(__rlimit_resource resource, rlim_t value) {
   setrlimit(resource, &current);
 }
 
-// What the process may take beyond what it has: sanitizers and GPU toolkits map much that is never
-// touched.
+// Limits memory beyond what the process already has: sanitizers and GPU toolkits map much that they
+// never touch.
 void limit_memory(std::uint64_t bytes) {
   if (bytes == 0) return;
   std::ifstream statm("/proc/self/statm");
@@ -49,16 +49,16 @@ void limit_memory(std::uint64_t bytes) {
 
 void set_up_process() {
   limit(RLIMIT_CORE, 0);
-  // Orphans of a worker that lives are its own; when it ends, plumbline finds them.
+  // While a worker lives, orphaned processes become its children; afterwards plumbline's.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  // when memory runs out, the worker goes and not the run
+  // If memory runs out, the system should kill the worker, not the run.
   std::ofstream("/proc/self/oom_score_adj") << 1000;
-  // What the provider starts must neither read requests nor hold the reply channel open.
+  // Processes of the provider must neither read requests nor hold the reply channel open.
   for (const int descriptor :
        {protocol::request_descriptor, protocol::reply_descriptor, protocol::arena_descriptor}) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }
-  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose what was printed before it
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose earlier output
   install_crash_report(protocol::reply_descriptor);
 }
 
@@ -77,7 +77,7 @@ class Deadline {
   }
 };
 
-// The next line without its '\n', or nothing at the end of input.
+// Returns the next line without its '\n', or nothing at the end of input.
 std::optional<std::string> read_line() {
   static std::string buffer;
   for (;;) {
@@ -103,8 +103,8 @@ void write_line(const std::string& line) {
   }
 }
 
-// Loading a library may change what calls must not (one linked with -ffast-math flushes subnormals
-// from then on); what it sets in the environment stays.
+// Restores the state that loading a library changed, except environment and handlers. A library
+// linked with -ffast-math flushes subnormals from then on.
 class AsBefore {
  public:
   AsBefore() = default;
@@ -154,7 +154,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   return reply;
 }
 
-// A call that changes what it must leave as it was is an error.
+// Fails a successful call that changed state it must leave unchanged.
 protocol::RunReply with_state(protocol::RunReply reply, const ProcessState& before,
                               const std::string& kernel, KernelsCalled& called) {
   const bool refused = reply.status == name(Status::unsupported);

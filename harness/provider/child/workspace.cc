@@ -1,4 +1,4 @@
-// Maps the host workspace, fills it with poison, and says which of its fences was overwritten.
+// Maps the host workspace, poisons it, and checks its guard bytes.
 #include "harness/provider/child/workspace.h"
 
 #include <fmt/core.h>
@@ -14,8 +14,7 @@
 namespace plumbline {
 
 namespace {
-// One byte more, so that there is always a fence behind; the slack before the data is the other
-// fence.
+// One byte more, so that guard bytes always follow the data; those before it fill the slack.
 std::size_t inner_bytes_of(std::size_t bytes) { return round_up(bytes + 1, page_bytes); }
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Memory on the host for a kernel, such as its workspace: poisoned, fenced, between unmapped pages.
+// Host memory for a kernel, such as its workspace: poisoned, with guard bytes, between unmapped
+// pages.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +9,22 @@ namespace plumbline {
 
 class HostWorkspace {
  public:
-  // Filled with `byte`. Throws Stop (out of memory). `bytes` may be 0: data() is then null. `name`
-  // is what faults and crashes say.
+  // Fills with `byte`. Throws Stop (out of memory). `bytes` may be 0: data() is then null. `name`
+  // is used in faults and crash messages.
   HostWorkspace(std::size_t bytes, int byte, std::string name = "workspace");
   ~HostWorkspace();
   HostWorkspace(const HostWorkspace&) = delete;
   HostWorkspace& operator=(const HostWorkspace&) = delete;
 
-  // Between requests: every page faults.
+  // Between requests: makes every page fault.
   void close();
-  // After close(): as a new one of `bytes` would be, or false where that takes other pages.
+  // After close(): reuses the mapping for `bytes`, filled with `byte`. Returns false if that needs
+  // another number of pages.
   bool reopen(std::size_t bytes, int byte);
 
   std::size_t mapped_bytes() const { return mapping_bytes_; }
   void* data() const { return data_; }  // 256-byte aligned
-  // "" or which of its fences was written to.
+  // Returns "" or which guard bytes were overwritten.
   std::string fault() const;
 
  private:
@@ -35,8 +37,8 @@ class HostWorkspace {
   std::size_t bytes_ = 0;
 };
 
-// "" or "3 bytes before NAME were written to, the nearest 8 bytes away": compares two fences with
-// their pattern.
+// Compares two ranges of guard bytes with their pattern. Returns "" or a fault with the number of
+// changed bytes and the distance of the nearest from `name`.
 std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
                         const std::byte* behind, std::size_t behind_bytes);
 

@@ -1,4 +1,4 @@
-// Grows and maps the shared memory, places tensors in it, and writes and checks their fences.
+// Grows and maps the shared memory, places tensors in it, and writes and checks guard bytes.
 #include "harness/provider/client/arena.h"
 
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 namespace plumbline {
 
 namespace {
-// Unmapped pages before, between and behind slots: cheap (a sparse file), and a row or two beyond a
-// tensor still faults.
+// Unmapped pages before, between and after slots: cheap in a sparse file, and an access a row or
+// two beyond a tensor still faults.
 constexpr std::size_t gap_bytes = 16 * page_bytes;
 constexpr std::size_t smallest_file_bytes = std::size_t{1} << 20;
 constexpr std::size_t kept_bytes = std::size_t{1} << 30;
 
-// The length that the shared file has from its begin on, all of it a hole: after that it is sealed,
-// and nobody who has its descriptor can make it shorter (which would end plumbline by SIGBUS) or
-// longer. `ulimit -f` may forbid the whole of it.
+// Returns the length of the shared file, which is sparse. Once sealed, a process with its
+// descriptor can neither shorten it (which would kill plumbline by SIGBUS) nor lengthen it. `ulimit
+// -f` may allow less than the capacity.
 std::size_t file_bytes() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -39,8 +39,8 @@ bool is_zero(const std::byte* page) {
   return page[0] == std::byte{0} && std::memcmp(page, page + 1, page_bytes - 1) == 0;
 }
 
-// Of whole pages. A page of zeros counts like one that was never touched: reading makes the one
-// into the other.
+// Returns a digest of whole pages. A page of zeros counts as untouched, because reading an
+// untouched page makes it one.
 std::uint64_t digest_of(const std::byte* base, std::size_t begin, std::size_t end) {
   std::uint64_t digest = 0;
   for (std::size_t at = begin; at < end; at += page_bytes) {
@@ -52,9 +52,9 @@ std::uint64_t digest_of(const std::byte* base, std::size_t begin, std::size_t en
 
 struct Arena::State {
   int descriptor = -1;
-  std::byte* base = nullptr;   // of the reservation of capacity_bytes
-  std::size_t file_bytes = 0;  // of the file
-  std::size_t size_bytes = 0;  // of its part that is mapped at base
+  std::byte* base = nullptr;   // the reservation of capacity_bytes
+  std::size_t file_bytes = 0;  // length of the file
+  std::size_t size_bytes = 0;  // the part of it that is mapped at base
   std::size_t used = 0;        // end of the last slot's pages
   std::vector<Slot> slots;
 
@@ -66,10 +66,10 @@ struct Arena::State {
     if (descriptor >= 0) close(descriptor);
   }
 
-  // Maps at least `bytes` of the file, the new part behind the old one, so that nothing moves.
+  // Maps at least `bytes` of the file. The new part follows the old one, so that nothing moves.
   Result<void> grow(std::size_t bytes);
-  // Calls visit(first byte, count, distance of the first byte from the data: negative before, 1 and
-  // up behind) for both fences.
+  // Calls visit(first byte, count, distance of the first byte from the data) for the guard bytes on
+  // both sides. Distances are negative before the data and begin at 1 after it.
   template <class Visit>
   void each_fence(const Slot& slot, Visit visit) const {
     visit(base + slot.page_begin, slot.offset - slot.page_begin,
@@ -101,7 +101,7 @@ Arena::~Arena() = default;
 
 Result<Arena> Arena::create() {
   auto state = std::make_unique<State>();
-  // Where the kernel knows no seals, it goes without.
+  // Without seals if the kernel does not support them.
   for (const unsigned flags : {MFD_CLOEXEC | MFD_ALLOW_SEALING, MFD_CLOEXEC}) {
     if (state->descriptor < 0) state->descriptor = memfd_create("plumbline-arena", flags);
   }
@@ -112,7 +112,7 @@ Result<Arena> Arena::create() {
   state->file_bytes = plumbline::file_bytes();
   if (ftruncate(state->descriptor, static_cast<off_t>(state->file_bytes)) != 0)
     return fail(fmt::format("shared memory cannot be made: {}", std::strerror(errno)));
-  // No more seals either: one against writing would cost the next kernel its outputs.
+  // Forbids further seals, because one against writing would cost the next kernel its outputs.
   (void)fcntl(state->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* base =
       mmap(nullptr, capacity_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -131,8 +131,7 @@ Result<Arena> Arena::create() {
 void Arena::reset() {
   state_->slots.clear();
   state_->used = 0;
-  // One huge case must not hold its memory for the rest of a night. Failure only means that it
-  // does.
+  // One huge case should not hold its memory for the rest of a night. Errors do no other harm.
   if (state_->size_bytes > kept_bytes) {
     (void)fallocate(state_->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(kept_bytes),
@@ -207,11 +206,11 @@ std::vector<std::ptrdiff_t> Arena::broken_fence_bytes(std::size_t index) const {
 
 std::uint64_t Arena::digest(std::size_t index) const {
   const Slot& s = slot(index);
-  // Asking the kernel what was touched costs more than reading so little.
+  // For small slots, SEEK_DATA costs more than reading them.
   constexpr std::size_t little = std::size_t{1} << 20U;
   if (s.page_end - s.page_begin <= little) return digest_of(state_->base, s.page_begin, s.page_end);
   std::uint64_t digest = 0;
-  // What was never touched is left out: of tensors that lie far apart it is nearly all.
+  // Skips untouched pages, nearly all pages of a sparse tensor.
   for (std::size_t at = s.page_begin; at < s.page_end;) {
     const off_t data = lseek(state_->descriptor, static_cast<off_t>(at), SEEK_DATA);
     if (data < 0 && errno == ENXIO) break;

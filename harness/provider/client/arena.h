@@ -1,7 +1,7 @@
-// Shared memory through which tensors travel between plumbline and a worker. It is one memfd with
-// slots at page boundaries, unmapped pages between them, and fences (known bytes) in the slack
-// before and behind each tensor. The file is sealed: who has its descriptor can neither shorten nor
-// lengthen it. He can map it again and write anywhere, so that inputs need their digests.
+// Shared memory for tensors between plumbline and a worker: one memfd with slots at page
+// boundaries, unmapped pages between them, and guard bytes in the slack on both sides of each
+// tensor. The file is sealed, so a process with its descriptor cannot change its length. It can map
+// the file again and write anywhere, so inputs need digests.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace plumbline {
 
 enum class Access { read, write };
 
-// One tensor's place. The worker maps only [page_begin, page_end) of a slot; the pages around it
-// stay unmapped. The data's *end* lies as near to page_end as a 64-byte aligned start allows, so
-// that most overruns fault at once; what is left of the slot's pages is fence.
+// The location of a tensor. The worker maps only [page_begin, page_end); the pages around a slot
+// stay unmapped. The data *end* as near to page_end as a 64-byte aligned start allows, so that most
+// overruns fault at once. The rest of the slot's pages is guard bytes.
 struct Slot {
   std::string name;  // "q", "out", …
   Access access = Access::read;
-  // of the first data byte, in the arena; 64-byte aligned. Without data: page_end
+  // position of the first data byte in the arena, 64-byte aligned; page_end if there is no data
   std::size_t offset = 0;
   std::size_t bytes = 0;
   std::size_t page_begin = 0, page_end = 0;
@@ -32,45 +32,44 @@ struct Slot {
 
 class Arena {
  public:
-  // At most this much can be placed; the address space is reserved at once, memory is taken as it
-  // is touched.
+  // Limit on the total size of a case. Address space is reserved at once, memory is used when
+  // touched.
   static constexpr std::size_t capacity_bytes = std::size_t{64} << 30;
 
-  // Throws HarnessFailure where plumbline itself may have no more descriptors or memory; so does
-  // place().
+  // Throws HarnessFailure if plumbline runs out of descriptors or memory, as does place().
   static Result<Arena> create();
   Arena(Arena&&) noexcept;
   Arena& operator=(Arena&&) noexcept;
   ~Arena();
 
-  // Forgets all slots; memory is kept for the next case (up to 1 GiB of it).
+  // Forgets all slots. Up to 1 GiB of memory is kept for the next case.
   void reset();
-  // Places a tensor of `bytes` (0 allowed), writes its fences and returns its index. Pointers from
-  // data() stay valid until reset().
+  // Places a tensor of `bytes` (may be 0), writes its guard bytes and returns its index. Pointers
+  // from data() stay valid until reset().
   Result<std::size_t> place(std::string name, std::size_t bytes, Access access);
   std::size_t slot_count() const;
   const Slot& slot(std::size_t index) const;
   void* data(std::size_t index);
   const void* data(std::size_t index) const;
-  std::vector<std::byte> contents(int slot) const;  // nothing of slot -1
+  std::vector<std::byte> contents(int slot) const;  // empty for slot -1
 
-  // Element 0 of a tensor in its slot (TensorShape::first).
+  // Returns element 0 of a tensor in its slot (TensorShape::first).
   void* data(int slot, const TensorShape& shape);
 
-  // Poisons a slot's data (bytes 0xFF: NaN in every float format and -1 in integers) and writes its
-  // fences.
+  // Poisons a slot's data (bytes 0xFF: NaN in every float format, -1 in integers) and writes its
+  // guard bytes.
   void poison(std::size_t index);
   void write_fences(std::size_t index);
-  // Bytes of the fences that changed, in order: -1 is the byte right before the tensor, +1 the one
-  // right behind it; empty = intact.
+  // Returns the changed guard bytes in order, as distances: -1 is the byte before the tensor, +1
+  // the byte after its end. Empty = intact.
   std::vector<std::ptrdiff_t> broken_fence_bytes(std::size_t index) const;
 
-  // Of a slot's pages: whether they were changed. Two digests of the same pages differ if their
-  // bytes do, but for an accident of 64 bits.
+  // Returns a digest of a slot's pages. Different contents have different digests, except for
+  // 64-bit collisions.
   std::uint64_t digest(std::size_t index) const;
 
   int descriptor() const;
-  // Bytes of the shared file that are in use: every slot lies within.
+  // Returns the used bytes of the shared file, which include every slot.
   std::size_t size_bytes() const;
 
  private:

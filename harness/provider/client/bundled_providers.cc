@@ -1,4 +1,4 @@
-// Lists the provider libraries and Python files that were installed, and finds one by its name.
+// Lists the installed provider libraries and Python files, and finds one by name.
 #include "harness/provider/client/bundled_providers.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view library_prefix = "plumbline_", library_suffix = ".so",
                            python_suffix = "_kernels.py";
 
-// The text between prefix and suffix, or "".
+// Returns the text between prefix and suffix, or "".
 std::string between(std::string_view prefix, const std::string& text, std::string_view suffix) {
   if (text.size() <= prefix.size() + suffix.size() || !text.starts_with(prefix) ||
       !text.ends_with(suffix))
@@ -31,7 +31,7 @@ void add_from(const fs::path& folder, std::string_view prefix, std::string_view 
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = between(prefix, entry.path().filename().string(), suffix);
-    // The reference on a GPU is a library of another kind.
+    // plumbline_reference_*.so is not a provider.
     if (!name.empty() && !name.starts_with("reference_")) here.push_back({name, entry.path()});
   }
   std::ranges::sort(here, [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// lib/plumbline beside this program's folder, else that of the build directory: the libraries, and
-// in python/ the Python files.
+// Returns lib/plumbline next to this program's folder, otherwise that of the build directory. It
+// has the libraries and, in python/, the Python files.
 std::filesystem::path provider_folder();
 
 struct BundledProvider {
@@ -17,17 +17,17 @@ struct BundledProvider {
   std::filesystem::path path;  // exists
 };
 
-// Those in `folder`, by name; libraries before Python files.
+// Returns the providers in `folder`, by name; libraries before Python files.
 std::vector<BundledProvider> bundled_providers(const std::filesystem::path& folder);
 
-// The bundled provider that `word` names: its name ("cpu") or its file without a folder
-// ("plumbline_cpu.so", "torch_kernels.py"). Nothing where `word` has a folder: a file that was
-// named with its place is not replaced by another.
+// Returns the bundled provider with the name ("cpu") or file name ("plumbline_cpu.so",
+// "torch_kernels.py") `word`. Returns nothing if `word` has a folder, because an explicit path is
+// never replaced.
 std::optional<std::filesystem::path> find_bundled_provider(const std::string& word,
                                                            const std::filesystem::path& folder);
 
-// What to do about a provider file that is not there: "did you mean cpu?", or the bundled ones by
-// name.
+// Returns the remedy for a missing provider file: "did you mean cpu?", or the names of the bundled
+// providers.
 std::string missing_provider_remedy(const std::string& word, const std::filesystem::path& folder);
 
 }  // namespace plumbline

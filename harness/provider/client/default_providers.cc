@@ -1,4 +1,4 @@
-// Looks for a GPU in /dev and by nvidia-smi, and names the providers that a run then uses.
+// Detects a GPU by /dev and nvidia-smi, and selects the default providers of a run.
 #include "harness/provider/client/default_providers.h"
 
 #include <fcntl.h>
@@ -25,8 +25,7 @@ bool is_gpu_node(const fs::path& node) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// A machine may show its GPU under other names than /dev/nvidia0: what nvidia-smi lists is there.
-// Without a shell: small systems lack one.
+// Detects GPUs with other names than /dev/nvidia0. Uses no shell, because small systems lack one.
 bool nvidia_smi_lists_a_gpu() {
   std::array<int, 2> pipes{};
   if (::pipe2(pipes.data(), O_CLOEXEC) != 0) return false;

@@ -1,4 +1,4 @@
-// The providers that come with plumbline, and which of them this machine can use.
+// The default providers: those that come with plumbline and that this machine can use.
 #pragma once
 
 #include <filesystem>
@@ -7,18 +7,18 @@
 
 namespace plumbline {
 
-// A CUDA device is there, as far as can be told without a toolkit: the driver's /dev/nvidiactl and
-// a /dev/nvidia0 (or 1, 2, …), or /dev/dxg, or else a line of `nvidia-smi -L`; not hidden by an
-// empty or negative CUDA_VISIBLE_DEVICES. ci/gpu.sh accepts the same. Whether the driver works is
-// found out by the first case that runs.
+// Returns true if there is a CUDA device, as far as one can tell without a toolkit. It needs
+// /dev/nvidiactl and /dev/nvidia0 (or 1, 2, …), or /dev/dxg, or a line of `nvidia-smi -L`. An empty
+// or negative CUDA_VISIBLE_DEVICES hides it. ci/gpu.sh uses the same test. The first case shows if
+// the driver works.
 bool has_cuda_device(const std::filesystem::path& devices = "/dev");
 
-// In `folder` (lib/plumbline): plumbline_cpu.so always, plumbline_emulated.so where the file
-// exists, plumbline_cuda.so where the file exists and a CUDA device is there.
+// Returns the libraries in `folder` (lib/plumbline): always plumbline_cpu.so, plumbline_emulated.so
+// if it exists, and plumbline_cuda.so if it exists and has_cuda_device().
 std::vector<std::string> default_providers(const std::filesystem::path& folder,
                                            const std::filesystem::path& devices = "/dev");
 
-// Returns whether the path can be reached; a refusal counts as absent.
+// Returns true if the path can be reached; a refused access counts as absent.
 bool is_there(const std::filesystem::path& path);
 
 }  // namespace plumbline

@@ -9,7 +9,7 @@ namespace plumbline {
 
 namespace {
 
-// The text behind "prefix:", or nothing.
+// Returns the text after "prefix:", or nothing.
 std::string_view behind(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix) || name.size() <= prefix.size() || name[prefix.size()] != ':')
     return {};

@@ -1,4 +1,4 @@
-// Device names as users spell them (cpu, cuda:0, emulated:sm_90), parsed for the protocol.
+// Parses device names (cpu, cuda:0, emulated:sm_90) for the protocol.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// "cpu", "cuda:0" (any ordinal; the arch is left to the provider) or "emulated:sm_90" (any
+// Accepts "cpu", "cuda:0" (any ordinal; the provider determines the arch) and "emulated:sm_90" (any
 // architecture of at most 22 characters).
 Result<protocol::Device> parse_device(std::string_view name);
 

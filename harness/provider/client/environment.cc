@@ -1,4 +1,4 @@
-// Tells by its name what a variable may hold.
+// Recognizes secret variables by name.
 #include "harness/provider/client/environment.h"
 
 #include <algorithm>

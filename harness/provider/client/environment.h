@@ -1,4 +1,4 @@
-// Which variables of plumbline's environment reach the kernels that it runs.
+// Selects the environment variables that workers receive.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace plumbline {
 
-// Whether a variable of this name may hold what only its job should know: it contains TOKEN, SECRET
-// or PASSWORD, in any case of letters, or begins with ACTIONS_, as what a runner of GitHub gives
-// to actions does.
+// Returns true if the name suggests a secret: it contains TOKEN, SECRET or PASSWORD, or begins with
+// ACTIONS_ (GitHub runners), in upper or lower case.
 bool looks_like_secret(std::string_view name);
 
-// Whether workers get `variable` ("NAME=value"): it looks like no secret, or `pass_env` has it.
+// Returns true if workers receive `variable` ("NAME=value"): it does not look secret, or `pass_env`
+// has its name.
 bool reaches_workers(std::string_view variable, const std::vector<std::string>& pass_env);
 
 }  // namespace plumbline

@@ -1,4 +1,5 @@
-// Turns a worker's exit code, signal, timeout or last words into the case's status and reason.
+// Converts a worker's exit code, signal, timeout or crash message into the case's status and
+// reason.
 #include "harness/provider/client/failure_reason.h"
 
 #include <fmt/core.h>
@@ -14,7 +15,7 @@ namespace plumbline {
 
 namespace {
 
-// The end of a log in one line, to be put behind a reason.
+// Returns the end of a log in one line, as a suffix of a reason.
 std::string quote(const std::string& log) {
   constexpr std::size_t longest = 300;
   std::string line;
@@ -32,7 +33,7 @@ std::string quote(const std::string& log) {
 }  // namespace
 
 std::optional<std::string> crash_text(const std::string& line) {
-  // the usual reply is not parsed twice
+  // avoids parsing ordinary replies twice
   if (line.find("\"crash\"") == std::string::npos) return std::nullopt;
   const nlohmann::json json = parse_json_if_valid(line);
   if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
@@ -68,7 +69,7 @@ FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
                         worker_exit.code, said),
             ""};
   }
-  // We did not send it, so the system did.
+  // plumbline did not send it, so the system did.
   if (worker_exit.code == SIGKILL)
     return {Status::out_of_memory,
             fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};

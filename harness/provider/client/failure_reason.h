@@ -1,4 +1,4 @@
-// What the end of a worker means for the case that it was serving.
+// Why a request failed, from the end of its worker.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,22 @@
 
 namespace plumbline {
 
-// Why a request has no answer.
+// The reason for a request without a reply.
 struct FailureReason {
   Status status = Status::error;
   std::string reason;
   std::string remedy;
-  bool is_of_options = false;  // the provider takes no such options
+  bool is_of_options = false;  // the provider rejects the options
 };
 
-// What a crash message says ("SIGSEGV in run: write 4096 bytes behind out"), or nothing if the line
-// is none.
+// Returns the text of a crash message ("SIGSEGV in run: write 4096 bytes before out"), or nothing
+// if the line is not one.
 std::optional<std::string> crash_text(const std::string& line);
 
-// Of a worker that ended with no request under way; "" for SIGKILL, which is the system's.
+// Explains the end of a worker without a pending request; "" for SIGKILL, which the system sends.
 std::string explain_idle_end(const WorkerExit& worker_exit);
 
-// `log` is what the worker printed; its end is quoted in the reason.
+// `log` is the worker's output; the reason quotes its end.
 FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
                       std::chrono::milliseconds timeout);
 

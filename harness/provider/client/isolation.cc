@@ -1,4 +1,4 @@
-// Keeps the ids of workers, and finds the other children of this process in /proc.
+// Tracks the ids of workers, and finds other children of this process in /proc.
 #include "harness/provider/client/isolation.h"
 
 #include <linux/capability.h>
@@ -35,7 +35,7 @@ std::set<pid_t> children() {
 
 struct Workers {
   std::mutex mutex;
-  // What a shell that became this program by `exec` had started is none of our business.
+  // The children of a shell survive if it became this program by `exec`; leave them alone.
   std::set<pid_t> spared = children();
   std::set<pid_t> alive;
   std::vector<std::string> ended_orphans;
@@ -46,7 +46,8 @@ Workers& workers() {
   return all;
 }
 
-// The bounding set is of the thread that starts the worker; what plumbline itself may do stays.
+// The bounding set belongs to the thread that starts the worker; plumbline keeps its own
+// capabilities.
 void hide_memory() {
   const char* const allowed = std::getenv("PLUMBLINE_ALLOW_PTRACE");
   const bool is_allowed = allowed != nullptr && std::string_view(allowed) == "1";
@@ -60,14 +61,14 @@ std::string program_of(pid_t process) {
   return name;
 }
 
-// Waits for a second at most: a process that hangs in the kernel cannot be ended.
+// Waits at most a second, because a process that hangs in the kernel cannot be killed.
 void wait_for(pid_t process) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (waitpid(process, nullptr, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// True if there was one. Programs that plumbline itself starts stay in its process group.
+// Returns true if it found any. Programs that plumbline starts stay in its process group.
 bool end_orphans(Workers& all) {
   bool found = false;
   for (const pid_t child : children()) {
@@ -101,7 +102,7 @@ void end_orphans_of(pid_t worker) {
   Workers& all = workers();
   const std::lock_guard lock(all.mutex);
   all.alive.erase(worker);
-  // The children of one that is killed come to us as well.
+  // The children of a killed process become ours in turn.
   constexpr int most_generations = 100;
   for (int i = 0; i < most_generations && end_orphans(all); ++i) {
   }

@@ -1,5 +1,5 @@
-// What keeps workers apart from plumbline: processes that outlive their worker are ended, and
-// plumbline's memory cannot be read by a worker.
+// Isolates plumbline from its workers: kills processes that outlive their worker, and hides
+// plumbline's memory from workers.
 #pragma once
 
 #include <sys/types.h>
@@ -10,21 +10,21 @@
 
 namespace plumbline {
 
-// Starts a worker by `spawn`, which sets its process id and returns an errno, and remembers the id
+// Starts a worker by `spawn`, which sets its process id and returns an errno. Remembers the id
 // until end_orphans_of. Before that, in this process:
 //   - it becomes the parent of processes whose own parent ended (PR_SET_CHILD_SUBREAPER),
 //   - its memory and environment in /proc become unreadable for other processes of the user
 //     (PR_SET_DUMPABLE), and root's workers lose CAP_SYS_PTRACE. With CAP_SYS_ADMIN or CAP_PERFMON
 //     they can still read the environment. With PLUMBLINE_ALLOW_PTRACE=1 both stay as they are.
-// What the kernel does not know or allow is left out.
+// Steps that the kernel does not support or permit are skipped.
 int start_isolated(const std::function<int(pid_t&)>& spawn, pid_t& worker);
 
-// Call it after `worker` has ended and was waited for. Kills and waits for every child of this
-// process that is no worker, came after the first one and is not in our process group: what workers
-// that ended left behind.
+// Call this after `worker` has ended and was waited for. Kills and waits for orphans of ended
+// workers: children of this process that are not workers, are newer than the first worker, and are
+// not in our process group.
 void end_orphans_of(pid_t worker);
 
-// The names of the programs that end_orphans_of killed, in this order.
+// Returns the names of the programs that end_orphans_of killed, in order.
 std::vector<std::string> ended_orphans();
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// Finds the provider's file, the worker program and Python, and puts the command line together.
+// Finds the provider's file, the worker program and Python, and builds the command line.
 #include "harness/provider/client/launch.h"
 
 #include <fmt/core.h>
@@ -47,8 +47,8 @@ Result<fs::path> find_library_worker(const fs::path& wanted) {
       "set PLUMBLINE_WORKER to its path");
 }
 
-// A program as a shell finds it. Never resolved: the place of a virtual environment's python says
-// that it is one.
+// Finds a program as a shell does. Links are not resolved, because the path of python identifies
+// its virtual environment.
 std::optional<fs::path> on_path(const std::string& program) {
   const auto runs = [](const fs::path& path) {
     return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
@@ -123,7 +123,7 @@ Result<Launch> launch_python(const fs::path& file, const std::string& provider_o
   return Launch{{python->string(), worker->string()}, file.string(), provider_options};
 }
 
-// The file that was named, else the bundled provider of that name.
+// Returns the file of that name, otherwise the bundled provider.
 Result<fs::path> find_provider(const std::string& word) {
   std::error_code ignored;
   if (fs::is_regular_file(word, ignored)) return fs::absolute(word);
@@ -163,7 +163,7 @@ Result<Launch> find_launch(const WorkerOptions& options) {
   }
   auto worker = find_library_worker(options.executable);
   if (!worker) return tl::unexpected(worker.error());
-  // A path without '/' would be looked up in the system's library folders.
+  // dlopen would search the system's library folders for a path without '/'.
   if (is_there(path)) path = fs::absolute(path).string();
   return Launch{{worker->string()}, path, provider_options};
 }

@@ -1,4 +1,5 @@
-// Places the tensors, index arrays and small inputs of one case in the arena, and fills them.
+// Places the tensors, index arrays and small inputs of a case in the arena; fills all but Q, K, V
+// and outputs.
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
@@ -29,7 +30,7 @@ class Placer {
   int tensor(const char* name, const TensorShape& shape, Access access) {
     return shape.rank == 0 ? -1 : place(name, shape.bytes(), access);
   }
-  // One buffer for tensors of one dtype.
+  // Places one buffer for tensors of the same dtype.
   int buffer(const char* name, std::initializer_list<const TensorShape*> views) {
     std::size_t bytes = 0;
     for (const TensorShape* view : views) {
@@ -39,7 +40,7 @@ class Placer {
     }
     return place(name, bytes, Access::read);
   }
-  // Places and fills; nothing where there are no values.
+  // Places and fills an array; returns -1 if it is empty.
   template <class T>
   int filled(const char* name, const std::vector<T>& values) {
     return values.empty() ? -1 : copy<T>(name, values);
@@ -114,7 +115,7 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
   if (geometry.problem().is_paged())
     request.page_table = placer.indices("page_table", geometry.page_table);
   const SideInputs& side = geometry.side;
-  // Parts without keys have an LSE that says so.
+  // The LSE of a merge already marks parts without keys.
   if (!geometry.problem().is_merge()) request.mask = placer.filled("mask", geometry.mask_bits);
   request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);
   request.sinks = placer.filled("sinks", side.sinks);

@@ -1,4 +1,4 @@
-// Starts the worker, exchanges lines with it under a deadline, keeps its log, kills and reaps it.
+// Starts the worker, exchanges lines with it before a deadline, keeps its log, kills and reaps it.
 #include "harness/provider/client/process.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t log_bytes = 4096;
 constexpr std::size_t longest_reply_bytes = std::size_t{64} << 20;
-constexpr std::chrono::milliseconds patience{1000};  // for a process that ought to be ending
+constexpr std::chrono::milliseconds patience{1000};  // for a process that should be exiting
 
 class Descriptor {
  public:
@@ -50,14 +50,14 @@ class Descriptor {
   int value_ = -1;
 };
 
-// A copy above every descriptor that the worker's will be moved to, so that one move cannot
-// overwrite another's source.
+// Copies a descriptor to a number above all descriptors of the worker, so that no move overwrites
+// the source of another.
 Descriptor lifted(int descriptor) {
   constexpr int above = 10;
   return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, above));
 }
 
-// Options that make a sanitizer leave signals to the worker's own handler and refused memory to the
+// Sanitizer options that leave signals to the worker's handler, and failed allocations to the
 // kernel.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::string_view sanitizer_variable = "ASAN_OPTIONS=";
@@ -70,8 +70,8 @@ constexpr std::string_view sanitizer_options =
     "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_"
     "return_null=1:detect_leaks=0";
 
-// The worker's environment: ours without secrets, with those options behind what the user set (the
-// last one counts).
+// Returns the worker's environment: ours without secrets. Sanitizer options follow the user's,
+// because the last one counts.
 std::vector<std::string> worker_environment(const std::vector<std::string>& pass_env) {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -96,8 +96,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-// posix_spawn, not fork: the parent may run threads. `reply` serves as descriptors 3 and 4, `log`
-// as stdout and stderr.
+// Uses posix_spawn instead of fork, because the parent may run threads. `channel` becomes
+// descriptors 3 and 4, `log` stdout and stderr, `arena` descriptor 5.
 int spawn(const std::vector<std::string>& command, int channel, int log, int arena,
           const std::vector<std::string>& pass_env, pid_t& pid) {
   posix_spawn_file_actions_t actions;
@@ -117,7 +117,7 @@ int spawn(const std::vector<std::string>& command, int channel, int log, int are
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: what it starts dies with it, and Ctrl-C reaches plumbline alone.
+  // In its own process group, what it starts dies with it, and Ctrl-C reaches only plumbline.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -155,7 +155,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   fcntl(log.get(), F_SETFL, O_NONBLOCK);
   const Descriptor channel_source = lifted(channel_end.get()), log_source = lifted(log_end.get()),
                    arena_source = lifted(arena_descriptor);
-  // EINVAL: not even the least number that was asked for is allowed.
+  // EINVAL means that the descriptor limit is below the requested minimum.
   if (channel_source.get() < 0 || log_source.get() < 0 || arena_source.get() < 0)
     return failed("fcntl", errno == EINVAL ? EMFILE : errno);
 
@@ -177,18 +177,18 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(
   return process;
 }
 
-// A descriptor of the process where the kernel gives one. Some sandboxes refuse that call: there a
-// thread waits for the process and closes a pipe. It leaves the process a zombie, so that its id
-// stays ours until reap, as with the descriptor. Returns an errno, 0 if it worked.
+// Gets a descriptor that becomes readable when the process ends: a pidfd, or in sandboxes that
+// refuse it a pipe, which a thread closes. The thread leaves the process a zombie, so that its id
+// stays ours until reap, as with a pidfd. Returns an errno or 0.
 int WorkerProcess::open_end() {
-  // By number: the declaration in glibc 2.36 lacks extern "C".
+  // By number, because the declaration in glibc 2.36 lacks extern "C".
   end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   if (end_descriptor_ >= 0) return 0;
   if (errno != ENOSYS && errno != EPERM) return errno;
   std::array<int, 2> pipes{};
   if (pipe2(pipes.data(), O_CLOEXEC) != 0) return errno;
   end_descriptor_ = pipes[0];
-  // Signals are for the threads that were there before.
+  // Signals belong to the existing threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -225,7 +225,7 @@ bool WorkerProcess::alive() const {
   return !reaped_ && poll(&waiting, 1, 0) == 0;
 }
 
-// A process that is gone shows at the next poll; nothing is lost by ignoring the error here.
+// Errors are ignored: a dead process shows at the next poll.
 void WorkerProcess::send(const std::string& text) {
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = ::send(channel_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -245,7 +245,7 @@ bool WorkerProcess::receive_reply() {
 
 void WorkerProcess::receive_log() {
   std::array<char, 1 << 16> chunk;
-  // Bounded, so that a worker which prints without end cannot keep us here beyond its deadline.
+  // Bounded, so that a worker that prints without end cannot keep us beyond its deadline.
   for (int i = 0; i < 16; ++i) {
     const ssize_t n = read(log_descriptor_, chunk.data(), chunk.size());
     if (n <= 0) return;
@@ -266,13 +266,13 @@ tl::expected<std::string, WorkerExit> WorkerProcess::exchange(const std::string&
     const int ready = poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (waiting[1].revents != 0) receive_log();
-    // it closed stdout and stderr: nothing more to read
+    // The worker closed stdout and stderr.
     if (waiting[1].revents == POLLHUP) close(std::exchange(log_descriptor_, -1));
     const bool open = waiting[0].revents == 0 || receive_reply();
     if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
       receive_log();
       std::string reply = received_.substr(0, end);
-      received_.erase(0, end + 1);  // what comes behind it are the last words of the process
+      received_.erase(0, end + 1);  // later text is a crash message
       return reply;
     }
     if (waiting[2].revents != 0) return tl::unexpected(reap());
@@ -290,7 +290,7 @@ WorkerExit WorkerProcess::wait_for_end() {
   const Clock::time_point deadline = Clock::now() + patience;
   pollfd waiting{end_descriptor_, POLLIN, 0};
   int ready = 0;
-  // The log is emptied meanwhile: a worker that blocks on a full pipe could not end.
+  // A worker that blocks on a full log pipe could not exit.
   while (ready == 0 && Clock::now() < deadline) {
     receive_log();
     ready = poll(&waiting, 1, std::min(milliseconds_until(deadline), 10));
@@ -304,14 +304,14 @@ WorkerExit WorkerProcess::wait_for_end() {
 
 void WorkerProcess::kill_group() const {
   kill(-pid_, SIGKILL);
-  kill(pid_, SIGKILL);  // should it have left its group
+  kill(pid_, SIGKILL);  // in case it left its group
 }
 
 WorkerExit WorkerProcess::reap() {
   WorkerExit worker_exit;
   siginfo_t info{};
-  kill(-pid_, SIGKILL);  // what it started and left behind; before waitid frees the group's id
-  if (waiter_.joinable()) waiter_.join();  // it must not look for an id that is free
+  kill(-pid_, SIGKILL);                    // before waitid frees the group's id
+  if (waiter_.joinable()) waiter_.join();  // before the id is freed
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
   }
   reaped_ = true;

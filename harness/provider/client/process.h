@@ -1,5 +1,4 @@
-// A worker process as its parent sees it: lines with a deadline, a log, an end with a cause. It is
-// started with posix_spawn.
+// A worker process, started with posix_spawn: lines with a deadline, a log, and a cause of its end.
 #pragma once
 
 #include <sys/types.h>
@@ -18,16 +17,16 @@ namespace plumbline {
 struct WorkerExit {
   bool by_signal = false;
   int code = 0;            // exit status or signal number
-  bool deadline = false;   // we killed it because it did not answer in time
+  bool deadline = false;   // we killed it because it did not reply in time
   bool mute = false;       // we killed it because it closed its reply channel
-  std::string last_words;  // the line it wrote before it ended, "" if none
+  std::string last_words;  // the line that it wrote before it ended, "" if none
 };
 
 class WorkerProcess {
  public:
-  // `command`: the path of the program, then its arguments. Its environment is ours, without what
-  // looks like a secret and is not named in `pass_env` (environment.h). Throws HarnessFailure where
-  // plumbline may have no more descriptors, processes or memory.
+  // Starts `command`: the path of the program, then its arguments. Its environment is ours without
+  // variables that look secret, unless `pass_env` names them (environment.h). Throws HarnessFailure
+  // if plumbline runs out of descriptors, processes or memory.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& command,
                                                       int arena_descriptor,
                                                       const std::vector<std::string>& pass_env);
@@ -36,15 +35,15 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Sends a line (with its '\n') and returns the next line received, or how the process ended
-  // instead. A process that does not answer in time is killed. After a WorkerExit only the
-  // destructor may be called.
+  // Sends a line (with its '\n') and returns the next line received, or how the process ended.
+  // Kills a process that does not reply in time. After a WorkerExit only the destructor may be
+  // called.
   tl::expected<std::string, WorkerExit> exchange(const std::string& line,
                                                  std::chrono::milliseconds timeout);
   // Waits for a process that is about to end, and kills it after a second.
   WorkerExit wait_for_end();
   bool alive() const;
-  // What it last wrote to stdout and stderr: at most 4 KiB.
+  // Returns its last output to stdout and stderr: at most 4 KiB.
   const std::string& log_tail() const { return log_; }
 
  private:
@@ -58,7 +57,7 @@ class WorkerProcess {
 
   pid_t pid_ = -1;
   int end_descriptor_ = -1;  // becomes readable when the process ends
-  std::thread waiter_;       // makes it so where the kernel does not
+  std::thread waiter_;       // closes a pipe at its end if the kernel has no pidfd
   int channel_ = -1;         // one socket: requests out, replies in
   int log_descriptor_ = -1;
   bool reaped_ = false;

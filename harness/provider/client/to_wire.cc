@@ -39,8 +39,8 @@ TensorShape dense_shape(DType dtype, std::initializer_list<std::int64_t> extent)
   return shape;
 }
 
-// [batch, heads], and blocks of tokens where these have scales of their own; stride 0 where one
-// scale serves all.
+// Returns [batch, heads], with a third dimension of blocks if tokens have scales of their own. A
+// stride is 0 if one scale serves the whole dimension.
 TensorShape scale_shape(const Problem& p, std::int64_t heads, std::int64_t seq) {
   if (p.scale_tokens() > 0) return dense_shape(DType::f32, {p.batch, heads, scale_blocks(p, seq)});
   TensorShape shape = dense_shape(DType::f32, {p.batch, heads});

@@ -10,7 +10,7 @@
 namespace plumbline {
 
 plumbline_problem problem_to_wire(const Geometry& geometry);
-// The tensors of a request that are present.
+// Returns the tensors that the request has.
 std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const Arena& arena);
 
 }  // namespace plumbline

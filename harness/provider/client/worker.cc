@@ -1,4 +1,4 @@
-// Serves requests by a worker process, and starts another where one has died or answered nonsense.
+// Serves requests by a worker process, and starts a new one after a crash or an invalid reply.
 #include "harness/provider/client/worker.h"
 
 #include <fmt/core.h>
@@ -20,8 +20,8 @@ namespace plumbline {
 
 namespace {
 
-// Loading takes its time whatever the deadline of a case is: of a GPU library seconds, of a Python
-// framework that lies on a cold disk, and is imported by several workers at once, minutes.
+// Loading has its own timeout: a GPU library takes seconds. A Python framework takes minutes if
+// several workers import it from a cold disk.
 constexpr std::chrono::milliseconds library_loading_timeout{60'000},
     python_loading_timeout{300'000};
 
@@ -59,11 +59,12 @@ class ProcessWorker final : public Worker {
     return request.timeout.count() > 0 ? request.timeout : options_.timeout;
   }
   Answer<protocol::RunRequest> to_message(const RunRequest& request);
-  // Sends a message; the reply has the right kind and id, or the process is gone.
+  // Sends a message and returns a reply of the right kind and id. After an error the process is
+  // gone.
   template <class Reply, class Request>
   Answer<Reply> ask(const Request& request, std::chrono::milliseconds timeout);
   protocol::AgainRequest to_again(const RunRequest& request);
-  // `describes`: a reply whose status is ok needs a description.
+  // `describes`: an ok reply needs a description.
   Answer<RunReply> to_reply(protocol::RunReply&& wire, bool describes) const;
   RunReply settle(const RunRequest& request, const Answer<RunReply>& answer);
   RunReply without_changed_input(RunReply reply) const;
@@ -79,10 +80,10 @@ class ProcessWorker final : public Worker {
   std::unique_ptr<WorkerProcess> process_;
   Hello hello_;
   bool refused_options_ = false;
-  bool has_plan_ = false;  // that the process kept for run_again()
+  bool has_plan_ = false;  // the process keeps one for run_again()
   std::uint64_t last_id_ = 0;
   std::string last_log_;
-  std::uint64_t processes_ = 0;                                // started so far
+  std::uint64_t processes_ = 0;                                // number started so far
   std::vector<std::pair<std::size_t, std::uint64_t>> inputs_;  // slots and digests before the run
 };
 
@@ -157,7 +158,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   }
   if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
   if (reply->questions.empty()) reply->questions.assign(reply->kernels.size(), "attention");
-  // of kernels without an entry nothing is said
+  // empty for kernels without an entry: unknown
   reply->kernel_devices.resize(reply->kernels.size());
   reply->outputs.resize(reply->kernels.size());
   if (const std::string fault =
@@ -309,13 +310,13 @@ std::string ProcessWorker::crash_between_requests() {
   return explain_idle_end(worker_exit);
 }
 
-// A kernel that maps the arena anew can write to its inputs, by which it is judged.
+// A kernel that maps the arena again can change its inputs, which the reference also uses.
 RunReply ProcessWorker::run(const RunRequest& request) {
   remember_inputs();
   return without_changed_input(serve(request));
 }
 
-// A call that changed its inputs is an error.
+// Fails a successful call that changed its inputs.
 RunReply ProcessWorker::without_changed_input(RunReply reply) const {
   const std::string changed = changed_input();
   if (changed.empty() || reply.status != Status::ok) return reply;
@@ -357,7 +358,7 @@ RunReply ProcessWorker::run_again(const RunRequest& request) {
                           })));
 }
 
-// In a request of its own, so that what goes wrong is not the next kernel's.
+// Uses a request of its own, so that errors are not attributed to the next kernel.
 void ProcessWorker::end_kept_plan() {
   if (!std::exchange(has_plan_, false) || process_ == nullptr) return;
   protocol::AgainRequest message;
@@ -375,7 +376,7 @@ RunReply ProcessWorker::settle(const RunRequest& request, const Answer<RunReply>
     reply.status = answer.error().status;
     reply.reason = answer.error().reason;
   }
-  // An error on a GPU may be sticky: every later call of the process would fail with it.
+  // An error on a GPU may be sticky, so that every later call of the process would fail.
   const bool on_gpu = request.device.starts_with("cuda");
   if (process_ != nullptr &&
       (reply.status == Status::out_of_memory || (on_gpu && reply.status == Status::error)))

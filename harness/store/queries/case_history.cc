@@ -1,4 +1,4 @@
-// Reads v_history, whose rows are outcomes with their run.
+// Reads the history of cases from v_history.
 #include "harness/store/queries/case_history.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ Result<std::vector<CaseNight>> nights_of_case(Store& store, const std::string& c
   if (!table) return tl::unexpected(table.error());
   std::vector<CaseNight> nights;
   for (const TextRow& row : table->rows) {
-    if (!nights.empty() && nights.back().run_id == row[0]) continue;  // of another suite
+    if (!nights.empty() && nights.back().run_id == row[0]) continue;  // a further suite of the run
     nights.push_back({text_at(row, 0), text_at(row, 1), text_at(row, 2), text_at(row, 3),
                       text_at(row, 4), is_one_at(row, 5), is_one_at(row, 6),
                       number_at(row, 7).value_or(0), number_at(row, 8).value_or(0)});

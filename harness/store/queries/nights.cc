@@ -1,4 +1,4 @@
-// Each query says its columns once, in the order in which its rows are read.
+// Each query lists its columns once, in the order in which its rows are read.
 #include "harness/store/queries/nights.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The nights before a run, what happened in them and what people decided, for the page and lists.
+// Queries for the nights before a run, their events and the decisions about their runs.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,18 @@
 
 namespace plumbline {
 
-// A run of a night and how many of its outcomes have one verdict. Nights, oldest first; the runs of
-// a night in order.
+// The number of a run's outcomes with one verdict.
 struct NightVerdicts {
   std::string night, run_id, started_at, commit;  // night: its id, or the start of the run's id
   std::optional<int> exit_code;                   // nullopt: the run did not finish
   bool suspect = false;
-  double common_shift = 0;  // ln, the largest of the run's machine classes
-  std::string why;          // one sentence of a suspect run
+  double common_shift = 0;  // ln; the largest of the run's machine classes
+  std::string why;          // why the run is suspect; one sentence
   std::string verdict;      // "" if the run has no outcome
   std::size_t count = 0;
 };
-// The newest `limit` nights up to `newest`; for a run outside of nights, the runs of its kind: the
-// same purpose, selection and machine class.
+// Returns the newest `limit` nights up to `newest`, oldest first. For a run outside of nights these
+// are the runs with its purpose, selection and machine class.
 Result<std::vector<NightVerdicts>> verdicts_of_nights(Store& store, const RunInfo& newest,
                                                       int limit);
 
@@ -38,7 +37,7 @@ struct DecisionAboutRun {
 Result<std::vector<DecisionAboutRun>> decisions_about_runs(Store& store,
                                                            const std::vector<std::string>& runs);
 
-// An outcome whose past is wanted. `place` comes back with each of its points.
+// An outcome whose past is wanted. Its points carry the same `place`.
 struct WantedHistory {
   std::size_t place = 0;
   std::string run_id, suite, case_id;
@@ -49,12 +48,12 @@ struct PointOfHistory {
   std::optional<double> percent_of_limit, rms, time_ratio, gate_level, gate_limit;
   bool is_set_aside = false;
 };
-// In the series of each outcome, from `first_run` on, in order of `place` and run.
+// Returns the points of each outcome's series from `first_run` on, sorted by `place` and run.
 Result<std::vector<PointOfHistory>> points_since(Store& store,
                                                  const std::vector<WantedHistory>& wanted,
                                                  const std::string& first_run);
 
-// Tables for `plumbline baseline list` and `plumbline night list`, newest first.
+// Return tables for `plumbline baseline list` and `plumbline night list`, newest first.
 Result<Store::Table> list_of_decisions(Store& store);
 Result<Store::Table> list_of_nights(Store& store, int limit);
 

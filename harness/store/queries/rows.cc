@@ -1,4 +1,4 @@
-// Quotes by doubling, and reads numbers that SQLite printed.
+// Writes SQL literals, and reads the numbers that SQLite prints.
 #include "harness/store/queries/rows.h"
 
 #include <cstdlib>

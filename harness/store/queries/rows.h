@@ -1,4 +1,4 @@
-// Cells of a Store::Table as values, and values as SQL.
+// Converts cells of a Store::Table to values, and values to SQL.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@ namespace plumbline {
 
 using TextRow = std::vector<std::optional<std::string>>;
 
-// The text in single quotes, its own quotes doubled: what is stored is data, never SQL.
+// Returns the text in single quotes, with quotes inside doubled, so that it cannot act as SQL.
 std::string sql_literal(const std::string& text);
-// A JSON array of the texts as a literal, for json_each().
+// Returns the texts as the literal of a JSON array, for json_each().
 std::string sql_array(const std::vector<std::string>& texts);
 
-std::string text_at(const TextRow& row, std::size_t column);  // "" for NULL
+std::string text_at(const TextRow& row, std::size_t column);  // Returns "" for NULL.
 std::optional<double> number_at(const TextRow& row, std::size_t column);
 bool is_one_at(const TextRow& row, std::size_t column);
 
-// What `make` makes of each row of a query.
+// Returns `make(row)` for each row of the query.
 template <class Make>
 auto rows_of(Store& store, const std::string& sql, Make make)
     -> Result<std::vector<decltype(make(TextRow()))>> {

@@ -1,4 +1,4 @@
-// The dispatch over what was compiled (CMakeLists.txt).
+// The dispatch over the compiled instances (CMakeLists.txt).
 #include "kernels/compiled/cutlass/forward.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace plumbline::cutlass_attention {
 
-// Of the generated device sources.
+// Defined in the generated device sources.
 #define PLUMBLINE_DECLARE(element, dim) const char* forward_##element##_##dim(const Call&, void*);
 PLUMBLINE_CUTLASS_INSTANCES(PLUMBLINE_DECLARE)
 

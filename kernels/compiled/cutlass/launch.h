@@ -1,5 +1,5 @@
-// Parameters and launch as PyTorch's aten/src/ATen/native/transformers/cuda/attention.cu sets them
-// for this kernel (_efficient_attention_forward), for one instance of it a file.
+// Sets parameters and launches as PyTorch's aten/src/ATen/native/transformers/cuda/attention.cu
+// does for this kernel (_efficient_attention_forward); one instance per file.
 #pragma once
 
 #include <kernel_forward.h>
@@ -46,7 +46,7 @@ typename Kernel::Params parameters(const Call& call) {
   return p;
 }
 
-// Output in registers: no instance here needs output_accum_ptr.
+// The output stays in registers, so no instance here needs output_accum_ptr.
 template <class Scalar, int queries, int keys, int max_head_dim>
 const char* launch(const Call& call, void* stream) {
   using Kernel =

@@ -1,4 +1,4 @@
-// CUTLASS's fused attention, compiled from its own source, behind plumbline_provider.h.
+// CUTLASS's fused attention, compiled from its own source, as a plumbline_provider.h library.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -17,8 +17,8 @@ using compiled::refuse_tensors;
 using compiled::values;
 using Options = compiled::MachineOptions;
 
-// What rounds differently has a name of its own: inputs in 16 bits are one product of the tensor
-// cores, inputs in fp32 three.
+// Kernels that round differently have different names: 16-bit inputs are one product of the tensor
+// cores, fp32 inputs three.
 struct Kernel {
   const char* name;
   bool is_fp32;
@@ -31,7 +31,7 @@ struct Plan : compiled::PlanOf<Kernel, Options> {
   std::vector<std::int32_t> lengths_q;
 };
 
-// A row of Q, K or V is read 16 bytes at a time.
+// Rows of Q, K and V are read 16 bytes at a time.
 int elements_of_a_read(const Kernel& kernel) { return kernel.is_fp32 ? 4 : 8; }
 
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
@@ -70,7 +70,7 @@ Call::Mask mask_of(const plumbline_problem& problem) {
                                                             : Call::Mask::none;
 }
 
-// All of it but addresses and strides.
+// Sets everything except addresses and strides.
 Call call_of(const plumbline_problem& problem) {
   Call call;
   call.element = element_of(problem);
@@ -85,7 +85,7 @@ Call call_of(const plumbline_problem& problem) {
   return call;
 }
 
-// One head serves all by a stride of 0, as PyTorch's expand() makes it.
+// If one head serves all, its stride is 0, as after PyTorch's expand().
 Rows rows(const plumbline_tensor& tensor, std::int64_t heads) {
   Rows all = compiled::rows<Rows>(tensor);
   if (tensor.extent[tensor.rank - 2] != heads) all.head_stride = 0;
@@ -99,8 +99,8 @@ void set_tensors(Call& call, const plumbline_tensors& tensors) {
   call.out = rows(tensors.out, call.heads);
 }
 
-// kernel_forward.h, line 297: heads of the output lie side by side; lines 201 to 212: strides of
-// rows and heads are 32 bits. kAlignmentV is 1 (line 551), though V is read 16 bytes at a time.
+// kernel_forward.h, line 297: heads of the output are contiguous; lines 201 to 212: strides of rows
+// and heads are 32 bits. kAlignmentV is 1 (line 551), although V is read 16 bytes at a time.
 void refuse_strides(const Plan& plan) {
   const Call& call = plan.call;
   const int step = elements_of_a_read(*plan.kernel);
@@ -136,13 +136,13 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
     refuse_tensors("takes samples of several lengths in the ragged layout alone");
 }
 
-// Tensor cores add the products of an instruction at once, as far as the architecture can: of
-// m16n8k8 it is 8 products of 16 bits (gemm_kernel_utils.h, line 188) and 8 of tf32 (line 172).
+// A tensor core adds the products of one instruction at once, up to the architecture's limit: 8
+// products for m16n8k8 of 16 bits (gemm_kernel_utils.h, line 188) and 8 of tf32 (line 172).
 plumbline_accumulator accumulator_of(const Plan& plan) {
   plumbline_accumulator one =
       compiled::tensor_core_accumulator(plan.problem.dtype_q, compiled::arch_number(plan.device));
   one.products_per_step = std::min(one.products_per_step, 8U);
-  // Three instructions for what would be one (mma_tensor_op_fast_f32.h, lines 366 to 370).
+  // Three instructions replace one (mma_tensor_op_fast_f32.h, lines 366 to 370).
   if (plan.kernel->is_fp32) one.products_per_step = std::max(1U, one.products_per_step / 3);
   return one;
 }
@@ -179,7 +179,7 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
       refuse_tensors(full_name(*plan.kernel) + " " + refused);
   }
 
-  // From [batch, heads, rows] in the workspace.
+  // Copies the LSE from [batch, heads, rows] in the workspace.
   static void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     const Call& call = plan.call;
     const plumbline_tensor& lse = tensors.lse;
@@ -206,20 +206,20 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
            std::to_string(instance_of(plan.call).max_head_dim) + " keys a block, aligned, Sm80";
   }
 
-  // kernel_forward.h, where nothing else is named. S is fp32 (accum_t, line 137), and so is P until
-  // B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and 908); its sum is taken
-  // before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF, line 155); it is
-  // multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines 194 to 205). The
-  // maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230). exp2f is ex2.approx
-  // of log2(e) scale S (lines 1191 and 1262), the LSE a maximum in other units plus logf (line
-  // 1143).
+  // Lines are those of kernel_forward.h unless another file is named. S is fp32 (accum_t, line
+  // 137), and so is P until B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and
+  // 908). Its sum is taken before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF,
+  // line 155); it is multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines
+  // 194 to 205). The maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230).
+  // exp2f is ex2.approx of log2(e) scale S (lines 1191 and 1262). The LSE is a maximum in other
+  // units plus logf (line 1143).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
     spec.qk_accumulator = spec.pv_accumulator = accumulator_of(plan);
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-    // The tiles of a sample begin at its first key, and of a row nothing depends on the others:
-    // what its tile has beyond its keys is a P of 0, and multiplies what it had by 1.
+    // A sample's tiles begin at its first key, and a row does not depend on other rows. Keys after
+    // the row's last have P = 0 and multiply the earlier sums by 1.
     plumbline_promises& promises = description.promises =
         provider::promises(PLUMBLINE_PROMISE_BITWISE);
     promises.page = promises.split = PLUMBLINE_PROMISE_NONE;

@@ -1,4 +1,4 @@
-// FlashAttention-2's own declarations, without its warnings.
+// FlashAttention-2's own declarations, without warnings.
 #pragma once
 
 #pragma GCC system_header

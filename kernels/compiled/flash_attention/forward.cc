@@ -1,5 +1,5 @@
-// Parameters as csrc/flash_attn/flash_api.cpp sets them (2.8.3: set_params_fprop, run_mha_fwd,
-// num_splits_heuristic), and its dispatch by dtype, head dimension and mask.
+// Sets parameters as csrc/flash_attn/flash_api.cpp does (2.8.3: set_params_fprop, run_mha_fwd,
+// num_splits_heuristic), and dispatches by dtype, head dimension and mask.
 #include "kernels/compiled/flash_attention/forward.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void launch(Flash_fwd_params& p, cudaStream_t stream) {
   }
 }
 
-// What was compiled (CMakeLists.txt).
+// A compiled file (CMakeLists.txt).
 struct Launcher {
   Instance instance;
   void (*launch)(Flash_fwd_params&, cudaStream_t);
@@ -100,7 +100,8 @@ const Launcher* launcher_of(const Instance& instance) {
   return found == std::end(launchers) ? nullptr : found;
 }
 
-// A single query sees all keys either way, and flash_api.cpp takes the kernel without a mask.
+// A single query sees all keys with or without the mask, and flash_api.cpp chooses the kernel
+// without it.
 bool needs_mask(const Call& call) { return call.causal && call.seq_q > 1; }
 
 }  // namespace
@@ -119,11 +120,11 @@ void forward(const Call& call, void* stream) {
 }
 
 int splits_of(const Call& call, int multiprocessors) {
-  // run_mha_fwd_splitkv_dispatch's tiles
+  // the tiles of run_mha_fwd_splitkv_dispatch
   const int tile_kv = call.head_dim <= 64 ? 256 : 128;
   const int tiles = (call.seq_kv + tile_kv - 1) / tile_kv;
   const int blocks = call.batch * call.heads_q * ((call.seq_q + 63) / 64);
-  const int slots = 2 * multiprocessors;  // two blocks of 128 threads a multiprocessor
+  const int slots = 2 * multiprocessors;  // two blocks of 128 threads per multiprocessor
   if (static_cast<float>(blocks) >= 0.8F * static_cast<float>(slots)) return 1;
   const auto tiles_each = [&](int splits) { return (tiles + splits - 1) / splits; };
   const auto is_eligible = [&](int splits) {

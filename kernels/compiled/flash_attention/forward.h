@@ -1,18 +1,18 @@
-// FlashAttention-2's forward, behind its own launchers (csrc/flash_attn/src). No header of it is
-// needed here: forward.cc fills its parameters as flash_api.cpp does for PyTorch.
+// FlashAttention-2's forward, called through its own launchers (csrc/flash_attn/src). Needs none of
+// its headers: forward.cc sets its parameters as flash_api.cpp does for PyTorch.
 #pragma once
 
 #include <cstdint>
 
 namespace plumbline::flash_attention {
 
-// Strides in elements. A batch's stride is 0 where tokens of all samples lie in one run.
+// Strides in elements. The batch stride is 0 if the tokens of all samples are contiguous.
 struct Rows {
   void* data = nullptr;
   std::int64_t batch_stride = 0, row_stride = 0, head_stride = 0;
 };
 
-// One of the files that were compiled.
+// A compiled file.
 struct Instance {
   bool split, is_bf16;
   int head_dim;
@@ -32,17 +32,17 @@ struct Call {
   int total_q = 0;
   double scale = 0;
   Rows q, k, v, out;
-  // Of the device. Ragged: [batch + 1]; else null.
+  // Device memory, [batch + 1], for the ragged layout; otherwise null.
   int* cu_seqlens_q = nullptr;
   int* cu_seqlens_kv = nullptr;
-  // Of the split kernels' cache: lengths [batch] instead of sums; pages [batch, pages].
+  // The cache of the split kernels: lengths [batch] instead of sums; pages [batch, pages].
   int* lengths_kv = nullptr;
   int* page_table = nullptr;
   std::int64_t pages_per_sample = 0;
   int page_size = 0;
-  // float: [heads, total_q] where ragged, else [batch, heads, seq_q].
+  // float: [heads, total_q] if ragged, otherwise [batch, heads, seq_q].
   float* lse = nullptr;
-  // 1: one kernel. Of more: [splits, batch, heads, seq_q (, head_dim)], float.
+  // 1: one kernel. More: float partial results [splits, batch, heads, seq_q (, head_dim)].
   int splits = 1;
   float* lse_parts = nullptr;
   float* out_parts = nullptr;
@@ -51,11 +51,11 @@ struct Call {
 
 Instance instance_of(const Call&);
 
-// Enqueues on `stream` (a cudaStream_t) what is_compiled() of its instance. What went wrong is
-// cudaGetLastError's.
+// Enqueues the compiled instance of the call on `stream` (a cudaStream_t). Errors are in
+// cudaGetLastError.
 void forward(const Call&, void* stream);
 
-// What flash_api.cpp chooses for a cache: num_splits_heuristic, for this device.
+// Returns the splits that flash_api.cpp chooses for a cache on this device: num_splits_heuristic.
 int splits_of(const Call&, int multiprocessors);
 
 }  // namespace plumbline::flash_attention

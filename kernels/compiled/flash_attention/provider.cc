@@ -1,4 +1,4 @@
-// FlashAttention-2, compiled from its own source, behind plumbline_provider.h.
+// FlashAttention-2, compiled from its own source, as a plumbline_provider.h library.
 #include <array>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ using compiled::refuse_tensors;
 using compiled::values;
 
 struct Options : compiled::MachineOptions {
-  // splits=1..128: KV splits of split_kv; 0: what FlashAttention-2 chooses.
+  // splits=1..128: KV splits of split_kv; 0: FlashAttention-2's choice.
   int splits = 0;
 };
 struct Kernel {
@@ -59,7 +59,7 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   return "";
 }
 
-// All of it but addresses.
+// Sets everything except addresses.
 Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
   Call call;
   call.split_kernel = kernel.split;
@@ -76,7 +76,7 @@ Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
   return call;
 }
 
-// Where a problem is one that flash_api.cpp would answer without a kernel, or not take.
+// Refuses problems that flash_api.cpp handles without a kernel or does not accept.
 void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
   const bool queries_full = all_are(tensors.seqlens_q, p.batch, p.seq_q);
@@ -109,10 +109,10 @@ void plan_indices(Plan& plan, const plumbline_tensors& tensors) {
   if (!provider::is_paged(p.layout)) return;
   call.pages_per_sample = tensors.page_table.extent[1];
   call.page_size = static_cast<int>(p.page_size);
-  // Rows of the cache that a page table has room for (flash_api.cpp: seqlen_k).
+  // The cache rows that the page table can hold (flash_api.cpp: seqlen_k).
   call.seq_kv = static_cast<int>(call.pages_per_sample * p.page_size);
   std::vector<std::int32_t> pages = values(tensors.page_table, p.batch * call.pages_per_sample);
-  for (std::int32_t& page : pages) page = std::max(page, 0);  // never read
+  for (std::int32_t& page : pages) page = std::max(page, 0);  // such pages are never read
   plan.pages = std::make_unique<DeviceArray>(tensors, pages);
   call.page_table = plan.pages->data();
 }
@@ -163,7 +163,7 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
     call.v = compiled::rows<Rows>(tensors.v);
     call.out = compiled::rows<Rows>(tensors.out);
     if (plan.kernel->split && provider::is_paged(plan.problem.layout)) {
-      // Every sample has as many queries, one after another.
+      // All samples have the same number of queries, contiguously.
       call.q.batch_stride = call.q.row_stride * call.seq_q;
       call.out.batch_stride = call.out.row_stride * call.seq_q;
     }
@@ -174,7 +174,7 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
     forward(call, stream);
   }
 
-  // The kernel's LSE has heads outermost, and lies in the workspace first.
+  // The kernel writes its LSE with heads outermost, so it goes to the workspace first.
   static void copy_lse(const Plan& plan, const plumbline_tensors& tensors, cudaStream_t stream) {
     const Call& call = plan.call;
     if (plan.lse_floats == 0) return;
@@ -207,8 +207,8 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
   }
 
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
-    // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type), from
-    // the largest logit seen so far; mma.sync accumulates in fp32.
+    // softmax.h: P is rounded after its sum is taken (softmax_rescale_o, then convert_type),
+    // relative to the largest logit so far; mma.sync accumulates in fp32.
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
@@ -217,7 +217,8 @@ struct FlashAttention : compiled::Library<FlashAttention, Plan> {
     description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
     description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
     description.promises.lse = PLUMBLINE_PROMISE_BITWISE;
-    // A sample's tiles begin at its own first token, and no row's bits depend on another sample.
+    // A sample's tiles begin at its own first token, and a row's bits do not depend on other
+    // samples.
     if (!plan.kernel->split) description.promises.batch = PLUMBLINE_PROMISE_BITWISE;
   }
 };

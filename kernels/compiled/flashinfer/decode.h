@@ -41,7 +41,7 @@ struct Decode {
   }
 
   static void plan(const Call& call, const plumbline_tensors& tensors, Planned& made) {
-    // DISPATCH_GQA_GROUP_SIZE of utils.cuh
+    // as DISPATCH_GQA_GROUP_SIZE of utils.cuh
     switch (call.heads_q / call.heads_kv) {
       case 1:
         return plan_group<1>(call, tensors, made);

@@ -1,5 +1,5 @@
-// FlashInfer's planner and launchers, instance by instance. No header of FlashInfer is needed here:
-// prefill.h and decode.h fill its parameters as csrc/batch_prefill.cu and batch_decode.cu of its
+// FlashInfer's planner and launchers, for each instance. Needs none of FlashInfer's headers:
+// prefill.h and decode.h set its parameters as csrc/batch_prefill.cu and batch_decode.cu of its
 // Python package do.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace plumbline::flashinfer_kernels {
 
 enum class Kind { ragged, paged, decode };
 
-// One file that was compiled.
+// A compiled file.
 struct Instance {
   Kind kind;
   bool is_bf16;
@@ -35,43 +35,43 @@ struct Rows {
 struct Call {
   int batch = 0, heads_q = 0, heads_kv = 0;
   int total_q = 0;
-  int page_size = 1;  // of a ragged problem: 1
+  int page_size = 1;  // 1 for a ragged problem
   float scale = 0;
-  // Of the KV cache that a block reads, in pages; 0: the planner chooses. unsplit: all of it.
+  // Pages of the KV cache per block; 0: the planner chooses. unsplit: all pages.
   int fixed_split_pages = 0;
   bool unsplit = false;
   Rows q, k, v;
   void* out = nullptr;   // [total_q, heads_q, head_dim]
   float* lse = nullptr;  // [total_q, heads_q] to base 2, or null
-  // Sums over samples, [batch + 1]: of queries, and of keys where ragged, else of pages.
+  // Cumulative sums over samples, [batch + 1]: of queries, and of keys (ragged) or pages (paged).
   std::vector<std::int32_t> sums_q, sums_kv;
-  // The same on the device, and of a paged cache the pages of all samples and the tokens of each
+  // The sums on the device. For a paged cache also the pages of all samples and the tokens in each
   // sample's last page.
   std::unique_ptr<compiled::DeviceArray> device_sums_q, device_sums_kv, pages, last_page;
 };
 
-// What the planner decided: its PlanInfo as FlashInfer carries it between plan and run, and its
-// index arrays on the device.
+// The planner's result: its PlanInfo, which FlashInfer passes from plan to run, and its index
+// arrays on the device.
 struct Planned {
   std::vector<std::int64_t> info;
   std::unique_ptr<compiled::DeviceArray> indices;
-  std::size_t float_bytes = 0;  // what a run needs, 16-byte aligned
-  // For a description.
-  int tile_q = 0;  // rows of Q, times the group size, that a block takes; 0: a decode kernel
+  std::size_t float_bytes = 0;  // workspace of a run, 16-byte aligned
+  // For descriptions.
+  int tile_q = 0;  // rows of Q, times the group size, of a block; 0: a decode kernel
   std::int64_t blocks = 0;
   bool split = false;
 };
 
 struct Launcher {
   Instance instance;
-  // Plans with memory and a stream of these tensors. Throws what FlashInfer throws, and Refused
-  // where a call of the run-time failed.
+  // Plans with memory and the stream of these tensors. Throws FlashInfer's exceptions, and Refused
+  // if a call of the runtime failed.
   void (*plan)(const Call&, const plumbline_tensors&, Planned&);
-  // Enqueues on a cudaStream_t. `floats` are the plan's float_bytes.
+  // Enqueues on a cudaStream_t. `floats` has the plan's float_bytes.
   void (*run)(const Call&, const Planned&, void* floats, void* stream);
 };
 
-// Null: it is not compiled.
+// Returns null if the instance is not compiled.
 const Launcher* find_launcher(const Instance&);
 
 }  // namespace plumbline::flashinfer_kernels

@@ -1,4 +1,4 @@
-// What was compiled (CMakeLists.txt).
+// The compiled instances (CMakeLists.txt).
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,4 @@
-// What prefill.h and decode.h share: the planner's memory.
+// The planner's memory, for prefill.h and decode.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@ inline void require(cudaError_t error, const char* what) {
     throw provider::Refused(PLUMBLINE_ERROR, std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-// Page-locked memory of the host, from which the planner copies its index arrays.
+// Page-locked host memory, from which the planner copies its index arrays.
 class HostIndices {
  public:
   explicit HostIndices(std::size_t bytes) {
@@ -30,13 +30,14 @@ class HostIndices {
   void* data_ = nullptr;
 };
 
-// On which the planner copies its index arrays.
+// Returns the stream on which the planner copies its index arrays.
 inline cudaStream_t stream_of(const plumbline_tensors& tensors) {
   return static_cast<cudaStream_t>(provider::planning_stream(tensors));
 }
 
-// Plans into memory of the sizes that the planner asked for. `plan(floats, float_bytes, indices,
-// host, index_bytes)` is FlashInfer's. The floats are not there yet: only offsets of them are kept.
+// Plans into memory of the sizes that the planner requires. `plan_function(floats, float_bytes,
+// indices, host, index_bytes)` is FlashInfer's. The floats do not exist yet: the planner keeps only
+// offsets into them.
 template <class PlanFunction>
 void plan_into(const plumbline_tensors& tensors, Planned& plan, std::size_t float_bytes,
                std::size_t index_bytes, PlanFunction plan_function) {
@@ -48,11 +49,11 @@ void plan_into(const plumbline_tensors& tensors, Planned& plan, std::size_t floa
   require(plan_function(reinterpret_cast<void*>(some_aligned_address), float_bytes,
                         plan.indices->data(), host.data(), index_bytes),
           "FlashInfer's planner");
-  // before the page-locked memory goes
+  // before the page-locked memory is freed
   require(cudaStreamSynchronize(stream_of(tensors)), "FlashInfer's planner");
 }
 
-// Where an index array or partial results lie.
+// Returns the address of an index array or of partial results.
 template <class Value>
 Value* at(void* base, std::int64_t offset) {
   return ::flashinfer::GetPtrFromBaseOffset<Value>(base, offset);

@@ -92,7 +92,7 @@ struct Prefill {
     constexpr bool half_accumulator = false, programmatic_launch = false;
     constexpr auto positions = ::flashinfer::PosEncodingMode::kNone;
     if constexpr (paged) {
-      constexpr bool same_strides = true;  // of K and V
+      constexpr bool same_strides = true;  // strides of K and V
       return ::flashinfer::BatchPrefillWithPagedKVCacheDispatched<
           same_strides, tile_q, head_dim, head_dim, positions, half_accumulator, mask, Variant,
           Params>(p, parts, part_lse, programmatic_launch, stream);
@@ -123,7 +123,7 @@ struct Prefill {
       part_lse = at<float>(floats, info.s_offset);
     }
     auto* const on = static_cast<cudaStream_t>(stream);
-    // FA2DetermineCtaTileQ gives no other below head dimension 512.
+    // FA2DetermineCtaTileQ returns no other value below head dimension 512.
     switch (info.cta_tile_q) {
       case 16:
         return require(launch<16>(p, parts, part_lse, on), "FlashInfer's prefill");

@@ -1,6 +1,6 @@
-// FlashInfer, compiled from its own source, behind plumbline_provider.h.
+// FlashInfer, compiled from its own source, as a plumbline_provider.h library.
 //
-// Lines are those of flashinfer_python 0.7.2.post1, include/flashinfer.
+// Line numbers refer to flashinfer_python 0.7.2.post1, include/flashinfer.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -20,11 +20,11 @@ using compiled::values;
 struct Options : compiled::MachineOptions {
   // splits=off: the prefill kernels' disable_split_kv; auto: the planner's choice.
   bool unsplit = false;
-  // split_pages=N: their fixed_split_size, in pages of the cache, of a ragged problem in keys. 0:
-  // the planner's.
+  // split_pages=N: the prefill kernels' fixed_split_size, in pages of the cache; in keys for a
+  // ragged problem. 0: the planner's choice.
   int split_pages = 0;
 };
-// The names that FlashInfer's Python wrappers have in kernels/foreign.
+// The names of FlashInfer's Python wrappers in kernels/foreign.
 struct Kernel {
   const char* name;
   Kind kind;
@@ -86,9 +86,9 @@ Instance instance_of(const Kernel& kernel, const plumbline_problem& p) {
   return {kernel.kind, p.dtype_q == PLUMBLINE_BF16, static_cast<int>(p.head_dim_qk), causal};
 }
 
-// The kernels compute where they write from the number of heads alone (prefill.cuh:3071,
+// The kernels compute output addresses from the number of heads alone (prefill.cuh:3071,
 // decode.cuh:605). The decode kernel reads V at K's offsets (decode.cuh:483), and the paged prefill
-// kernel is compiled for that, too (SAME_KV_STRIDES).
+// kernel is also compiled for that (SAME_KV_STRIDES).
 void refuse_strides(const Kernel& kernel, const plumbline_tensors& tensors) {
   const plumbline_tensor& out = tensors.out;
   if (out.stride[1] != out.extent[2] || out.stride[0] != out.extent[1] * out.extent[2])
@@ -190,7 +190,7 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
     call.k = compiled::rows<Rows>(tensors.k);
     call.v = compiled::rows<Rows>(tensors.v);
     call.out = tensors.out.data;
-    // Without return_lse FlashInfer's wrappers pass none.
+    // Without return_lse, FlashInfer's wrappers pass none.
     call.lse = plan.problem.lse_wanted != 0 ? static_cast<float*>(tensors.lse.data) : nullptr;
     plan.launcher->run(call, plan.made, tensors.workspace.data, stream);
   }
@@ -209,9 +209,9 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
   }
 
   // compute_sfm_v (prefill.cuh:1855): P is rounded to Q's dtype (1868), and the denominator is the
-  // sum of what is rounded, by mma.sync with ones (1882, mma.cuh:522). The maximum that P is taken
-  // from has seen the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
-  // (decode.cuh:63, compute_qk; 134, update_local_state). Both store partial results of a split in
+  // sum of the rounded values, by mma.sync with ones (1882, mma.cuh:522). The maximum is taken
+  // after the tile (update_mdo_states, 1753). The decode kernel keeps all of it in fp32
+  // (decode.cuh:63, compute_qk; 134, update_local_state). Both store a split's partial results in
   // the output's dtype (DTypeO* tmp_v: prefill.cuh:4547, decode.cuh:805), merged in fp32
   // (cascade.cuh:374), and an LSE to base 2 (ptx_log2: prefill.cuh:3408, state.cuh:45).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
@@ -225,8 +225,8 @@ struct FlashInfer : compiled::Library<FlashInfer, Plan> {
           plan.problem.dtype_q, compiled::arch_number(plan.device));
     }
     description.more_roundings.p_max = PLUMBLINE_P_MAX_ONE;
-    // Splits, and the tile of Q, depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan
-    // in scheduler.cuh), and splits on the page size.
+    // Splits and the tile of Q depend on the whole batch (PrefillSplitQOKVIndptr and DecodePlan in
+    // scheduler.cuh); splits also depend on the page size.
     description.promises = provider::promises(PLUMBLINE_PROMISE_ROUNDING);
     description.promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
     description.promises.lse = PLUMBLINE_PROMISE_BITWISE;

@@ -1,2 +1,2 @@
-// clang's own CUDA headers ask for this one; nothing here makes random numbers.
+// clang's own CUDA headers include this one; no random numbers are needed here.
 #pragma once

@@ -1,4 +1,4 @@
-// Merges the parts of each token and head; what a change alters stands where it bites.
+// Merges the parts of each token and head. A change is applied where it takes effect.
 #include "kernels/mutants/merge/merge.h"
 
 #include <cmath>
@@ -56,7 +56,7 @@ class Token {
     if (is(Change::index_lse_of_next_part)) part = (part + 1) % parts;
     if (is(Change::index_weights_reversed)) part = parts - 1 - part;
     if (is(Change::index_lse_of_neighbour_head)) head = (head + 1) % heads;
-    if (is(Change::index_lse_transposed)) {  // [heads, parts] where it is [parts, heads]
+    if (is(Change::index_lse_transposed)) {  // [heads, parts] instead of [parts, heads]
       const std::int64_t at = head * parts + part;
       part = at / heads, head = at % heads;
     }
@@ -142,8 +142,8 @@ class Token {
     for (float& value : out_) value /= l;
   }
 
-  // As ring attention merges one part after the other:
-  // O -= sigmoid(LSE_i - LSE) (O - O_i), LSE = LSE + log(1 + exp(LSE_i - LSE))
+  // Like ring attention, which merges one part after another: O -= sigmoid(LSE_i - LSE) (O - O_i),
+  // LSE = LSE + log(1 + exp(LSE_i - LSE)).
   void merge_pairwise() {
     result_ = minus_infinity;
     for (std::int64_t i = first_; i < last_; ++i) {

@@ -1,5 +1,5 @@
-// The provider "merge_mutants": one known bug of a merge of states to a kernel, beside legal
-// variants. Mutants declare what the correct kernel would: their bug is never declared.
+// The provider "merge_mutants": kernels with one known bug in a merge of states, and legal
+// variants. Mutants declare what the correct kernel would; a bug is never declared.
 #include <span>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Products as other instructions, or the same one on other hardware, would give them.
+// Products as other instructions, or other hardware, would compute them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void change_words(std::byte* shared, std::uint32_t (*change)(std::uint32_t)) {
   std::memcpy(shared, words.data(), sizeof words);
 }
 
-// The elements of row `row` of A, or column `column` of B, as dot() takes them.
+// Returns the elements of a row of A or a column of B, in the order of dot().
 std::uint32_t element(const std::uint32_t* fragment, int registers,
                       const emulator::FragmentPlace& place, bool tf32) {
   const std::uint32_t word = fragment[place.lane * registers + place.register_index];
@@ -44,7 +44,7 @@ std::uint32_t element(const std::uint32_t* fragment, int registers,
 
 }  // namespace
 
-// Two accumulators of a register of C lie in the order of those of fp16: row g, then row g + 8.
+// Two accumulators of a register of C are in the order of fp16's: row g, then row g + 8.
 bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction, std::uint32_t* a,
                       std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
   if (instruction.format != MmaFormat::f16) return false;
@@ -98,7 +98,7 @@ bool multiply_as_sm_80(const Place&, Arch, const MmaInstruction& instruction, st
   return true;
 }
 
-// m16n8k8 twice (tf32: m16n8k4), the lower half of K first.
+// Two m16n8k8 (tf32: m16n8k4), the lower half of K first.
 bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instruction,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d) {

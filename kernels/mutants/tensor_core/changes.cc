@@ -1,4 +1,4 @@
-// The table of bugs and legal variants of the tensor-core kernels, each as one changed call.
+// The table of bugs and legal variants of the tensor-core kernels, each with one changed call.
 #include "kernels/mutants/tensor_core/changes.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using emulator::Call;
 using Copy = emulator::Fault::Copy;
 using Word = std::uint32_t;
 
-// The kernel with one call made otherwise.
+// The kernel with one changed call.
 template <auto call>
 constexpr auto changed = [](const char* name, auto change) {
   KernelChange kernel{.name = name};
@@ -43,7 +43,7 @@ constexpr std::array legal{
 
 // ---- registers and the rows of ldmatrix ----
 
-// A's registers: rows g, g + 8 of the lower half of K, then of the upper.
+// A's registers hold rows g and g + 8 of the lower half of K, then of the upper half.
 void swap_rows_and_k(Word* a) { std::swap(a[1], a[2]); }
 
 constexpr std::array fragments{
@@ -83,13 +83,13 @@ constexpr std::array fragments{
            [](const Place& at, Word* r) {
              if (at.in_scores() && !at.loads_query()) std::swap(r[1], r[2]);
            }),
-    // chunk ^ row % 4 where the store has chunk ^ row % 8
+    // chunk ^ row % 4, although the store uses chunk ^ row % 8
     load("fragment_swizzle_of_four_rows",
          [](const Place& at, Call call, std::size_t& row) {
            if ((row / at.tiles.row_bytes & 4U) != 0) row ^= 4U * 16U;
            return call;
          }),
-    // lane % 8 where lane % 16 is meant
+    // lane % 8 instead of lane % 16
     load("fragment_rows_of_lower_group",
          [](const Place& at, Call call, std::size_t& row) {
            if (at.in_values() && Place::lane() / 8 % 2 == 1) row -= 8 * at.tiles.row_bytes;
@@ -186,8 +186,8 @@ constexpr std::array copies{
          [](const Place&, bool valid) { return valid ? Copy::as_asked : Copy::never_issued; }),
     copy("memory_tail_reads_first_row", [](const Place&, bool) { return Copy::valid; }),
     copy("memory_source_of_8_bytes", [](const Place&, bool) { return Copy::first_half; }),
-    // K, V of the third tile and of later ones; the first groups are Q with K, V and K, V of the
-    // second (decode: Q alone comes first).
+    // K and V of the third and later tiles. The first copy groups are Q with K, V, and K, V of the
+    // second tile; in decode, Q alone comes first.
     copy("stale_values_after_two_tiles",
          [](const Place& at, bool) {
            const int group = at.groups() - (at.tiles.decode ? 1 : 0);

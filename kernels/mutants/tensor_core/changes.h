@@ -1,5 +1,5 @@
-// Bugs and legal variants of the tensor-core kernels, each as one call made otherwise. Each is what
-// prefill_mma or decode_mma would compute if it called the machine so. mma_mutants.toml describes
+// Bugs and legal variants of the tensor-core kernels, each with one changed call. Each computes
+// what prefill_mma or decode_mma would compute with that call. plumbline_mma_mutants.toml describes
 // them.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace plumbline::mutants {
 
-// What a change puts in place of a call: members as emulator::Fault has them; nullptr: as asked.
+// The replacement of one call; the members are those of emulator::Fault. nullptr: unchanged.
 struct KernelChange {
   const char* name = nullptr;
-  const char* options = "";      // of the kernels (kernels/attention/options.h)
-  const char* kernel = nullptr;  // the only one that is run; else decode_mma or prefill_mma
+  const char* options = "";      // for the kernels (kernels/attention/options.h)
+  const char* kernel = nullptr;  // the kernel to run; nullptr: decode_mma or prefill_mma
   bool (*leaves_out)(const Place&, emulator::Call) = nullptr;
   int (*wait)(const Place&, int groups) = nullptr;
   emulator::Fault::Copy (*copy)(const Place&, bool valid) = nullptr;
@@ -28,11 +28,11 @@ struct KernelChange {
                    std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) = nullptr;
 };
 
-// The first is the correct kernel.
+// Returns all changes; the first is the correct kernel.
 std::span<const KernelChange> kernel_changes();
 
-// What the changes of arithmetic compute, in arithmetic.cc: registers of a warp as mma_sync has
-// them.
+// The products for changes of arithmetic, implemented in arithmetic.cc. Registers of a warp are in
+// the order of mma_sync.
 bool multiply_in_fp16(const Place&, emulator::Arch, const emulator::MmaInstruction&,
                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 template <int FractionBits>
@@ -45,15 +45,15 @@ bool multiply_as_sm_80(const Place&, emulator::Arch, const emulator::MmaInstruct
 bool multiply_in_halves(const Place&, emulator::Arch, const emulator::MmaInstruction&,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d);
-// V of tf32 with keys t and t + 4 in the slots where P has 2t and 2t + 1.
+// V in tf32 with keys t and t + 4 in the slots where P has 2t and 2t + 1.
 bool multiply_other_keys(const Place&, emulator::Arch, const emulator::MmaInstruction&,
                          std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                          std::uint32_t* d);
 
-// fp32 words of 16 bytes in shared memory.
+// Change four fp32 words in shared memory.
 void truncate_to_tf32(const Tiles&, std::byte* shared);
 void round_to_bf16(const Tiles&, std::byte* shared);
-// P in a register of A: two fp16, or one tf32, to the precision of bf16.
+// Rounds P in a register of A (two fp16 or one tf32) to the precision of bf16.
 std::uint32_t weights_as_bf16(emulator::Call call, std::uint32_t word);
 
 }  // namespace plumbline::mutants

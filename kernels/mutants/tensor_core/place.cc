@@ -1,4 +1,4 @@
-// Counts a thread's calls to tell in which phase, tile and step of the kernel it is.
+// Counts a thread's calls to find its phase, tile and step in the kernel.
 #include "kernels/mutants/tensor_core/place.h"
 
 #include <string_view>
@@ -20,8 +20,8 @@ Tiles::Tiles(const attention::Instance& instance)
   column_blocks = instance.head_dim / 8;
 }
 
-// prefill_mma goes through the steps of P V for each pair of blocks of columns, decode_mma through
-// the blocks for each step.
+// In P V, prefill_mma loops over the steps for each pair of column blocks. decode_mma loops over
+// the column blocks for each step.
 int Place::step() const {
   const int product = number(products_at);
   if (in_scores()) return product / tiles.key_blocks;
@@ -43,7 +43,7 @@ void Place::shuffles() {
   }
 }
 
-// P V waits for its V before its first product; any later wait is the next tile's.
+// P V waits for its V before its first product. Any later wait belongs to the next tile.
 void Place::waits() {
   if (!in_values() || notes_[products_at] == 0) return;
   begin(Phase::scores);

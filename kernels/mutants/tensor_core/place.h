@@ -1,5 +1,5 @@
-// Where in a tensor-core kernel a thread is, told from its calls: what a planted bug is bound to.
-// The kernels are prefill_mma and decode_mma.
+// The position of a thread in a tensor-core kernel (prefill_mma or decode_mma), derived from its
+// calls. Planted bugs depend on it.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace plumbline::mutants {
 
-// The tiles of an instance, of one warp.
+// The tiles of one warp of a kernel instance.
 struct Tiles {
   explicit Tiles(const attention::Instance& instance);
   bool decode;            // decode_mma; otherwise prefill_mma
   bool fp32;              // 32-bit elements: no ldmatrix
-  int q_rows;             // of Q in shared memory, before K and V
-  int stage_rows;         // of K and V of one stage, all warps
+  int q_rows;             // rows of Q in shared memory, before K and V
+  int stage_rows;         // rows of K and V in one stage, for all warps
   int stages;             // tiles of K and V at a time
   std::size_t row_bytes;  // in shared memory
   int key_blocks;         // blocks of 8 keys
-  int key_steps;          // products that P V of a tile has for one block of columns
-  int head_steps;         // likewise Q K^T, over the head dimension
+  int key_steps;          // products of P V for one column block of a tile
+  int head_steps;         // products of Q K^T, over the head dimension
   int column_blocks;      // blocks of 8 columns of V
 };
 
-// A thread's progress. Each tile: scores (Q K^T), then values (P V) from the first shuffle on;
-// totals once, after the last tile.
+// A thread's progress. Each tile has scores (Q K^T), then values (P V) from the first shuffle on.
+// totals comes once, after the last tile.
 enum class Phase : std::uint32_t { scores, values, totals };
 
 class Place {
@@ -36,26 +36,26 @@ class Place {
   [[nodiscard]] Phase phase() const { return static_cast<Phase>(notes_[phase_at]); }
   [[nodiscard]] bool in_scores() const { return phase() == Phase::scores; }
   [[nodiscard]] bool in_values() const { return phase() == Phase::values; }
-  // The shuffles of m come before the first product of P V, those of l after the last.
+  // Returns true in the shuffles of m, before the first product of P V. Those of l come after the
+  // last.
   [[nodiscard]] bool reduces_maximum() const { return phase() != Phase::totals; }
   [[nodiscard]] int tile() const { return number(tile_at); }
-  // The step of the head dimension or of the keys that the product belongs to, and whether it is
-  // the last one.
+  // The product's step over the head dimension or the keys, and whether it is the last one.
   [[nodiscard]] int step() const;
   [[nodiscard]] bool last_step() const {
     return step() == (in_scores() ? tiles.head_steps : tiles.key_steps) - 1;
   }
-  [[nodiscard]] bool loads_query() const;  // ldmatrix: of Q; otherwise of K or V
-  // __syncthreads before this one
+  [[nodiscard]] bool loads_query() const;  // true if ldmatrix loads Q, not K or V
+  // number of __syncthreads so far
   [[nodiscard]] int barriers() const { return number(barriers_at); }
   [[nodiscard]] int groups() const {
     return number(groups_at);
-  }  // cp.async groups committed so far
+  }  // number of cp.async groups committed so far
   static unsigned lane();
-  // Four words for the fault.
+  // Returns four words for the fault.
   std::uint32_t* kept() { return &notes_[kept_at]; }
 
-  // What has happened: before a call (shuffle, wait) or after it.
+  // Records an event: shuffles() and waits() before the call, the others after it.
   void shuffles();
   void waits();
   void loaded() { ++notes_[loads_at]; }

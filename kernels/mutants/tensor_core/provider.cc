@@ -1,11 +1,11 @@
-// The provider "mma_mutants": bugs that only tensor-core kernels can have, on emulated devices.
-// Legal variants stand beside them.
+// The provider "mma_mutants": bugs that only tensor-core kernels can have, on emulated devices, and
+// legal variants.
 //
 //   --provider plumbline_mma_mutants.so    kernels mma_mutants/...    fp16, bf16, fp32
 //
-// Each runs the unchanged kernels of kernels/attention, decode_mma where a sample has one query and
-// prefill_mma elsewhere, with one change between kernel and emulator. They declare what the kernels
-// declare: a bug is never declared.
+// Each runs the unchanged kernels of kernels/attention: decode_mma if a sample has one query,
+// otherwise prefill_mma. One change is made between kernel and emulator. They declare what the
+// kernels declare; a bug is never declared.
 #include "kernels/attention/provider.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using attention::Attention;
 using emulator::Call;
 using emulator::Notes;
 
-// A change as the emulator takes it: keeps track of where each thread is.
+// Applies a change in the emulator, and tracks the position of each thread.
 class ChangedCalls : public emulator::Fault {
  public:
   ChangedCalls(const KernelChange& change, const attention::Instance& instance)
@@ -81,7 +81,7 @@ class ChangedCalls : public emulator::Fault {
   const Tiles tiles_;
 };
 
-// The kernel of kernels/attention that is changed.
+// Returns the kernel of kernels/attention that is changed.
 const attention::Kernel& kernel_for(const KernelChange& change, const plumbline_problem& problem) {
   std::string_view wanted = problem.seq_q == 1 ? "decode_mma" : "prefill_mma";
   if (change.kernel != nullptr) wanted = change.kernel;
@@ -90,7 +90,7 @@ const attention::Kernel& kernel_for(const KernelChange& change, const plumbline_
                        [&](const attention::Kernel& kernel) { return kernel.name == wanted; });
 }
 
-// While it lives, each launch of a tensor-core kernel is changed.
+// Changes every launch of a tensor-core kernel during its lifetime.
 class ChangedLaunches {
  public:
   explicit ChangedLaunches(const KernelChange& change) {

@@ -10,9 +10,8 @@ import types
 
 
 def _load_kernels() -> types.ModuleType:
-    """Registers this worker's own plumbline.kernels, whatever package `plumbline` is installed: its
-    declarations have to be those that the other parts know. In the source tree it lies in
-    python/plumbline."""
+    """Registers this worker's own plumbline.kernels, even if a package `plumbline` is installed, so
+    that the declarations match the other parts. In the source tree it is in python/plumbline."""
     here = pathlib.Path(__file__).resolve()
     path = here.with_name("kernels.py")
     if not path.exists():
@@ -23,7 +22,7 @@ def _load_kernels() -> types.ModuleType:
     sys.modules["plumbline.kernels"] = sys.modules[f"{__name__}.kernels"] = module
     spec.loader.exec_module(module)
     found = importlib.util.find_spec("plumbline")
-    if found is None or found.origin is None:  # a folder of that name is no package
+    if found is None or found.origin is None:  # a namespace package: a folder of that name
         package = types.ModuleType("plumbline", "Of the worker: plumbline.kernels alone.")
         package.__path__ = []
         package.kernels = module  # type: ignore[attr-defined]

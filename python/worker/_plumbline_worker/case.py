@@ -1,4 +1,4 @@
-"""What a kernel's function is given: one problem, its tensors and index arrays."""
+"""The argument of a kernel's function: one problem, its tensors and index arrays."""
 from __future__ import annotations
 
 import weakref
@@ -16,8 +16,8 @@ INTEGER_FIELDS = ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_q
 class Case:
     """One problem as a kernel's function sees it.
 
-    Fields are as in plumbline_problem (plumbline_provider.h has the shapes), dtypes and the like as
-    words.
+    Fields are those of plumbline_problem (plumbline_provider.h has the shapes); dtypes and other
+    enums are words.
 
     q, k, v      arrays of the kernel's framework, logical dimensions whatever the storage:
                  padded [batch, seq, heads, dim], ragged [tokens, heads, dim], paged k and v
@@ -34,26 +34,26 @@ class Case:
                  to the logit after scale and softcap; a sink is one more logit of the head, in
                  natural units, without a value
     q_scale, k_scale, v_scale
-                 float32 NumPy arrays [batch, heads_q] of fp8 Q and [batch, heads_kv] of fp8 K and
-                 V, else None: the number is scale * stored. Where scale_tokens is not 0, [batch,
+                 float32 NumPy arrays [batch, heads_q] for fp8 Q and [batch, heads_kv] for fp8 K
+                 and V, otherwise None: value = scale * stored. If scale_tokens is not 0, [batch,
                  heads, blocks]: token t of a sample has the scale of block t // scale_tokens.
-                 case.scales() has them by token
-    mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit
-                 j % 32 of word j // 32 is set where row i sees key j; rows and keys count a
-                 sample's valid ones
+                 case.scales() returns them by token
+    mask_bits    uint32 NumPy array [batch, seq_q, words] if mask is "custom", otherwise None: bit
+                 j % 32 of word j // 32 is set if row i sees key j; i and j count the valid rows and
+                 keys of a sample
     partial_out, partial_lse
-                 of a merge, else an error: O of the parts, [tokens, parts, heads, dim] (ragged
-                 [parts of all tokens, heads, dim]), and their LSE without the last dimension,
-                 fp32; -infinity of a part without keys, whose O may hold anything
+                 for a merge, otherwise an error: O of the parts, [tokens, parts, heads, dim]
+                 (ragged [parts of all tokens, heads, dim]), and their LSE without the last
+                 dimension, fp32; -infinity for a part without keys, whose O may contain anything
     merge_lse_base
-                 "e" or "2" of a merge: of the LSEs given and of the one to return; else ""
-    lse_wanted   whether (out, lse) is to be returned
+                 base of a merge's input and output LSEs, "e" or "2"; otherwise ""
+    lse_wanted   True: return (out, lse)
     device       "cpu", "cuda:0"
-    options      the text behind --provider FILE.py:
+    options      the text after --provider FILE.py:
     threads_reversed
-                 of kernels on an emulator, which changes from call to call: whether the threads of
-                 a block run from the last to the first
-    launched     set it to say what really ran: backend, tile sizes, splits
+                 for kernels on an emulator, may change from call to call: True runs the threads of
+                 a block from the last to the first
+    launched     set it to what really ran: backend, tile sizes, splits
     """
 
     batch: int
@@ -130,13 +130,13 @@ class Case:
             raise ValueError(f"only a merge has {what}: declare the kernel with question=\"merge\"")
 
     def new_out(self) -> Any:
-        """An output array of the right shape, dtype and device, filled with NaN (bytes 0xFF), for
-        kernels that write into one. What is never written stays NaN and is found. Where a function
-        is called again that writes into one array each time, it is filled anew before."""
+        """Returns an output array of the right shape, dtype and device, filled with NaN (bytes
+        0xFF), for kernels that write into one. Elements that are never written stay NaN and are
+        found. If the function is called again, the array is filled again before."""
         return self._new(self._shapes["out"], self.dtype_out)
 
     def new_lse(self) -> Any:
-        """The same for the LSE: fp32, [batch, seq_q, heads_q] or [total_q, heads_q]."""
+        """Returns the same for the LSE: fp32, [batch, seq_q, heads_q] or [total_q, heads_q]."""
         return self._new(self._shapes["out"][:-1], "fp32")
 
     def _new(self, shape: Tuple[int, ...], dtype: str) -> Any:
@@ -147,7 +147,7 @@ class Case:
         return array
 
     def _poison_again(self, poison: Callable[[Any], None]) -> None:
-        """The outputs that the kernel still holds, before its next call."""
+        """Poisons the outputs that the kernel still holds, before its next call."""
         for output in self._outputs:
             array = output()
             if array is not None:
@@ -157,8 +157,8 @@ class Case:
         return extent - length if self.padding == "left" else 0
 
     def query_rows(self, sample: int) -> Any:
-        """Index of a sample's valid rows in q, out and lse: out[case.query_rows(b)] is [rows,
-        heads, dim]."""
+        """Returns the index of a sample's valid rows in q, out and lse: out[case.query_rows(b)] is
+        [rows, heads, dim]."""
         length = int(self.seqlens_q[sample])
         if not self.is_padded:
             return slice(int(self.cu_seqlens_q[sample]), int(self.cu_seqlens_q[sample]) + length)
@@ -166,7 +166,7 @@ class Case:
         return (sample, slice(first, first + length))
 
     def key_rows(self, sample: int) -> Any:
-        """Index of a sample's valid keys in k and v; padded and ragged layouts."""
+        """Returns the index of a sample's valid keys in k and v, for padded and ragged layouts."""
         if self.is_paged:
             raise ValueError("the keys of a sample lie in pages; use case.sample()")
         length = int(self.seqlens_kv[sample])
@@ -176,8 +176,8 @@ class Case:
         return (sample, slice(first, first + length))
 
     def sample(self, sample: int) -> Tuple[Any, Any, Any]:
-        """q [rows, heads_q, dim], k and v [keys, heads_kv, dim] of a sample's valid rows, in every
-        layout. Pages are gathered: a copy."""
+        """Returns a sample's valid rows in every layout: q [rows, heads_q, dim], k and v [keys,
+        heads_kv, dim]. Pages are gathered into a copy."""
         q = self.q[self.query_rows(sample)]
         if not self.is_paged:
             return q, self.k[self.key_rows(sample)], self.v[self.key_rows(sample)]
@@ -188,8 +188,8 @@ class Case:
         return q, k, v
 
     def scales(self, sample: int) -> Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-        """The scales of a sample's valid rows of q [rows, heads_q], k and v [keys, heads_kv]: 1
-        where they are not fp8."""
+        """Returns the scales of a sample's valid rows of q [rows, heads_q], k and v [keys,
+        heads_kv]; 1 if they are not fp8."""
         def of_tokens(scale: Optional[numpy.ndarray], tokens: int, heads: int) -> numpy.ndarray:
             if scale is None:
                 return numpy.ones((tokens, heads), numpy.float32)
@@ -202,8 +202,8 @@ class Case:
                 of_tokens(self.v_scale, keys, self.heads_kv))
 
     def visible_of(self, sample: int) -> numpy.ndarray:
-        """bool [rows, keys] of a sample's valid rows: which keys a row sees, by mask and window;
-        every layout."""
+        """Returns bool [rows, keys] of a sample's valid rows: the keys that a row sees, by mask and
+        window, in every layout."""
         rows, keys = int(self.seqlens_q[sample]), int(self.seqlens_kv[sample])
         if self.mask_bits is not None:
             octets = numpy.ascontiguousarray(self.mask_bits[sample, :rows]).view(numpy.uint8)
@@ -211,12 +211,12 @@ class Case:
         return self._visible(numpy.arange(rows)[:, None], numpy.arange(keys)[None, :], rows, keys)
 
     def key_padding_mask(self) -> numpy.ndarray:
-        """bool [batch, seq_kv]: True = a valid key; padded layouts."""
+        """Returns bool [batch, seq_kv], True for valid keys, for padded layouts."""
         keys = self._keys_from_the_first_valid()
         return (keys >= 0) & (keys < self.seqlens_kv[:, None])
 
     def visible(self) -> numpy.ndarray:
-        """bool [batch, seq_q, seq_kv]: mask, window and padding together; padded layouts.
+        """Returns bool [batch, seq_q, seq_kv] from mask, window and padding, for padded layouts.
         Padded query rows follow the same rule: they may see valid keys, or none; with mask_bits
         none."""
         if self.mask_bits is not None:
@@ -241,8 +241,8 @@ class Case:
 
     def _visible(self, row: numpy.ndarray, key: numpy.ndarray, rows: Any,
                  keys: Any) -> numpy.ndarray:
-        """`row` and `key` count from the sample's first valid ones.
-        The rule of Geometry::visible_keys (harness/problem/geometry.cc)."""
+        """Applies the rule of Geometry::visible_keys (harness/problem/geometry.cc). `row` and `key`
+        count from the sample's first valid ones."""
         diagonal = row if self.mask == "causal_top_left" else row + keys - rows
         right = self.window_right if self.mask == "none" else 0
         visible = (key >= 0) & (key < keys) & numpy.ones_like(row, bool)

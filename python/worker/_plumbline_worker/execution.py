@@ -1,4 +1,4 @@
-"""One run request: query, prepare, run, time, describe, collect."""
+"""Serves one run request: query, prepare, run, time, describe, collect."""
 from __future__ import annotations
 
 import json
@@ -17,13 +17,13 @@ from .support import Support
 from .timing import processor_mhz, time_in_turn
 from .wire import asked_question, description, problem_words
 
-Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
-LAUNCHED_BYTES = 255  # of plumbline_description::launched, without its NUL
+Tensors = Mapping[str, Mapping[str, Any]]  # the request's tensors, by name
+LAUNCHED_BYTES = 255  # size of plumbline_description::launched without its NUL
 
 
 def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str],
              device: str) -> str:
-    """Why the declaration excludes the problem; "" if it does not."""
+    """Returns why the declaration excludes the problem; "" if it does not."""
     def excluded(what: str, value: str, allowed: Optional[tuple], default: str) -> str:
         declared = (default,) if allowed is None else allowed
         return ("" if value in declared
@@ -74,11 +74,12 @@ class Execution:
         self._memory = memory
         self._arena = arena  # its descriptor
         self._kept: Optional[Plan] = None  # for perform_again; its memory is mapped
-        # of the GPU that the last request named, also where it failed
+        # the GPU of the last request, even if that failed
         self.device_facts: Dict[str, Any] = {}
 
     def perform(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        """The fields of a reply whose status is ok. Raises what the kernel raises, and Stop."""
+        """Returns the fields of a reply whose status is ok. Raises the kernel's exceptions, and
+        Stop."""
         self._end_plan()
         kernel = self._provider.kernels.get(request["kernel"])
         if kernel is None:
@@ -105,7 +106,7 @@ class Execution:
             self._end_unless_kept()
 
     def perform_again(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        """Another call of the plan that was kept: the fields of its reply."""
+        """Calls the kept plan again and returns the fields of the reply."""
         plan, self._kept = self._kept, None
         if plan is None:
             raise Stop("error", "no plan was kept for another call")
@@ -191,7 +192,7 @@ class Execution:
         return plan, reply
 
     def _collect(self, plan: Plan, result: Any) -> bool:
-        """Copies the result out; whether it has an LSE."""
+        """Copies the result to the arena. Returns True if it has an LSE."""
         outputs = self._checked(plan, result)
         self._support.set_phase("collect")
         for name, array in outputs.items():
@@ -199,8 +200,8 @@ class Execution:
         return "lse" in outputs
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
-        """What is to be timed.
-        A kernel that returns arrays in place of a function is timed as a whole."""
+        """Returns the function to time. If a kernel returns arrays instead of a function, all of it
+        is timed."""
         self._support.set_phase("prepare")
         prepared = kernel.function(case)
         if callable(prepared):
@@ -225,14 +226,13 @@ class Execution:
         if plan.device == "cpu":
             times["mhz"] = processor_mhz()
             times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))
-        else:  # of a device's work the host's processors know nothing
+        else:  # host processor time does not include a device's work
             del times["kernel_cpu_ns"], times["sentinel_cpu_ns"]
         return times
 
     @staticmethod
     def _checked(plan: Plan, result: Any) -> Dict[str, Any]:
-        """The outputs that were asked for, by name; Stop where the kernel returned something
-        else."""
+        """Returns the wanted outputs by name. Raises Stop if the kernel returned something else."""
         kernel, library, case, tensors = plan.kernel, plan.library, plan.case, plan.tensors
         returned = _by_name(kernel, result)
         asked = {"out": case.dtype_out, **dict.fromkeys(set(kernel.outputs) & set(tensors), "fp32")}
@@ -248,7 +248,8 @@ class Execution:
 
 
 def _by_name(kernel: Kernel, result: Any) -> Mapping[str, Any]:
-    """The returned outputs: out, (out, lse), or a mapping where the kernel declares outputs."""
+    """Returns the outputs by name: from out, (out, lse), or a mapping if the kernel declares
+    outputs."""
     if kernel.outputs:
         if not isinstance(result, Mapping):
             raise Stop("error",

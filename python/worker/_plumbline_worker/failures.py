@@ -1,4 +1,4 @@
-"""What an exception means: a status of the protocol and a reason of one line."""
+"""Converts an exception into a status of the protocol and a reason of one line."""
 from __future__ import annotations
 
 import os
@@ -10,14 +10,14 @@ from .kernels import Unsupported
 from .support import FOLDER
 
 LONGEST_REASON = 600
-# How libraries say that memory ran out without a MemoryError: torch's CPU allocator
+# Texts of libraries that run out of memory without a MemoryError: torch's CPU allocator
 # (c10/core/impl/alloc_cpu.cpp; two texts), XLA, C++, ONNX Runtime.
 OUT_OF_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "RESOURCE_EXHAUSTED",
                        "std::bad_alloc", "Failed to allocate memory")
 
 
 class Stop(Exception):
-    """Ends the request that is being served, with a status and a reason."""
+    """Ends the current request with a status and a reason."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -30,8 +30,8 @@ def _is_own(filename: str) -> bool:
 
 
 def _place(error: BaseException, provider_path: str) -> str:
-    """Where it was raised: the innermost line of the provider's file, else of whatever is not the
-    worker's."""
+    """Returns where it was raised: the innermost line of the provider's file, otherwise the
+    innermost line outside the worker."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_own(f.filename)]
     frames = [f for f in frames if f.filename == provider_path] or frames
     return f", at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
@@ -44,13 +44,13 @@ def _ran_out_of_memory(error: BaseException, text: str) -> bool:
 
 
 def explain(error: BaseException, provider_path: str) -> Tuple[str, str]:
-    """Status and reason. The whole traceback goes to the log, unless the reason says it all."""
+    """Returns status and reason. Logs the whole traceback, unless the reason is complete."""
     if isinstance(error, Stop):
         return error.status, error.reason
     if isinstance(error, Unsupported):
         return ("unsupported",
                 str(error) or f"the kernel gave no reason{_place(error, provider_path)}")
-    traceback.clear_frames(error.__traceback__)  # what the kernel held is free for what follows
+    traceback.clear_frames(error.__traceback__)  # frees the kernel's memory for later requests
     text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     if len(text) > LONGEST_REASON:
         text = text[:LONGEST_REASON] + " …"

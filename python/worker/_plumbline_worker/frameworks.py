@@ -1,11 +1,10 @@
-"""Arrays of NumPy, PyTorch or JAX over the harness's memory, and the way back of an output.
+"""Arrays of NumPy, PyTorch or JAX on the harness's memory, and copies of outputs back to it.
 
-Inputs of numpy and torch (on the CPU) are views of pages that are mapped read-only: whoever
-writes to them dies of SIGSEGV. JAX arrays are copies, as are tensors on a GPU. torch and jax are
-imported when a first kernel of theirs runs.
+Inputs of numpy and torch (on the CPU) are views of read-only pages: a write to them is a SIGSEGV.
+JAX arrays and GPU tensors are copies. torch and jax are imported when their first kernel runs.
 
-On a GPU a kernel of torch runs on a stream that is not the default one, behind work that brings
-its inputs: what is launched on another stream reads poison.
+On a GPU a torch kernel runs on a stream that is not the default one, after the copies of its
+inputs: work launched on another stream reads poison.
 """
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from .gpu_timing import CYCLES_PER_NS, TorchTimer
 from .kernels import TENSOR_DTYPES
 from .wire import DTYPES, word
 
-POISON = 0xFF  # NaN in every float format: what is never written stays NaN
+POISON = 0xFF  # NaN in every float format: unwritten elements stay NaN
 Tensor = Mapping[str, Any]  # protocol: name, dtype, extent, stride (elements), offset, bytes
 
 
@@ -43,7 +42,7 @@ def _memory(base: int, tensor: Tensor) -> Any:
 
 
 def index_array(base: int, tensor: Tensor) -> numpy.ndarray:
-    """int32, on the host; a copy, so that a kernel may hand it to any library."""
+    """Returns int32 on the host, as a copy that a kernel may pass to any library."""
     return numpy.frombuffer(_memory(base, tensor), numpy.int32).reshape(tensor["extent"]).copy()
 
 
@@ -54,8 +53,8 @@ class Numpy:
         self.version = f"numpy {numpy.__version__}"
 
     def use_device(self, device: Mapping[str, Any]) -> bool:
-        """Whether the device is used for the first time.
-        Raises Stop where this framework cannot run there."""
+        """Returns True if the device is used for the first time. Raises Stop if this framework
+        cannot run there."""
         if device["name"] != "cpu":
             raise Stop("unsupported",
                        f"kernels of framework {self.name} run on the CPU only, not on "
@@ -63,7 +62,7 @@ class Numpy:
         return False
 
     def facts(self) -> Dict[str, Any]:
-        """Of the GPU in use; {} on the CPU."""
+        """Returns facts about the GPU in use; {} on the CPU."""
         return {}
 
     def dtype(self, dtype: str) -> numpy.dtype:
@@ -90,7 +89,7 @@ class Numpy:
         return array
 
     def poison(self, array: Any) -> None:
-        """What poisoned() made, once more; nothing where arrays do not change."""
+        """Poisons an array of poisoned() again; does nothing if arrays are immutable."""
         if array.flags.writeable:
             array.reshape(-1).view(numpy.uint8)[...] = POISON
 
@@ -101,30 +100,31 @@ class Numpy:
         self.host_view(base, tensor, writable=True)[...] = array
 
     def wait_for(self, result: Any) -> None:
-        """Until one call's result is there; part of what is timed."""
+        """Waits for one call's result; part of the timed work."""
 
     def synchronize(self) -> None:
-        """Until all calls are done; once per repetition, part of what is timed."""
+        """Waits for all calls; once per repetition, part of the timed work."""
 
     def first_call(self, call: Callable[[], Any]) -> Any:
-        """The result of one call, complete. On a GPU others follow, which look at streams."""
+        """Returns the complete result of one call. On a GPU further calls follow, which check
+        streams."""
         result = call()
         self.wait_for(result)
         self.synchronize()
         return result
 
     def judged_run(self, call: Callable[[], Any], is_first: bool = True) -> Any:
-        """The result of a run that is judged, complete. `is_first`: nothing was called before."""
+        """Returns the complete result of a judged run. `is_first`: there was no earlier call."""
         return self.first_call(call)
 
     def device_times(self, call: Callable[[], Any],
                      repetitions: int) -> Optional[Dict[str, Any]]:
-        """kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None: the
-        host's is to be used."""
+        """Returns kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None:
+        use the host's clock."""
         return None
 
     def input_fault(self, base: int) -> str:
-        """Which input was written to although it is not mapped read-only; "" if none."""
+        """Returns an input that was written to although it is not mapped read-only, or ""."""
         return ""
 
 
@@ -169,8 +169,7 @@ class Torch(Numpy):
         return getattr(self.torch, TENSOR_DTYPES[dtype])
 
     def _flat(self, base: int, tensor: Tensor) -> Any:
-        # From a buffer that says it is writable, so that torch does not warn of one that is not:
-        # the pages see to that.
+        # Declared writable, so that torch does not warn; the pages are read-only anyway.
         return self.torch.frombuffer(_memory(base, tensor),
                                      dtype=self.dtype(word(DTYPES, tensor["dtype"])))
 
@@ -193,7 +192,7 @@ class Torch(Numpy):
         return array
 
     def poison(self, array: Any) -> None:
-        with self.torch.inference_mode():  # a kernel may have made it there
+        with self.torch.inference_mode():  # a kernel may have made it in inference mode
             array.view(-1).view(self.torch.uint8).fill_(POISON)
 
     def is_array(self, value: object) -> bool:
@@ -210,19 +209,20 @@ class Torch(Numpy):
         if self.device == "cpu":
             return super().first_call(call)
         stream = self._streams[self.device]
-        self.synchronize()  # what prepare enqueued
+        self.synchronize()  # work that prepare enqueued
         with self.torch.cuda.stream(stream):
             copy = _copied(call())
-            stream.synchronize()  # the default stream, which brings it to the host, does not wait
+            stream.synchronize()  # the default stream, which copies it to the host, does not wait
+                                  # for this one
             return copy
 
     def judged_run(self, call: Callable[[], Any], is_first: bool = True) -> Any:
         if self.device == "cpu":
             return super().judged_run(call)
-        if is_first:  # loads and compiles what is to be launched, so that the next only enqueues
+        if is_first:  # loads and compiles kernels, so that the next call only enqueues
             self.first_call(call)
         stream = self._streams[self.device]
-        self.synchronize()  # what prepare enqueued
+        self.synchronize()  # work that prepare enqueued
         with self.torch.cuda.stream(stream):
             begin = perf_counter_ns()
             call()
@@ -230,14 +230,15 @@ class Torch(Numpy):
             stream.synchronize()
             self._bring_inputs_late(4 * enqueue_ns + 5e6)
             result = call()
-            stream.synchronize()  # of what was launched on another stream nobody waits for
+            stream.synchronize()  # waits for no work on other streams
             copy = _copied(result)
-            stream.synchronize()  # the default stream, which brings it to the host, does not wait
+            stream.synchronize()  # the default stream, which copies it to the host, does not wait
+                                  # for this one
             return copy
 
     def _bring_inputs_late(self, ns: float) -> None:
-        """Inputs hold poison until the current stream comes to them, `ns` from now: long enough for
-        a call to be enqueued meanwhile."""
+        """Poisons the inputs until the current stream restores them, about `ns` from now: long
+        enough to enqueue a call."""
         right = [(upload, upload.clone()) for _, upload in self._uploads]
         for upload, _ in right:
             upload.view(self.torch.uint8).fill_(POISON)
@@ -264,20 +265,20 @@ class Torch(Numpy):
 
 
 def _copied(result: Any) -> Any:
-    """On the current stream, so that what other streams write later does not come in."""
+    """Copies on the current stream, so that later writes of other streams are not included."""
     if isinstance(result, tuple):
         return tuple(_copied(part) for part in result)
     return result.clone() if hasattr(result, "clone") else result
 
 
 class Jax(Numpy):
-    """On a GPU XLA has streams of its own: what prepare and run enqueue is in order, and times are
-    those of the host."""
+    """On a GPU XLA has its own streams: work of prepare and run is ordered, and times are host
+    times."""
 
     name = "jax"
 
     def __init__(self) -> None:
-        # Without it the first worker takes three quarters of a GPU's memory.
+        # Otherwise the first worker takes three quarters of a GPU's memory.
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         self.jax = _import("jax", "this kernel")
         self.version = f"jax {self.jax.__version__}"
@@ -323,7 +324,7 @@ class Jax(Numpy):
         return self.jax.device_put(super().poisoned(shape, dtype), self._device)
 
     def poison(self, array: Any) -> None:
-        if isinstance(array, numpy.ndarray):  # before it becomes JAX's
+        if isinstance(array, numpy.ndarray):  # before it becomes a JAX array
             super().poison(array)
 
     def is_array(self, value: object) -> bool:
@@ -340,8 +341,8 @@ _loaded: dict = {}
 
 
 def framework(name: str) -> Tuple[Numpy, bool]:
-    """The framework, and whether it was imported just now.
-    Raises Stop where it is not installed."""
+    """Returns the framework, and True if it was imported just now. Raises Stop if it is not
+    installed."""
     known: Optional[Numpy] = _loaded.get(name)
     if known is not None:
         return known, False

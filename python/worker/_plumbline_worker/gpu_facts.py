@@ -1,5 +1,5 @@
-"""What a GPU is, as part of the machine class: RunReply.device of the protocol.
-Asked once a device and process."""
+"""Facts about a GPU for its machine class (RunReply.device of the protocol). Read once per device
+and process."""
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +13,7 @@ KERNEL_MODULE = "/sys/module/nvidia/version"
 
 
 def driver_version() -> str:
-    """The driver's own number, "580.65.06"; "" where nobody tells it."""
+    """Returns the driver's version, "580.65.06"; "" if unknown."""
     with contextlib.suppress(OSError), open(KERNEL_MODULE, encoding="ascii") as file:
         return file.read().strip()
     with contextlib.suppress(OSError, AttributeError):
@@ -25,8 +25,8 @@ def driver_version() -> str:
 
 
 def memory_of(ordinal: int) -> int:
-    """Bytes of a device's memory by the driver's own interface, for frameworks that do not tell; 0
-    where it is not there."""
+    """Returns the bytes of a device's memory from the driver, for frameworks without it; 0 if there
+    is no driver."""
     with contextlib.suppress(OSError, AttributeError):
         cuda = ctypes.CDLL("libcuda.so.1")
         device, memory = ctypes.c_int(), ctypes.c_size_t()
@@ -56,23 +56,23 @@ def of_jax(device: Any, ordinal: int) -> Facts:
 
 
 def _jax_runtime() -> str:
-    """The CUDA runtime that jaxlib loaded, "13.0"."""
+    """Returns the version of the CUDA runtime that jaxlib loaded, "13.0"."""
     try:
         from jax._src.lib import cuda_versions  # None in a jaxlib without CUDA
         number = int(cuda_versions.cuda_runtime_get_version())
-    except Exception:  # a private module: whatever it does, a fact is missing and no case is lost
+    except Exception:  # a private module: any error loses a fact but no case
         return ""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def devices_of_loaded_frameworks() -> List[str]:
-    """The CUDA devices that torch finds, where a provider has imported it.
-    Neither imports a framework nor makes a context: NVML counts."""
+    """Returns the CUDA devices that torch finds, if a provider has imported it. Neither imports a
+    framework nor makes a context, because NVML counts."""
     torch = sys.modules.get("torch")
     if torch is None:
         return []
     try:
         return ([f"cuda:{ordinal}" for ordinal in range(torch.cuda.device_count())]
                 if torch.cuda.is_available() else [])
-    except Exception:  # a broken installation: its cases will say so
+    except Exception:  # a broken installation: its cases will report it
         return []

@@ -1,6 +1,6 @@
 """Times a kernel of torch on a GPU by events on its stream.
 
-With a flushed L2, and with what the call before left there.
+With a flushed L2, and with the L2 as the previous call left it.
 """
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Callable, Dict, List
 
 from .nvml import GpuClocks, throttle_words
 
-REPETITION_MS = 5.0  # of kernel time, in each repetition of each kind
+REPETITION_MS = 5.0  # kernel time in each repetition of each kind
 MOST_CALLS = 1000
-CYCLES_PER_NS = 2.0  # no GPU runs faster: a wait of so many cycles is at least as long as meant
+CYCLES_PER_NS = 2.0  # an upper bound of GPU clocks: a wait is at least as long as intended
 
 
 class TorchTimer:
-    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call; where the driver tells,
-    clocks and throttle reasons when a repetition of the first two ended.
-    Everything is enqueued on `stream`."""
+    """Measures kernel_ns (cold), hot_ns and sentinel_ns, in nanoseconds per call; with NVML also
+    clocks and throttle reasons at the end of each repetition of the first two. Enqueues everything
+    on `stream`."""
 
     def __init__(self, torch: Any, device: str, stream: Any) -> None:
         self._torch, self._device, self._stream = torch, device, stream
@@ -55,8 +55,8 @@ class TorchTimer:
             clocks[f"{kind}_throttle"].append(now[1])
 
     def _sentinel(self) -> None:
-        """The work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), to which
-        times are ratios."""
+        """Does the work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), the
+        unit of times."""
         source, target = self._quarters
         for _ in range(8):
             target.copy_(source)
@@ -65,7 +65,8 @@ class TorchTimer:
         return self._torch.cuda.Event(enable_timing=True)
 
     def _calls_per_repetition(self, call: Callable[[], Any]) -> tuple:
-        """Calls that fill one repetition, and nanoseconds that the host needs to enqueue one."""
+        """Returns the calls of one repetition, and the nanoseconds that the host needs to enqueue
+        one."""
         count = 1
         while True:
             before, start, end = perf_counter_ns(), self._event(), self._event()
@@ -83,7 +84,8 @@ class TorchTimer:
             count *= 2
 
     def _let_the_host_go_ahead(self, count: int, enqueue_ns: float) -> None:
-        """The GPU waits until the calls are enqueued, so that events do not measure the host."""
+        """Makes the GPU wait until the calls are enqueued, so that events do not measure the host.
+        """
         sleep = getattr(self._torch.cuda, "_sleep", None)
         if sleep is not None:
             sleep(int(min(count * enqueue_ns, 50e6) * CYCLES_PER_NS))

@@ -1,5 +1,4 @@
-"""The clocks of an NVIDIA GPU, and why it holds them back, as
-harness/provider/child/gpu_clocks.cc reads them."""
+"""Clocks and throttle reasons of an NVIDIA GPU, as in harness/provider/child/gpu_clocks.cc."""
 from __future__ import annotations
 
 import contextlib
@@ -8,19 +7,19 @@ import os
 from typing import List, Optional, Tuple
 
 CLOCK_OF_MULTIPROCESSORS = 1  # NVML_CLOCK_SM
-# bits of nvmlClocksThrottleReason… that make a GPU slower than it could be
+# bits of nvmlClocksThrottleReason… that slow a GPU down
 REASONS = ((0x4, "power cap"), (0x8, "hardware slowdown"), (0x20, "thermal slowdown"),
            (0x40, "hardware thermal slowdown"), (0x80, "power brake"))
 
 
 def throttle_words(samples: List[float]) -> str:
-    """All reasons that any sample has, in words; "" for none."""
+    """Returns the reasons of all samples in words; "" for none."""
     return ", ".join(words for bit, words in REASONS if any(int(bits) & bit for bits in samples))
 
 
 class GpuClocks:
-    """Of the GPU that CUDA calls `ordinal`, whose name is `model`; where NVML is absent or has
-    another name for it, nothing is known."""
+    """The GPU with the CUDA ordinal `ordinal` and the name `model`. Without NVML, or if NVML has
+    another name for it, now() returns None."""
 
     def __init__(self, ordinal: int, model: str) -> None:
         self._nvml: Optional[ctypes.CDLL] = None
@@ -41,7 +40,7 @@ class GpuClocks:
         return nvml.nvmlDeviceGetHandleByUUID(entry.encode(), ctypes.byref(self._device))
 
     def now(self) -> Optional[Tuple[float, float]]:
-        """MHz of the multiprocessors and bits of the throttle reasons; None: not known."""
+        """Returns the SM clock in MHz and the bits of the throttle reasons; None: unknown."""
         mhz, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
         if self._nvml is None or self._nvml.nvmlDeviceGetClockInfo(
                 self._device, CLOCK_OF_MULTIPROCESSORS, ctypes.byref(mhz)) != 0:

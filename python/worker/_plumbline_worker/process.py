@@ -16,8 +16,8 @@ from .support import FOLDER
 
 REQUESTS, REPLIES, ARENA = 3, 4, 5  # descriptors that a worker inherits
 LOG = 2
-# A worker that still computes this long after its deadline has lost its parent, which would have
-# killed it.
+# If a worker still computes this long after its deadline, its parent, which would have killed it,
+# has died.
 ORPHAN_GRACE_S = 5
 
 
@@ -31,8 +31,8 @@ def is_started_by_plumbline() -> bool:
 
 
 class Channel:
-    """Requests and replies, on descriptors that no library knows by number: what is written to 4
-    from now on goes into the log, and what is read from 3 ends at once."""
+    """Requests and replies, on descriptors whose numbers no library knows. Writes to 4 now go to
+    the log, and 3 is at its end."""
 
     def __init__(self) -> None:
         def lifted(descriptor: int) -> int:
@@ -46,12 +46,12 @@ class Channel:
         os.close(nothing)
 
     def receive(self) -> Optional[dict]:
-        """The next request; None at the end of requests."""
+        """Returns the next request; None at the end of requests."""
         line = self._requests.readline()
         return json.loads(line) if line else None
 
     def send(self, reply: dict) -> None:
-        # Text may hold anything: what is no Unicode is replaced.
+        # Text may contain anything; invalid Unicode is replaced.
         line = (json.dumps(reply, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
                 + b"\n")
         while line:
@@ -62,14 +62,13 @@ def set_up() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w",
                                             encoding="ascii") as score:
-        score.write("1000")  # when memory runs out, the worker goes and not the run
-    for stream in (sys.stdout, sys.stderr):  # a crash must not lose what was printed before it
+        score.write("1000")  # if memory runs out, the system should kill the worker, not the run
+    for stream in (sys.stdout, sys.stderr):  # a crash must not lose earlier output
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 class MemoryLimit:
-    """RLIMIT_DATA: `limit_bytes` beyond what the process holds when rebase() is called; 0 = no
-    limit."""
+    """RLIMIT_DATA: `limit_bytes` beyond the process's memory at rebase(); 0 = no limit."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -85,12 +84,12 @@ class MemoryLimit:
                            (wanted if self._hard < 0 else min(wanted, self._hard), self._hard))
 
     def lift(self) -> None:
-        """Room to report that memory ran out; the process is replaced afterwards."""
+        """Allows reporting that memory ran out; the process is replaced afterwards."""
         resource.setrlimit(resource.RLIMIT_DATA, (self._hard, self._hard))
 
 
 def _write_stack(thread: Optional[int]) -> None:
-    """The stack of a thread to the log, innermost call first, without the worker's own frames."""
+    """Logs the stack of a thread, innermost call first, without the worker's own frames."""
     frame = sys._current_frames().get(thread)
     own = (os.path.join(FOLDER, "_plumbline_worker"), os.path.join(FOLDER, "plumbline_worker.py"))
     frames = [f for f in traceback.extract_stack(frame) if not f.filename.startswith(own)]
@@ -101,8 +100,8 @@ def _write_stack(thread: Optional[int]) -> None:
 
 @contextlib.contextmanager
 def deadline(timeout_s: float) -> Iterator[None]:
-    """Ends the process some time after the deadline, in case nobody is left to kill it; says
-    shortly before it where the kernel is."""
+    """Ends the process some time after the deadline, in case its parent has died. Shortly before
+    the deadline, logs where the kernel is."""
     if timeout_s <= 0:
         yield
         return

@@ -19,8 +19,8 @@ from .failures import explain
 
 
 class Lacking(Exception):
-    """A package that the provider says it needs (NEEDS) is not installed: it has no kernel here,
-    and is no mistake."""
+    """A package that the provider declares in NEEDS is not installed. It then has no kernel, which
+    is not an error."""
 
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(text)
@@ -28,7 +28,7 @@ class Lacking(Exception):
 
 
 class Unusable(Exception):
-    """The provider cannot be used; `remedy` says what to do about it."""
+    """The provider cannot be used; `remedy` is for the user."""
 
     def __init__(self, error: str, remedy: str = "") -> None:
         super().__init__(error)
@@ -36,7 +36,7 @@ class Unusable(Exception):
 
 
 class WrongOptions(Exception):
-    """The provider takes no such options; `remedy` says what to do about it."""
+    """The provider rejects the options; `remedy` is for the user."""
 
     def __init__(self, error: str, remedy: str) -> None:
         super().__init__(error)
@@ -48,7 +48,7 @@ class Provider:
     path: str
     name: str
     version: str
-    # changes whenever the file, what it imports from its own folder, or its version() does
+    # changes with the file, the files it imports from its own folder, and its version()
     build_id: str
     kernels: Dict[str, declarations.Kernel]
 
@@ -71,7 +71,7 @@ def _execute(path: str, code: types.CodeType) -> types.ModuleType:
     sys.argv = [path]
     try:
         exec(code, module.__dict__)
-    # SystemExit included: loading must not end the worker without a word
+    # Even SystemExit must not silently end the worker.
     except BaseException as error:
         said = _constants(path)
         missing = ((getattr(error, "name", None) or "").split(".")[0]
@@ -88,7 +88,7 @@ def _execute(path: str, code: types.CodeType) -> types.ModuleType:
 
 
 def _constants(path: str) -> Dict[str, Any]:
-    """PROVIDER and NEEDS as the file assigns them, also where it cannot be executed."""
+    """Returns PROVIDER and NEEDS as the file assigns them, even if it cannot be executed."""
     found: Dict[str, Any] = {}
     with open(path, "rb") as file:
         for statement in ast.parse(file.read()).body:
@@ -126,8 +126,8 @@ def _version(path: str, module: types.ModuleType) -> str:
 
 
 def _build_id(path: str, source: bytes, version: str) -> str:
-    """A hash of the file, of the files beside it that it has imported (not the worker's own), and
-    of its version."""
+    """Returns a hash of the file, of the files in its folder that it has imported (not the worker's
+    own), and of its version."""
     folder = os.path.dirname(path)
     imported = ({getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
                 - {path})
@@ -143,7 +143,7 @@ def _build_id(path: str, source: bytes, version: str) -> str:
 
 
 def load(path: str) -> Provider:
-    """Raises Unusable."""
+    """Returns the provider. Raises Unusable or Lacking."""
     try:
         with open(path, "rb") as file:
             source = file.read()
@@ -163,7 +163,7 @@ def load(path: str) -> Provider:
 
 def check_options(path: str, text: str) -> None:
     """Raises WrongOptions for an option that the file does not declare. A file that declares none
-    and reads `case.options` takes any: its kernels look at the text themselves."""
+    but reads `case.options` accepts any, because its kernels parse the text."""
     known = declarations.known_options
     if not known and ".options" in pathlib.Path(path).read_text(encoding="utf-8"):
         return

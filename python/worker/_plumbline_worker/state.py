@@ -1,8 +1,8 @@
-"""What the kernels of a process share, and a call must leave as it found it.
+"""Process-wide state that a call must leave unchanged.
 
-Floating-point state, working directory, umask and blocked signals are the support library's
-(harness/provider/child/process_state.h), which also knows the environment and the handlers of C.
-Python has copies of these two, os.environ and signal.getsignal: they are put back here.
+The support library (harness/provider/child/process_state.h) restores floating-point state, working
+directory, umask and blocked signals, and C's environment and handlers. Python has copies of the
+last two, os.environ and signal.getsignal, which are restored here.
 """
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Dict, List, Set
 
 from .support import Support
 
-# Which changes of environment and handlers stay: Allowance of process_state.h.
+# Allowed changes of environment and handlers: Allowance of process_state.h.
 NONE, ADDITIONS, EVERYTHING = range(3)
 
 SIGNALS = sorted(signal.valid_signals())
-NO_HANDLER = (signal.SIG_DFL, None)  # None: it is not Python's
+NO_HANDLER = (signal.SIG_DFL, None)  # None: not set by Python
 
 
 def reason_of(changes: str) -> str:
@@ -25,7 +25,7 @@ def reason_of(changes: str) -> str:
 
 
 class SharedState:
-    """Of one process: remembers before each call, and puts back behind it."""
+    """Records the state of a process before each call and restores it afterwards."""
 
     def __init__(self, support: Support) -> None:
         self._support = support
@@ -39,14 +39,14 @@ class SharedState:
         self._support.remember_state()
 
     def allowance_of(self, kernel: str) -> int:
-        """Of the call of a kernel that just ended. Frameworks set some of it legally when they are
-        first used."""
+        """Returns the allowance for the call of a kernel that just ended. Frameworks legitimately
+        set some state on first use."""
         is_first, is_new = not self._called, kernel not in self._called
         self._called.add(kernel)
         return EVERYTHING if is_first else ADDITIONS if is_new else NONE
 
     def restore(self, allowance: int) -> str:
-        """What was changed and must not be, in words; "" where nothing was."""
+        """Restores the state. Returns the forbidden changes in words, or ""."""
         changes: List[str] = []
         if allowance != EVERYTHING:
             changes = self._restore_environment(allowance) + self._restore_handlers(allowance)

@@ -1,7 +1,7 @@
-"""What the worker has in C++, by ctypes: plumbline_python_support.so.
+"""The worker's C++ functions, by ctypes: plumbline_python_support.so.
 
-It is built from the sources of plumbline-worker (python_support.h of harness/provider): the arena's
-mapping, the crash report, the sentinel and the peak of memory.
+Built from the sources of plumbline-worker (python_support.h of harness/provider): mapping of the
+arena, crash report, sentinel and peak memory.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PeakCall = ctypes.CFUNCTYPE(None)
 
 
 class Support:
-    """The loaded library. OSError where it is missing."""
+    """The loaded library. Raises OSError if it is missing."""
 
     set_request: Callable[[int], None]
     unmap: Callable[[], None]
@@ -45,24 +45,24 @@ class Support:
             function = getattr(self._library, f"plumbline_support_{name.lstrip('_')}")
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
-        # The crash report keeps the pointer: a phase's text must never be freed.
+        # The crash report keeps the pointer, so a phase's text must never be freed.
         self._phases: dict = {}
 
     def start(self, reply_descriptor: int) -> None:
-        """Installs the crash report: message to `reply_descriptor`, the kernel's Python stack to
-        stderr."""
+        """Installs the crash report: the message goes to `reply_descriptor`, the kernel's Python
+        stack to stderr."""
         import faulthandler
         stack = os.memfd_create("python stack", os.MFD_CLOEXEC)
         faulthandler.register(STACK_SIGNAL, file=stack, all_threads=True, chain=False)
         self._start(reply_descriptor, stack, STACK_SIGNAL, FOLDER.encode())
 
     def set_phase(self, phase: str) -> None:
-        """What the process is doing, as a crash message names it."""
+        """Sets the phase that a crash message names."""
         self._set_phase(self._phases.setdefault(phase, phase.encode()))
 
     def map(self, descriptor: int, arena_bytes: int, tensors_json: str) -> int:
-        """The address at which byte 0 of the arena would lie.
-        MemoryError where there is no address space."""
+        """Maps the tensors and returns the address of byte 0 of the arena. Raises MemoryError if
+        mapping fails."""
         reason = ctypes.create_string_buffer(512)
         base = self._map(descriptor, arena_bytes, tensors_json.encode(), reason, len(reason))
         if base is None:
@@ -70,17 +70,17 @@ class Support:
         return base
 
     def restore_state(self, allowance: int) -> str:
-        """Puts back what differs; what of it must not, in words."""
+        """Restores the state and returns the forbidden changes in words."""
         changes = ctypes.create_string_buffer(1024)
         self._restore_state(allowance, changes, len(changes))
         return changes.value.decode(errors="replace")
 
-    def run_sentinel(self, count: int) -> None:  # a method has a hash, a function of ctypes none
+    def run_sentinel(self, count: int) -> None:  # a method has a hash, a ctypes function does not
         self._run_sentinel(count)
 
     def peak_memory(self, call: Callable[[], object]) -> int:
-        """Bytes by which resident memory rises at most while `call` runs; -1 where /proc cannot
-        tell. Raises what `call` raises."""
+        """Returns the bytes by which `call` raises resident memory at its peak; -1 if /proc does
+        not tell. Raises the exceptions of `call`."""
         failure: list = []
 
         def run() -> None:  # an exception must not cross the library

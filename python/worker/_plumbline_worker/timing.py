@@ -8,16 +8,16 @@ from typing import Callable, Dict, List, Tuple
 REPETITION_NS = 2e6
 LONGEST_SENTINEL_NS = 15e6
 CALIBRATION_NS = 1e6
-ALL_REPETITIONS_NS = 100e6  # of the kernel, beyond the first few
+ALL_REPETITIONS_NS = 100e6  # total time of a kernel's repetitions; the first few always run
 LEAST_REPETITIONS = 4
-LONGEST_WAIT_S = 0.5  # of all repetitions of a measurement, for a quiet core
+LONGEST_WAIT_S = 0.5  # for a quiet core, for all repetitions of a measurement together
 WAIT_STEP_S = 0.002
 
 Calls = Callable[[int], object]  # makes that many calls and waits for them
 
 
 def _time(calls: Calls, count: int) -> Tuple[int, int]:
-    """Nanoseconds on the wall, and of processor time of all threads of this process."""
+    """Returns wall time and the processor time of all threads of this process, in nanoseconds."""
     cpu_start = process_time_ns()
     start = perf_counter_ns()
     calls(count)
@@ -26,8 +26,9 @@ def _time(calls: Calls, count: int) -> Tuple[int, int]:
 
 
 def _ns_per_call(calls: Calls) -> float:
-    """Doubles a batch until it is long enough to be timed. Processor time counts, unless nearly all
-    is waited for: on a busy machine the wall would say several times too much."""
+    """Returns the nanoseconds of one call from a batch that is doubled until it is long enough.
+    Uses processor time, because wall time is several times too long on a busy machine, but at least
+    1/8 of wall time, for calls that mostly wait."""
     count = 1
     while True:
         wall_ns, cpu_ns = _time(calls, count)
@@ -41,18 +42,18 @@ def _calls_in(time_ns: float, ns_per_call: float) -> int:
     return max(1, int(time_ns / ns_per_call))
 
 
-_sentinel_call_ns: Dict[Calls, float] = {}  # found once
+_sentinel_call_ns: Dict[Calls, float] = {}  # measured once
 
 
 class _QuietCore:
-    """Sleeps until a core is quiet, again and again, for a limited time in all."""
+    """Sleeps until the core is quiet, for a limited total time."""
 
     def __init__(self, sentinel: Calls, quiet_ns: float) -> None:
         self._sentinel, self._quiet_ns = sentinel, quiet_ns
         self._left_s = LONGEST_WAIT_S if quiet_ns > 0 else 0.0
 
     def wait(self) -> None:
-        # the lesser of two: the first call behind a sleep finds cold caches
+        # the faster of two, because the first call after a sleep has cold caches
         while self._left_s > 0 and min(_time(self._sentinel, 1)[1],
                                        _time(self._sentinel, 1)[1]) > self._quiet_ns:
             sleep(WAIT_STEP_S)
@@ -61,16 +62,17 @@ class _QuietCore:
 
 def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
                  quiet_ns: float = 0) -> Dict[str, List[float]]:
-    """kernel_ns and sentinel_ns, and kernel_cpu_ns and sentinel_cpu_ns, which are processor time of
-    the process; nanoseconds per call, one entry a repetition; entry i of all was measured one after
-    the other. A kernel of long calls gets fewer repetitions, but LEAST_REPETITIONS. Where quiet_ns
-    is not 0, each repetition begins when a call of the sentinel takes no more, or after a wait."""
+    """Returns kernel_ns and sentinel_ns, and the process's processor time as kernel_cpu_ns and
+    sentinel_cpu_ns: nanoseconds per call, one entry per repetition. Entries i were measured one
+    after the other. If calls are long, there are fewer repetitions, but at least LEAST_REPETITIONS.
+    If quiet_ns is not 0, each repetition first waits, for a limited time, until a sentinel call
+    takes at most that long."""
     if sentinel not in _sentinel_call_ns:
         _sentinel_call_ns[sentinel] = _ns_per_call(sentinel)
     call_ns = _ns_per_call(kernel)
     counts = {"kernel": _calls_in(REPETITION_NS, call_ns)}
     kernel_ns = call_ns * counts["kernel"]
-    # as long as the kernel's: the least of both is then found with equal luck
+    # as long as the kernel's repetitions, so that both minima are equally likely to be undisturbed
     counts["sentinel"] = _calls_in(min(max(kernel_ns, REPETITION_NS), LONGEST_SENTINEL_NS),
                                    _sentinel_call_ns[sentinel])
     repetitions = min(repetitions, max(LEAST_REPETITIONS, int(ALL_REPETITIONS_NS / kernel_ns)))
@@ -94,10 +96,12 @@ def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
 
 
 def processor_mhz() -> float:
-    """MHz of the processor that this process ran on last, by /proc/cpuinfo; 0 = not known."""
+    """Returns the MHz of the processor that last ran this process, from /proc/cpuinfo; 0 = unknown.
+    """
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
-            here = int(file.read().rpartition(")")[2].split()[36])  # field 39, behind the name
+            here = int(file.read().rpartition(")")[2].split()[36])  # field 39; the name may contain
+                                                                    # spaces
         processor = -1
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             for line in file:

@@ -1,4 +1,5 @@
-"""The numbers of plumbline_provider.h and their words, and a description as it travels."""
+"""Converts between numbers of plumbline_provider.h and words, and descriptions to their wire form.
+"""
 from __future__ import annotations
 
 import csv
@@ -15,8 +16,8 @@ FMA = {"dtype": DTYPES.index("fp32"), "toward_zero": 0, "fraction_bits": 24, "pr
 
 
 def _tensor_cores() -> Dict[str, Tuple[int, int, int]]:
-    """(fraction bits, products a step of 16-bit inputs, of tf32) by architecture: columns of
-    emulator/architectures.csv, which lies beside this file in a build."""
+    """Returns (fraction bits, products per step of 16-bit inputs, of tf32) by architecture: columns
+    of emulator/architectures.csv, which a build copies to this folder."""
     path = pathlib.Path(__file__).resolve().with_name("architectures.csv")
     if not path.exists():
         path = path.parents[3] / "emulator" / path.name
@@ -27,17 +28,17 @@ def _tensor_cores() -> Dict[str, Tuple[int, int, int]]:
 
 
 TENSOR_CORES = _tensor_cores()
-# Where an architecture is not known, harness/problem/arch.h answers so.
+# For an unknown architecture, as in harness/problem/arch.h.
 UNKNOWN_TENSOR_CORE = (24, 8, 8)
-# of fp8 inputs, on each of them
+# for fp8 inputs, on each known architecture
 FP8_TENSOR_CORE = {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": 13,
                    "products_per_step": 16}
 FP8_DTYPES = ("e4m3", "e5m2")
 
 
 def tensor_core(arch: str, dtype: str) -> Dict[str, int]:
-    """How the tensor cores of an architecture sum products of inputs in `dtype`, which take fp32 as
-    tf32."""
+    """Returns how an architecture's tensor cores sum products of inputs in `dtype`; fp32 inputs are
+    taken as tf32."""
     if dtype in FP8_DTYPES and arch in TENSOR_CORES:
         return FP8_TENSOR_CORE
     bits, products_16_bit, products_tf32 = TENSOR_CORES.get(arch, UNKNOWN_TENSOR_CORE)
@@ -46,8 +47,7 @@ def tensor_core(arch: str, dtype: str) -> Dict[str, int]:
 
 
 def word(words: tuple, number: int) -> str:
-    """The word of a number that plumbline sent; a newer plumbline may send one that is not known
-    here."""
+    """Returns the word of a number from plumbline; a newer plumbline may send an unknown one."""
     return words[number] if number < len(words) else f"number {number}"
 
 
@@ -60,12 +60,12 @@ def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def asked_question(problem: Mapping[str, Any]) -> str:
-    """A plumbline that knows no merge sends no question."""
+    """Returns the operation. A plumbline without merges sends no question."""
     return word(QUESTIONS, problem.get("question", 0))
 
 
 def merge_lse_base(problem: Mapping[str, Any]) -> str:
-    """"e" or "2" of a merge, else ""."""
+    """Returns "e" or "2" for a merge, otherwise ""."""
     if asked_question(problem) != "merge":
         return ""
     return "2" if problem["merge_lse_base"] == 2 else "e"
@@ -91,18 +91,17 @@ def _dtype(value: Optional[str], words: Mapping[str, str]) -> int:
 
 
 def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
-    """To fp32 it is no step: what it rounds is held in fp32 anyway."""
+    """Rounding to fp32 is not a step, because the rounded values are fp32 anyway."""
     number = _dtype("none" if value is None else value, words)
     return 0 if number == DTYPES.index("fp32") else number
 
 
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
                  lse_base: str = "") -> Dict[str, Any]:
-    """plumbline_rounding_spec.
-    What the spec leaves open is as in the strict default: P in the dtype of Q (e4m3: times 256),
-    accumulators of tensor cores (those of `arch`, "sm_90") for 16-bit inputs, of 13 bits for fp8 Q
-    and of FMA for fp32, nothing else rounded. Of a merge, whose LSEs have `lse_base`: P in fp32 and
-    FMA, an LSE of that base."""
+    """Returns the plumbline_rounding_spec. Unset fields are those of the strict default: P in the
+    dtype of Q (e4m3: times 256), accumulators of tensor cores (of `arch`, "sm_90") for 16-bit
+    inputs, of 13 bits for fp8 Q and of FMA for fp32, nothing else rounded. For a merge, whose LSEs
+    have base `lse_base`: P in fp32, FMA, and an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
     accumulator = (FMA if words["dtype"] == "fp32" or lse_base
                    else FP8_TENSOR_CORE if words["dtype"] in FP8_DTYPES else of_tensor_cores)
@@ -126,7 +125,7 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
 
 
 def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
-    """plumbline_more_roundings."""
+    """Returns the plumbline_more_roundings."""
     return {
         "p_normalized": int(bool(spec.p_normalized)),
         "p_max": P_MAXIMA.index(spec.p_max or "running"),
@@ -142,9 +141,8 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
 
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
                 arch: str = "", device: str = "cpu", lse_base: str = "") -> Dict[str, Any]:
-    """plumbline_description.
-    `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor
-    cores."""
+    """Returns the plumbline_description. `arch` is the GPU's, "" on the CPU, where a kernel for
+    both has no tensor cores."""
     tensor_cores = "none" if device == "cpu" and "cuda" in kernel.devices else kernel.tensor_cores
     return {
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,

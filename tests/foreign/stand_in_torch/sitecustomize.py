@@ -1,14 +1,14 @@
-"""Makes PyTorch for CPUs believe in one CUDA device, cuda:0, for tests without a GPU.
+"""Gives PyTorch for CPUs a fake CUDA device, cuda:0, for tests without a GPU.
 
-Every interpreter of an environment does so that has this folder in its PYTHONPATH:
+It applies to every Python interpreter with this folder in its PYTHONPATH:
 
     PYTHONPATH=$PWD/tests/foreign/stand_in_torch plumbline run cases/foreign.toml \
         --device cuda:0 --no-default-provider \
         --provider torch_kernels.py --provider transformers_kernels.py
 
-Nothing in plumbline knows of it: Python imports a `sitecustomize` from its path at start, and
-this one lies in wait for `import torch`. What it stands in for, and what not, is said in
-stand_in_gpu.py. PLUMBLINE_STAND_IN_GPU=OLD answers as OLD (sm_80, an A100) instead of sm_90.
+plumbline needs no change: Python imports `sitecustomize` from its path at startup, and this one
+hooks into `import torch`. stand_in_gpu.py lists what is imitated and what is not.
+PLUMBLINE_STAND_IN_GPU=OLD is an A100 (sm_80) instead of sm_90.
 """
 import importlib.abc
 import importlib.machinery
@@ -16,13 +16,13 @@ import sys
 
 
 class AfterTorch(importlib.abc.MetaPathFinder):
-    """Finds torch as ever and, once it is imported, puts the stand-in into it."""
+    """Finds torch as usual and installs the fake device after its import."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
-        # It stays in the path: whoever only asks whether there is a torch, by
-        # importlib.util.find_spec, imports nothing.
+        # This finder stays in the path, because importlib.util.find_spec finds torch without
+        # importing it.
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return spec

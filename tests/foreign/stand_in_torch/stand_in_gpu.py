@@ -1,17 +1,17 @@
-"""What sitecustomize.py puts into torch: one device cuda:0 whose memory is that of the host.
+"""The fake device that sitecustomize.py installs in torch: cuda:0, with memory of the host.
 
-As on a GPU
-- a tensor there says device cuda:0 and is_cuda, `.numpy()` and numpy.asarray() of it raise
-  TypeError, and an operator that is given tensors of both devices raises RuntimeError;
-- what is copied on a stream that sleeps (torch.cuda._sleep) arrives when that stream is used or
-  waited for, so that what runs on another stream meanwhile reads what was there before, and so does
-  what is cloned on a stream that is not the default one;
-- the fused operators exist on cuda:0 (flash, memory-efficient, cuDNN, their varlen forms) with the
-  tuples of their schemas, and refuse what they are known to refuse; FlexAttention and torch.compile
-  answer without compiling.
+Like a GPU:
+- Tensors on it have device cuda:0 and is_cuda. `.numpy()` and numpy.asarray() of them raise
+  TypeError, and an operator with tensors of both devices raises RuntimeError.
+- A copy on a sleeping stream (torch.cuda._sleep) arrives when that stream is used or waited for.
+  Until then, work on another stream reads the old contents. The same holds for a clone on a stream
+  other than the default one.
+- The fused operators exist on cuda:0 (flash, memory-efficient, cuDNN, their varlen forms), return
+  the tuples of their schemas, and refuse what they are known to refuse. FlexAttention and
+  torch.compile run without compiling.
 
-Not as on a GPU: the fused operators are one exact formula with P rounded to the input dtype, so
-that no contract is tested; times mean nothing; there is no peer, no graph, no allocator.
+Unlike a GPU: the fused operators are one exact formula with P rounded to the input dtype, so no
+contract is tested. Times mean nothing. There are no peers, graphs or allocators.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import time
 import types
 
 HERE = "cuda:0"
-GPUS = {  # name, major, minor, bytes of memory, of L2
+GPUS = {  # name, major, minor, bytes of memory and of L2
     "NEW": ("Stand-in H100", 9, 0, 85520809984, 52428800),
     "OLD": ("Stand-in A100", 8, 0, 42298834944, 41943040),
 }
@@ -31,7 +31,7 @@ def install(torch) -> None:
     from torch.overrides import TorchFunctionMode
 
     class CudaTensor(torch.Tensor):
-        """Memory of the host that says it is cuda:0."""
+        """Host memory that reports device cuda:0."""
 
     def is_there(value) -> bool:
         return isinstance(value, CudaTensor)
@@ -78,7 +78,7 @@ def install(torch) -> None:
     operators = Operators(torch)
 
     class OneGpu(TorchFunctionMode):
-        """Sees every call of torch's functions, methods and attributes on this thread."""
+        """Intercepts all functions, methods and attributes of torch on this thread."""
 
         def __torch_function__(self, function, types_, args=(), kwargs=None):
             kwargs = dict(kwargs or {})
@@ -107,7 +107,7 @@ def install(torch) -> None:
                 return 0
             if name == "to":
                 return self._to(args, kwargs)
-            if name == "copy_":  # between devices, as ever
+            if name == "copy_":  # allowed between devices
                 STREAMS[-1].does(lambda: here(args[0]).copy_(here(args[1])))
                 return args[0]
             if name == "as_subclass":
@@ -138,7 +138,7 @@ def install(torch) -> None:
 
         @staticmethod
         def _cloned_late(content):
-            """On the current stream: nothing is there until it is used again or waited for."""
+            """Clones on the current stream: empty until the stream is used again or waited for."""
             late = torch.zeros_like(content)
             STREAMS[-1].sleeps()
             STREAMS[-1].does(lambda: late.copy_(content))
@@ -169,13 +169,12 @@ def install(torch) -> None:
     operators.put_flex_in()
     mode = OneGpu()
     mode.__enter__()
-    torch._stand_in_gpu = mode  # held for the life of the process
+    torch._stand_in_gpu = mode  # kept for the life of the process
 
 
 class Stream:
-    """In order of arrival.
-    The host does all work at once, but for copies onto a stream that sleeps: they are held back
-    until the stream is used, which is when it has come so far, or waited for."""
+    """Runs all work at once and in order, except copies on a sleeping stream.
+    Those are delayed until the stream is used or waited for."""
 
     def __init__(self, device=None, priority=0, **_):
         self.device = device

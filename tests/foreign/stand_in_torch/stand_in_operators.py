@@ -1,6 +1,6 @@
-"""The fused attention operators of PyTorch's CUDA build, for the stand-in.
+"""The fused attention operators of PyTorch's CUDA build, for the fake device.
 
-Signatures and tuples of their schemas (native_functions.yaml), refusals of sdp_utils.cpp, and one
+They have the signatures and tuples of native_functions.yaml, the refusals of sdp_utils.cpp, and one
 formula for all."""
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Operators:
         self._known[torch.nn.functional.scaled_dot_product_attention] = self._sdpa
 
     def of(self, function):
-        """What stands for a function on cuda:0, on tensors of the host; None: the function itself
-        does."""
+        """Returns the replacement of a function on cuda:0, for host tensors; None: the function
+        itself."""
         try:
             return self._known.get(function)
         except TypeError:  # not hashable
@@ -38,7 +38,7 @@ class Operators:
 
     def attend(self, q, k, v, mask=None, causal=False, scale=None, bottom_right=False):
         """[batch, heads, tokens, dim] -> out, LSE [batch, heads, tokens] in fp32. mask: bool, or
-        added to the logits."""
+        numbers to add to the logits."""
         torch = self.torch
         group = q.shape[1] // k.shape[1]
         q32, k32, v32 = q.float(), *(t.float().repeat_interleave(group, dim=1) for t in (k, v))
@@ -114,7 +114,7 @@ class Operators:
             if reason:
                 raise RuntimeError(reason)
 
-    # ---- below it: operators that give the LSE ----
+    # ---- operators that return the LSE ----
 
     def _flash(self, query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *,
                scale=None):
@@ -128,7 +128,7 @@ class Operators:
         self._refuse("" if query.shape[1] == key.shape[1]
                      else "query and key have other numbers of heads")
         out, lse = self.attend(query, key, value, attn_bias, is_causal, scale)
-        padding = -lse.shape[-1] % 32  # its rows are padded to a multiple of 32
+        padding = -lse.shape[-1] % 32  # the LSE's rows are padded to a multiple of 32
         lse = self.torch.nn.functional.pad(lse, (0, padding), value=math.inf)
         return (out, lse if compute_log_sumexp else lse.new_empty(0), *self._seeds())
 
@@ -161,7 +161,7 @@ class Operators:
             out, lse = self.attend(q, k, v, None, is_causal, scale, bottom_right=True)
             return out.transpose(1, 2), lse, *self._seeds(), query.new_empty(0)
         out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
-        # what FlashAttention-2 gives for rows without keys
+        # FlashAttention-2's value for rows without keys
         lse = torch.full((query.shape[1], query.shape[0]), math.inf)
         if block_table is not None:
             pages = [

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t alignment = 256;
 
-// Any error but that of an allocation or an argument leaves a CUDA process unusable.
+// All errors except those of an allocation or an argument make a CUDA process unusable.
 bool is_sticky(std::int32_t code) {
   return code == codes::illegal_address || code == codes::launch_failure;
 }
@@ -89,7 +89,7 @@ std::int32_t Device::enqueue(void* stream, Work work) {
   return codes::success;
 }
 
-// After an error the rest of a stream does not run, as on a GPU.
+// After an error, the rest of a stream does not run, as on a GPU.
 void Device::drain(Stream& stream) {
   while (!stream.work.empty()) {
     const Work work = std::move(stream.work.front());

@@ -1,13 +1,13 @@
-// A modelled GPU for tests where there is none, with CUDA's rules and error codes. It has memory,
-// streams and events as CUDA's runtime has them, in one process and on one thread. What a program
-// may not rely on, it does not give:
+// A modelled GPU for tests without one, with CUDA's rules and error codes. It has memory, streams
+// and events like CUDA's runtime, in one process and on one thread. It provides nothing that a
+// program must not rely on:
 //
-//  - Device memory is a space of its own: a pointer that did not come from allocate() is refused,
-//    in copies and in the parameters of kernels.
-//  - The default stream works at once. Other streams do not begin before somebody waits for them
-//    (synchronize, elapsed_ns, release), so that a kernel which was launched on the wrong stream
-//    runs before the work it should have waited for: always, and not only when the machine is slow.
-//  - An error of a kernel is sticky: it shows at the next call, and every call after it fails.
+//  - Device memory is separate: pointers that did not come from allocate() are refused, in copies
+//    and in the parameters of kernels.
+//  - The default stream runs work at once. Other streams do not start until a call waits for them
+//    (synchronize, elapsed_ns, release). A kernel on the wrong stream therefore always runs before
+//    the work that it should wait for, not only on slow machines.
+//  - An error of a kernel is sticky: it shows at the next call, and every later call fails.
 //
 // Functions return one of `codes`.
 #pragma once
@@ -40,7 +40,7 @@ class Device {
 
   std::int32_t allocate(std::uint64_t bytes, void** out);
   std::int32_t release(void* pointer);  // waits for all streams, as cudaFree does
-  // Whether all of it lies in one allocation.
+  // Returns true if one allocation contains all of it.
   bool owns(const void* at, std::uint64_t bytes) const;
   std::uint64_t allocated_bytes() const { return allocated_bytes_; }
 
@@ -54,7 +54,7 @@ class Device {
   std::int32_t record_event(void* event, void* stream);
   std::int32_t elapsed_ns(void* begin, void* end, double* ns);
 
-  // `what` is said of launch_failure from now on: the emulator's words.
+  // Sets the text of launch_failure to the emulator's error.
   std::int32_t fail_launch(std::string what);
   const std::string& launch_failure_text() const { return launch_failure_text_; }
 
@@ -70,7 +70,7 @@ class Device {
     std::deque<Work> work;
   };
   struct Event {
-    void* stream = nullptr;  // that it was recorded on last
+    void* stream = nullptr;  // last recorded on this stream
     bool recorded = false;
     std::chrono::steady_clock::time_point at;
   };

@@ -1,4 +1,4 @@
-// What the stand-in for plumbline_cuda.so exports: our kernels' provider with its own options.
+// The exports of the stand-in for plumbline_cuda.so: our kernels' provider with additional options.
 #include "kernels/attention/provider.h"
 #include "tests/gpu/stand_in/stand_in.h"
 
@@ -53,7 +53,7 @@ std::string take_settings(std::string_view options) {
 }
 
 namespace {
-// What prepare left on its stream.
+// The work that prepare left on its stream.
 struct Left {
   void* stream = nullptr;
   bool is_done = false;

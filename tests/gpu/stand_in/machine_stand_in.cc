@@ -1,4 +1,4 @@
-// Runs our kernels as machine_cuda.cc does, with the emulator in place of the GPU.
+// Runs our kernels as machine_cuda.cc does, but on the emulator instead of the GPU.
 #include <string_view>
 #include <utility>
 
@@ -36,7 +36,7 @@ class DeviceIndices : public Indices {
   void* data_ = nullptr;
 };
 
-// Whether a kernel reads and writes the device's memory only.
+// Returns true if the kernel's tensors are all in device memory.
 bool lies_on_device(const Parameters& p) {
   const void* const pointers[] = {p.q.data,
                                   p.k.data,

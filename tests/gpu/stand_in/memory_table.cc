@@ -1,4 +1,4 @@
-// Offers the modelled GPU of device.h as the memory table of a provider.
+// Offers the modelled GPU of device.h as a provider's memory table.
 #include <algorithm>
 #include <cstring>
 
@@ -43,7 +43,7 @@ void copy_text(const std::string& text, char (&field)[n]) {
   std::memcpy(field, text.data(), std::min(text.size(), n - 1));
 }
 
-// Why no function of this device can succeed.
+// Returns the error of every function for this device, or success.
 std::int32_t refusal(const plumbline_device* asked) {
   if (settings().no_driver) return codes::insufficient_driver;
   return asked->memory_space == PLUMBLINE_CUDA && asked->ordinal == 0 ? codes::success
@@ -122,7 +122,7 @@ std::int32_t destroy_stream(const plumbline_device* asked, void* stream) {
   return on(asked, [&] { return device().destroy_stream(stream); });
 }
 
-// What is wrong with an address shows when the work is done, as on a GPU.
+// Address errors appear when the work runs, as on a GPU.
 std::int32_t enqueue_copy(const plumbline_device* asked, void* to, const void* from,
                           std::uint64_t bytes, void* stream) {
   return on(asked, [&] {

@@ -1,29 +1,27 @@
-// The provider "cuda" without a GPU: our kernels on the emulator, behind a modelled device. The
-// emulator is that of sm_90; memory, streams and events are those of device.h. Everything that
-// plumbline does with a GPU is done with it, and the bits are those of emulated:sm_90.
+// The provider "cuda" without a GPU: our kernels run on the emulator of sm_90, with the memory,
+// streams and events of device.h. plumbline uses it exactly like a GPU, and the bits are those of
+// emulated:sm_90.
 //
-// It is built as <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so and is never installed:
+// Built as <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so and never installed:
 //
 //   plumbline run cases/pr.toml --device cuda:0
 //     --provider <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so
 //
-// or a copy of it in place of lib/plumbline/plumbline_cuda.so of a build or a bundle. Its one
-// device is cuda:0, arch sm_90, model "Stand-in GPU". Times are those of the emulator. Options
-// stand behind the path as those of the kernels do, several with commas: `--provider
-// PATH:stand_in=default_stream`.
+// A copy can also replace lib/plumbline/plumbline_cuda.so of a build or a bundle. Its only device
+// is cuda:0, arch sm_90, model "Stand-in GPU". Times are those of the emulator. Options follow the
+// path, like those of the kernels, separated by commas: `--provider PATH:stand_in=default_stream`.
 //
 //   stand_in=default_stream    planted bug: every kernel is launched on the default stream
-//   stand_in=merge_on_default  planted bug: the kernel that merges splits of the keys is
+//   stand_in=merge_on_default  planted bug: the kernel that merges splits is launched on it
 //   stand_in=illegal_access    planted bug: kernels read memory that is not the device's
-//   stand_in=waits             kernels wait for their stream before run returns, which they should
-//                              leave to plumbline
-//   stand_in=plans_on_stream   prepare enqueues work on the stream that it is given, and run fails
-//                              where that is not done or where it gets another stream
-//   stand_in=table_1           its memory table is that of the first release
-//   stand_in=no_driver         as where the CUDA runtime finds no driver
-//   stand_in=busy              as where another process has the GPU for itself: no memory can be
-//                              allocated
-//   stand_in_model=NAME        the GPU is another model
+//   stand_in=waits             kernels wait for their stream before run returns, although plumbline
+//                              does that
+//   stand_in=plans_on_stream   prepare enqueues work on its stream; run fails if that work is not
+//                              done or if run gets another stream
+//   stand_in=table_1           the memory table is that of the first release
+//   stand_in=no_driver         the CUDA runtime finds no driver
+//   stand_in=busy              another process uses the GPU exclusively: no memory can be allocated
+//   stand_in_model=NAME        the model of the GPU
 #pragma once
 
 #include <string>
@@ -47,12 +45,12 @@ struct Settings {
   std::string model = "Stand-in GPU";
 };
 Settings& settings();
-// Takes its own options out of `options`; the rest is for the kernels.
+// Removes its own options from `options` and returns the rest for the kernels.
 std::string take_settings(std::string_view options);
 
 Device& device();
 const plumbline_device_memory* memory_table();
-// "cudaErrorInvalidValue: invalid argument".
+// Returns "cudaErrorInvalidValue: invalid argument".
 std::string in_words(std::int32_t code);
 
 }  // namespace plumbline::stand_in

@@ -1,9 +1,9 @@
 """Kernels that behave, in NumPy, PyTorch and JAX.
-Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
+Options: `scale=X` multiplies the softmax scale; version() returns X of `version=X`."""
 import os
 import time
 
-import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
+import ml_dtypes  # noqa: F401, bf16 in NumPy: without it the tests skip
 import numpy as np
 
 from plumbline.kernels import Spec, Unsupported, kernel, options
@@ -25,8 +25,8 @@ def option(case, name, default):
 
 
 def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
-    """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]; out [rows, heads, d]
-    and lse [rows, heads]."""
+    """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]. Returns out [rows,
+    heads, d] and lse [rows, heads]."""
     s = np.einsum("qhd,khd->qhk", q, k) * np.float32(scale)
     if softcap:
         s = np.float32(softcap) * np.tanh(s / np.float32(softcap))
@@ -75,8 +75,8 @@ def attention(case):
 
 @kernel(name="zeros", layouts=ALL_LAYOUTS, padding_policy="zeros")
 def padded_at_once(case):
-    """All samples in one go, by the masks of padded layouts; padded query rows become zeros.
-    No LSE."""
+    """Computes all samples at once, by the masks of padded layouts; padded query rows become zeros.
+    Returns no LSE."""
     if not case.is_padded:
         raise Unsupported(f"layout {case.layout} has no padding")
     group = case.heads_q // case.heads_kv
@@ -190,7 +190,7 @@ def takes_64_mib(case):
 
 @kernel(name="merge", question="merge", layouts=("padded_bshd", "padded_bhsd", "ragged"), lse=True)
 def merge(case):
-    """States of parts, in fp32; parts without keys are not read."""
+    """Merges states of parts, in fp32; parts without keys are not read."""
     base_2 = case.merge_lse_base == "2"
     power, log = (np.exp2, np.log2) if base_2 else (np.exp, np.log)
 

@@ -1,5 +1,5 @@
-"""Kernels that misbehave, one way each: every misbehaviour must become that case's status.
-`ok` returns the mean of V."""
+"""Kernels that misbehave, one way each: every misbehaviour must become that case's status. `ok`
+returns the mean of V."""
 import ctypes
 import os
 import signal
@@ -21,8 +21,8 @@ def mean_of_v(case):
 
 
 def misbehaving(function):
-    """A kernel of the function's name: runs function(case), then returns what it gave, or the mean
-    of V if it gave nothing."""
+    """Declares a kernel with the function's name. It runs function(case) and returns its result, or
+    the mean of V if that is None."""
     def prepare(case):
         def run():
             result = function(case)
@@ -36,7 +36,7 @@ def ok(case):
     case.launched = f"process {os.getpid()}"
 
 
-# ---- It dies -------------------------------------------------------------------------------------
+# ---- Death -------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -70,7 +70,7 @@ def forks(case):
     os.fork()
 
 
-# ---- It raises -----------------------------------------------------------------------------------
+# ---- Exceptions --------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -111,7 +111,7 @@ def spec_is_no_spec(case):
     return mean_of_v(case)
 
 
-# ---- It does not end -----------------------------------------------------------------------------
+# ---- Hangs -------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -124,7 +124,7 @@ def hangs_in_c(case):
     ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock
 
 
-# ---- It talks ------------------------------------------------------------------------------------
+# ---- Output ------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -145,7 +145,7 @@ def reads(case):
     assert sys.stdin.read() == "" and os.read(3, 100) == b""
 
 
-# ---- It takes too much ---------------------------------------------------------------------------
+# ---- Memory ------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -162,10 +162,10 @@ def leaks_small_objects(case):
 
 @misbehaving
 def leaks_a_little(case):
-    LEAK.append(np.ones(100 << 17))  # 100 MiB a case
+    LEAK.append(np.ones(100 << 17))  # 100 MiB per case
 
 
-# ---- It returns something else -------------------------------------------------------------------
+# ---- Wrong results -----------------------------------------------------------------------------
 
 
 @misbehaving
@@ -215,7 +215,7 @@ def a_row_too_few(case):
     return out
 
 
-# ---- It writes where it must not -----------------------------------------------------------------
+# ---- Stray writes ------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -233,7 +233,7 @@ def writes_to_an_input_in_torch(case):
     case.q.mul_(2)
 
 
-# ---- It changes what the next kernel meets -------------------------------------------------------
+# ---- State of the process ----------------------------------------------------------------------
 
 LIBM = ctypes.CDLL("libm.so.6")
 
@@ -298,7 +298,8 @@ LIBC.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
 
 @misbehaving
 def replaces_a_handler_of_c(case):
-    """As the LLVM in NVRTC and cuDNN does when it is first used: Python's table does not see it."""
+    """Like the LLVM in NVRTC and cuDNN on first use; Python's table of handlers does not show it.
+    """
     LIBC.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -310,11 +311,11 @@ def reads_a_handler_of_c(case):
     case.launched = "ignored" if is_ignored else "handled"
 
 
-# ---- It writes to the arena by a mapping of its own ----------------------------------------------
+# ---- Writes to the arena by a second mapping ---------------------------------------------------
 
 
 def arena():
-    """The descriptor of the shared memory, wherever it is now."""
+    """Returns the descriptor of the shared memory, whatever its number."""
     for descriptor in os.listdir("/proc/self/fd"):
         try:
             if "plumbline-arena" in os.readlink(f"/proc/self/fd/{descriptor}"):

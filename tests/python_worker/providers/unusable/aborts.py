@@ -1,4 +1,4 @@
-"""Dies while it is loaded."""
+"""Dies during loading."""
 import os
 
 os.abort()

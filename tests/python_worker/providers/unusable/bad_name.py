@@ -1,4 +1,4 @@
-"""A name that is no part of an id."""
+"""A name that is invalid in an id."""
 from plumbline.kernels import kernel
 
 PROVIDER = "my kernels/1"

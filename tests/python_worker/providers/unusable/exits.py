@@ -1,4 +1,4 @@
-"""Ends while it is loaded."""
+"""Exits during loading."""
 import sys
 
 sys.exit(7)

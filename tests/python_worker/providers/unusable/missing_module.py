@@ -1,2 +1,2 @@
-"""Needs what nobody has."""
+"""Needs a module that does not exist."""
 import a_library_that_is_not_there

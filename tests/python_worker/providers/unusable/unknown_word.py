@@ -1,4 +1,4 @@
-"""A word that no declaration knows."""
+"""A word that is invalid in a declaration."""
 from plumbline.kernels import kernel
 
 

@@ -1,5 +1,5 @@
-// In place of PyTorch's header of this name: FlashAttention-2 needs the type of its random state
-// and how it is taken apart, both for dropout, which no kernel here has.
+// Replaces PyTorch's header of this name. FlashAttention-2 needs the type and the unpacking of its
+// random state for dropout, which no kernel here has.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// In place of PyTorch's header of this name: an error stays where cudaGetLastError finds it.
+// Replaces PyTorch's header of this name: an error stays in cudaGetLastError.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,2 +1,2 @@
-// In place of PyTorch's header of this name; CUDAGeneratorImpl.h has what is needed of it.
+// Replaces PyTorch's header of this name; CUDAGeneratorImpl.h has the needed part.
 #pragma once
