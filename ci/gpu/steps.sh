@@ -163,7 +163,7 @@ step_special() {
   needs tests/gpu/test_gpu_special_functions || return 77
   rm -rf "$results/special"
   if ((quick)); then
-    only_quick=('--gtest_filter=SpecialFunctions.Every64thOperandOfEx2GivesTheModelsBits')
+    only_quick=('--gtest_filter=SpecialFunctions.Every64thEx2OperandMatchesModel')
   else
     export PLUMBLINE_SPECIAL_DUMP="$results/special"
   fi

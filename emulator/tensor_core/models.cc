@@ -71,7 +71,7 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   assert(row != table.end());
   FusedSum sum{row->products_per_step, row->fraction_bits, Conversion::f32_toward_zero};
   // The lower bound of E comes from the newest parameters of Khattak and Mikaitis. An H200 has the
-  // bound of bf16; fp8 inputs cannot reach one (tests/emulator, NoInputOfFp8ReachesTheFloor).
+  // bound of bf16; fp8 inputs cannot reach one (tests/emulator, Fp8NeverReachesExponentFloor).
   if (instruction.accumulator == MmaAccumulator::f16) {
     sum.result = Conversion::f16_to_nearest_even;
     sum.min_exponent = row->fraction_bits == 25 ? -21 : -20;

@@ -63,7 +63,7 @@ class Audit : public test::CommandTest {
   }
 };
 
-TEST_F(Audit, CountsWhatIsCaughtByWhom) {
+TEST_F(Audit, CountsCatchesOfEachRule) {
   const auto result = audit("s.toml --format json");
   ASSERT_EQ(result.code, 0) << result.text;
   const json report = json::parse(result.text)["data"];
@@ -104,7 +104,7 @@ TEST_F(Audit, CountsWhatIsCaughtByWhom) {
   }
 }
 
-TEST_F(Audit, AnUnreviewedSurvivorFails) {
+TEST_F(Audit, UnreviewedSurvivorFails) {
   write("reviewed/audit.toml", "schema = 1\n");
   const auto result = audit("s.toml");
   EXPECT_EQ(result.code, 1);
@@ -117,7 +117,7 @@ TEST_F(Audit, AnUnreviewedSurvivorFails) {
   EXPECT_EQ(audit("s.toml").code, 1);
 }
 
-TEST_F(Audit, AClassOfWhichNothingIsCaughtIsMistrusted) {
+TEST_F(Audit, ClassWithoutCatchIsMistrusted) {
   write_catalogue("ulps");
   const auto result = audit("s.toml --format markdown");
   EXPECT_EQ(result.code, 1);
@@ -127,7 +127,7 @@ TEST_F(Audit, AClassOfWhichNothingIsCaughtIsMistrusted) {
   EXPECT_EQ(audit("s.toml").code, 0) << "the class is not claimed";
 }
 
-TEST_F(Audit, AClassThatStatesNoDtypeOfTheChosenCasesIsNotAsked) {
+TEST_F(Audit, ClassWithoutChosenDtypeIsSkipped) {
   write_catalogue("ulps", "modes = [\"fp16\"]");
   const auto chosen = audit("s.toml --match '*/fp32/*'");
   EXPECT_EQ(chosen.code, 0) << chosen.text;
@@ -139,14 +139,14 @@ TEST_F(Audit, AClassThatStatesNoDtypeOfTheChosenCasesIsNotAsked) {
   EXPECT_EQ(audit("s.toml").code, 1);
 }
 
-TEST_F(Audit, ALegalKernelThatIsFlaggedFails) {
+TEST_F(Audit, FlaggedLegalKernelFails) {
   const auto result = audit("s.toml", ":flagged");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, AllOf(HasSubstr("False alarms"), HasSubstr("tiny/legal_rounded_p"),
                                  HasSubstr("0 unreviewed survivors")));
 }
 
-TEST_F(Audit, AReviewOfWhatIsCaughtIsNamed) {
+TEST_F(Audit, ReviewOfCaughtMutantIsReported) {
   write("reviewed/audit.toml",
         std::string(reviewed_ulp) +
             "[[survivor]]\nname = \"scale_percent\"\ndtype = \"fp16\"\nreason = \"r\"\n");
@@ -155,7 +155,7 @@ TEST_F(Audit, AReviewOfWhatIsCaughtIsNamed) {
   EXPECT_THAT(result.text, HasSubstr("reviewed as survivors, but caught: scale_percent (fp16)"));
 }
 
-TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
+TEST_F(Audit, BreakersAreListedNotRun) {
   const std::string others =
       read("m.toml").substr(0, read("m.toml").find("[[mutant]]\nname = \"inert\""));
   const auto breaker = [](const std::string& invariance) {
@@ -181,7 +181,7 @@ TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
   EXPECT_THAT(unknown.text, HasSubstr("there is no invariance \"soloo\""));
 }
 
-TEST_F(Audit, ASuiteOfOtherKernelsLendsItsProblems) {
+TEST_F(Audit, UsesProblemsOfForeignSuite) {
   write("o.toml", R"(schema = 1
 name = "other"
 [[group]]
@@ -194,7 +194,7 @@ set = { dtype = "fp16", heads = 2, seq_q = 9, seq_kv = 70 }
   EXPECT_EQ(report["runs"], 7);
 }
 
-TEST_F(Audit, ACatalogueIsNamedAsItsLibrary) {
+TEST_F(Audit, FindsCatalogueByLibraryName) {
   std::filesystem::copy_file(
       test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so",
       directory_ / "bugs.so");
@@ -209,14 +209,14 @@ TEST_F(Audit, ACatalogueIsNamedAsItsLibrary) {
               HasSubstr("the provider other has no correct kernel"));
 }
 
-TEST_F(Audit, NamesStandInOneCatalogueOnly) {
+TEST_F(Audit, DuplicateNameInCataloguesIsRefused) {
   write("again.toml", read("m.toml"));
   const auto result = audit("s.toml --catalogue again.toml");
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.text, ContainsRegex("(again|m).toml:[0-9]+: mask_last_key comes twice"));
 }
 
-TEST_F(Audit, ErrorsNameTheFileAndTheRemedy) {
+TEST_F(Audit, ErrorsNameFileAndRemedy) {
   write("m.toml", "provider = \"tiny\"\n" + mutant("gone", "mask", ""));
   const auto gone = audit("s.toml");
   EXPECT_EQ(gone.code, 2);
@@ -254,7 +254,7 @@ TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
 }
 
 // A --kernel glob over a provider selects its legal kernels, but none of its bugs.
-TEST_F(Audit, CalibrationOfChosenKernelsRunsLegalOnes) {
+TEST_F(Audit, CalibrationSelectsLegalKernels) {
   const std::string calibrate = "s.toml --calibrate --format json --no-default-provider ";
   const auto result = audit(calibrate + "--kernel 'tiny/*'");
   ASSERT_EQ(result.code, 0) << result.text;
@@ -270,7 +270,7 @@ TEST_F(Audit, CalibrationOfChosenKernelsRunsLegalOnes) {
   EXPECT_THAT(bugs.text, HasSubstr("those chosen are known bugs of a catalogue"));
 }
 
-TEST_F(Audit, CalibrationFailsWhereALegalKernelIsFlagged) {
+TEST_F(Audit, CalibrationFailsOnFalseAlarm) {
   const auto result = audit("s.toml --calibrate --seeds 2", ":flagged");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, AllOf(HasSubstr("false alarm: tiny/legal_rounded_p/fp16/"),

@@ -14,7 +14,7 @@ FrameworkMath math_of(const Geometry& geometry, const InputView& inputs) {
   return framework_math(geometry, inputs, select_rows(geometry, 1e12));
 }
 
-TEST(FrameworkMath, LogitsAreRoundedToTheDtype) {
+TEST(FrameworkMath, RoundsLogitsToDtype) {
   // Raw logits 2049 and 2048 are equal in fp16, so both keys weigh 0.5. Exact would be e / (1 + e)
   // = 0.731.
   Problem problem;
@@ -88,7 +88,7 @@ void expect_attention(const Problem& problem) {
   EXPECT_TRUE(differs) << "the orders round differently";
 }
 
-TEST(FrameworkMath, IsAttentionWithinTheRoundingsOfItsDtype) {
+TEST(FrameworkMath, IsAttentionUpToRounding) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     expect_attention(plain_problem(dtype));
     expect_attention(problem_with_features(dtype));

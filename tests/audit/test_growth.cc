@@ -79,7 +79,7 @@ double false_alarm(double n, double s) {
                      std::log1p(-both_tails(grown_limit(6.5, static_cast<std::int64_t>(n)) / s)));
 }
 
-TEST(Growth, TheSamplerDrawsWhatIsReallyTheMaximum) {
+TEST(Growth, SamplerMatchesDrawnMaxima) {
   std::mt19937_64 bits(20261121);
   MaximumSampler sampler(7);
   for (const auto& [n, count] :
@@ -93,7 +93,7 @@ TEST(Growth, TheSamplerDrawsWhatIsReallyTheMaximum) {
   }
 }
 
-TEST(Growth, TheFalseAlarmRateStaysWhereItWasUpTo1e9) {
+TEST(Growth, FalseAlarmRateDoesNotGrow) {
   constexpr int draws = 500'000;
   for (const double s : {1.0, 0.95}) {
     MaximumSampler sampler(11);
@@ -113,13 +113,13 @@ TEST(Growth, TheFalseAlarmRateStaysWhereItWasUpTo1e9) {
   }
 }
 
-TEST(Growth, WithoutItTheRateWouldRiseAHundredfold) {
+TEST(Growth, FixedLimitRaisesRateHundredfold) {
   const double without = -std::expm1(1e9 * std::log1p(-both_tails(6.5)));
   EXPECT_GT(without, 90 * false_alarm(1e7, 1));
   EXPECT_LE(false_alarm(1e9, 1), false_alarm(1e7, 1));
 }
 
-TEST(Growth, TheExactQuantileIsALittleBelow) {
+TEST(Growth, ExactQuantileIsSlightlyBelow) {
   for (const double n : {1e8, 1e9, 1e10}) {
     const double exact = quantile(both_tails(6.5) * 1e7 / n);
     const double grown = grown_limit(6.5, static_cast<std::int64_t>(n));
@@ -130,7 +130,7 @@ TEST(Growth, TheExactQuantileIsALittleBelow) {
   }
 }
 
-TEST(Growth, HoldsForErrorsOfLessThanOneSigmaOnly) {
+TEST(Growth, HoldsOnlyUpToOneSigma) {
   for (const double s : {0.8, 0.88, 0.95, 1.0})
     EXPECT_LE(false_alarm(1e9, s), false_alarm(1e7, s)) << s;
   EXPECT_GT(false_alarm(1e9, 1.1), false_alarm(1e7, 1.1)) << "the premise s <= 1 matters";

@@ -35,7 +35,7 @@ TEST(Rules, AllcloseAddsAbsoluteAndRelative) {
   EXPECT_FALSE(passes(allclose_1e2, {{0.0}, {inf}}));
 }
 
-TEST(Rules, AssertCloseComparesInTheDtype) {
+TEST(Rules, AssertCloseComparesInDtype) {
   // 1 + 2^-12 is 1 in fp16, so they are equal. Tolerances: 1e-3 relative, 1e-5 absolute.
   EXPECT_TRUE(passes(assert_close_defaults,
                      {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-10}, .dtype = DType::f16}));
@@ -51,7 +51,7 @@ TEST(Rules, AssertCloseComparesInTheDtype) {
       passes(assert_close_defaults, {.golden = {1.0}, .output = {nan}, .dtype = DType::f16}));
 }
 
-TEST(Rules, FlashAttentionAllowsTwiceTheBaseline) {
+TEST(Rules, FlashAttentionAllowsTwiceBaseline) {
   const double u = 0x1p-10;
   Example example{.golden = {1.0, 0.0},
                   .output = {1 + 2 * u, 0.0},
@@ -76,7 +76,7 @@ TEST(Rules, FlashAttentionAllowsTwiceTheBaseline) {
   EXPECT_EQ(flash_attention_2x(example.inputs()), RuleResult::not_applicable);
 }
 
-TEST(Rules, SdpaAllowsFourTimesTheBaseline) {
+TEST(Rules, SdpaAllowsFourTimesBaseline) {
   Example example{.golden = {1.0, 2.0}, .output = {1.039, 2.0}, .baseline = {1.0, 2.01}};
   EXPECT_TRUE(passes(sdpa_fudge_factor, example));
   example.output = {1.041, 2.0};
@@ -114,7 +114,7 @@ TEST(Rules, FlexComparesMeans) {
   EXPECT_EQ(flex_mean_error(example.inputs()), RuleResult::not_applicable);
 }
 
-TEST(Rules, BenchdnnHasARelativeLimitThatGrowsWithKeysAndAFloor) {
+TEST(Rules, BenchdnnLimitGrowsWithKeys) {
   // 384 keys in fp16 allow 8 * 385 * 2^-10 = 3.008, so a flipped sign (2) and zeros (1) pass.
   Example example{
       .golden = {0.5}, .output = {-0.5}, .magnitude = {0.0}, .dtype = DType::f16, .keys = 384};
@@ -132,14 +132,14 @@ TEST(Rules, BenchdnnHasARelativeLimitThatGrowsWithKeysAndAFloor) {
   EXPECT_TRUE(passes(benchdnn_sdpa, zero));
 }
 
-TEST(Rules, FrobeniusIsOfTheWholeTensor) {
+TEST(Rules, FrobeniusIsOverWholeTensor) {
   EXPECT_TRUE(passes(relative_frobenius, {{3.0, 4.0}, {3.03, 4.03}}));   // 0.0424 of 5
   EXPECT_FALSE(passes(relative_frobenius, {{3.0, 4.0}, {3.04, 4.04}}));  // 0.0566
   EXPECT_FALSE(passes(relative_frobenius, {{3.0, 4.0}, {3.0, nan}}));
   EXPECT_TRUE(passes(relative_frobenius, {{0.0}, {0.0}}));
 }
 
-TEST(Rules, AreEightAndCiteTheirSources) {
+TEST(Rules, EightRulesCiteSources) {
   const auto rules = rules_elsewhere();
   EXPECT_EQ(rules.size(), 8U);
   for (const Rule& rule : rules) EXPECT_FALSE(rule.source.empty()) << rule.name;

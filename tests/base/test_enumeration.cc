@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, 2> names_of<Spoken>{"yes", "not ye
 
 namespace {
 
-TEST(Enumeration, ListsItsValuesAndNames) {
+TEST(Enumeration, ListsValuesAndNames) {
   EXPECT_THAT(names_of<Fruit>, ElementsAre("apple", "blood_orange", "plum2"));
   EXPECT_THAT(all<Fruit>(), ElementsAre(Fruit::apple, Fruit::blood_orange, Fruit::plum2));
   EXPECT_THAT(names_of<Only>, ElementsAre("one"));
@@ -41,14 +41,14 @@ TEST(Enumeration, ListsItsValuesAndNames) {
   }
 }
 
-TEST(Enumeration, NamesOnlyWhatItHas) {
+TEST(Enumeration, UnknownValuesAndNames) {
   EXPECT_EQ(name(static_cast<Fruit>(3)), "unknown");
   EXPECT_EQ(name(static_cast<Fruit>(0xFFFFFFFF)), "unknown");
   for (const char* text : {"", "Apple", "apple ", "blood", "3", "unknown"})
     EXPECT_EQ(parse<Fruit>(text), std::nullopt) << text;
 }
 
-TEST(Enumeration, MayHaveOtherWords) {
+TEST(Enumeration, CustomNames) {
   EXPECT_EQ(name(Spoken::not_yet), "not yet");
   EXPECT_THAT(parse<Spoken>("not yet"), Optional(Spoken::not_yet));
   EXPECT_EQ(parse<Spoken>("not_yet"), std::nullopt);

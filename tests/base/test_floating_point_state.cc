@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t flush_all = 0x8040;
 
-TEST(FloatingPointState, HoldsWithinItsScopeAlone) {
+TEST(FloatingPointState, RestoredAfterScope) {
   const FloatingPointWords before = FloatingPointWords::now();
   std::fesetround(FE_UPWARD);
   _mm_setcsr(_mm_getcsr() | flush_all);
@@ -28,7 +28,7 @@ TEST(FloatingPointState, HoldsWithinItsScopeAlone) {
   before.set();
 }
 
-TEST(FloatingPointState, HoldsInAllThreadsOfALoop) {
+TEST(FloatingPointState, SetInAllLoopThreads) {
   _mm_setcsr(_mm_getcsr() | flush_all);
   std::atomic<int> others{0};
   parallel_for(1000, [&](std::int64_t) {

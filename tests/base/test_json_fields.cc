@@ -25,20 +25,20 @@ struct Row {
 
 using Json = nlohmann::ordered_json;
 
-TEST(JsonFields, TakeTheLastNameOfAPath) {
+TEST(JsonFields, KeyIsLastNameOfPath) {
   const Row row;
   const Json object = {
       JSON_FIELDS(row, text, inner.value), {"typed", 1}, JSON_FIELDS(row, colour, other->half())};
   EXPECT_EQ(object.dump(), R"({"text":"a","value":0.5,"typed":1,"colour":"green","half":0.25})");
 }
 
-TEST(JsonFields, AreAnObjectAlsoWhereThereIsOne) {
+TEST(JsonFields, SingleFieldIsAnObject) {
   const Row row;
   const Json object = {JSON_FIELDS(row, text)};
   EXPECT_EQ(object.dump(), R"({"text":"a"})");
 }
 
-TEST(JsonFields, AreWrittenByAFunctionWhereOneIsNamed) {
+TEST(JsonFields, CustomWriter) {
   const Inner inner{std::nan("")};
   const auto doubled = [](double x) { return 2 * x; };
   EXPECT_EQ(Json({JSON_FIELDS_BY(doubled, Inner{}, value)}).dump(), R"({"value":1.0})");

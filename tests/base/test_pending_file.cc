@@ -43,7 +43,7 @@ class PendingFileTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(PendingFileTest, CommitGivesTheFileItsName) {
+TEST_F(PendingFileTest, CommitNamesFile) {
   PendingFile pending(folder_ / "a");
   write(pending.place(), "new");
   EXPECT_THAT(names(), IsEmpty());
@@ -52,7 +52,7 @@ TEST_F(PendingFileTest, CommitGivesTheFileItsName) {
   EXPECT_EQ(text(), "new");
 }
 
-TEST_F(PendingFileTest, CommitReplacesAFileAsAWhole) {
+TEST_F(PendingFileTest, CommitReplacesWholeFile) {
   write(folder_ / "a", "what was there before");
   PendingFile pending(folder_ / "a");
   write(pending.place(), "new");
@@ -62,7 +62,7 @@ TEST_F(PendingFileTest, CommitReplacesAFileAsAWhole) {
   EXPECT_EQ(text(), "new");
 }
 
-TEST_F(PendingFileTest, WithoutCommitNothingStays) {
+TEST_F(PendingFileTest, NothingRemainsWithoutCommit) {
   write(folder_ / "a", "old");
   {
     PendingFile pending(folder_ / "a");
@@ -72,7 +72,7 @@ TEST_F(PendingFileTest, WithoutCommitNothingStays) {
   EXPECT_EQ(text(), "old");
 }
 
-TEST_F(PendingFileTest, AKilledWriterLeavesNothing) {
+TEST_F(PendingFileTest, KilledWriterLeavesNothing) {
   const pid_t child = ::fork();
   if (child == 0) {
     PendingFile pending(folder_ / "a");
@@ -85,7 +85,7 @@ TEST_F(PendingFileTest, AKilledWriterLeavesNothing) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
-TEST_F(PendingFileTest, AFolderThatIsMissingFails) {
+TEST_F(PendingFileTest, MissingFolderFails) {
   PendingFile pending(folder_ / "missing" / "a");
   EXPECT_FALSE(std::ofstream(pending.place()).is_open());
   EXPECT_FALSE(pending.commit());

@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(TextTest, NumbersAreWholeTexts) {
+TEST(TextTest, NumbersMustFillText) {
   EXPECT_EQ(parse_integer("-12"), -12);
   for (const char* bad : {"", "1 ", " 1", "1.0", "+1", "0x1", "99999999999999999999"})
     EXPECT_EQ(parse_integer(bad), std::nullopt) << bad;

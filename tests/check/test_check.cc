@@ -79,14 +79,14 @@ INSTANTIATE_TEST_SUITE_P(Layouts, EveryLayout,
                                                           Layout::paged_hnd),
                                           testing::Values(DType::f16, DType::bf16)));
 
-TEST_P(EveryLayout, AFlashOutputIsRoundingAndNamesFlashAttention) {
+TEST_P(EveryLayout, FlashAttentionIsRounding) {
   const auto report = judged(problem_of(dtype(), layout()), flash(dtype()));
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
   EXPECT_EQ(rung(report), "FlashAttention-2") << report.sentence;
   EXPECT_TRUE(report.suggestions.empty());
 }
 
-TEST_P(EveryLayout, AnOutputThatKeepsPInFp32NamesTheTightestRung) {
+TEST_P(EveryLayout, Fp32PNamesTightestModel) {
   const auto report = judged(problem_of(dtype(), layout()), {});
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
   EXPECT_EQ(rung(report), "FlashInfer decode");
@@ -94,7 +94,7 @@ TEST_P(EveryLayout, AnOutputThatKeepsPInFp32NamesTheTightestRung) {
       << "a rung that permits all that an explaining one does need not be tried";
 }
 
-TEST_P(EveryLayout, ADroppedLastKeyIsABugAtTheEdge) {
+TEST_P(EveryLayout, DroppedLastKeyIsEdgeBug) {
   Emulated kernel = flash(dtype());
   kernel.drop_last_keys = 1;
   const auto report = judged(problem_of(dtype(), layout()), kernel);
@@ -107,7 +107,7 @@ TEST_P(EveryLayout, ADroppedLastKeyIsABugAtTheEdge) {
       0.99 * std::abs(report.worst[4].got - report.worst[4].expected) / report.worst[4].sigma);
 }
 
-TEST_P(EveryLayout, TopLeftForBottomRightIsNamed) {
+TEST_P(EveryLayout, WrongCausalCornerIsNamed) {
   Emulated kernel = flash(dtype());
   kernel.other_mask = true;
   kernel.mask_instead = Mask::causal_top_left;
@@ -117,7 +117,7 @@ TEST_P(EveryLayout, TopLeftForBottomRightIsNamed) {
   EXPECT_THAT(report.suggestions.front(), HasSubstr("if causal were top-left")) << report.sentence;
 }
 
-TEST(Check, PyTorchMathNeedsItsRung) {
+TEST(Check, PyTorchMathMatchesOwnModel) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     Problem problem = problem_of(dtype, Layout::padded_bhsd);
     problem.k_scale = 3;
@@ -129,7 +129,7 @@ TEST(Check, PyTorchMathNeedsItsRung) {
   }
 }
 
-TEST(Check, ALooserRungThanStatedIsUndecided) {
+TEST(Check, UndecidedIfLooserThanStated) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   problem.k_scale = 3;
   const auto report = judged(problem, pytorch_math(DType::bf16), "FlashAttention-2");
@@ -140,7 +140,7 @@ TEST(Check, ALooserRungThanStatedIsUndecided) {
   EXPECT_THAT(report.sentence, HasSubstr("FlashAttention-2 does not explain"));
 }
 
-TEST(Check, TheStatedSpecAloneIsTriedWhereItExplains) {
+TEST(Check, ExplainingStatedSpecEndsTrials) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   const auto report =
       judged(problem, flash(DType::bf16), "p_dtype=bf16 qk_accumulator=fma pv_accumulator=fma");
@@ -148,7 +148,7 @@ TEST(Check, TheStatedSpecAloneIsTriedWhereItExplains) {
   EXPECT_EQ(report.trials.size(), 1U);
 }
 
-TEST(Check, ARoundedDenominatorShowsInTheLseAndNamesFlashInferPrefill) {
+TEST(Check, RoundedDenominatorNamesFlashInferPrefill) {
   Emulated kernel = flash(DType::bf16);
   kernel.rounded_denominator = true;
   const auto report = judged(problem_of(DType::bf16, Layout::ragged), kernel);
@@ -156,7 +156,7 @@ TEST(Check, ARoundedDenominatorShowsInTheLseAndNamesFlashInferPrefill) {
   EXPECT_EQ(rung(report), "FlashInfer prefill") << report.sentence;
 }
 
-TEST(Check, AScaleOffByATenthOfAPercentIsABugInFp16) {
+TEST(Check, ScaleErrorOfPermilleIsBug) {
   Emulated kernel = flash(DType::f16);
   kernel.scale_factor = 1.001;
   const auto report = judged(problem_of(DType::f16, Layout::padded_bshd), kernel);
@@ -164,7 +164,7 @@ TEST(Check, AScaleOffByATenthOfAPercentIsABugInFp16) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("the softmax scale is 0.1 % too large")));
 }
 
-TEST(Check, AMissingScaleIsNamed) {
+TEST(Check, MissingScaleIsNamed) {
   Emulated kernel = flash(DType::bf16);
   kernel.scale_factor = 8;
   const auto report = judged(problem_of(DType::bf16, Layout::padded_bshd), kernel);
@@ -174,7 +174,7 @@ TEST(Check, AMissingScaleIsNamed) {
               HasSubstr("if the scale were 1 (the softmax scale is not applied)"));
 }
 
-TEST(Check, AnIgnoredWindowAndAnIgnoredPaddingAreNamed) {
+TEST(Check, IgnoredWindowOrPaddingIsNamed) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   const DumpTensors whole = run_emulated(problem, flash(DType::bf16));
   Attributes attributes = attributes_of(problem);
@@ -188,7 +188,7 @@ TEST(Check, AnIgnoredWindowAndAnIgnoredPaddingAreNamed) {
               Contains(HasSubstr("the padding mask is not applied")));
 }
 
-TEST(Check, AWrongDenominatorIsABug) {
+TEST(Check, WrongDenominatorIsBug) {
   Emulated kernel = flash(DType::bf16);
   kernel.denominator_factor = 1.03;
   const auto report = judged(problem_of(DType::bf16, Layout::padded_bshd), kernel);
@@ -204,7 +204,7 @@ TEST(Check, OneWrongHeadIsNamed) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("head 3 of sample 1")));
 }
 
-TEST(Check, NaNIsABugWhereverItStandsAndComesFirst) {
+TEST(Check, NanIsBugAndWorst) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   tensors.data("out")[1001] = std::byte{0x7F};  // the high byte of a bf16: sign and exponent
@@ -217,7 +217,7 @@ TEST(Check, NaNIsABugWhereverItStandsAndComesFirst) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("denominator of 0")));
 }
 
-TEST(Check, ValuesThatNoMeanCanReachAreABug) {
+TEST(Check, ValueOutsideVRangeIsBug) {
   const Problem problem = problem_of(DType::bf16, Layout::paged_nhd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   tensors.data("out")[2001] = std::byte{0x43};  // a few hundred
@@ -226,7 +226,7 @@ TEST(Check, ValuesThatNoMeanCanReachAreABug) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("wrong index")));
 }
 
-TEST(Check, PaddedRowsAreLookedAtOnlyWhereTheirContentIsStated) {
+TEST(Check, PaddedRowsNeedStatedContent) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   problem.mask = Mask::none;
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
@@ -242,7 +242,7 @@ TEST(Check, PaddedRowsAreLookedAtOnlyWhereTheirContentIsStated) {
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("padded query rows")));
 }
 
-TEST(Check, AnLseOfBase2ThatIsNotStatedIsUndecided) {
+TEST(Check, UnstatedBase2LseIsUndecided) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   auto* lse = reinterpret_cast<float*>(tensors.data("lse").data());
@@ -258,7 +258,7 @@ TEST(Check, AnLseOfBase2ThatIsNotStatedIsUndecided) {
 }
 
 // NumPy has no bf16, so the tensors of a bf16 kernel are often saved as F32.
-TEST(Check, Bf16NumbersSavedAsF32AreUndecidedUntilTheDtypeIsStated) {
+TEST(Check, WideBf16NeedsDtype) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   for (const char* name : {"q", "k", "v", "out"}) {
@@ -280,7 +280,7 @@ TEST(Check, Bf16NumbersSavedAsF32AreUndecidedUntilTheDtypeIsStated) {
   EXPECT_EQ(rung(stated), "FlashAttention-2");
 }
 
-TEST(Check, AKernelOnTf32TensorCoresNamesTf32) {
+TEST(Check, TensorCoresNameTf32) {
   Emulated kernel;
   kernel.inputs = kernel.p = DType::tf32;
   const auto report = judged(problem_of(DType::f32, Layout::padded_bshd), kernel);
@@ -298,7 +298,7 @@ TEST(Check, Fp32OutputsNameFp32) {
   EXPECT_EQ(judged(problem_of(DType::f32, Layout::padded_bshd), kernel).answer, Answer::bug);
 }
 
-TEST(Check, TheWholeLadderIsTriedOnRequest) {
+TEST(Check, WholeLadderOnRequest) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   CheckOptions options;
   options.whole_ladder = true;
@@ -309,7 +309,7 @@ TEST(Check, TheWholeLadderIsTriedOnRequest) {
       << "the tightest, although looser ones explain the output, too";
 }
 
-TEST(Check, NothingToJudgeIsAnErrorOrUndecidedNeverAPass) {
+TEST(Check, NothingToJudgeNeverPasses) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   const DumpTensors complete = tensors;
@@ -329,7 +329,7 @@ TEST(Check, NothingToJudgeIsAnErrorOrUndecidedNeverAPass) {
   EXPECT_EQ(empty.answer, Answer::undecided) << empty.sentence;
 }
 
-TEST(Check, InputsThatAreNotFiniteAreAnError) {
+TEST(Check, NonFiniteInputsAreAnError) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   tensors.data("k")[1] = std::byte{0x7F};
@@ -341,7 +341,7 @@ TEST(Check, InputsThatAreNotFiniteAreAnError) {
   EXPECT_THAT(report.error().front().message, HasSubstr("k holds nan at element 0"));
 }
 
-TEST(Check, AnUnknownSpecIsAnErrorThatListsTheLadder) {
+TEST(Check, UnknownSpecErrorListsLadder) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   Attributes attributes = attributes_of(problem);
   attributes["spec"] = "FlashAtention-2";

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SavedFailure,
                          testing::Values("padded_bshd", "padded_bhsd", "ragged", "paged_nhd",
                                          "paged_hnd"));
 
-TEST_P(SavedFailure, IsADumpThatCheckJudgesAlike) {
+TEST_P(SavedFailure, CheckAgreesWithRun) {
   std::string text = small_suite;
   text.replace(text.find("LAYOUT"), 6, "lengths = \"random\", layout = \"" + GetParam() + "\"");
   write("s.toml", text);
@@ -97,7 +97,7 @@ TEST_F(CheckCommand, SeveralFilesAndJson) {
   EXPECT_EQ(json["errors"][0]["file"], "b.safetensors");
 }
 
-TEST_F(CheckCommand, FilesThatCannotBeJudgedAreErrorsThatNameThem) {
+TEST_F(CheckCommand, ErrorNamesUnjudgeableFile) {
   write("empty.safetensors", "");
   for (const char* file : {"empty.safetensors", "missing.safetensors", "."}) {
     const auto result = check(file);

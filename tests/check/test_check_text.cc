@@ -51,7 +51,7 @@ CheckReport sample(Answer answer) {
   return report;
 }
 
-TEST(CheckText, AnswerAndCauseThenWhatWasJudged) {
+TEST(CheckText, AnswerAndCauseComeFirst) {
   EXPECT_THAT(
       render_check(sample(Answer::rounding), {}),
       StartsWith("ROUNDING: a sentence\n  dump.safetensors: all 64 rows compared with fp64\n"));
@@ -71,7 +71,7 @@ TEST(CheckText, AnswerAndCauseThenWhatWasJudged) {
                          "rope_sin\n"));
 }
 
-TEST(CheckText, WhatIsRoundingIsShortAndAVerboseReportHasEverything) {
+TEST(CheckText, RoundingIsShortUnlessVerbose) {
   const std::string rounding = render_check(sample(Answer::rounding), {});
   EXPECT_THAT(rounding, HasSubstr("spec      FlashAttention-2, which rounds P to bf16\n"));
   EXPECT_THAT(rounding, HasSubstr("figures   68 % of the limit (peak): peak 4.42"));
@@ -97,7 +97,7 @@ TEST(CheckText, WhatIsRoundingIsShortAndAVerboseReportHasEverything) {
   EXPECT_THAT(full, Not(HasSubstr("in full:")));
 }
 
-TEST(CheckText, ThreeWorstElementsAndAVerboseReportHasFive) {
+TEST(CheckText, ThreeWorstElementsOrFiveVerbose) {
   CheckReport report = sample(Answer::bug);
   for (int row = 3; row < 7; ++row) {
     report.worst.push_back(report.worst.front());
@@ -108,7 +108,7 @@ TEST(CheckText, ThreeWorstElementsAndAVerboseReportHasFive) {
   EXPECT_THAT(render_check(report, {.verbose = true}), HasSubstr("row 6"));
 }
 
-TEST(CheckText, LinesKeepToTheWidth) {
+TEST(CheckText, LinesFitWidth) {
   CheckReport report = sample(Answer::bug);
   report.sentence = std::string(60, 'x') + " " + std::string(60, 'y');
   report.name = std::string(200, 'n') + ".safetensors";
@@ -123,7 +123,7 @@ TEST(CheckText, LinesKeepToTheWidth) {
   }
 }
 
-TEST(CheckText, JsonHasEverythingAndNullWhereThereIsNoNumber) {
+TEST(CheckText, JsonHasNullForMissingNumbers) {
   CheckReport report = sample(Answer::bug);
   report.worst.front().got = std::numeric_limits<double>::quiet_NaN();
   report.trials.front().judgement.percent_of_limit = std::numeric_limits<double>::infinity();

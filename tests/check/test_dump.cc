@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, LayoutOfDump,
                          testing::Values(Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                                          Layout::paged_nhd, Layout::paged_hnd));
 
-TEST_P(LayoutOfDump, IsFoundFromTheTensorsAlone) {
+TEST_P(LayoutOfDump, FoundFromTensors) {
   Problem problem = small(GetParam());
   problem.mask = Mask::causal_bottom_right;
   const DumpTensors tensors = run_emulated(problem, {});
@@ -74,7 +74,7 @@ TEST_P(LayoutOfDump, IsFoundFromTheTensorsAlone) {
   EXPECT_EQ(dump.q, DumpTensors(tensors).data("q"));
 }
 
-TEST_P(LayoutOfDump, IndexTensorsMayHave64Bits) {
+TEST_P(LayoutOfDump, AcceptsInt64IndexTensors) {
   const Problem problem = small(GetParam());
   DumpTensors tensors = run_emulated(problem, {});
   for (const char* name : {"cu_seqlens_q", "cu_seqlens_kv", "seqlens_kv", "page_table"}) {
@@ -89,7 +89,7 @@ TEST_P(LayoutOfDump, IndexTensorsMayHave64Bits) {
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
 }
 
-TEST_P(LayoutOfDump, IsReadBackFromAFile) {
+TEST_P(LayoutOfDump, FoundInFile) {
   const Problem problem = small(GetParam());
   const DumpTensors tensors = run_emulated(problem, {});
   auto file = parse_safetensors("file", tensors.file(attributes_of(problem)));
@@ -99,7 +99,7 @@ TEST_P(LayoutOfDump, IsReadBackFromAFile) {
   expect_same_geometry(*dump->geometry, Geometry(problem));
 }
 
-TEST(Dump, EqualShapesOfPaddedLayoutsHaveToBeTold) {
+TEST(Dump, AmbiguousPaddedLayoutMustBeStated) {
   Problem problem = small(Layout::padded_bhsd);
   problem.heads_kv = problem.heads_q;
   problem.seq_kv = problem.seq_q;
@@ -114,7 +114,7 @@ TEST(Dump, EqualShapesOfPaddedLayoutsHaveToBeTold) {
       Layout::padded_bhsd);
 }
 
-TEST(Dump, WithoutBatchOrHeadsThereIsOne) {
+TEST(Dump, MissingBatchOrHeadsMeansOne) {
   Problem problem = small(Layout::padded_bshd);
   problem.batch = 1;
   DumpTensors tensors = run_emulated(problem, {});
@@ -135,7 +135,7 @@ TEST(Dump, WithoutBatchOrHeadsThereIsOne) {
   EXPECT_EQ(dump.lse, tensors.data("lse"));
 }
 
-TEST(Dump, OtherNamesAreKnown) {
+TEST(Dump, AcceptsOtherTensorNames) {
   Problem problem = small(Layout::ragged);
   DumpTensors tensors = run_emulated(problem, {});
   DumpTensors renamed;
@@ -152,7 +152,7 @@ TEST(Dump, OtherNamesAreKnown) {
   expect_same_geometry(*read(renamed).geometry, Geometry(problem));
 }
 
-TEST(Dump, OneSetOfOffsetsServesQueriesAndKeys) {
+TEST(Dump, CuSeqlensServesQueriesAndKeys) {
   Problem problem = small(Layout::ragged);
   problem.seq_q = problem.seq_kv;  // so that queries and keys have equal lengths
   DumpTensors tensors = run_emulated(problem, {});
@@ -162,7 +162,7 @@ TEST(Dump, OneSetOfOffsetsServesQueriesAndKeys) {
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
 }
 
-TEST(Dump, AnLseWithItsHeadsFirstIsTurned) {
+TEST(Dump, TransposesLseWithHeadsFirst) {
   const Problem problem = small(Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, {});
   const std::vector<std::byte> last = tensors.data("lse");
@@ -179,7 +179,7 @@ TEST(Dump, AnLseWithItsHeadsFirstIsTurned) {
   EXPECT_EQ(read(tensors).lse, last);
 }
 
-TEST(Dump, APagedDecodeNeedsNoQueryLengths) {
+TEST(Dump, PagedDecodeNeedsNoQueryLengths) {
   Problem problem = small(Layout::paged_nhd);
   problem.seq_q = 1;
   problem.lengths = Lengths::random;
@@ -192,7 +192,7 @@ TEST(Dump, APagedDecodeNeedsNoQueryLengths) {
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
 }
 
-TEST(Dump, CausalIsEnoughWhereBothCornersAgree) {
+TEST(Dump, CausalSufficesIfCornersAgree) {
   Problem problem = small(Layout::padded_bshd);
   const DumpTensors unequal = run_emulated(problem, {});
   const auto dump =
@@ -207,7 +207,7 @@ TEST(Dump, CausalIsEnoughWhereBothCornersAgree) {
   EXPECT_EQ(equal.geometry->visible_keys(0, 3), (KeyRange{0, 4}));
 }
 
-TEST(Dump, AttributesAreTakenAsStated) {
+TEST(Dump, AppliesStatedAttributes) {
   const Problem problem = small(Layout::padded_bshd);
   const Dump dump = read(run_emulated(problem, {}), {{"scale", "0.5"},
                                                      {"window", "3,1"},
@@ -225,7 +225,7 @@ TEST(Dump, AttributesAreTakenAsStated) {
   EXPECT_EQ(dump.padded_rows, "zeros");
 }
 
-TEST(Dump, WhatIsStatedWinsOverTheFilesMetadata) {
+TEST(Dump, StatedAttributesOverrideMetadata) {
   const Problem problem = small(Layout::padded_bshd);
   const auto bytes =
       run_emulated(problem, {}).file({{"scale", "0.25"}, {"mask", "causal_top_left"}});
@@ -243,7 +243,7 @@ TEST(Dump, WhatIsStatedWinsOverTheFilesMetadata) {
   EXPECT_EQ(dump->problem().mask, Mask::causal_top_left);
 }
 
-TEST(Dump, LeftPaddingPutsTheValidRowsAtTheEnd) {
+TEST(Dump, LeftPaddingPutsValidRowsLast) {
   Problem problem = small(Layout::padded_bshd);
   problem.lengths = Lengths::random;
   problem.padding = Padding::left;
@@ -251,7 +251,7 @@ TEST(Dump, LeftPaddingPutsTheValidRowsAtTheEnd) {
                        Geometry(problem));
 }
 
-TEST(Dump, Fp32OutputsOf16BitInputsStayFp32) {
+TEST(Dump, WideOutputsStayFp32) {
   Problem problem = small(Layout::padded_bshd);
   problem.out_dtype = DType::f32;
   EXPECT_EQ(read(run_emulated(problem, {})).problem().out(), DType::f32);

@@ -397,7 +397,7 @@ INSTANTIATE_TEST_SUITE_P(All, DumpMistake, testing::Range(std::size_t{0}, mistak
                            return name;
                          });
 
-TEST_P(DumpMistake, IsSaidWithARemedy) {
+TEST_P(DumpMistake, ErrorHasRemedy) {
   const Mistake& mistake = mistakes()[GetParam()];
   DumpTensors tensors = run_emulated(mistake.problem, {});
   ASSERT_TRUE(

@@ -76,7 +76,7 @@ Emulated with_bias(const Problem& problem, bool by_sample, bool by_head, float d
   return kernel;
 }
 
-TEST(Features, AppliedTheyAreRoundingForgottenTheyAreNamed) {
+TEST(Features, ForgottenFeatureIsNamed) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     Emulated fine, forgets;
     fine.p = forgets.p = dtype == DType::f32 ? DType::none : dtype;
@@ -111,7 +111,7 @@ TEST(Features, SlopesOfEachSampleAndHead) {
   expect_forgotten(problem, kernel, "if ALiBi were not applied");
 }
 
-TEST(Features, BiasesOfEveryShapeAreRounding) {
+TEST(Features, EveryBiasShapeIsRounding) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     for (const bool by_sample : {false, true}) {
       for (const bool by_head : {false, true}) {
@@ -126,7 +126,7 @@ TEST(Features, BiasesOfEveryShapeAreRounding) {
   }
 }
 
-TEST(Features, ABiasThatIsForgottenScaledOrOfAnotherHeadIsNamed) {
+TEST(Features, WrongBiasIsNamed) {
   const Problem problem = problem_of();
   Emulated kernel = with_bias(problem, true, true, 2);
   kernel.forget_bias = true;
@@ -148,7 +148,7 @@ TEST(Features, ABiasThatIsForgottenScaledOrOfAnotherHeadIsNamed) {
 }
 
 // ALiBi written as a bias is the same problem to the last bit: output, sigma and verdict.
-TEST(Features, ABiasIsJudgedAsALiBiOfTheSameNumbersIs) {
+TEST(Features, BiasIsJudgedLikeEqualAlibi) {
   for (const DType dtype : {DType::bf16, DType::f32}) {
     const Problem problem = problem_of(dtype);
     Emulated kernel;
@@ -186,7 +186,7 @@ TEST(Features, ABiasIsJudgedAsALiBiOfTheSameNumbersIs) {
 
 // The addition of a bias is one more rounding in fp32 of a number as large as logit or bias. Sigma
 // includes 4 u of the largest of logit, bias and sum. In fp32 no other rounding hides it.
-TEST(Features, SigmaCoversTheRoundingOfASumWithABias) {
+TEST(Features, SigmaCoversBiasAddition) {
   Problem problem = problem_of(DType::f32);
   Emulated plain;
   const auto strict = [](const CheckReport& report) {
@@ -230,7 +230,7 @@ TEST(Features, InfiniteBiasesHideKeys) {
   }
 }
 
-TEST(Features, MasksByHeadAreJudgedAndNamed) {
+TEST(Features, WrongHeadMaskIsNamed) {
   Problem problem = problem_of();
   Emulated kernel;
   kernel.p = DType::bf16;
@@ -265,7 +265,7 @@ TEST(Features, MasksByHeadAreJudgedAndNamed) {
   }
 }
 
-TEST(Features, DiffsOfOtherFeaturesAreOtherQuestions) {
+TEST(Features, DiffRejectsDifferentFeatures) {
   Problem problem = problem_of();
   problem.alibi = Alibi::standard;
   problem.sinks = Sinks::normal;
@@ -291,7 +291,7 @@ TEST(Features, DiffsOfOtherFeaturesAreOtherQuestions) {
   EXPECT_THAT(to_string(diff(a, dump_of(tensors, capped)).error()), HasSubstr("softcap is 0 in a"));
 }
 
-TEST(Features, OtherSpellings) {
+TEST(Features, AcceptsOtherAttributeSpellings) {
   Problem problem = problem_of();
   problem.seq_q = problem.seq_kv;
   const DumpTensors tensors = run_emulated(problem, {});
@@ -346,7 +346,7 @@ DumpTensors autocast(const std::vector<std::string>& wide) {
   return tensors;
 }
 
-TEST(Autocast, WiderInputsAreRoundedToTheDtypeOfTheOutput) {
+TEST(Autocast, RoundsWiderInputsToOutputDtype) {
   const Attributes attributes = attributes_of(problem_of());
   for (const auto& [wide, note] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"q"}, "q was rounded to bf16 before the kernel, as autocast does"},
@@ -362,7 +362,7 @@ TEST(Autocast, WiderInputsAreRoundedToTheDtypeOfTheOutput) {
   }
 }
 
-TEST(Autocast, TheDtypeStatedWinsAndTheOtherIsNamed) {
+TEST(Autocast, StatedDtypeWins) {
   Problem problem = problem_of();
   problem.law = Law::peaky;  // large logits, which the rounding of q moves
   // Computes in fp32 from q in fp32 and k and v in bf16, and writes bf16.
@@ -411,7 +411,7 @@ TEST(Autocast, TheDtypeStatedWinsAndTheOtherIsNamed) {
   EXPECT_TRUE(stated->notes.empty());
 }
 
-TEST(Autocast, NumbersBeyondTheNarrowDtypeAreRefused) {
+TEST(Autocast, RefusesNumbersBeyondNarrowDtype) {
   DumpTensors tensors = autocast({"q"});
   const float large = 1e30F;
   std::memcpy(tensors.data("q").data(), &large, sizeof large);

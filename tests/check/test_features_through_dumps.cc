@@ -76,7 +76,7 @@ void expect_same_judgement(const json& outcome, const json& report) {
       << case_id << ": " << report["sentence"];
 }
 
-TEST_F(FeaturesThroughDumps, EveryCaseIsJudgedAsByRun) {
+TEST_F(FeaturesThroughDumps, CheckAgreesWithRun) {
   const auto cases =
       run("'" + (source_directory / "cases" / "features.toml").string() +
               "' --exclude '*/device=emulated:*' --provider '" + cpu_provider() + "'",
@@ -106,7 +106,7 @@ struct Mutant {
   const char* cause;  // the cause that check names
 };
 
-TEST_F(FeaturesThroughDumps, KnownBugsOfFeaturesAreFoundWithTheirCause) {
+TEST_F(FeaturesThroughDumps, KnownBugsAreExplained) {
   const auto problem = [](const Mutant& mutant) {
     const std::string shape = "bf16/b2-h8x2-s65x130-d64/mask=", feature = mutant.problem;
     return feature.empty() ? shape + "custom" : shape + "causal_bottom_right/" + feature;

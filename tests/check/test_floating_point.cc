@@ -64,7 +64,7 @@ auto called_in(const FloatingPointWords& state, const Call& call) {
   return result;
 }
 
-TEST(FloatingPoint, CallersStateChangesNoAnswer) {
+TEST(FloatingPoint, CallerStateHasNoEffect) {
   for (const double magnitude : {1.0, 1e-37, 1e-39, 1e-43}) {
     const Dump right = means(magnitude, false), zeros = means(magnitude, true);
     for (const FloatingPointWords& state : states()) {
@@ -81,7 +81,7 @@ TEST(FloatingPoint, CallersStateChangesNoAnswer) {
   }
 }
 
-TEST(FloatingPoint, DiffKeepsTheCallersState) {
+TEST(FloatingPoint, DiffKeepsCallerState) {
   const Dump right = means(1e-39, false), zeros = means(1e-39, true);
   for (const FloatingPointWords& state : states()) {
     const auto report = called_in(state, [&] { return diff(right, zeros); });

@@ -57,7 +57,7 @@ std::string rung(const CheckReport& report) {
   return report.trials.empty() ? "" : report.trials.at(report.judged).rung.name;
 }
 
-TEST(Fp8Dumps, AreExplainedByTheirRungInEveryGranularity) {
+TEST(Fp8Dumps, RoundingInEveryScaleGranularity) {
   for (const KvScales scales : all<KvScales>()) {
     const Problem problem = fp8_problem(scales);
     const auto report = judged(problem, flash_attention_3());
@@ -72,7 +72,7 @@ TEST(Fp8Dumps, AreExplainedByTheirRungInEveryGranularity) {
   }
 }
 
-TEST(Fp8Dumps, KeysAndValuesBesideBf16QueriesHaveTheirScales) {
+TEST(Fp8Dumps, QueriesMayBeBf16) {
   Problem problem = fp8_problem(KvScales::head);
   problem.dtype = DType::bf16;
   problem.kv_dtype = DType::e5m2;
@@ -83,7 +83,7 @@ TEST(Fp8Dumps, KeysAndValuesBesideBf16QueriesHaveTheirScales) {
   EXPECT_EQ(rung(report), "FlashAttention-2") << report.sentence;
 }
 
-TEST(Fp8Dumps, AForgottenScaleIsABug) {
+TEST(Fp8Dumps, ForgottenScaleIsBug) {
   for (const KvScales scales : {KvScales::batch_head, KvScales::block}) {
     Emulated kernel = flash_attention_3();
     kernel.forget_q_scale = true;
@@ -91,7 +91,7 @@ TEST(Fp8Dumps, AForgottenScaleIsABug) {
   }
 }
 
-TEST(Fp8Dumps, BlocksHaveToBeThoseOfTheTokens) {
+TEST(Fp8Dumps, RefusesWrongScaleBlock) {
   const Problem problem = fp8_problem(KvScales::block);
   Attributes attributes = attributes_of(problem);
   attributes["scale_block"] = "48";  // K and V have blocks of 24

@@ -202,7 +202,7 @@ std::int64_t peak_memory_kb() {
   return usage.ru_maxrss;
 }
 
-TEST(HostileDumps, AHundredThousandMutatedFilesGiveAValueOrAnErrorInWords) {
+TEST(HostileDumps, MutatedFilesNeverCrash) {
   const std::vector<Bytes> seeds{seed_file(Layout::padded_bhsd), seed_file(Layout::ragged),
                                  seed_file(Layout::paged_nhd)};
   Random random(20261121);
@@ -237,7 +237,7 @@ TEST(HostileDumps, AHundredThousandMutatedFilesGiveAValueOrAnErrorInWords) {
   EXPECT_LT(peak_memory_kb() - before, most_memory_kb);
 }
 
-TEST(HostileDumps, HugeNumbersAreRefusedBeforeAnythingIsAllocated) {
+TEST(HostileDumps, HugeNumbersAllocateNothing) {
   const Bytes seed = seed_file(Layout::padded_bhsd);
   Bytes file = seed;
   const std::uint64_t length = std::uint64_t{1} << 63;
@@ -254,7 +254,7 @@ TEST(HostileDumps, HugeNumbersAreRefusedBeforeAnythingIsAllocated) {
 }
 
 // An extent of 0 means no data, so the file's size does not bound the other extents.
-TEST(HostileDumps, EmptyTensorsOfHugeExtentsAreNoDump) {
+TEST(HostileDumps, RefusesEmptyTensorsOfHugeExtents) {
   for (const std::string shape :
        {"[0,1000000,4,8]", "[2,0,9000000000000000000,8]", "[65536,0,4096,1024]", "[0,0,0,0]"}) {
     std::string header = "{";

@@ -79,7 +79,7 @@ std::string error_of(const DumpTensors& tensors) {
 
 bool band(std::int64_t i, std::int64_t key) { return key >= i && key < i + 4; }
 
-TEST(MaskTensor, EveryShapeOfTheSameMaskMeansTheSame) {
+TEST(MaskTensor, EquivalentShapesMeanSameMask) {
   const Visible visible = [](auto, auto, std::int64_t i, std::int64_t key) { return band(i, key); };
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{queries, keys},
                                                                   {1, queries, keys},
@@ -97,14 +97,14 @@ TEST(MaskTensor, EveryShapeOfTheSameMaskMeansTheSame) {
   }
 }
 
-TEST(MaskTensor, LargeNegativeNumbersHide) {
+TEST(MaskTensor, LargeNegativeNumbersHideKeys) {
   const Visible visible = [](auto, auto, std::int64_t i, std::int64_t key) { return band(i, key); };
   EXPECT_EQ(
       read(with_mask(queries, {queries, keys}, visible, "F32", -1e9F)).geometry->visible_keys(0, 2),
       (KeyRange{2, 6}));
 }
 
-TEST(MaskTensor, OtherNumbersAreABias) {
+TEST(MaskTensor, OtherNumbersAreBias) {
   const Visible visible = [](auto, auto, std::int64_t i, std::int64_t key) { return band(i, key); };
   const Dump dump = read(with_mask(queries, {queries, keys}, visible, "F32", -0.5F));
   EXPECT_FALSE(dump.mask_tensor) << "it hides no key";
@@ -118,7 +118,7 @@ TEST(MaskTensor, OtherNumbersAreABias) {
 }
 
 // The visible keys become bits, combined with the mask type and the window.
-TEST(MaskTensor, HolesAndHeads) {
+TEST(MaskTensor, HolesAndHeadsBecomeBits) {
   const Visible holes = [](auto, auto, std::int64_t i, std::int64_t key) {
     return i != 2 || key % 3 == 0;
   };
@@ -148,7 +148,7 @@ TEST(MaskTensor, HolesAndHeads) {
   }
 }
 
-TEST(MaskTensor, RaggedRowsCountFromTheirSample) {
+TEST(MaskTensor, RaggedRowsCountFromSampleStart) {
   Problem problem = problem_of(queries);
   problem.layout = Layout::ragged;
   problem.lengths = Lengths::random;
@@ -169,7 +169,7 @@ TEST(MaskTensor, RaggedRowsCountFromTheirSample) {
   }
 }
 
-TEST(MaskTensor, KeyPaddingIsLengthsAtEitherEnd) {
+TEST(MaskTensor, KeyPaddingGivesLengths) {
   const Visible right = [](std::int64_t b, auto, auto, std::int64_t key) {
     return key < (b == 0 ? 9 : 6);
   };
@@ -190,7 +190,7 @@ TEST(MaskTensor, KeyPaddingIsLengthsAtEitherEnd) {
   }
 }
 
-TEST(MaskTensor, SelfAttentionPadsItsQueriesLikeItsKeys) {
+TEST(MaskTensor, SelfAttentionPadsQueriesLikeKeys) {
   const Visible left = [](std::int64_t b, auto, auto, std::int64_t key) {
     return key >= (b == 0 ? 0 : 3);
   };
@@ -209,7 +209,7 @@ TEST(MaskTensor, SelfAttentionPadsItsQueriesLikeItsKeys) {
   EXPECT_EQ(full.geometry->visible_keys(1, 4), (KeyRange{3, 5}));
 }
 
-TEST(MaskTensor, ThreeExtentsAreRefusedWhereTheyAreOpen) {
+TEST(MaskTensor, RefusesAmbiguousThreeExtents) {
   Problem problem = problem_of(queries);
   problem.heads_q = problem.heads_kv = batch;
   for (const std::string dtype : {"BOOL", "F32"}) {
@@ -223,7 +223,7 @@ TEST(MaskTensor, ThreeExtentsAreRefusedWhereTheyAreOpen) {
   }
 }
 
-TEST(MaskTensor, ATensorAndTheAttributesBothHide) {
+TEST(MaskTensor, CombinesWithMaskAttribute) {
   const Visible visible = [](auto, auto, auto, std::int64_t key) { return key >= 2 && key < 8; };
   const Dump dump =
       read(with_mask(queries, {1, queries, keys}, visible), {{"mask", "causal_bottom_right"}});
@@ -232,7 +232,7 @@ TEST(MaskTensor, ATensorAndTheAttributesBothHide) {
   EXPECT_TRUE(dump.mask_tensor);
 }
 
-TEST(MaskTensor, WhatCannotBeJudgedIsRefusedInWords) {
+TEST(MaskTensor, ErrorExplainsInvalidMask) {
   const Visible all = [](auto, auto, auto, auto) { return true; };
   EXPECT_THAT(error_of(with_mask(queries, {4, queries, keys}, all)),
               HasSubstr("does not fit batch 2"));

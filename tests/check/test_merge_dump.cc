@@ -115,7 +115,7 @@ TEST(MergeDump, LegalMergesAreRounding) {
   }
 }
 
-TEST(MergeDump, PartsWithoutKeysAreFoundByTheirLse) {
+TEST(MergeDump, InfiniteLseMarksEmptyParts) {
   Problem problem = states(DType::bf16);
   problem.mask = Mask::custom, problem.fill = Fill::nan;
   const CheckReport report = judged(merged(problem));
@@ -123,7 +123,7 @@ TEST(MergeDump, PartsWithoutKeysAreFoundByTheirLse) {
   EXPECT_EQ(report.problem.mask, Mask::custom);
 }
 
-TEST(MergeDump, WrongMergesAreBugsWithTheirCause) {
+TEST(MergeDump, WrongMergesAreExplained) {
   const auto causes_of = [](const Fault& fault) {
     const CheckReport report = judged(merged(states(DType::bf16), fault));
     EXPECT_EQ(report.answer, Answer::bug) << report.sentence;
@@ -137,7 +137,7 @@ TEST(MergeDump, WrongMergesAreBugsWithTheirCause) {
   EXPECT_NE(scaled.answer, Answer::rounding) << scaled.sentence;
 }
 
-TEST(MergeDump, WhatCannotBeJudgedIsRefused) {
+TEST(MergeDump, RefusesInvalidMerges) {
   const DumpTensors good = merged(states(DType::f16));
   DumpTensors tensors = good;
   tensors.erase("partial_lse");

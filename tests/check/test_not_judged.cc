@@ -76,7 +76,7 @@ void spoil_rows(DumpTensors& tensors, std::int64_t row) {
             out.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-TEST(NotJudged, AMaskOfQueriesHidesNoRow) {
+TEST(NotJudged, QueryMaskHidesNoRow) {
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{
            {seq, seq}, {1, seq, seq}, {2, seq, seq}, {1, 2, seq, seq}}) {
     DumpTensors tensors = block_mask(shape);
@@ -89,7 +89,7 @@ TEST(NotJudged, AMaskOfQueriesHidesNoRow) {
   }
 }
 
-TEST(NotJudged, PaddingByAMaskOfKeysIsCounted) {
+TEST(NotJudged, CountsPaddingByKeyMask) {
   DumpTensors tensors = block_mask({1, seq});
   spoil_rows(tensors, seen_by_all);
   const CheckReport report = judged(dump_of(tensors));
@@ -108,7 +108,7 @@ TEST(NotJudged, PaddingByAMaskOfKeysIsCounted) {
   EXPECT_THAT(judged(dump_of(tensors)).not_judged, IsEmpty());
 }
 
-TEST(NotJudged, PaddedRowsHoldWhatIsStated) {
+TEST(NotJudged, PaddedRowsMustMatchStatedContent) {
   DumpTensors tensors = block_mask({1, seq});
   spoil_rows(tensors, seen_by_all);
   EXPECT_EQ(judged(dump_of(tensors, {{"padded_rows", "zeros"}})).answer, Answer::bug);
@@ -138,7 +138,7 @@ TEST(NotJudged, RowsWithoutKeysMayBePadding) {
   EXPECT_EQ(judged(dump_of(tensors)).answer, Answer::bug) << "other rows are wrong, too";
 }
 
-TEST(NotJudged, ASampleIsCounted) {
+TEST(NotJudged, CountsRowsLeftOutBySampling) {
   CheckOptions cheap;
   cheap.reference_cost_limit = 1;
   const CheckReport report = judged(dump_of(run_emulated(square(), {})), cheap);
@@ -154,7 +154,7 @@ DumpTensors with_tensors(const std::vector<std::string>& names) {
   return tensors;
 }
 
-TEST(NotJudged, GradientsLeaveARightOutputOpen) {
+TEST(NotJudged, GradientsLeaveRightOutputUndecided) {
   const CheckReport report = judged(dump_of(with_tensors({"dq", "dk", "dv", "dout"})));
   EXPECT_EQ(report.answer, Answer::undecided);
   EXPECT_THAT(report.sentence,
@@ -174,7 +174,7 @@ TEST(NotJudged, GradientsHideNoBug) {
   EXPECT_EQ(judged(dump_of(tensors)).answer, Answer::bug);
 }
 
-TEST(NotJudged, UnknownTensorsAreNamedAndChangeNothing) {
+TEST(NotJudged, UnknownTensorsAreListedOnly) {
   const CheckReport report = judged(dump_of(with_tensors({"rope_cos", "query"})));
   EXPECT_EQ(report.answer, Answer::rounding);
   EXPECT_THAT(render_check(report, {.piped = true}),
@@ -183,7 +183,7 @@ TEST(NotJudged, UnknownTensorsAreNamedAndChangeNothing) {
   EXPECT_THAT(json["not_judged"][0]["names"], ElementsAre("query", "rope_cos"));
 }
 
-TEST(NotJudged, DropoutIsUndecidedInWords) {
+TEST(NotJudged, DropoutIsUndecided) {
   DumpTensors tensors = run_emulated(square(), {});
   tensors.set("dropout_mask", "BOOL", {1}, {std::byte{1}});
   for (const Dump& dump :
@@ -200,7 +200,7 @@ TEST(NotJudged, DropoutIsUndecidedInWords) {
   }
 }
 
-TEST(NotJudged, DropoutOfNothingIsNone) {
+TEST(NotJudged, ZeroDropoutIsIgnored) {
   DumpTensors tensors = run_emulated(square(), {});
   tensors.set("dropout_p", "F32", {}, std::vector<std::byte>(4));
   for (const char* value : {"0", "0.0", "None"}) {
@@ -210,7 +210,7 @@ TEST(NotJudged, DropoutOfNothingIsNone) {
   }
 }
 
-TEST(NotJudged, DiffAsksTheSame) {
+TEST(NotJudged, DiffOfGradientsIsUndecided) {
   const Dump plain = dump_of(run_emulated(square(), {}));
   const Dump gradients = dump_of(with_tensors({"dq", "dk"})),
              dropout = dump_of(run_emulated(square(), {}), {{"dropout_p", "0.1"}});
@@ -227,7 +227,7 @@ TEST(NotJudged, DiffAsksTheSame) {
   EXPECT_EQ(compared(std::vector{of_dropout}), 1U) << "exit code 5, not 4";
 }
 
-TEST(NotJudged, DiffCountsRowsThatItDoesNotCompare) {
+TEST(NotJudged, DiffCountsSkippedRows) {
   Problem longer = square();
   longer.mask = Mask::causal_top_left;
   Problem one_row = longer;
@@ -245,7 +245,7 @@ TEST(NotJudged, DiffCountsRowsThatItDoesNotCompare) {
 }
 
 // Rows without keys are zeros on both sides, but their elements do not count as equal bits.
-TEST(NotJudged, HiddenRowsAreNoEqualBits) {
+TEST(NotJudged, HiddenRowsAreNotEqualBits) {
   Emulated kernel;
   kernel.sees = [](auto, auto, std::int64_t i, std::int64_t) { return i >= 48; };
   DumpTensors tensors = run_emulated(square(), kernel);

@@ -50,7 +50,7 @@ void permute(std::vector<std::byte>& data, std::size_t parts,
     std::memcpy(data.data() + i * size, before.data() + from[i] * size, size);
 }
 
-TEST(OtherReadings, TheOtherLayoutIsNamed) {
+TEST(OtherReadings, OtherLayoutIsNamed) {
   for (const auto& [layout, stated] :
        {std::pair{Layout::padded_bhsd, "padded_bshd"},
         std::pair{Layout::padded_bshd, "padded_bhsd"}, std::pair{Layout::paged_hnd, "paged_nhd"}}) {
@@ -94,7 +94,7 @@ TEST(OtherReadings, PermutedSamplesAndHeadsAreNamed) {
             "head 5, 5 that of 3");
 }
 
-TEST(OtherReadings, AnUnrelatedOutputIsSaidToBeOne) {
+TEST(OtherReadings, UnrelatedOutputIsRecognised) {
   Problem problem = problem_of(Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, {});
   problem.seed += 1;
@@ -107,7 +107,7 @@ TEST(OtherReadings, AnUnrelatedOutputIsSaidToBeOne) {
               StartsWith("the output is 0 in every element: it was never written"));
 }
 
-TEST(OtherReadings, AWrongAnswerToTheQuestionIsRelated) {
+TEST(OtherReadings, WrongOutputIsNotUnrelated) {
   Problem problem = problem_of(Layout::padded_bshd);
   test::Emulated kernel;
   kernel.drop_last_keys = 3;

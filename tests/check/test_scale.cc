@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, ScaleTestOf,
                                   (std::get<1>(at.param) ? "_with_lse" : "_without_lse");
                          });
 
-TEST_P(ScaleTestOf, AWrongSoftmaxScaleIsNeverRounding) {
+TEST_P(ScaleTestOf, WrongSoftmaxScaleIsNeverRounding) {
   for (const double factor : {1.002, 0.998, 1.004, 1.008}) {
     Emulated kernel = flash(dtype());
     kernel.scale_factor = factor;
@@ -76,7 +76,7 @@ TEST_P(ScaleTestOf, AWrongSoftmaxScaleIsNeverRounding) {
   }
 }
 
-TEST_P(ScaleTestOf, AnOutputThatIsTooSmallIsNeverRounding) {
+TEST_P(ScaleTestOf, TooSmallOutputIsNeverRounding) {
   for (const double factor : {0.998, 0.996, 1.002}) {
     Emulated kernel = flash(dtype());
     kernel.denominator_factor = 1 / factor;
@@ -86,7 +86,7 @@ TEST_P(ScaleTestOf, AnOutputThatIsTooSmallIsNeverRounding) {
 }
 
 // docs/judging-formulas.md, "Scale of one output", lists these limits.
-TEST(ScaleTest, LimitsOfAUsualDump) {
+TEST(ScaleTest, LimitsOfTypicalDump) {
   const auto limit = [](DType dtype, const char* spec) {
     const CheckReport report = judged(usual(dtype), flash(dtype), true, spec);
     return report.trials.at(0).scale.temperature.limit;
@@ -97,14 +97,14 @@ TEST(ScaleTest, LimitsOfAUsualDump) {
   EXPECT_NEAR(limit(DType::f16, "PyTorch math"), 1.6e-4, 0.4e-4);
 }
 
-TEST(ScaleTest, ASentenceSaysByHowMuch) {
+TEST(ScaleTest, SentenceGivesPercentage) {
   Emulated kernel = flash(DType::bf16);
   kernel.scale_factor = 1.002;
   EXPECT_THAT(judged(usual(DType::bf16), kernel, false, "FlashAttention-2").sentence,
               HasSubstr("the softmax scale is 0.2 % too large"));
 }
 
-TEST(ScaleTest, LegalKernelsKeepToTheirRung) {
+TEST(ScaleTest, LegalKernelsMatchOwnModel) {
   for (const DType dtype : {DType::bf16, DType::f16}) {
     std::vector<Problem> problems(5, usual(dtype));
     problems[1].heads_kv = 2;
@@ -131,7 +131,7 @@ TEST(ScaleTest, LegalKernelsKeepToTheirRung) {
   }
 }
 
-TEST(ScaleTest, FlatRowsTellNothing) {
+TEST(ScaleTest, NotJudgedForFlatRows) {
   Problem problem = usual(DType::bf16);
   problem.k_scale = 0;
   const CheckReport report = judged(problem, flash(DType::bf16));

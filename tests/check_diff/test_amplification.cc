@@ -32,7 +32,7 @@ struct TwoKeys {
   test::FilledProblem filled;
 };
 
-TEST(Amplification, IsTheRelativeChangePerLogitError) {
+TEST(Amplification, RelativeChangePerLogitError) {
   // o = (2, 4), v - o = -+(1, 2): mean_j sum_k p^2 (v - o)^2 = (2 * 1 + 2 * 4) / 4 / 2; rms of o is
   // sqrt(10).
   EXPECT_NEAR(TwoKeys({1, 2, 3, 6}).kappa(), std::sqrt(1.25 / 10), 1e-12);
@@ -40,11 +40,11 @@ TEST(Amplification, IsTheRelativeChangePerLogitError) {
 
 TEST(Amplification, EqualValuesAmplifyNothing) { EXPECT_EQ(TwoKeys({5, 7, 5, 7}).kappa(), 0); }
 
-TEST(Amplification, AnOutputThatCancelsAmplifiesWithoutBound) {
+TEST(Amplification, InfiniteIfOutputCancels) {
   EXPECT_TRUE(std::isinf(TwoKeys({1, 2, -1, -2}).kappa()));
 }
 
-TEST(Amplification, PredictsWhatANudgedLogitDoes) {
+TEST(Amplification, PredictsEffectOfNudgedLogit) {
   const test::FilledProblem filled(test::small_problem());
   const RowId row{1, 3, 2};
   const RowDetail detail = reference_row(filled.geometry, filled.inputs(), filled.spec, row);
@@ -68,7 +68,7 @@ TEST(Amplification, PredictsWhatANudgedLogitDoes) {
               std::sqrt(change / output) / delta, 1e-3);
 }
 
-TEST(Amplification, OverRowsNamesTheLargestAlsoWhereRowsAreLeftOut) {
+TEST(Amplification, LargestIncludesMostDifferentRow) {
   const test::FilledProblem filled(test::small_problem());
   std::vector<RowDifference> differences;
   for (const RowId& row : filled.reference.selection.rows) differences.push_back({row, 0.001});
@@ -97,7 +97,7 @@ TEST(RankCorrelation, KnownValues) {
               1e-12);  // ties at their mean rank
 }
 
-TEST(RankCorrelation, IsUndefinedRatherThanWrong) {
+TEST(RankCorrelation, NanIfUndefined) {
   const std::vector<double> x{1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_TRUE(std::isnan(rank_correlation(x, std::vector<double>(8, 3))));
   EXPECT_TRUE(std::isnan(rank_correlation({1, 2}, {1, 2})));

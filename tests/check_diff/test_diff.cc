@@ -58,7 +58,7 @@ TEST_F(Diff, OneUlpIsExplainedAndNamed) {
   EXPECT_EQ(different, 1);
 }
 
-TEST_F(Diff, BothWithinTheirLimitsAndTooFarApartIsUndecided) {
+TEST_F(Diff, UndecidedIfTooFarApart) {
   const double expected = a_.expected(7, 3), s = sigma(7, 3);
   a_.set(row(), 3, expected + 5.5 * s);
   b_.set(row(), 3, expected - 5.5 * s);
@@ -68,7 +68,7 @@ TEST_F(Diff, BothWithinTheirLimitsAndTooFarApartIsUndecided) {
   EXPECT_THAT(report.sentence, HasSubstr("opposite signs"));
 }
 
-TEST_F(Diff, ANaNIsNeverRounding) {
+TEST_F(Diff, NanIsNeverRounding) {
   b_.set(row(), 3, nan_value);
   const DiffReport report = diff();
   EXPECT_NE(report.answer, Answer::rounding);
@@ -77,7 +77,7 @@ TEST_F(Diff, ANaNIsNeverRounding) {
   EXPECT_TRUE(std::isnan(cell.max_sigma));
 }
 
-TEST_F(Diff, TheWrongOneIsNamed) {
+TEST_F(Diff, WrongSideIsNamed) {
   MeasuredSide one = test::side_of(a_, "one"), two = test::side_of(b_, "two");
   two.answer = Answer::bug;
   two.judgement.findings = {{FindingKind::peak, 12, 6.5, "peak is 12, its limit 6.5"}};
@@ -96,7 +96,7 @@ TEST_F(Diff, TheWrongOneIsNamed) {
               HasSubstr("both are wrong"));
 }
 
-TEST_F(Diff, ASideThatIsUndecidedLeavesTheAnswerOpen) {
+TEST_F(Diff, UndecidedIfOneSideIs) {
   MeasuredSide one = test::side_of(a_, "one");
   one.answer = Answer::undecided;
   one.why = "the stated spec does not explain it, PyTorch math does";
@@ -105,7 +105,7 @@ TEST_F(Diff, ASideThatIsUndecidedLeavesTheAnswerOpen) {
   EXPECT_THAT(report.sentence, AllOf(HasSubstr("a (one)"), HasSubstr("PyTorch math")));
 }
 
-TEST_F(Diff, ACrashIsABugAndARefusalIsNot) {
+TEST_F(Diff, CrashIsBugRefusalIsNot) {
   MeasuredSide one = test::side_of(a_, "one");
   one.measurement.outcome.status = Status::crashed;
   one.measurement.outcome.reason = "SIGSEGV in run";
@@ -119,7 +119,7 @@ TEST_F(Diff, ACrashIsABugAndARefusalIsNot) {
 
 // If one kernel declares to round the pre-scaled Q, the two fp64 results differ, and the outputs
 // may differ as well.
-TEST_F(Diff, ADeclaredRoundingOfQIsNotAnUnexplainedDifference) {
+TEST_F(Diff, DeclaredRoundingOfQIsSubtracted) {
   b_.spec.q_prescaled = DType::e5m2;
   b_.reference = compute_reference(b_.geometry, b_.inputs(), b_.spec, b_.reference.selection);
   b_.write_exact();
@@ -129,7 +129,7 @@ TEST_F(Diff, ADeclaredRoundingOfQIsNotAnUnexplainedDifference) {
   EXPECT_EQ(report.answer, Answer::rounding);
 }
 
-TEST_F(Diff, KernelsThatDiffNumericallyAreBugsWhateverTheVerdictIsCalled) {
+TEST_F(Diff, OnlyNumericalFailuresAreBugs) {
   Outcome outcome;
   outcome.status = Status::ok;
   Judgement judgement;
@@ -148,7 +148,7 @@ TEST_F(Diff, KernelsThatDiffNumericallyAreBugsWhateverTheVerdictIsCalled) {
   EXPECT_EQ(answer_of(outcome, judgement), Answer::undecided);
 }
 
-TEST_F(Diff, ATightSideDoesNotTightenTheLimitOfALooseOne) {
+TEST_F(Diff, UsesLimitOfLooserSide) {
   MeasuredSide naive = test::side_of(a_, "naive");
   naive.spec.s_rounded = DType::f16;
   EXPECT_EQ(diff_measured("problem", naive, test::side_of(b_, "two"), a_.inputs()).limit, 8);

@@ -55,7 +55,7 @@ TEST_F(DiffCommand, JsonHasBothSidesAndTheMap) {
   EXPECT_EQ(json["diffs"][0]["map"].size(), 4U);
 }
 
-TEST_F(DiffCommand, SaysWhichOneIsWrong) {
+TEST_F(DiffCommand, NamesWrongKernel) {
   const auto run =
       plumbline("diff test/ok test/leave_unwritten s.toml -q --case '*bf16*'" + test_provider());
   EXPECT_EQ(run.code, 1) << run.text;
@@ -67,19 +67,19 @@ TEST_F(DiffCommand, SaysWhichOneIsWrong) {
   EXPECT_THAT(both.text, AllOf(HasSubstr("both are wrong"), HasSubstr("last")));
 }
 
-TEST_F(DiffCommand, ACrashIsNotSilent) {
+TEST_F(DiffCommand, ReportsCrash) {
   const auto run =
       plumbline("diff test/ok test/crash_null s.toml -q --case '*bf16*'" + test_provider());
   EXPECT_EQ(run.code, 1) << run.text;
   EXPECT_THAT(run.text, HasSubstr("crashed"));
 }
 
-TEST_F(DiffCommand, NothingComparedIsExitFour) {
+TEST_F(DiffCommand, ExitFourIfNothingCompared) {
   EXPECT_EQ(plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*fp32*'").code, 4);
   EXPECT_EQ(plumbline("diff cpu/flash cpu/split_kv s.toml -q --case nothing").code, 4);
 }
 
-TEST_F(DiffCommand, TwoDumpsThatRunLeft) {
+TEST_F(DiffCommand, ComparesTwoSavedFailures) {
   // Saved failures of one problem by two kernels are dumps of the same inputs.
   const auto run =
       plumbline("run s.toml --no-store -q --match '*/bf16/*' --save-failures saved --provider '" +

@@ -24,7 +24,7 @@ std::string error_of(const Dump& a, const Dump& b) {
   return report ? "no error" : to_string(report.error());
 }
 
-TEST(DiffDumps, LayoutsCorrespondRowByRow) {
+TEST(DiffDumps, MatchesRowsAcrossLayouts) {
   const Dump padded = dump_of(test::FilledProblem(problem()), "padded");
   for (const Layout layout :
        {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
@@ -36,7 +36,7 @@ TEST(DiffDumps, LayoutsCorrespondRowByRow) {
   }
 }
 
-TEST(DiffDumps, PrefillMeetsDecodeAtTheLastRow) {
+TEST(DiffDumps, MatchesDecodeWithLastPrefillRow) {
   Problem decode = problem();
   decode.seq_q = 1;
   const auto report = diff(dump_of(test::FilledProblem(problem()), "prefill"),
@@ -46,7 +46,7 @@ TEST(DiffDumps, PrefillMeetsDecodeAtTheLastRow) {
   EXPECT_EQ(report->rows_total, 2 * 4);
 }
 
-TEST(DiffDumps, TheWrongSideIsNamed) {
+TEST(DiffDumps, WrongSideIsNamed) {
   test::FilledProblem wrong(problem());
   const RowId row = wrong.reference.selection.rows[40];
   wrong.set(row, 5, wrong.expected(40, 5) + 0.25);
@@ -60,7 +60,7 @@ TEST(DiffDumps, TheWrongSideIsNamed) {
 }
 
 // If the reference samples rows, the row that differs most is still examined.
-TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
+TEST(DiffDumps, SampleIncludesLargestDifference) {
   const test::FilledProblem exact(problem());
   CheckOptions cheap;
   cheap.reference_cost_limit = 1;
@@ -81,7 +81,7 @@ TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
   FAIL() << "no row was left out";
 }
 
-TEST(DiffDumps, DifferentInputsAreAnErrorThatSaysWhere) {
+TEST(DiffDumps, ErrorLocatesDifferentInputs) {
   const test::FilledProblem exact(problem());
   const Dump a = dump_of(exact, "a");
   const auto changed = [&](std::vector<std::byte> Dump::*tensor, std::int64_t offset) {
@@ -98,7 +98,7 @@ TEST(DiffDumps, DifferentInputsAreAnErrorThatSaysWhere) {
               HasSubstr("v differs first at sample 0 key 2 head 1 column 0"));
 }
 
-TEST(DiffDumps, DifferentFp8ScalesAreAnErrorThatSaysWhere) {
+TEST(DiffDumps, ErrorLocatesDifferentFp8Scales) {
   Problem fp8 = problem();
   fp8.dtype = DType::e4m3, fp8.kv_scales = KvScales::batch_head;
   const Dump a = dump_of(test::FilledProblem(fp8), "a");
@@ -117,7 +117,7 @@ TEST(DiffDumps, DifferentFp8ScalesAreAnErrorThatSaysWhere) {
               HasSubstr("the scale of v differs first at sample 0 key 0 head 1"));
 }
 
-TEST(DiffDumps, WhatLiesInPaddingIsNoInput) {
+TEST(DiffDumps, IgnoresContentOfPadding) {
   const test::FilledProblem exact(problem());
   Problem zeros = problem();
   zeros.fill = Fill::zeros;
@@ -126,7 +126,7 @@ TEST(DiffDumps, WhatLiesInPaddingIsNoInput) {
   EXPECT_EQ(report->answer, Answer::rounding);
 }
 
-TEST(DiffDumps, DifferentQuestionsAreErrors) {
+TEST(DiffDumps, DifferentProblemsAreErrors) {
   const Dump a = dump_of(test::FilledProblem(problem()), "a");
   const auto with = [&](auto change) {
     Problem other = problem();

@@ -27,7 +27,7 @@ DiffReport with_map(std::int64_t samples, std::int64_t heads, const std::vector<
   return report;
 }
 
-TEST(DiffMap, OneCharacterAHead) {
+TEST(DiffMap, OneCharacterPerHead) {
   const double nan_value = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(difference_map(with_map(2, 4, {0, 0.5, 1.5, 6.5, 6.6, nan_value, 0, 0}), plain),
               testing::ElementsAre(
@@ -35,7 +35,7 @@ TEST(DiffMap, OneCharacterAHead) {
                   "sample 0     .:oO", "sample 1     XX.."));
 }
 
-TEST(DiffMap, ManyHeadsAndSamplesAreSummarisedByTheWorst) {
+TEST(DiffMap, SummarisesManyHeadsByWorst) {
   std::vector<double> sigmas(64 * 256, 0);
   sigmas[70 * 256 / 2 + 5] = 2;  // sample 35, head 5
   const std::vector<std::string> map = difference_map(with_map(64, 256, sigmas), plain);
@@ -50,7 +50,7 @@ TEST(DiffMap, ManyHeadsAndSamplesAreSummarisedByTheWorst) {
             1);
 }
 
-TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
+TEST(DiffText, HasAnswerReasonBitsAndKappa) {
   const test::FilledProblem a(test::small_problem());
   test::FilledProblem b(test::small_problem());
   b.set(b.reference.selection.rows[7], 3, b.expected(7, 3) + ulp(b.expected(7, 3), DType::f16));
@@ -79,7 +79,7 @@ TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
   EXPECT_GT(only["kappa"]["largest"], 0);
 }
 
-TEST(DiffText, SeveralProblemsAreATableAndWhatFailsInFull) {
+TEST(DiffText, SeveralProblemsAreTableWithFailures) {
   const test::FilledProblem filled(test::small_problem());
   MeasuredSide good = test::side_of(filled, "one"), bad = test::side_of(filled, "two"),
                refused = test::side_of(filled, "two");

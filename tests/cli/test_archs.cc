@@ -50,7 +50,7 @@ class Archs : public test::CommandTest {
   }
 };
 
-TEST_F(Archs, AKernelWithoutTensorCoresIsMeasuredOnTwoAndReusedOnTheOthers) {
+TEST_F(Archs, KernelWithoutTensorCoresIsReused) {
   const auto run = shell("PLUMBLINE_TEST_RUNS=runs.txt '" + program().string() +
                          "' run s.toml -q -j 1 --db a.db --format json" + reviewed + provider());
   ASSERT_EQ(run.code, 0) << run.text;
@@ -86,7 +86,7 @@ TEST_F(Archs, AKernelWithoutTensorCoresIsMeasuredOnTwoAndReusedOnTheOthers) {
   EXPECT_THAT(again.text, HasSubstr("16 pass"));
 }
 
-TEST_F(Archs, OtherBitsWithoutTensorCoresAreAnError) {
+TEST_F(Archs, DifferentBitsWithoutTensorCoresFail) {
   write("d.toml", R"(schema = 1
 name = "d"
 [[group]]
@@ -104,7 +104,7 @@ set = { dtype = "fp16", heads = 2, seq_q = 9, seq_kv = 70 }
                     HasSubstr("output digest")));
 }
 
-TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
+TEST_F(Archs, MatrixShowsTensorCoreDifferences) {
   ASSERT_EQ(plumbline("run s.toml -q --db a.db --markdown m.md" + reviewed + provider()).code, 0);
   const auto matrix = plumbline("matrix --db a.db --format json");
   ASSERT_EQ(matrix.code, 0) << matrix.text;
@@ -142,7 +142,7 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
   EXPECT_NE(both[0]["output_digest"], both[1]["output_digest"]);
 }
 
-TEST_F(Archs, TheSameCasesOnAGpuAndItsEmulator) {
+TEST_F(Archs, GpuAndEmulatorRunSameCases) {
   const auto run = plumbline(
       "run s.toml -q --db a.db --device emulated:sm_80 --device emulated:sm_90 --device cuda:0" +
       reviewed + provider() + provider(":cuda"));
@@ -155,7 +155,7 @@ TEST_F(Archs, TheSameCasesOnAGpuAndItsEmulator) {
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_80=cuda:0").code, 1);
 }
 
-TEST_F(Archs, ARunOnTheCpuHasNoMatrix) {
+TEST_F(Archs, CpuRunHasNoMatrix) {
   ASSERT_EQ(
       plumbline("run " + suite("smoke.toml") + " -q --db c.db --match '*cpu/flash/fp16*d64'").code,
       0);

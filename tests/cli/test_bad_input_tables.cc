@@ -80,7 +80,7 @@ class BadInputTables : public test::CommandTest,
   }
 };
 
-TEST_P(BadInputTables, EachRowSaysWhatHappenedAndWhatToDo) {
+TEST_P(BadInputTables, MessageHasCauseAndRemedy) {
   const auto rows = read_table(GetParam());
   ASSERT_FALSE(rows.empty());
   for (const Row& row : rows) {
@@ -97,7 +97,7 @@ TEST_P(BadInputTables, EachRowSaysWhatHappenedAndWhatToDo) {
 INSTANTIATE_TEST_SUITE_P(Tables, BadInputTables, testing::ValuesIn(tables()),
                          [](const auto& of) { return of.param.stem().string(); });
 
-TEST(BadInputTable, HasTheRowsThatWereUnclearOnce) {
+TEST(BadInputTable, TableFilesHaveFiftyRows) {
   std::size_t rows = 0;
   for (const auto& table : tables()) rows += read_table(table).size();
   EXPECT_GE(rows, 50U);

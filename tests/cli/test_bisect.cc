@@ -71,7 +71,7 @@ class Bisect : public test::CommandTest {
 };
 
 // The script must also report that nothing is wrong, instead of naming a commit.
-TEST_F(Bisect, NamesTheCommitThatIsWrongAndLeavesTheCheckout) {
+TEST_F(Bisect, FindsWrongCommitAndRestoresCheckout) {
   for (int number = 1; number <= commits; ++number) {
     commit(number, "expf(s[j] - maximum)", "(j > 3 ? expf(s[j] - maximum) : 0)");
     if (number == 1) first_ = head(), measure(first_);
@@ -108,7 +108,7 @@ TEST_F(Bisect, NamesTheCommitThatIsWrongAndLeavesTheCheckout) {
   EXPECT_THAT(always.text, HasSubstr("the good commit is bad here, too"));
 }
 
-TEST_F(Bisect, NamesTheCommitThatIsSlower) {
+TEST_F(Bisect, FindsSlowerCommit) {
   const std::string loop = "attend_row(p, tensors, sample, row, head, s, o);";
   for (int number = 1; number <= commits; ++number) {
     commit(number, loop, "for (int again = 0; again < 8; ++again) " + loop);
@@ -132,7 +132,7 @@ TEST_F(Bisect, NamesTheCommitThatIsSlower) {
   EXPECT_THAT(found.text, HasSubstr("first bad commit: " + bad_));
 }
 
-TEST_F(Bisect, SaysWhatTheHistoryDoesNotTell) {
+TEST_F(Bisect, MissingHistoryIsReported) {
   commit(1, "", "");
   measure(head());
   const auto fine = write_script("");

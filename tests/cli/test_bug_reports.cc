@@ -25,7 +25,7 @@ void PrintTo(const BugReport& report, std::ostream* out) { *out << report.name; 
 
 class BugReports : public test::CommandTest, public testing::WithParamInterface<BugReport> {};
 
-TEST_P(BugReports, AreAnsweredRightly) {
+TEST_P(BugReports, VerdictMatchesReport) {
   const BugReport& report = GetParam();
   const char* const data = std::getenv("PLUMBLINE_DATA");
   const auto folder = (data != nullptr ? std::filesystem::path(data)

@@ -47,7 +47,7 @@ class Colour : public test::CommandTest {
   static bool coloured(const std::string& text) { return text.find("\x1b[") != std::string::npos; }
 };
 
-TEST_F(Colour, OnATerminal) {
+TEST_F(Colour, PrintedOnTerminal) {
   EXPECT_TRUE(coloured(on_a_terminal(failing(""))));
   EXPECT_FALSE(coloured(on_a_terminal(failing("TERM=dumb"))));
   EXPECT_FALSE(coloured(on_a_terminal(failing("NO_COLOR=1"))));
@@ -58,7 +58,7 @@ TEST_F(Colour, OnATerminal) {
   EXPECT_TRUE(coloured(on_a_terminal(failing("NO_COLOR=1 TERM=dumb", "--color always"))));
 }
 
-TEST_F(Colour, InAPipe) {
+TEST_F(Colour, OmittedInPipe) {
   const auto piped = [&](const std::string& before, const std::string& arguments = "") {
     return coloured(shell(failing(before, arguments)).text);
   };
@@ -71,11 +71,11 @@ TEST_F(Colour, InAPipe) {
   EXPECT_FALSE(piped("FORCE_COLOR=1", "--color never"));
 }
 
-TEST_F(Colour, NotInJson) {
+TEST_F(Colour, OmittedInJson) {
   EXPECT_FALSE(coloured(shell(failing("", "--color always --format json")).text));
 }
 
-TEST_F(Colour, OtherWordsAreRefused) {
+TEST_F(Colour, UnknownValueIsRefused) {
   const auto refused = plumbline("list --color sometimes");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("sometimes"));

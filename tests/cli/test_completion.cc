@@ -27,7 +27,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-class Habits : public test::CommandTest {
+class HelpAndCompletion : public test::CommandTest {
  protected:
   struct Described {
     std::string name;  // "baseline accept"; "" for the program
@@ -71,7 +71,7 @@ class Habits : public test::CommandTest {
   }
 };
 
-TEST_F(Habits, HelpIsReadWhole) {
+TEST_F(HelpAndCompletion, HelpListsAllCommands) {
   const auto commands = described();
   std::vector<std::string> names;
   for (const auto& command : commands) names.push_back(command.name);
@@ -80,7 +80,7 @@ TEST_F(Habits, HelpIsReadWhole) {
   EXPECT_THAT(commands.front().options, IsSupersetOf({"--version", "--color", "--config", "-h"}));
 }
 
-TEST_F(Habits, TheVersionNamesTheCommit) {
+TEST_F(HelpAndCompletion, VersionNamesCommit) {
   const std::string version = plumbline("--version").text;
   EXPECT_THAT(version, testing::ContainsRegex("^plumbline [0-9]+\\.[0-9]+\\.[0-9]+ \\(judge "));
   if (!std::filesystem::exists(test::source_directory / ".git")) GTEST_SKIP() << "not a checkout";
@@ -90,7 +90,7 @@ TEST_F(Habits, TheVersionNamesTheCommit) {
   EXPECT_THAT(version, testing::ContainsRegex(" commit [0-9a-f]{12}(, changed)?\n$"));
 }
 
-TEST_F(Habits, BashOffersEveryCommandAndOption) {
+TEST_F(HelpAndCompletion, BashSuggestsCommandsAndOptions) {
   for (const auto& command : described()) {
     const auto offered = bash(command.name, "-");
     for (const std::string& option : command.options)
@@ -102,7 +102,7 @@ TEST_F(Habits, BashOffersEveryCommandAndOption) {
   }
 }
 
-TEST_F(Habits, BashOffersValuesFilesSuitesAndKernels) {
+TEST_F(HelpAndCompletion, BashSuggestsValuesAndFiles) {
   write("mine.toml", "");
   write("out/x.db", "");
   EXPECT_THAT(bash("run --format", "j"), ElementsAre("json", "junit"));
@@ -122,7 +122,7 @@ TEST_F(Habits, BashOffersValuesFilesSuitesAndKernels) {
       << "a value is no command";
 }
 
-TEST_F(Habits, WhatACompletionAsksForTakesNoTime) {
+TEST_F(HelpAndCompletion, CompletionQueriesAreFast) {
   for (const char* question : {"list --suites", "list --kernels"}) {
     double best = 1e9;
     for (int i = 0; i < 5; ++i) {
@@ -135,14 +135,14 @@ TEST_F(Habits, WhatACompletionAsksForTakesNoTime) {
   }
 }
 
-TEST_F(Habits, CompletionRefusesWhatIsNoShell) {
+TEST_F(HelpAndCompletion, CompletionRefusesUnknownShell) {
   const auto refused = plumbline("completion zsh");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("bash"));
   EXPECT_EQ(plumbline("completion").code, 2);
 }
 
-TEST_F(Habits, EveryCommandAndOptionHasItsPlaceInTheManual) {
+TEST_F(HelpAndCompletion, ManualHasCommandsAndOptions) {
   ASSERT_EQ(plumbline("manual man1").code, 0);
   std::size_t pages = 0;
   for (const auto& command : described()) {
@@ -167,7 +167,7 @@ TEST_F(Habits, EveryCommandAndOptionHasItsPlaceInTheManual) {
   EXPECT_EQ(plumbline("manual man1/plumbline.1").code, 3) << "a file where a folder is meant";
 }
 
-TEST_F(Habits, RoffFindsNoFaultInTheManual) {
+TEST_F(HelpAndCompletion, ManualIsValidRoff) {
   if (!has("groff")) GTEST_SKIP() << "no groff here: ci/setup.sh";
   ASSERT_EQ(plumbline("manual man1").code, 0);
   const auto checked = shell("for page in man1/*.1; do groff -man -Tutf8 -ww -z $page; done");

@@ -47,7 +47,7 @@ class Database : public test::CommandTest {
 
 // A small tmpfs is filled (tests/store uses RLIMIT_FSIZE, which needs no permission). Earlier runs
 // can be read on the full disk, and the run is resumed once there is room.
-TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
+TEST_F(Database, FullDiskEndsRunWithResume) {
   const auto disk = path("disk");
   std::filesystem::create_directory(disk);
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
@@ -86,7 +86,7 @@ TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
 }
 
 // The directory is deleted during the run: SQLite would continue to write to deleted files.
-TEST_F(Database, ADeletedDirectoryEndsTheRun) {
+TEST_F(Database, DeletedDirectoryEndsRun) {
   write("slow.toml", R"(
 schema = 1
 name = "slow"
@@ -109,7 +109,7 @@ product = { dtype = ["fp32", "bf16"], seq = [700, 701, 702, 703, 704, 705, 706, 
                                  HasSubstr("was deleted or replaced while it was open")));
 }
 
-TEST_F(Database, AReadOnlyFileIsNamed) {
+TEST_F(Database, ReadOnlyFileIsNamed) {
   ASSERT_EQ(run("--db d.db").code, 0);
   ::chmod(path("d.db").c_str(), 0444);
   ::chmod(directory_.c_str(), 0755);
@@ -127,7 +127,7 @@ TEST_F(Database, AReadOnlyFileIsNamed) {
 
 // Flipped bytes in the header, flipped bytes in the middle, and a truncated file. If SQLite detects
 // the damage, every command names the file and the remedy.
-TEST_F(Database, DamageIsNamed) {
+TEST_F(Database, DamagedFileIsNamed) {
   ASSERT_EQ(run("--db sound.db").code, 0);
   const std::string sound = read_file(path("sound.db"));
   const auto damaged = [&](const std::string& name,
@@ -160,7 +160,7 @@ TEST_F(Database, DamageIsNamed) {
   EXPECT_EQ(plumbline("show --db sound.db").code, 0);
 }
 
-TEST_F(Database, OtherProgramsAndOtherVersionsAreRefused) {
+TEST_F(Database, OtherProgramsAndVersionsAreRefused) {
   ASSERT_EQ(run("--db ours.db").code, 0);
   raw_sql(path("theirs.db"), "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
   raw_sql(path("newer.db"),
@@ -217,7 +217,7 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
 }
 
 // Judging ten thousand cases again mostly finds the same, and writes nothing for these cases.
-TEST_F(Database, JudgingAgainWritesWhatChangedAlone) {
+TEST_F(Database, RejudgingWritesOnlyChanges) {
   ASSERT_EQ(run("--db d.db").code, 0);
   ASSERT_EQ(run("--db d.db").code, 0);
   raw_sql(path("d.db"),
@@ -234,7 +234,7 @@ TEST_F(Database, JudgingAgainWritesWhatChangedAlone) {
             (Rows{{"0"}}));
 }
 
-TEST_F(Database, NamesThatNoFileSystemHoldsAreErrors) {
+TEST_F(Database, TooLongFileNamesAreErrors) {
   const std::string name(300, 'a');
   for (const std::string& command :
        {"doctor --db " + name, "resources --reports " + name, "audit --provider " + name + ".so"}) {

@@ -45,7 +45,7 @@ expires = )" + expires + "\nkernels = [\"" +
   }
 };
 
-TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
+TEST_F(Expected, FailuresPassUntilExpiry) {
   write_suite("2999-12-31");
   const auto fine = run("drop_last_key=1", "--match '*fp16*' --junit j.xml --markdown m.md");
   EXPECT_EQ(fine.code, 0) << fine.text;
@@ -70,7 +70,7 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
 }
 
 // The failure comes from a limit, because other options of the provider would be another series.
-TEST_F(Expected, FailuresAreNoBaseline) {
+TEST_F(Expected, FailuresAreNotBaselines) {
   std::filesystem::create_directory(directory_ / "tight");
   write("tight/support.toml", "schema = 1\n");
   write("tight/contracts.toml", R"(schema = 1
@@ -92,13 +92,13 @@ limits = { rms = 0.01 }
   EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,first_seen,2\n");
 }
 
-TEST_F(Expected, OnlyWhatTheEntryCoversIsFine) {
+TEST_F(Expected, UncoveredFailuresStillFail) {
   write_suite("2999-12-31");
   EXPECT_EQ(run("drop_last_key=1").code, 1);
   EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nbf16,fail,2\nfp16,expected_failure,2\n");
 }
 
-TEST_F(Expected, TakesNoPartInSumsOverTheSuite) {
+TEST_F(Expected, FailuresAreExcludedFromSuiteScores) {
   const auto summed = [this] {
     return plumbline("query \"SELECT DISTINCT dtype FROM v_suite_scores\" --format csv").text;
   };
@@ -110,7 +110,7 @@ TEST_F(Expected, TakesNoPartInSumsOverTheSuite) {
   EXPECT_THAT(summed(), AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
 }
 
-TEST_F(Expected, AnUnexpectedPassFails) {
+TEST_F(Expected, UnexpectedPassFails) {
   write_suite("2999-12-31");
   const auto passes = run("", "--junit j.xml");
   EXPECT_EQ(passes.code, 1);
@@ -121,14 +121,14 @@ TEST_F(Expected, AnUnexpectedPassFails) {
   EXPECT_EQ(plumbline("judge latest").code, 1);
 }
 
-TEST_F(Expected, ExpiredOnesCountAgain) {
+TEST_F(Expected, ExpiredFailuresFail) {
   write_suite("2020-01-01");
   const auto expired = run("drop_last_key=1", "--match '*fp16*'");
   EXPECT_EQ(expired.code, 1);
   EXPECT_THAT(expired.text, AllOf(HasSubstr("2 fail"), HasSubstr("expired on 2020-01-01")));
 }
 
-TEST_F(Expected, AreListed) {
+TEST_F(Expected, ListCommandShowsEntries) {
   write_suite("2999-12-31");
   const auto listed = plumbline("list s.toml --expected");
   EXPECT_EQ(listed.code, 0);
@@ -147,7 +147,7 @@ TEST_F(Expected, AreListed) {
   EXPECT_EQ(plumbline("list s.toml --expected --count").code, 2);
 }
 
-TEST_F(Expected, AKernelThatNoCaseHasIsAnError) {
+TEST_F(Expected, KernelWithoutCaseIsRefused) {
   write_suite("2999-12-31", "cpu/naive");
   const auto unknown = plumbline("run s.toml -q");
   EXPECT_EQ(unknown.code, 2);

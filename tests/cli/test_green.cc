@@ -52,7 +52,7 @@ class Green : public test::CommandTest {
 
 // Shards with files of their own have no past, so their cases are first seen there and must not
 // become a baseline.
-TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
+TEST_F(Green, RegressionInShardsWithoutPastFails) {
   write_suite();
   write_history("");
   for (const char* shard : {"1", "2"}) {
@@ -91,7 +91,7 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   EXPECT_NE(rows("all.db", "SELECT count(*) FROM v_history WHERE accepted AND " + slow), "0\n");
 }
 
-TEST_F(Green, AShardIsGivenThePastToRead) {
+TEST_F(Green, ShardReadsGivenPast) {
   write_suite("64, 96");
   write_history("");
   const std::string before = read("h.db");
@@ -112,7 +112,7 @@ TEST_F(Green, AShardIsGivenThePastToRead) {
   EXPECT_EQ(judged.code, 1) << judged.text;
 }
 
-TEST_F(Green, AKernelEightTimesFasterIsListed) {
+TEST_F(Green, MuchFasterKernelIsListed) {
   write_suite("96");
   write_history("slow=8");
   const auto fast = run("--db h.db --markdown m.md --format json");
@@ -127,7 +127,7 @@ TEST_F(Green, AKernelEightTimesFasterIsListed) {
   EXPECT_THAT(plumbline("show --db h.db").text, testing::ContainsRegex("times[ \n]+faster"));
 }
 
-TEST_F(Green, TimeThatCannotBeJudgedYetIsSaidWithItsRatio) {
+TEST_F(Green, UnjudgedTimeIsReportedWithRatio) {
   write_suite("96");
   write_history("", 3);
   const auto like = run("--db h.db --format json");
@@ -150,7 +150,7 @@ TEST_F(Green, TimeThatCannotBeJudgedYetIsSaidWithItsRatio) {
       << history.text << "runs of one second, newest first";
 }
 
-TEST_F(Green, ACaseThatVanishedLeavesTheNightOpenUntilAccepted) {
+TEST_F(Green, VanishedCaseStaysOpenUntilAccepted) {
   write_suite("64, 72, 80", "");
   ASSERT_EQ(run("--db h.db --purpose nightly").code, 0);
   write_suite("64, 72", "");
@@ -182,7 +182,7 @@ TEST_F(Green, ACaseThatVanishedLeavesTheNightOpenUntilAccepted) {
   EXPECT_THAT(desk.text, HasSubstr("vanished"));
 }
 
-TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
+TEST_F(Green, OnlyRefusedCasesMeanNothingMeasured) {
   write("s.toml",
         "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"refused\"\nkernels = "
         "[\"cpu/flash\"]\n"
@@ -203,7 +203,7 @@ TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
 }
 
 // Commands that read or judge stored runs create no file for a mistyped name.
-TEST_F(Green, AMistypedDatabaseIsAnErrorEverywhere) {
+TEST_F(Green, MistypedDatabaseIsRefused) {
   for (const char* command :
        {"judge", "compare", "show", "history '*'", "query failing-since", "matrix", "baseline list",
         "baseline accept latest --who me --why x", "baseline pin latest --who me --why x"}) {
@@ -216,7 +216,7 @@ TEST_F(Green, AMistypedDatabaseIsAnErrorEverywhere) {
   }
 }
 
-TEST_F(Green, PinsAndAcceptsAreListedWithWhoAndWhy) {
+TEST_F(Green, DecisionsAreListedWithReason) {
   write_suite("64", "");
   ASSERT_EQ(run("--db h.db").code, 0);
   EXPECT_EQ(plumbline("baseline pin latest --db h.db --who Ada --why 'release 1'").code, 0);
@@ -231,7 +231,7 @@ TEST_F(Green, PinsAndAcceptsAreListedWithWhoAndWhy) {
   EXPECT_THAT(nothing.text, HasSubstr("may serve as a baseline"));
 }
 
-TEST_F(Green, TheCommitOfTheCodeUnderTestIsStored) {
+TEST_F(Green, CommitUnderTestIsStored) {
   write_suite("64", "");
   const auto commit = [&] {
     return rows("h.db", "SELECT code_commit FROM v_runs ORDER BY run_order DESC LIMIT 1");

@@ -38,7 +38,7 @@ class HostileRun : public test::CommandTest {
   }
 };
 
-TEST_F(HostileRun, RewrittenInputCostsItsCaseAlone) {
+TEST_F(HostileRun, RewrittenInputFailsOnlyOneCase) {
   const auto result = run("'hostile/rewrites_v', 'hostile/ok'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(),
@@ -46,13 +46,13 @@ TEST_F(HostileRun, RewrittenInputCostsItsCaseAlone) {
   EXPECT_THAT(reasons(), HasSubstr("input v was written to"));
 }
 
-TEST_F(HostileRun, ShortenedArenaEndsNothing) {
+TEST_F(HostileRun, ShortenedArenaDoesNotEndRun) {
   const auto result = run("'hostile/shortens_arena', 'hostile/ok'");
   EXPECT_EQ(result.code, 0) << result.text << "\nthe kernel is refused, and its answer is right";
   EXPECT_THAT(verdicts(), HasSubstr("hostile/ok first_seen"));
 }
 
-TEST_F(HostileRun, LeakedRoundingModeIsItsOwnersFault) {
+TEST_F(HostileRun, LeakedRoundingModeFailsOwner) {
   const auto result = run("'hostile/rounds_up', 'hostile/ok'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(),
@@ -62,7 +62,7 @@ TEST_F(HostileRun, LeakedRoundingModeIsItsOwnersFault) {
 
 // The kernel's output is right, but it writes to V after its call, during the call of the slow
 // kernel.
-TEST_F(HostileRun, LateWriteIsBlamedOnItsOwner) {
+TEST_F(HostileRun, LateWriteFailsOwner) {
   const auto result = run("'hostile/ok', 'hostile/writes_late', 'hostile/slow'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(),
@@ -70,7 +70,7 @@ TEST_F(HostileRun, LateWriteIsBlamedOnItsOwner) {
                     HasSubstr("hostile/writes_late crashed")));
 }
 
-TEST_F(HostileRun, InputRewrittenLateIsBlamedOnItsOwner) {
+TEST_F(HostileRun, LateInputRewriteFailsOwner) {
   const auto result = run("'hostile/ok', 'hostile/rewrites_v_late', 'hostile/slow'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(),
@@ -78,7 +78,7 @@ TEST_F(HostileRun, InputRewrittenLateIsBlamedOnItsOwner) {
                     Not(HasSubstr("hostile/rewrites_v_late first_seen"))));
 }
 
-TEST_F(HostileRun, LateWriteBehindTheLastCaseIsSeen) {
+TEST_F(HostileRun, LateWriteAfterLastCaseFails) {
   for (const char* timed : {"", "timed = true\n"}) {
     const auto result = run("'hostile/writes_late'", "", timed);
     EXPECT_EQ(result.code, 1) << timed << result.text;
@@ -87,7 +87,7 @@ TEST_F(HostileRun, LateWriteBehindTheLastCaseIsSeen) {
 }
 
 // The process ends while plumbline judges its output.
-TEST_F(HostileRun, CrashAmidJudgingIsNeverGreen) {
+TEST_F(HostileRun, CrashDuringJudgingFails) {
   for (int i = 0; i < 4; ++i) {
     const auto result = run("'hostile/writes_soon', 'hostile/ok'");
     EXPECT_EQ(result.code, 1) << result.text;
@@ -95,20 +95,20 @@ TEST_F(HostileRun, CrashAmidJudgingIsNeverGreen) {
   }
 }
 
-TEST_F(HostileRun, LateExitIsSeen) {
+TEST_F(HostileRun, LateExitIsDetected) {
   const auto result = run("'hostile/exits_late'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(), HasSubstr("hostile/exits_late crashed"));
   EXPECT_THAT(reasons(), HasSubstr("ended itself with exit status 7"));
 }
 
-TEST_F(HostileRun, CrashThatDoesNotRepeatStaysACrash) {
+TEST_F(HostileRun, UnrepeatedCrashStaysCrash) {
   const auto result = run("'hostile/ok', 'hostile/crashes_once'");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(), HasSubstr("hostile/crashes_once crashed"));
 }
 
-TEST_F(HostileRun, LateWriteBetweenTimedCasesIsSeen) {
+TEST_F(HostileRun, LateWriteBetweenTimedCasesFails) {
   const auto result =
       run("'hostile/writes_soon', 'hostile/ok'", "", "timed = true\n", "--repetitions 3");
   EXPECT_EQ(result.code, 1) << result.text;
@@ -116,7 +116,7 @@ TEST_F(HostileRun, LateWriteBetweenTimedCasesIsSeen) {
               AllOf(HasSubstr("hostile/writes_soon crashed"), HasSubstr("hostile/ok first_seen")));
 }
 
-TEST_F(HostileRun, LateWriteFailsTheDiffOfItsCase) {
+TEST_F(HostileRun, LateWriteFailsDiff) {
   const auto result =
       run("'hostile/writes_late'", "",
           "[[diff]]\nname = \"d\"\nreason = \"r\"\na = { kernel = \"hostile/ok\" }\n"
@@ -128,7 +128,7 @@ TEST_F(HostileRun, LateWriteFailsTheDiffOfItsCase) {
   EXPECT_THAT(diffs, HasSubstr("crashed")) << result.text;
 }
 
-TEST_F(HostileRun, LateWriteAmidInvariancesBlamesNoOtherKernel) {
+TEST_F(HostileRun, LateWriteInInvariancesFailsOwner) {
   const auto result = run("'hostile/writes_late', 'hostile/slow'", "", "", "--invariances");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(verdicts(), AllOf(HasSubstr("hostile/slow first_seen"),
@@ -143,7 +143,7 @@ TEST_F(HostileRun, LateWriteAmidInvariancesBlamesNoOtherKernel) {
 
 // ---- Files ----
 
-TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
+TEST_F(HostileRun, ConfirmationsReplaceOnlyRegularFiles) {
   ASSERT_EQ(run("'hostile/ok'").code, 0);
   const auto result = shell(
       "ln -s linked.json link.json && mkfifo pipe && (cat pipe > piped.json &) && for place in "
@@ -159,7 +159,7 @@ TEST_F(HostileRun, ConfirmationsReplaceRegularFilesAlone) {
 
 // The sanitizers themselves need descriptors and address space.
 #ifndef __SANITIZE_ADDRESS__
-TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
+TEST_F(HostileRun, TooFewDescriptorsEndRun) {
   int ended_in_the_run = 0;
   for (int most = 8; most <= 24; most += 2) {
     std::filesystem::remove(directory_ / "a.db");
@@ -175,7 +175,7 @@ TEST_F(HostileRun, TooFewDescriptorsEndTheRunAndBlameNobody) {
   EXPECT_GT(ended_in_the_run, 0);
 }
 
-TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
+TEST_F(HostileRun, TooLittleAddressSpaceEndsCommand) {
   for (const char* most : {"150000", "300000"}) {  // kB; with less, a thread once hung
     const auto result =
         shell(std::string("ulimit -v ") + most + "; timeout 30 '" + program().string() + "' run " +
@@ -186,7 +186,7 @@ TEST_F(HostileRun, TooLittleAddressSpaceEndsTheCommand) {
 }
 #endif
 
-TEST_F(HostileRun, DaemonsOfKernelsAreEndedAndTold) {
+TEST_F(HostileRun, KernelDaemonsAreEndedAndReported) {
   const auto result = run("'hostile/leaves_a_daemon'");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(result.text, HasSubstr("processes outlived the worker that started them and were "

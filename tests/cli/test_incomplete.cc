@@ -115,7 +115,7 @@ product = {{ dtype = ["fp16", "bf16"], seed = [{}], mask = ["none", "causal_top_
 
 class IncompleteBySignal : public Incomplete, public testing::WithParamInterface<int> {};
 
-TEST_P(IncompleteBySignal, IsSaidFirstEverywhere) {
+TEST_P(IncompleteBySignal, ReportsStartWithIncomplete) {
   ASSERT_EQ(plumbline("night open --id n1 --db h.db").code, 0);
   const int status = end_run(GetParam(), "--night n1");
   ASSERT_TRUE(WIFEXITED(status)) << "it ends by itself, with a message";
@@ -141,7 +141,7 @@ TEST_P(IncompleteBySignal, IsSaidFirstEverywhere) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, IncompleteBySignal, testing::Values(SIGTERM, SIGINT, SIGHUP));
 
-TEST_F(Incomplete, AKilledRunIsIncompleteWhenRead) {
+TEST_F(Incomplete, KilledRunIsReportedIncomplete) {
   const int status = end_run(SIGKILL);
   ASSERT_TRUE(WIFSIGNALED(status));
   expect_incomplete_when_read();
@@ -152,7 +152,7 @@ TEST_F(Incomplete, AKilledRunIsIncompleteWhenRead) {
   EXPECT_THAT(compared.text, StartsWith("Incomplete: "));
 }
 
-TEST_F(Incomplete, StopsIfNobodyReadsTheOutput) {
+TEST_F(Incomplete, RunStopsWhenPipeCloses) {
   const auto piped = shell("('" + program().string() +
                            "' run s.toml -j1 --db h.db; echo code $? >code.txt) 2>err.txt | true");
   EXPECT_EQ(read("code.txt"), "code 3\n") << piped.text;
@@ -160,7 +160,7 @@ TEST_F(Incomplete, StopsIfNobodyReadsTheOutput) {
   EXPECT_THAT(read("err.txt"), HasSubstr("incomplete"));
 }
 
-TEST_F(Incomplete, ALostDatabaseIsNotStored) {
+TEST_F(Incomplete, TruncatedLogIsNotStored) {
   // The log is cut short during the run: SQLite may accept every write.
   const auto cut = shell(
       "'" + program().string() +
@@ -170,7 +170,7 @@ TEST_F(Incomplete, ALostDatabaseIsNotStored) {
   EXPECT_THAT(cut.text, AllOf(HasSubstr("code 3"), Not(HasSubstr("stored in"))));
 }
 
-TEST_F(Incomplete, ADatabaseCutShortIsNamed) {
+TEST_F(Incomplete, TruncatedDatabaseIsNamed) {
   // SQLite maps the file: a read after its new end causes SIGBUS.
   const auto cut =
       shell("'" + program().string() +
@@ -181,7 +181,7 @@ TEST_F(Incomplete, ADatabaseCutShortIsNamed) {
                               Not(HasSubstr("stored in"))));
 }
 
-TEST_F(Incomplete, AFullDiskBehindStdoutEndsEveryCommand) {
+TEST_F(Incomplete, FullDiskOnStdoutFailsCommands) {
   ASSERT_EQ(plumbline("run s.toml -q --match '*seed=9*' --db h.db").code, 0);
   std::vector<std::string> commands = {"--help",
                                        "--version",
@@ -217,7 +217,7 @@ TEST_F(Incomplete, AFullDiskBehindStdoutEndsEveryCommand) {
   }
 }
 
-TEST_F(Incomplete, AClockBehindTheNewestRunIsOpen) {
+TEST_F(Incomplete, ClockBehindNewestRunIsOpen) {
   ASSERT_EQ(plumbline("run s.toml -q --match '*seed=9*' --db h.db").code, 0);
   // The first run is dated 2099, later than the second.
   raw_sql(directory_ / "h.db",
@@ -230,7 +230,7 @@ TEST_F(Incomplete, AClockBehindTheNewestRunIsOpen) {
   EXPECT_THAT(latest.text, HasSubstr("the clock of")) << "the newest run is the last one recorded";
 }
 
-TEST_F(Incomplete, LostCoverageIsOpenInACompare) {
+TEST_F(Incomplete, LostCoverageIsOpenInCompare) {
   ASSERT_EQ(plumbline("run s.toml -q --db h.db").code, 0);
   ASSERT_EQ(plumbline("run s.toml -q --match '*seed=9*' --db h.db").code, 0);
   EXPECT_EQ(plumbline("compare --db h.db").code, 0) << "a filter loses nothing";

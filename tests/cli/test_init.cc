@@ -37,15 +37,15 @@ class Init : public test::CommandTest {
   }
 };
 
-TEST_F(Init, PythonLeadsToAVerdict) {
+TEST_F(Init, PythonProjectRuns) {
   follow("'my kernels'", "no failure in 14 cases");
   EXPECT_THAT(read("my kernels/out/summary.md"), HasSubstr("start"));
 }
-TEST_F(Init, TorchLeadsToAVerdict) {
+TEST_F(Init, TorchProjectRuns) {
   follow("--torch 'my kernels'", "no failure in 14 cases");
   EXPECT_THAT(read("my kernels/out/summary.md"), HasSubstr("start"));
 }
-TEST_F(Init, TorchIsAKindOfProvider) {
+TEST_F(Init, TorchFlagEqualsProviderTorch) {
   ASSERT_EQ(plumbline("init flag --torch").code, 0);
   ASSERT_EQ(plumbline("init word --provider torch").code, 0);
   EXPECT_EQ(shell("diff -r flag word").text, "");
@@ -56,7 +56,7 @@ TEST_F(Init, TorchIsAKindOfProvider) {
 }
 
 // The option off_by_one plants an error, with which the docs show a failure.
-TEST_F(Init, AnErrorCanBePlantedInAKernelInPython) {
+TEST_F(Init, PlantedErrorFailsPythonKernel) {
   for (const std::string how : {"", "--torch"}) {
     const std::string folder = "start" + how;
     ASSERT_EQ(plumbline("init " + folder + " " + how).code, 0);
@@ -70,7 +70,7 @@ TEST_F(Init, AnErrorCanBePlantedInAKernelInPython) {
   }
 }
 
-TEST_F(Init, CommentsSayWhereAKernelGoes) {
+TEST_F(Init, CommentsMarkKernelPlace) {
   for (const std::string language : {"python", "torch"}) {
     ASSERT_EQ(plumbline("init " + language + " --provider " + language).code, 0);
     const std::string kernel = read(language + "/mine.py");
@@ -84,11 +84,11 @@ TEST_F(Init, CommentsSayWhereAKernelGoes) {
   EXPECT_THAT(read("cpp/mine.cc"), HasSubstr("replace `two_pass`"));
 }
 
-TEST_F(Init, CppLeadsToAVerdict) { follow("new/mine --provider cpp", "no failure in 28 cases"); }
-TEST_F(Init, CLeadsToAVerdict) { follow(". --provider c", "no failure in 14 cases"); }
+TEST_F(Init, CppProjectRuns) { follow("new/mine --provider cpp", "no failure in 28 cases"); }
+TEST_F(Init, CProjectRuns) { follow(". --provider c", "no failure in 14 cases"); }
 
 // The project's contract is applied: a kernel fails if it declares looser rounding.
-TEST_F(Init, TheKernelIsHeldToItsContract) {
+TEST_F(Init, LooserSpecThanContractFails) {
   ASSERT_EQ(plumbline("init . --provider c").code, 0);
   std::string kernel = read("mine.c");
   const std::string spec = "d->spec.p_dtype = PLUMBLINE_F32;";
@@ -119,7 +119,7 @@ TEST_F(Init, NothingIsOverwritten) {
   EXPECT_EQ(plumbline("init twice").code, 2);
 }
 
-TEST_F(Init, SaysWhatIsWrong) {
+TEST_F(Init, BadArgumentsAreReported) {
   write("file", "");
   EXPECT_THAT(plumbline("init file").text, HasSubstr("is no folder"));
   EXPECT_EQ(plumbline("init file").code, 2);

@@ -46,7 +46,7 @@ std::string inputs_of(const std::string& problem_id) {
   return "law=normal";
 }
 
-TEST_F(InputLaws, MutantsOfThePageFailUnderTheirLawAlone) {
+TEST_F(InputLaws, MutantsFailOnlyUnderDocumentedLaw) {
   const auto claims = claims_of_the_page();
   for (const char* law :
        {"law=negative_logits", "law=ramp", "law=extreme", "law=near_ties", "v_law=tiny_output"}) {

@@ -26,7 +26,7 @@ class Installed : public test::CommandTest {
   }
 };
 
-TEST_F(Installed, RunsBundledSuitesAndProvidersFromAnEmptyFolder) {
+TEST_F(Installed, RunsBundledSuitesAndProviders) {
   const auto smoke = installed("run cases/smoke.toml --match '*/bf16/*' --no-store -q");
   EXPECT_EQ(smoke.code, 0) << smoke.text;
   const auto stories = installed("list 'cases/stories/*.toml' --count");
@@ -43,7 +43,7 @@ TEST_F(Installed, RunsBundledSuitesAndProvidersFromAnEmptyFolder) {
   }
 }
 
-TEST_F(Installed, HasThePtxCommandOfTheDocumentation) {
+TEST_F(Installed, HasPtxCommand) {
   write("empty.ptx", ".version 8.0\n.target sm_80\n.address_size 64\n");
   const auto census =
       shell("'" + (directory_ / "prefix/bin/plumbline-ptx").string() + "' census empty.ptx");
@@ -80,7 +80,7 @@ TEST_F(Installed, RemediesOfDoctorNeedNoCheckout) {
   EXPECT_THAT(doctor.text, Not(HasSubstr("ci/")));
 }
 
-TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
+TEST_F(Installed, DoctorChecksBundledProviders) {
   const auto doctor = installed("doctor --db none.db");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   for (const char* what :
@@ -142,7 +142,7 @@ TEST_F(Installed, CanBeMoved) {
 }
 
 // The headers of providers install without the packages that plumbline needs.
-TEST(ProviderAbi, InstallsAloneFromTheSources) {
+TEST(ProviderAbi, InstallsFromSourcesAlone) {
   class Scratch : public test::CommandTest {
    public:
     using CommandTest::SetUp, CommandTest::TearDown, CommandTest::shell;
@@ -164,7 +164,7 @@ TEST(ProviderAbi, InstallsAloneFromTheSources) {
 }
 
 // The command is in the same folder with nvcc and without.
-TEST(BuildBin, IsTheProgramsFolder) {
+TEST(BuildBin, HasProgram) {
   const auto link = test::source_directory / "build" / "bin";
   const std::string preset = test::build_directory.filename().string();
   if (test::build_directory.parent_path() != test::source_directory / "build" ||

@@ -41,7 +41,7 @@ struct Broken {
 
 class EachInvariance : public Invariances, public testing::WithParamInterface<Broken> {};
 
-TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
+TEST_P(EachInvariance, CatchesBreakerUnseenByJudge) {
   const auto& [invariance, problem, words] = GetParam();
   const std::string breaker = id(std::string("varies_") + invariance, problem);
   const auto judged = run("--case '" + breaker + "'");
@@ -81,21 +81,21 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"two_scales", padded, "whose first call had the scale"}),
     [](const auto& broken) { return std::string(broken.param.invariance); });
 
-TEST_F(Invariances, AllBreakersButRunToRunPassPlainCases) {
+TEST_F(Invariances, MostBreakersPassPlainCases) {
   const auto judged = run(suite("invariances_mutants.toml") + " --no-store");
   EXPECT_EQ(judged.code, 1) << judged.text;
   EXPECT_THAT(judged.text, HasSubstr("cases: 80 first seen, 5 fail"));
   EXPECT_THAT(judged.text, HasSubstr("in 4 of mutants/varies_run_to_run"));
 }
 
-TEST_F(Invariances, TheKernelThatBreakersChangeKeepsThemAll) {
+TEST_F(Invariances, LegalKernelKeepsAll) {
   const auto all = run(suite("invariances_mutants.toml") +
                        " --no-store --invariances --match '*legal_one_split*'");
   EXPECT_EQ(all.code, 0) << all.text;
   EXPECT_THAT(all.text, HasSubstr("5 cases and 80 invariances, "));
 }
 
-TEST_F(Invariances, OtherBitsAreReportedWhereRoundingIsPromised) {
+TEST_F(Invariances, RoundingPromiseReportsDifferentBits) {
   const auto rounding =
       run(std::string("--invariances=split --format json --case 'cpu/split_kv/") + padded + "'");
   EXPECT_EQ(rounding.code, 0) << rounding.text;
@@ -119,7 +119,7 @@ TEST_F(Invariances, OtherBitsAreReportedWhereRoundingIsPromised) {
             1);
 }
 
-TEST_F(Invariances, AreStoredAndShownAndReported) {
+TEST_F(Invariances, ResultsAreStoredAndReported) {
   const std::string arguments = "--db a.db --junit j.xml --markdown m.md --case '" +
                                 id("varies_solo", padded) + "' --invariances";
   EXPECT_EQ(run(arguments).code, 1);
@@ -145,7 +145,7 @@ TEST_F(Invariances, AreStoredAndShownAndReported) {
       "promised; ✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n");
 }
 
-TEST_F(Invariances, TheReproduceLineRepeatsTheViolation) {
+TEST_F(Invariances, ReproduceCommandRepeatsViolation) {
   const auto first = run("--invariances --case '" + id("varies_lse", padded) + "'");
   const std::string mark = "reproduce: ";
   const auto at = first.text.find(mark);
@@ -158,7 +158,7 @@ TEST_F(Invariances, TheReproduceLineRepeatsTheViolation) {
   EXPECT_THAT(again.text, HasSubstr("invariances: 1 fail"));
 }
 
-TEST_F(Invariances, OurKernelsKeepWhatTheirContractsPin) {
+TEST_F(Invariances, BundledKernelsKeepPinnedInvariances) {
   const auto ours = plumbline("run " + suite("invariances.toml") +
                               " --invariances --no-store -q --match '*/cpu/*'");
   EXPECT_EQ(ours.code, 0) << ours.text;

@@ -13,7 +13,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-class Looking : public test::CommandTest {
+class HistoryCommands : public test::CommandTest {
  protected:
   static RunInfo run_of(int number, const std::string& model = "EPYC") {
     RunInfo run = run_info(number, model);
@@ -49,7 +49,7 @@ class Looking : public test::CommandTest {
   }
 };
 
-TEST_F(Looking, HistoryShowsEveryCaseWithLevelAndChange) {
+TEST_F(HistoryCommands, HistoryShowsLevelAndChange) {
   for (int night = 1; night <= 40; ++night) {
     const double noise = 0.002 * (night % 3);
     add_run(run_of(10 * night), {timed((night < 25 ? 4.0 : 4.6) * (1 + noise)),
@@ -67,7 +67,7 @@ TEST_F(Looking, HistoryShowsEveryCaseWithLevelAndChange) {
                     HasSubstr("1 of 2 cases that match: --cases 2 shows all")));
 }
 
-TEST_F(Looking, NightsAndCommitsAreComparedOverAllTheirRuns) {
+TEST_F(HistoryCommands, CompareUsesAllRunsOfNights) {
   const std::string other = "bf16/b1-h4-s256-d64";
   add_run(run_of(10), {timed(4.0)});
   add_run(run_of(11, "Xeon"), {timed(8.0, other)});
@@ -95,7 +95,7 @@ TEST_F(Looking, NightsAndCommitsAreComparedOverAllTheirRuns) {
 
 // A case with a partner on its own machine class is compared with this one. A case without is
 // refused.
-TEST_F(Looking, ACaseIsComparedOnItsOwnClassOfMachines) {
+TEST_F(HistoryCommands, CompareStaysWithinMachineClass) {
   add_run(run_of(10), {timed(4.0)});
   add_run(run_of(11, "Xeon"), {timed(8.0)});
   add_run(run_of(20), {timed(4.0)});
@@ -107,7 +107,7 @@ TEST_F(Looking, ACaseIsComparedOnItsOwnClassOfMachines) {
   EXPECT_EQ(plumbline("compare latest-night~1 latest-night --db h.db --any-machine").code, 0);
 }
 
-TEST_F(Looking, AnAcknowledgedRegressionIsListedAndFailsNothingUntilItGetsWorse) {
+TEST_F(HistoryCommands, AcknowledgedRegressionFailsOnlyIfWorse) {
   add_run(run_of(10), {drifted(1)});
   add_run(run_of(20), {drifted(2)});
   ASSERT_EQ(plumbline("judge latest --db h.db").code, 1);

@@ -41,7 +41,7 @@ class Machines : public test::CommandTest {
   }
 };
 
-TEST_F(Machines, TwoModelsBehindOneCpuAreTwoSeries) {
+TEST_F(Machines, TwoGpuModelsAreTwoSeries) {
   add_run(1, {on_gpu(h100, "sm_90")});
   StoredOutcome ampere = on_gpu(a100, "sm_80");
   ampere.outcome.time_ratio = 5;
@@ -60,7 +60,7 @@ TEST_F(Machines, TwoModelsBehindOneCpuAreTwoSeries) {
             (std::vector<std::string>{h100.model, h100.driver}));
 }
 
-TEST_F(Machines, TheOrdinalIsNoPartOfTheSeriesAndTheDriverIsNone) {
+TEST_F(Machines, SeriesIgnoresOrdinalAndDriver) {
   add_run(1, {on_gpu(h100, "sm_90", 0)});
   DeviceFacts newer = h100;
   newer.driver = "590.12";
@@ -75,7 +75,7 @@ TEST_F(Machines, TheOrdinalIsNoPartOfTheSeriesAndTheDriverIsNone) {
   EXPECT_FALSE(past_of(*open(), on_gpu(h100, "sm_100")).baseline) << "the architecture is";
 }
 
-TEST_F(Machines, AGpuThatIsNotNamedIsToldApartByItsHost) {
+TEST_F(Machines, UnnamedGpuHasClassOfHost) {
   const StoredOutcome unnamed = on_gpu({}, "sm_90");
   EXPECT_NE(class_of(unnamed.outcome, machine_of("EPYC")),
             class_of(unnamed.outcome, machine_of("Xeon")));
@@ -104,7 +104,7 @@ TEST_F(Machines, ComparingAcrossClassesExitsSix) {
 
 // A kernel is measured 20 times slower without its past. The times are stored ones, which other
 // work on the machine cannot change.
-TEST_F(Machines, WhatJudgeFindsIsUnconfirmedAndStaysSo) {
+TEST_F(Machines, JudgedRegressionStaysUnconfirmed) {
   const auto mine = [] { return passing("bf16/b1-h4-s128-d64", "mine/flash"); };  // no contract
   for (int i = 1; i <= 6; ++i) add_run(i, {mine()});
   StoredOutcome slow = with_verdict(mine(), Verdict::first_seen);

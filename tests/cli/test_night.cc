@@ -27,7 +27,7 @@ class Night : public test::CommandTest {
   }
 };
 
-TEST_F(Night, OfTwoRunsIsShownClosedAndListed) {
+TEST_F(Night, TwoRunsFormOneNight) {
   const std::string night = opened();
   EXPECT_THAT(opened(), StartsWith(night + ".2")) << "another night of the same day";
   for (const char* seq : {"s40", "s48"}) {
@@ -45,7 +45,7 @@ TEST_F(Night, OfTwoRunsIsShownClosedAndListed) {
   EXPECT_THAT(plumbline("night list --db h.db").text, AllOf(HasSubstr(night), HasSubstr("closed")));
 }
 
-TEST_F(Night, WithAFailureExitsWithItAndNamesTheLead) {
+TEST_F(Night, FailureSetsExitCodeAndLead) {
   const std::string night = opened("--id n7");
   EXPECT_EQ(night, "n7");
   EXPECT_EQ(plumbline("run s.toml -q --db h.db", "PLUMBLINE_NIGHT=n7 ").code, 0);
@@ -63,7 +63,7 @@ TEST_F(Night, WithAFailureExitsWithItAndNamesTheLead) {
 }
 
 // Twenty nights at about 100 and ten at about 120: one alert soon after point 20, and none later.
-TEST_F(Night, GateRunsOverTheSeriesOfAnotherProgram) {
+TEST_F(Night, ReplayAcceptsThirdPartySeries) {
   std::string csv = "point,value\n";
   for (int i = 0; i < 30; ++i)
     csv += std::to_string(i) + "," + std::to_string((i < 20 ? 100 : 120) + i % 3) + "\n";
@@ -81,7 +81,7 @@ TEST_F(Night, GateRunsOverTheSeriesOfAnotherProgram) {
   EXPECT_EQ(plumbline("judge --replay missing.csv").code, 2);
 }
 
-TEST_F(Night, ThatIsUnknownOrTakenIsAnErrorWithARemedy) {
+TEST_F(Night, UnknownOrTakenIdIsRefused) {
   opened("--id n1");
   const auto again = plumbline("night open --id n1 --db h.db");
   EXPECT_EQ(again.code, 2);

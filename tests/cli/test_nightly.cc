@@ -44,7 +44,7 @@ product = { dtype = ["fp16", "bf16"] }
   }
 };
 
-TEST_F(Nightly, SecondNightComparesWithTheFirst) {
+TEST_F(Nightly, SecondNightComparesWithFirst) {
   const auto first = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(first.code, 0) << first.text;
   EXPECT_THAT(verdicts("h.db"), HasSubstr("first_seen,2"));
@@ -60,7 +60,7 @@ TEST_F(Nightly, SecondNightComparesWithTheFirst) {
   EXPECT_THAT(read("out/junit.xml"), HasSubstr("testsuite"));
 }
 
-TEST_F(Nightly, AFailingNightIsHistoryToo) {
+TEST_F(Nightly, FailingNightIsAddedToHistory) {
   ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
   const auto failing =
       night("--history \"$PWD/h.db\" -- --provider '" + cpu_provider("drop_last_key=1") + "'");
@@ -70,7 +70,7 @@ TEST_F(Nightly, AFailingNightIsHistoryToo) {
 }
 
 // The invariances are a separate run before the night's, and a broken one fails the night.
-TEST_F(Nightly, InvariancesBelongToTheNight) {
+TEST_F(Nightly, BrokenInvarianceFailsNight) {
   const std::string suite_of_them = " --invariances \"$PWD/s.toml\"";
   const auto kept = night("--history \"$PWD/h.db\"" + suite_of_them);
   EXPECT_EQ(kept.code, 0) << kept.text;
@@ -99,7 +99,7 @@ TEST_F(Nightly, InvariancesBelongToTheNight) {
 
 // An approved kernel that was not compiled fails the night. The resources of compiled ones are
 // stored with its run.
-TEST_F(Nightly, ResourcesBelongToTheNight) {
+TEST_F(Nightly, MissingResourcesFailNight) {
   write("reports/new.ptxas.txt",
         "# source: new.cu\n# toolkit: nvcc 13.0.88\nptxas info    : Compiling entry function "
         "'fresh' for 'sm_90'\n"
@@ -118,7 +118,7 @@ TEST_F(Nightly, ResourcesBelongToTheNight) {
 }
 
 // Without its history, a night would find no regression and be green.
-TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
+TEST_F(Nightly, MissingHistoryFailsExceptFirstNight) {
   const auto lost = night_as_typed("--history \"$PWD/h.db\"");
   EXPECT_EQ(lost.code, 3) << lost.text;
   EXPECT_THAT(lost.text, testing::AllOf(HasSubstr("h.db is missing"), HasSubstr("remedy"),
@@ -135,7 +135,7 @@ TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
 
 // The commit is that of the code under test: --commit, otherwise that of the repository in which
 // the night starts.
-TEST_F(Nightly, TheCommitIsTheUsers) {
+TEST_F(Nightly, StoresCommitUnderTest) {
   const auto commits = [&] {
     return plumbline(
                "query \"SELECT code_commit FROM v_runs ORDER BY run_order\" --format csv --db h.db")
@@ -155,7 +155,7 @@ TEST_F(Nightly, TheCommitIsTheUsers) {
 }
 
 // The earlier night had a case that this one lacks.
-TEST_F(Nightly, AVanishedCaseLeavesTheNightOpen) {
+TEST_F(Nightly, VanishedCaseLeavesNightOpen) {
   ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
   const std::string suite = read("s.toml");
   write("s.toml", suite.substr(0, suite.find("[\"fp16\"")) + "[\"bf16\"] }\n");
@@ -170,7 +170,7 @@ TEST_F(Nightly, AVanishedCaseLeavesTheNightOpen) {
   EXPECT_EQ(night("--history \"$PWD/h.db\"").code, 0);
 }
 
-TEST_F(Nightly, AForeignHistoryIsLeftAlone) {
+TEST_F(Nightly, InvalidHistoryStaysUnchanged) {
   write("h.db", "not a database at all, but somebody's file");
   EXPECT_NE(night("--history \"$PWD/h.db\"").code, 0);
   EXPECT_EQ(read("h.db"), "not a database at all, but somebody's file");

@@ -26,7 +26,7 @@ class OddNames : public test::CommandTest {
   }
 };
 
-TEST_F(OddNames, AreStoredReportedAndReproduced) {
+TEST_F(OddNames, LegalBytesAreStoredAndReproduced) {
   const std::string kernel = "o \"dd\" <b>&amp; 'd' %41 \\n $HOME `id` \xC3\xA9";
   const std::string id = "test/" + kernel + "/fp32/b1-h1-s3x5-d8";
   const auto run = plumbline("run --case " + quoted(id) + " --provider " + provider(kernel) +
@@ -53,7 +53,7 @@ TEST_F(OddNames, AreStoredReportedAndReproduced) {
   ASSERT_TRUE(nlohmann::json::accept(again.text)) << again.text;
 }
 
-TEST_F(OddNames, NoNameThatCannotBeAnId) {
+TEST_F(OddNames, IllegalNamesAreRefused) {
   for (const std::string kernel : {"two\nlines", "a/b", "bytes", "device=x"}) {
     const auto run =
         plumbline("run --case test/refuse/fp32/b1-h1-s3x5-d8 --provider " + provider(kernel));

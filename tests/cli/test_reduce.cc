@@ -21,7 +21,7 @@ class ReduceCommand : public test::CommandTest {
   }
 };
 
-TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
+TEST_F(ReduceCommand, PlantedErrorsShrinkToFewKeys) {
   for (const std::string options :
        {"drop_last_key=1", "mask=off_by_one", "mask=one_key_few", "scale=1.05"}) {
     const std::string provider = "--provider '" + cpu_provider(options) + "'";
@@ -47,7 +47,7 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
 }
 
 // The example of docs/start: one key is left out, and the smallest case still has this cause.
-TEST_F(ReduceCommand, KeepsTheSentenceOfTheCause) {
+TEST_F(ReduceCommand, KeepsCause) {
   const std::string id = "cpu/flash/bf16/b1-h4x1-s1x300-d64",
                     provider = " --provider '" + cpu_provider("drop_last_key=1") + "'";
   const std::string sentence = "each sample's last key were not seen";
@@ -65,7 +65,7 @@ TEST_F(ReduceCommand, KeepsTheSentenceOfTheCause) {
 
 // Ten known bugs of different classes, from one large case. Bugs in merging splits are absent: they
 // need the 257 keys of two splits.
-TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
+TEST_F(ReduceCommand, MutantsShrinkToSixtyFourKeys) {
   const auto library =
       (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
   for (const std::string mutant :
@@ -84,7 +84,7 @@ TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
 
 // Bugs that need one feature each: the feature stays, and the printed group has exactly the case of
 // the printed command.
-TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
+TEST_F(ReduceCommand, KeepsRequiredFeature) {
   struct Row {
     std::string mutant, features, kept;
   };
@@ -124,7 +124,7 @@ TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
   }
 }
 
-TEST_F(ReduceCommand, ACaseThatDoesNotFail_IsSaid) {
+TEST_F(ReduceCommand, PassingCaseIsRefused) {
   const auto fine = plumbline("reduce cpu/flash/bf16/b1-h1-s4x8-d64");
   EXPECT_EQ(fine.code, 4);
   EXPECT_THAT(fine.text, HasSubstr("does not fail: there is nothing to reduce"));

@@ -45,7 +45,7 @@ class Report : public test::CommandTest {
   }
 };
 
-TEST_F(Report, TellsWhatBrokeAndSinceWhen) {
+TEST_F(Report, ShowsFailureAndFirstNight) {
   for (int number = 1; number <= 3; ++number) add_run(night(number), {passing()});
   add_run(night(4), {failing()}, 1);
   const json root = data("");
@@ -65,7 +65,7 @@ TEST_F(Report, TellsWhatBrokeAndSinceWhen) {
   EXPECT_EQ(history["percent"][3], 143);
 }
 
-TEST_F(Report, OfAnEarlierNightKnowsNothingOfLaterOnes) {
+TEST_F(Report, EarlierNightOmitsLaterNights) {
   for (int number = 1; number <= 3; ++number) add_run(night(number), {passing()});
   const json root = data("night:night-2");
   EXPECT_EQ(root["subject"]["label"], "night night-2");
@@ -73,7 +73,7 @@ TEST_F(Report, OfAnEarlierNightKnowsNothingOfLaterOnes) {
   EXPECT_EQ(root["nights"].size(), 2U);
 }
 
-TEST_F(Report, WithoutNightsIsOfRunsOfOneKind) {
+TEST_F(Report, RunsWithoutNightsShareOnePurpose) {
   RunInfo other = run_info(3);
   other.purpose = "test";
   add_run(run_info(1), {passing()});
@@ -84,7 +84,7 @@ TEST_F(Report, WithoutNightsIsOfRunsOfOneKind) {
   EXPECT_LE(root["nights"].size(), 2U) << "a run of another purpose is no night before it";
 }
 
-TEST_F(Report, OfRefusedCasesSaysThatNothingWasMeasured) {
+TEST_F(Report, RefusedCasesMeanNothingMeasured) {
   add_run(night(1), {not_run(Status::unsupported, Verdict::unsupported, "no bf16 here")}, 4);
   const json root = data("");
   EXPECT_EQ(root["state"], "nothing measured");
@@ -94,12 +94,12 @@ TEST_F(Report, OfRefusedCasesSaysThatNothingWasMeasured) {
   EXPECT_EQ(root["support"][0]["reasons"], "no bf16 here");
 }
 
-TEST_F(Report, AReasonOfAMegabyteIsKept) {
+TEST_F(Report, MegabyteReasonIsKept) {
   add_run(night(1), {not_run(Status::crashed, Verdict::crashed, std::string(1'000'000, 'x'))}, 1);
   EXPECT_EQ(data("")["details"][0]["reason"].get<std::string>().size(), 1'000'000U);
 }
 
-TEST_F(Report, BadInputsAreNamedAndNothingIsWritten) {
+TEST_F(Report, BadInputsWriteNothing) {
   EXPECT_EQ(plumbline("report --db none.db").code, 3);
   add_run(night(1), {passing()});
   EXPECT_EQ(plumbline("report feedface --db h.db").code, 2);
@@ -109,7 +109,7 @@ TEST_F(Report, BadInputsAreNamedAndNothingIsWritten) {
 }
 
 // The page exists only if plumbline was built with node.
-TEST_F(Report, IsOneFileOrSaysWhatIsMissing) {
+TEST_F(Report, HtmlIsOneFileOrError) {
   add_run(night(1), {failing()}, 1);
   const auto made = plumbline("report --db h.db");
   if (!std::filesystem::exists(test::build_directory / "share" / "plumbline" / "page.html")) {

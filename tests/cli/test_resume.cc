@@ -154,7 +154,7 @@ const char* const newest_outcomes =
 
 // 100 kills at random moments of a run, two in each history. The assumed duration of a run follows
 // the machine's load: it shrinks if a run ended before the kill, otherwise it grows.
-TEST_F(Resume, KilledAtAHundredMomentsLosesNothing) {
+TEST_F(Resume, HundredKillsLoseNothing) {
   fresh("undisturbed.db");
   const auto start = steady_clock::now();
   ASSERT_EQ(plumbline(run_arguments("undisturbed.db")).code, 0);
@@ -216,7 +216,7 @@ TEST_F(Resume, InvariancesAreMeasuredOnce) {
   }
 }
 
-TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
+TEST_F(Resume, ChangedOptionsAreRefusedWithRemedy) {
   EXPECT_THAT(plumbline("run s.toml --db none.db --resume").text,
               HasSubstr("there is no run to resume: the file does not exist"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "none.db"));
@@ -248,7 +248,7 @@ TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
 
 // SIGTERM ends a run in order, and the run is resumed like a killed one. No other process takes
 // over a run that is still being measured.
-TEST_F(Resume, OneProcessMeasuresARun) {
+TEST_F(Resume, SecondProcessIsRefused) {
   write("slow.toml", R"(
 schema = 1
 name = "slow"

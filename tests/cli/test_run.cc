@@ -43,7 +43,7 @@ TEST_F(RunCommand, SmokePassesTwiceAndLeavesReports) {
   EXPECT_THAT(verdicts.text, Not(HasSubstr("first_seen")));  // the second run has a past
 }
 
-TEST_F(RunCommand, ScaleOffByOneInAThousandFailsInFp16) {
+TEST_F(RunCommand, ScaleErrorOfTenthPercentFails) {
   const auto run =
       plumbline("run " + suite("smoke.toml") + " --no-store -q -v --match '*/fp16/*' --provider '" +
                     cpu_provider("scale=1.001") + "'",
@@ -52,14 +52,14 @@ TEST_F(RunCommand, ScaleOffByOneInAThousandFailsInFp16) {
   EXPECT_THAT(run.text, HasSubstr("scale: the logits are too large"));
 }
 
-TEST_F(RunCommand, CausalOffByOneIsLocatedAtTheEdge) {
+TEST_F(RunCommand, CausalOffByOneIsLocated) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
                              cpu_provider("mask=off_by_one") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("edge: the key behind the last visible one is seen"));
 }
 
-TEST_F(RunCommand, DroppedLastKeyIsLocatedAtTheEdge) {
+TEST_F(RunCommand, DroppedLastKeyIsLocated) {
   // -v: without it, one report stands for all failures of one cause.
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q -v --provider '" +
                                  cpu_provider("drop_last_key=1") + "'",
@@ -68,7 +68,7 @@ TEST_F(RunCommand, DroppedLastKeyIsLocatedAtTheEdge) {
   EXPECT_THAT(run.text, HasSubstr("edge: the last visible key weighs too little"));
 }
 
-TEST_F(RunCommand, TensorsOfWhatPassedAreSavedWhereAsked) {
+TEST_F(RunCommand, SaveOutputsKeepsPassingTensors) {
   write("s.toml", small_suite);
   const auto run = plumbline(
       "run s.toml --no-store -q --match '*/fp16/*' --save-failures failed --save-outputs saved");
@@ -77,7 +77,7 @@ TEST_F(RunCommand, TensorsOfWhatPassedAreSavedWhereAsked) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "failed"));
 }
 
-TEST_F(RunCommand, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
+TEST_F(RunCommand, FailureReportHasLocationAndReproduce) {
   write("s.toml", small_suite);
   const auto run = plumbline(
       "run s.toml --no-store -q -v --match '*/fp16/*' --save-failures saved --provider '" +
@@ -99,7 +99,7 @@ TEST_F(RunCommand, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
   EXPECT_EQ(std::stoi(saved.text), 1);
 }
 
-TEST_F(RunCommand, LooserSpecThanTheContractFails) {
+TEST_F(RunCommand, LooserSpecThanContractFails) {
   write("s.toml", small_suite);
   const auto pinned =
       plumbline("run s.toml --no-store -q --provider '" + cpu_provider("p_dtype=e4m3") + "'");
@@ -114,7 +114,7 @@ TEST_F(RunCommand, LooserSpecThanTheContractFails) {
   EXPECT_THAT(strict.text, HasSubstr("looser"));
 }
 
-TEST_F(RunCommand, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
+TEST_F(RunCommand, LegalTwinsNeedContract) {
   write("s.toml", std::string(small_suite));
   const auto undeclared = plumbline("run s.toml --no-store -q --provider '" +
                                     cpu_provider("denominator=rounded,undeclared=1") + "'");
@@ -130,7 +130,7 @@ TEST_F(RunCommand, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
   }
 }
 
-TEST_F(RunCommand, SupportTableDecidesAboutUnsupported) {
+TEST_F(RunCommand, UnlistedRefusalFails) {
   write("s.toml", R"(
 schema = 1
 name = "fp32"
@@ -154,7 +154,7 @@ product = { dtype = ["fp32", "bf16"] }
   EXPECT_THAT(unlisted.text, HasSubstr("FlashAttention only supports fp16 and bf16"));
 }
 
-TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
+TEST_F(RunCommand, BadSuiteErrorNamesLine) {
   write("bad.toml",
         "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
         "[\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
@@ -165,7 +165,7 @@ TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "a.db"));
 }
 
-TEST_F(RunCommand, AStrangersKernelRunsTheSuitesProblems) {
+TEST_F(RunCommand, ThirdPartyKernelRunsSuiteProblems) {
   const auto library =
       (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
@@ -191,13 +191,13 @@ TEST_F(RunCommand, ShardsAreJudgedTogether) {
   EXPECT_THAT(whole.text, ContainsRegex("[0-9]+ suite statistics passed"));
 }
 
-TEST_F(RunCommand, APartialRunStaysPartialWhenJudgedAgain) {
+TEST_F(RunCommand, PartialRunStaysPartialAfterJudging) {
   ASSERT_EQ(plumbline("run " + suite("smoke.toml") + " --db a.db -q --match '*bf16*'").code, 0);
   EXPECT_THAT(plumbline("judge latest --db a.db").text,
               Not(ContainsRegex("suite statistics? passed")));
 }
 
-TEST_F(RunCommand, InputsThatOverflowAreNotTheKernelsFault) {
+TEST_F(RunCommand, OverflowingInputsAreReported) {
   const auto run = plumbline("run -q --case 'cpu/flash/fp16/b1-h1-s17-d64/v_scale=60000'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("the reference is not finite"));
@@ -220,7 +220,7 @@ TEST_F(RunCommand, UsageErrors) {
   EXPECT_EQ(read("text.db"), "this is not a database, it only has the name of one");
 }
 
-TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
+TEST_F(RunCommand, ShardsCoverAllCases) {
   write("s.toml", small_suite);
   for (const char* shard : {"1/2", "2/2"}) {
     const auto run = plumbline("run s.toml --db a.db -q --shard " + std::string(shard));
@@ -242,7 +242,7 @@ TEST_F(RunCommand, HelpHasExamples) {
 }
 
 // The reference samples few rows, but a wrong row fails wherever it is.
-TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
+TEST_F(RunCommand, OneDoubledRowIsFound) {
   const std::string id = "cpu/flash/bf16/b2-h2-s750x300-d64/mask=causal_bottom_right";
   const std::string command = "run --reference-cost 2e6 --row-seed 20260105 --case '" + id + "'";
   const auto legal = plumbline(command);

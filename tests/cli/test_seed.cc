@@ -50,7 +50,7 @@ b = { kernel = "cpu/flash_p32" }
   }
 };
 
-TEST_F(Seed, IsThatOfCasesWhichNameNone) {
+TEST_F(Seed, AppliesToCasesWithoutSeed) {
   const auto usual = inputs_with(""), other = inputs_with(" --seed 7");
   const std::string group = "cpu/flash/bf16/b1-h1-s20-d64", side = "/bf16/b1-h1-s24-d64";
   ASSERT_EQ(usual.size(), 4U);
@@ -63,7 +63,7 @@ TEST_F(Seed, IsThatOfCasesWhichNameNone) {
   EXPECT_THAT(plumbline("list s.toml --seed 7").text, HasSubstr("s20-d64/seed=7"));
 }
 
-TEST_F(Seed, IsInTheLineThatRepeatsACase) {
+TEST_F(Seed, ReproduceCommandHasSeed) {
   const auto failed =
       plumbline("run s.toml -q --no-store --seed 7 --match '*s20*seed=7' --provider '" +
                 cpu_provider("drop_last_key=1") + "'");
@@ -82,7 +82,7 @@ TEST_F(Seed, IsInTheLineThatRepeatsACase) {
 }
 
 // A night with another seed misses no case of earlier nights.
-TEST_F(Seed, BelongsToWhatARunWasAskedFor) {
+TEST_F(Seed, OtherSeedLosesNoCase) {
   ASSERT_EQ(plumbline("run s.toml -q --purpose nightly").code, 0);
   const auto other = plumbline("run s.toml -q --purpose nightly --seed 7");
   EXPECT_EQ(other.code, 0) << other.text;

@@ -40,7 +40,7 @@ set = { dtype = "bf16", seq = 65 }
   }
 };
 
-TEST_F(SeriesOptions, OthersAreFirstSeenAndEachHasItsOwnPast) {
+TEST_F(SeriesOptions, OtherOptionsHaveSeparatePast) {
   for (const char* options : {"", "tile_kv=24", "", "tile_kv=24"})
     ASSERT_EQ(run(options).code, 0) << options;
   EXPECT_EQ(
@@ -65,7 +65,7 @@ TEST_F(SeriesOptions, OthersAreFirstSeenAndEachHasItsOwnPast) {
 }
 
 // A run with other options fails by itself, and does not affect the series.
-TEST_F(SeriesOptions, AFailureWithOthersIsNoRegression) {
+TEST_F(SeriesOptions, OtherOptionsCauseNoRegression) {
   ASSERT_EQ(run("").code, 0);
   ASSERT_EQ(run("drop_last_key=1").code, 1);
   EXPECT_EQ(rows("SELECT previous_run_id IS NULL FROM v_regressions"), "1\n");

@@ -37,7 +37,7 @@ class Settings : public test::CommandTest {
   bool exists(const std::string& file) const { return std::filesystem::exists(directory_ / file); }
 };
 
-TEST_F(Settings, SayWhatRunRunsFromAnyFolderBelow) {
+TEST_F(Settings, ApplyInFoldersBelow) {
   configure(
       "suites = [\"suites/s.toml\"]\ndb = \"runs.db\"\n[report]\njunit = \"out/j.xml\"\n"
       "markdown = \"out/m.md\"\n[run]\njobs = 1\n");
@@ -56,7 +56,7 @@ TEST_F(Settings, SayWhatRunRunsFromAnyFolderBelow) {
   EXPECT_THAT(at("p", "run --format json").text, testing::StartsWith("{"));
 }
 
-TEST_F(Settings, TheCommandLineWinsOverTheEnvironmentWinsOverTheFile) {
+TEST_F(Settings, CommandLineOverridesEnvironmentAndFile) {
   configure("suites = [\"suites/s.toml\"]\ndb = \"file.db\"\n");
   EXPECT_THAT(at("p", "run").text, HasSubstr("stored in file.db"));
   const auto variable = at("p", "run", "PLUMBLINE_DB=variable.db ");
@@ -70,7 +70,7 @@ TEST_F(Settings, TheCommandLineWinsOverTheEnvironmentWinsOverTheFile) {
   EXPECT_EQ(at("p", "run --no-config").code, 2) << "no suite is named";
 }
 
-TEST_F(Settings, OfTwoFilesTheNearestCountsAndAnyCanBeNamed) {
+TEST_F(Settings, NearestOrNamedFileIsUsed) {
   configure("suites = [\"suites/s.toml\"]\ndb = \"outer.db\"\n");
   write("p/sub/plumbline.toml", "db = \"inner.db\"\n");
   write("other.toml", "suites = [\"p/suites/s.toml\"]\ndb = \"other.db\"\n");
@@ -88,7 +88,7 @@ TEST_F(Settings, OfTwoFilesTheNearestCountsAndAnyCanBeNamed) {
 }
 
 // The command that repeats a case has the settings that the case needs, and stores nothing.
-TEST_F(Settings, ReachTheLineThatRepeatsACase) {
+TEST_F(Settings, ReproduceCommandHasSettings) {
   configure(
       "suites = [\"suites/s.toml\"]\nproviders = [\"cpu:drop_last_key=1\"]\ndb = \"runs.db\"\n"
       "[run]\ntimeout = 30\n");
@@ -104,7 +104,7 @@ TEST_F(Settings, ReachTheLineThatRepeatsACase) {
                                 Not(HasSubstr("suites"))));
 }
 
-TEST_F(Settings, ProvidersArePathsOfTheFileOrNames) {
+TEST_F(Settings, ProvidersArePathsOrNames) {
   std::filesystem::copy(test::cpu_provider(), directory_ / "p/mine.so");
   configure("providers = [\"mine.so\", \"mutants\"]\nno_default_provider = true\n");
   const auto kernels = at("p/sub", "list --kernels");
@@ -115,7 +115,7 @@ TEST_F(Settings, ProvidersArePathsOfTheFileOrNames) {
   EXPECT_THAT(other.text, AllOf(HasSubstr("provider mma_mutants"), Not(HasSubstr("mine.so"))));
 }
 
-TEST_F(Settings, DoctorNamesTheFile) {
+TEST_F(Settings, DoctorNamesFile) {
   configure("db = \"runs.db\"\n");
   const auto named = at("p/sub", "doctor --quick --no-default-provider");
   EXPECT_THAT(named.text, AllOf(HasSubstr((directory_ / "p/plumbline.toml").string()),
@@ -123,7 +123,7 @@ TEST_F(Settings, DoctorNamesTheFile) {
   EXPECT_THAT(named.text, HasSubstr("settings    "));
 }
 
-TEST_F(Settings, MistakesAreSaidAtTheirLine) {
+TEST_F(Settings, ErrorsNameLine) {
   configure(
       "suites = \"suites/s.toml\"\nprovider = [\"mine.so\"]\ndb = 3\nbaselines = \"\"\n"
       "no_default_provider = \"yes\"\n[run]\njobs = \"many\"\ntimout = 3\n[rport]\n");
@@ -155,7 +155,7 @@ TEST_F(Settings, MistakesAreSaidAtTheirLine) {
               HasSubstr("PLUMBLINE_JOBS: "));
 }
 
-TEST_F(Settings, AFileThatIsNotThereIsSaid) {
+TEST_F(Settings, MissingFileIsReported) {
   const auto option = at("p", "run --config nowhere.toml");
   EXPECT_EQ(option.code, 2);
   EXPECT_THAT(option.text, AllOf(HasSubstr("nowhere.toml: --config names a file that is not there"),
@@ -167,7 +167,7 @@ TEST_F(Settings, AFileThatIsNotThereIsSaid) {
 }
 
 // docs/configuration.md lists every key, and no other.
-TEST_F(Settings, ThePageHasEveryKey) {
+TEST_F(Settings, DocumentationListsEveryKey) {
   std::ifstream file(test::source_directory / "docs" / "configuration.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   configure("x = 1\n[run]\nx = 1\n[report]\nx = 1\n");

@@ -34,7 +34,7 @@ b = { kernel = "cpu/flash_p32" }
   }
 };
 
-TEST_F(Stored, ShowTellsTheRunAndACase) {
+TEST_F(Stored, ShowPrintsRunAndCase) {
   EXPECT_THAT(plumbline("show").text, HasSubstr("cpu/flash_p32"));
   const auto one = plumbline("show latest 'cpu/flash/bf16*s65*'");
   EXPECT_EQ(one.code, 0);
@@ -46,14 +46,14 @@ TEST_F(Stored, ShowTellsTheRunAndACase) {
   EXPECT_THAT(plumbline("show latest d").text, HasSubstr("cpu/flash_p32"));
 }
 
-TEST_F(Stored, RunAndJudgeGiveWhatShowGives) {
+TEST_F(Stored, RunAndJudgeSupportShowFormats) {
   for (const std::string verb : {"run s.toml -q --no-store", "judge latest"}) {
     EXPECT_THAT(plumbline(verb + " --format junit").text, HasSubstr("<testsuite")) << verb;
     EXPECT_THAT(plumbline(verb + " --format markdown").text, HasSubstr("## plumbline: ")) << verb;
   }
 }
 
-TEST_F(Stored, CompareTellsWhatChanged) {
+TEST_F(Stored, CompareReportsChanges) {
   ASSERT_EQ(plumbline("run s.toml -q").code, 0);
   const auto same = plumbline("compare");
   EXPECT_EQ(same.code, 0);
@@ -68,7 +68,7 @@ TEST_F(Stored, CompareTellsWhatChanged) {
   EXPECT_EQ(json["only_before"], 0);
 }
 
-TEST_F(Stored, NewBuildWithOtherBitsIsChangedAndCanBeAccepted) {
+TEST_F(Stored, ChangedBitsCanBeAccepted) {
   const auto changed = plumbline("run s.toml -q --provider '" + test::planted_cpu_provider() + "'",
                                  test::planted("tile_kv=24"));
   EXPECT_EQ(changed.code, 0) << changed.text;
@@ -96,7 +96,7 @@ TEST_F(Stored, HistoryAndQuery) {
       plumbline("query \"SELECT case_id FROM v_latest\" --format json").text));
 }
 
-TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
+TEST_F(Stored, RejudgingKeepsVerdicts) {
   const auto before =
       plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text;
   const auto judged = plumbline("judge latest");
@@ -128,7 +128,7 @@ TEST_F(Stored, ListAndDoctor) {
 }
 
 // Without numpy no Python provider works: one cause, one remedy.
-TEST_F(Stored, DoctorNamesACauseOnce) {
+TEST_F(Stored, DoctorNamesCauseOnce) {
   write("bare", "#!/bin/sh\nexec python3 -S \"$@\"\n");
   const auto doctor =
       shell("chmod +x bare && PLUMBLINE_PYTHON=\"$PWD/bare\" '" + program().string() + "' doctor");
@@ -146,7 +146,7 @@ TEST_F(Stored, DoctorNamesACauseOnce) {
   EXPECT_EQ(count("usable numpy"), 0U) << doctor.text;
 }
 
-TEST_F(Stored, DoctorIsQuickWhereAsked) {
+TEST_F(Stored, DoctorQuickSkipsBundledProviders) {
   const auto quick = plumbline("doctor --quick");
   EXPECT_EQ(quick.code, 0) << quick.text;
   EXPECT_THAT(quick.text, HasSubstr("bundled     not asked (--quick): "));
@@ -154,7 +154,7 @@ TEST_F(Stored, DoctorIsQuickWhereAsked) {
   EXPECT_EQ(quick.text.find("--provider torch"), std::string::npos) << quick.text;
 }
 
-TEST_F(Stored, PrintsTheMetadataOfDatasette) {
+TEST_F(Stored, PrintsDatasetteMetadata) {
   const auto printed = plumbline("datasette-metadata plumbline.db");
   EXPECT_EQ(printed.code, 0) << printed.text;
   const auto metadata = nlohmann::json::parse(printed.text);
@@ -162,7 +162,7 @@ TEST_F(Stored, PrintsTheMetadataOfDatasette) {
   EXPECT_TRUE(metadata["databases"]["plumbline"]["tables"].contains("v_latest"));
 }
 
-TEST_F(Stored, AMissingDatabaseIsSaid) {
+TEST_F(Stored, MissingDatabaseIsReported) {
   for (const char* command :
        {"show --db no/where.db", "history x --db no/where.db", "compare --db no/where.db"}) {
     EXPECT_EQ(plumbline(command).code, 3) << command;

@@ -46,7 +46,7 @@ TEST_F(Stories, S1PrefillAgainstDecode) {
   EXPECT_EQ(same["bit_equal_share"], 1.0);
 }
 
-TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
+TEST_F(Stories, S2PassesBeyondFixedTolerance) {
   const auto run = run_story("s2_bf16_ragged");
   for (const auto& c : run["outcomes"]) {
     EXPECT_EQ(c["verdict"], "first_seen");
@@ -64,7 +64,7 @@ TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
   }
 }
 
-TEST_F(Stories, S3PaddedRowsGoByPolicy) {
+TEST_F(Stories, S3PaddedRowsFollowPolicy) {
   const auto run = run_story("s3_padding_policy");
   int timed = 0;
   for (const auto& d : run["diffs"]) {
@@ -80,7 +80,7 @@ TEST_F(Stories, S3PaddedRowsGoByPolicy) {
   }
 }
 
-TEST_F(Stories, S4TheLargeRelativeDifferenceSitsNearZero) {
+TEST_F(Stories, S4RelativeDifferenceNearZero) {
   const auto d = diff(run_story("s4_tensor_cores"), "p_rounded_or_not");
   EXPECT_EQ(d["verdict"], "pass");
   EXPECT_GT(d["max_rel"], 0.1);
@@ -88,7 +88,7 @@ TEST_F(Stories, S4TheLargeRelativeDifferenceSitsNearZero) {
   EXPECT_LT(d["mean_rel"], 0.05);
 }
 
-TEST_F(Stories, S5UnsupportedWithAReasonAndTheFallbacksMeasured) {
+TEST_F(Stories, S5RefusalAndMeasuredFallbacks) {
   const auto run = run_story("s5_unsupported_dtype");
   bool refused = false;
   for (const auto& c : run["outcomes"]) {

@@ -46,7 +46,7 @@ product.mask = ["none", "causal_bottom_right"]
 // two dtypes and two masks.
 const std::string Support::refused = "20";
 
-TEST_F(Support, WhatItWritesSettlesEveryMismatch) {
+TEST_F(Support, SuggestedEntriesResolveMismatches) {
   const std::string run = "run s.toml -q --baselines mine";
   const auto before = plumbline(run);
   EXPECT_EQ(before.code, 1) << before.text;
@@ -86,7 +86,7 @@ TEST_F(Support, WhatItWritesSettlesEveryMismatch) {
   EXPECT_THAT(nothing.text, AllOf(HasSubstr("0 refusals"), Not(HasSubstr("[[unsupported]]"))));
 }
 
-TEST_F(Support, AnEntryThatACaseContradictsIsNamed) {
+TEST_F(Support, ContradictedEntryIsNamed) {
   write("mine/support.toml",
         "schema = 1\n[[unsupported]]\nkernel = \"cpu/flash*\"\nreason = \"too wide\"\n");
   EXPECT_EQ(plumbline("run s.toml -q --baselines mine").code, 1);
@@ -99,7 +99,7 @@ TEST_F(Support, AnEntryThatACaseContradictsIsNamed) {
 
 // Refusals of a third-party kernel, which has no contract, are not mismatches. Its entries are
 // printed on request.
-TEST_F(Support, KernelsWithoutAContractAreAskedFor) {
+TEST_F(Support, UncontractedKernelsNeedKernelOption) {
   write("mine/contracts.toml", "schema = 1\n");
   EXPECT_EQ(plumbline("run s.toml -q --baselines mine").code, 0);
   const auto none = plumbline("support suggest --baselines mine");
@@ -111,7 +111,7 @@ TEST_F(Support, KernelsWithoutAContractAreAskedFor) {
   EXPECT_EQ(plumbline("support suggest --kernel 'cpu/flush*'").code, 2);
 }
 
-TEST_F(Support, BadInputsNameWhatIsWrong) {
+TEST_F(Support, BadInputsAreRefused) {
   EXPECT_EQ(plumbline("support").code, 2);
   EXPECT_EQ(plumbline("support suggest --db missing.db").code, 3);
   EXPECT_EQ(plumbline("run s.toml -q").code, 0);

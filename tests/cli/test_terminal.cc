@@ -26,12 +26,12 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST(ErrorText, OneErrorIsSaidWhole) {
+TEST(ErrorText, OneErrorIsPrintedWhole) {
   EXPECT_EQ(error_text({{"s.toml", 7, "\"dtyp\" is not known", "did you mean dtype?"}}, 0),
             "s.toml:7: \"dtyp\" is not known\n  remedy: did you mean dtype?");
 }
 
-TEST(ErrorText, TheSameErrorAtManyPlacesIsSaidOnce) {
+TEST(ErrorText, RepeatedErrorIsPrintedOnce) {
   Errors errors;
   for (int line = 3; line < 40; ++line)
     errors.push_back({"s.toml", line, "no kernel matches \"cpu/flsh\"", "did you mean cpu/flash?"});
@@ -41,7 +41,7 @@ TEST(ErrorText, TheSameErrorAtManyPlacesIsSaidOnce) {
   EXPECT_THAT(text, HasSubstr("(and at 36 more places)"));
 }
 
-TEST(ErrorText, ManyErrorsFitAScreenAndAreCounted) {
+TEST(ErrorText, ManyErrorsAreCountedWithinScreen) {
   Errors errors;
   for (int line = 1; line <= 300; ++line)
     errors.push_back({"s.toml", line, "message " + std::to_string(line), "remedy"});
@@ -53,7 +53,7 @@ TEST(ErrorText, ManyErrorsFitAScreenAndAreCounted) {
   }
 }
 
-TEST(ErrorText, AMessageWithoutEndIsCutInItsMiddle) {
+TEST(ErrorText, LongMessageIsCutInMiddle) {
   const std::string text =
       error_text({{"", 0, std::string(50'000, 'x') + " the end", std::string(50'000, 'y')}}, 80);
   EXPECT_LE(lines_of(text), 20U);
@@ -66,7 +66,7 @@ TEST(ErrorText, AMessageWithoutEndIsCutInItsMiddle) {
   EXPECT_THAT(error_text({{"", 0, traceback, "mend it"}}, 0), HasSubstr("frame 59"));
 }
 
-TEST(ErrorText, ATerminalsWidthIsKept) {
+TEST(ErrorText, WrapsAtTerminalWidth) {
   const std::string text = error_text(
       {{"", 0,
         "a message of many words that goes on beyond the eightieth column of the terminal, and on",
@@ -76,7 +76,7 @@ TEST(ErrorText, ATerminalsWidthIsKept) {
   EXPECT_THAT(text, HasSubstr("\n"));
 }
 
-TEST(Help, IsBrokenUnderItsDescription) {
+TEST(Help, DescriptionsWrapIndented) {
   const std::string help =
       "Options:\n  --option TEXT               A description that does not fit into what is left "
       "of the eighty columns here\n"
@@ -122,7 +122,7 @@ TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
   }
 }
 
-TEST(TimeLeft, CountsTimedStepsBeforeAnyIsDone) {
+TEST(TimeLeft, IncludesTimedStepsFromStart) {
   RemainingTime remaining(100, {2, 3, 5});
   for (int i = 1; i <= 50; ++i) remaining.step(i * 0.1);
   EXPECT_EQ(remaining.total(), 103U);
@@ -130,7 +130,7 @@ TEST(TimeLeft, CountsTimedStepsBeforeAnyIsDone) {
   EXPECT_NEAR(remaining.seconds_left(), 5 + 10, 1e-9);
 }
 
-TEST(TimeLeft, TimedStepsFollowTheirCosts) {
+TEST(TimeLeft, TimedStepsScaleWithCosts) {
   RemainingTime remaining(2, {1, 1, 8});
   remaining.step(1);
   remaining.step(2);
@@ -143,7 +143,7 @@ TEST(TimeLeft, TimedStepsFollowTheirCosts) {
   EXPECT_NEAR(remaining.seconds_left(), 0, 1e-9);
 }
 
-TEST(TimeLeft, APlansDiffsAndTimedCasesAreCounted) {
+TEST(TimeLeft, PlanCountsDiffsAndTimedCases) {
   Plan plan;
   plan.cases.resize(3);
   plan.cases[1].timed = true;

@@ -31,7 +31,7 @@ class TimeGate : public test::CommandTest {
 
 // The promise is for an undisturbed machine. Other work may spoil a history, so a spoilt attempt is
 // repeated.
-TEST_F(TimeGate, TenRunsOfTheSameAreFineAndHalfTheSpeedIsNot) {
+TEST_F(TimeGate, SlowdownFailsAndRerunsPass) {
   write("s.toml", R"(
 schema = 1
 name = "timed"
@@ -59,7 +59,7 @@ class TimeStatistics : public test::CommandTest {
   }
 };
 
-TEST_F(TimeStatistics, OneLineASeriesByEachClock) {
+TEST_F(TimeStatistics, PrintsEachSeriesByClock) {
   write("s.toml", R"(
 schema = 1
 name = "timed"
@@ -84,7 +84,7 @@ product = { seq = [32, 48] }
   EXPECT_THAT(statistics("h.db --least-runs 2").text, testing::HasSubstr("2 series by ratio"));
 }
 
-TEST_F(TimeStatistics, SaysWhatIsWrongWithAFile) {
+TEST_F(TimeStatistics, BadFileIsReported) {
   const auto missing = statistics("h.db");
   EXPECT_EQ(missing.code, 2);
   EXPECT_THAT(missing.text, testing::HasSubstr("there is no file h.db; remedy: "));

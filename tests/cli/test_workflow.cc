@@ -34,7 +34,7 @@ class Workflow : public test::CommandTest {
   }
 };
 
-TEST_F(Workflow, GitComesBeforeTheCheckoutAndTheHistoryIsAnArtifact) {
+TEST_F(Workflow, HistoryIsRestoredBeforeNight) {
   if (shell("python3 -c 'import yaml'").code != 0) GTEST_SKIP() << "no PyYAML";
   const auto order =
       python("print([s.get('uses', s.get('run', '')).split('@')[0] for s in steps])");
@@ -55,7 +55,7 @@ TEST_F(Workflow, GitComesBeforeTheCheckoutAndTheHistoryIsAnArtifact) {
 }
 
 // The command of the measuring step; nightly.sh has tests of its own.
-TEST_F(Workflow, TheNightIsGivenItsCommitAndWhetherItIsTheFirst) {
+TEST_F(Workflow, NightReceivesCommitAndFirstFlag) {
   if (shell("python3 -c 'import yaml'").code != 0) GTEST_SKIP() << "no PyYAML";
   write("ci/nightly.sh", "#!/bin/sh\necho \"$@\"\n");
   const auto step =
@@ -68,7 +68,7 @@ TEST_F(Workflow, TheNightIsGivenItsCommitAndWhetherItIsTheFirst) {
             "--history history.db --commit abc --first-night\n");
 }
 
-TEST_F(Workflow, TheNewestArtifactOfTheBranchIsRestored) {
+TEST_F(Workflow, NewestBranchArtifactIsRestored) {
   if (shell("command -v jq && command -v unzip && command -v zip").code != 0)
     GTEST_SKIP() << "needs jq, zip and unzip";
   write_gh();

@@ -48,7 +48,7 @@ TEST(ErrorPicture, CountsEveryElementOnce) {
   EXPECT_NEAR(largest / comparison.statistics.peak, 1, 0.022);
 }
 
-TEST(ErrorPicture, ShowsWhereAndHowFar) {
+TEST(ErrorPicture, ShowsPositionAndSize) {
   FilledProblem filled(small_problem());
   const std::size_t row = 17;
   const auto& id = filled.reference.selection.rows[row];
@@ -65,7 +65,7 @@ TEST(ErrorPicture, ShowsWhereAndHowFar) {
   EXPECT_EQ(part(6), 255);
 }
 
-TEST(ErrorPicture, OfLongSamplesPartsAreRowsAndColumnsTogether) {
+TEST(ErrorPicture, MapCellsCombineRowsAndColumns) {
   const FilledProblem filled(small_problem());
   PictureOfErrors collected(filled.geometry, 64);
   collected.add(5, 63, -infinity, 1);
@@ -84,7 +84,7 @@ TEST(ErrorPicture, OfLongSamplesPartsAreRowsAndColumnsTogether) {
   EXPECT_EQ(picture.spre_ratios[31], 1U);
 }
 
-TEST(ErrorPicture, OfNothingIsEmpty) {
+TEST(ErrorPicture, EmptyWithoutElements) {
   const FilledProblem filled(small_problem());
   EXPECT_EQ(PictureOfErrors(filled.geometry, 16).finish(), ErrorPicture{});
 }
@@ -102,7 +102,7 @@ ErrorPicture drawn(double ratio, double rest, int elements, unsigned seed) {
   return collected.finish();
 }
 
-TEST(ExpectedErrors, AreWhatTheModelDraws) {
+TEST(ExpectedErrors, MatchDrawnErrors) {
   for (const double ratio : {0.016, 0.4, 0.7, 0.98}) {
     for (const double rest : {1.0, 0.6}) {
       const ErrorPicture picture = drawn(ratio, rest, 200'000, 7);
@@ -117,13 +117,13 @@ TEST(ExpectedErrors, AreWhatTheModelDraws) {
   }
 }
 
-TEST(ExpectedErrors, ThatAreLargerLeaveTheBand) {
+TEST(ExpectedErrors, LargerErrorsLeaveBand) {
   const ErrorPicture larger = drawn(0.8, 1.3, 20'000, 7);
   EXPECT_GT(bins_outside(larger, band_about(expected_errors(larger, rest_of(larger, 1.2)), 1)), 4);
   EXPECT_EQ(rest_of(larger, 1.2), 1) << "a spec permits no more";
 }
 
-TEST(ExpectedErrors, OfAnEmptyPictureAreNone) {
+TEST(ExpectedErrors, NoneForEmptyPicture) {
   EXPECT_THAT(expected_errors({}), Each(0.0));
   EXPECT_EQ(bins_outside({}, band_about(expected_errors({}), 64)), 0);
 }

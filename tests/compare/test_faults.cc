@@ -30,7 +30,7 @@ Problem padded() {
   return problem;
 }
 
-TEST(Faults, NoneInTheExactAnswer) {
+TEST(Faults, NoneInExactOutput) {
   EXPECT_EQ(faults_of(FilledProblem(small_problem())).total(), 0);
   EXPECT_EQ(faults_of(FilledProblem(padded())).total(), 0);
 }
@@ -44,7 +44,7 @@ TEST(Faults, UnwrittenElement) {
   EXPECT_EQ(faults.detail, "unwritten element at sample 1, head 3, row 2, column 4");
 }
 
-TEST(Faults, NaNAndInfinity) {
+TEST(Faults, NanAndInfinity) {
   FilledProblem filled(small_problem());
   filled.set({0, 1, 2}, 3, std::numeric_limits<double>::quiet_NaN());
   filled.set({0, 2, 2}, 3, std::numeric_limits<double>::infinity());
@@ -54,7 +54,7 @@ TEST(Faults, NaNAndInfinity) {
   EXPECT_EQ(faults.inf, 1);
 }
 
-TEST(Faults, OutsideTheRangeOfItsValues) {
+TEST(Faults, ValueOutsideRangeOfV) {
   FilledProblem filled(small_problem());
   filled.set({0, 0, 0}, 0, 50);
   const auto faults = faults_of(filled);
@@ -62,7 +62,7 @@ TEST(Faults, OutsideTheRangeOfItsValues) {
   EXPECT_THAT(faults.detail, HasSubstr("50 outside the range"));
 }
 
-TEST(Faults, NoneInTheExactAnswerOfFeatures) {
+TEST(Faults, NoneInExactOutputWithFeatures) {
   auto sinks = small_problem();  // pulls o towards 0, away from all of V
   sinks.sinks = Sinks::large;
   sinks.v_law = VLaw::large_mean;
@@ -78,7 +78,7 @@ TEST(Faults, NoneInTheExactAnswerOfFeatures) {
   EXPECT_EQ(faults_of(FilledProblem(custom)).total(), 0);
 }
 
-TEST(Faults, ValuesInTheirScaleHaveTheirRange) {
+TEST(Faults, RangeIncludesScaleOfV) {
   auto problem = small_problem();
   problem.kv_dtype = DType::e4m3;
   problem.v_law = VLaw::large_mean;
@@ -88,7 +88,7 @@ TEST(Faults, ValuesInTheirScaleHaveTheirRange) {
   EXPECT_EQ(faults_of(filled).out_of_range, 1);
 }
 
-TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
+TEST(Faults, LseOfEmptyRowIsSink) {
   auto problem = small_problem();
   problem.mask = Mask::causal_bottom_right;
   problem.seq_q = 10;
@@ -111,7 +111,7 @@ TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
   EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, plus the element
 }
 
-TEST(Faults, PaddedRowsGoByPolicy) {
+TEST(Faults, PaddedRowsFollowPolicy) {
   FilledProblem filled(padded());
   std::int64_t sample = 0, row = 0;
   for (std::int64_t b = 0; b < 4; ++b) {
@@ -136,7 +136,7 @@ TEST(Faults, PaddedRowsGoByPolicy) {
 }
 
 // plumbline_provider.h: the LSE of a padded row may hold anything.
-TEST(Faults, TheLseOfAPaddedRowIsNotLookedAt) {
+TEST(Faults, IgnoresLseOfPaddedRows) {
   FilledProblem filled(padded());
   const Geometry& g = filled.geometry;
   constexpr float anything[] = {std::numeric_limits<float>::quiet_NaN(), 1e30F,
@@ -170,7 +170,7 @@ TEST(Faults, RowsWithoutKeysMustBeZero) {
   EXPECT_EQ(faults_of(filled).empty_rows, 2);
 }
 
-TEST(Faults, AnExactLawMustBeMetExactly) {
+TEST(Faults, ExactInputsNeedExactOutput) {
   auto problem = small_problem();
   problem.law = Law::exact;
   problem.v_law = VLaw::grid;

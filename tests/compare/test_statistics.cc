@@ -16,7 +16,7 @@ namespace {
 using test::FilledProblem;
 using test::small_problem;
 
-TEST(Statistics, TheRoundedAnswerIsWithinHalfAnUlp) {
+TEST(Statistics, RoundedReferenceIsWithinHalfUlp) {
   const FilledProblem filled(small_problem());
   const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
   EXPECT_EQ(comparison.statistics.elements, 2 * 4 * 6 * 16);
@@ -27,7 +27,7 @@ TEST(Statistics, TheRoundedAnswerIsWithinHalfAnUlp) {
   EXPECT_LT(comparison.statistics.lse_z, 1);
 }
 
-TEST(Statistics, ATruncatedOutputIsWithinAnUlpOfItsOwnSpec) {
+TEST(Statistics, TruncatedOutputMatchesTruncatingSpec) {
   FilledProblem filled(small_problem());
   filled.spec.out_toward_zero = true;
   filled.reference =
@@ -93,7 +93,7 @@ TEST(Statistics, LseInBaseTwo) {
   EXPECT_LT(compare(filled.geometry, outputs, filled.reference).statistics.lse_z, 1);
 }
 
-TEST(Statistics, WithoutLseItIsAbsent) {
+TEST(Statistics, LseAbsentIfNotReturned) {
   const FilledProblem filled(small_problem());
   auto outputs = filled.outputs();
   outputs.lse = nullptr;
@@ -102,7 +102,7 @@ TEST(Statistics, WithoutLseItIsAbsent) {
   EXPECT_EQ(comparison.worst[&Limits::lse].row, -1);
 }
 
-TEST(Statistics, HeadsAreTold) {
+TEST(Statistics, RmsPerHeadFindsWrongHead) {
   FilledProblem filled(small_problem());
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const auto& id = filled.reference.selection.rows[r];
@@ -121,7 +121,7 @@ TEST(Statistics, HeadsAreTold) {
   }
 }
 
-TEST(Statistics, SuiteScoresSeeAScaledOutput) {
+TEST(Statistics, SuiteScoresDetectScaledOutput) {
   FilledProblem filled(small_problem());
   filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
                                        select_rows(filled.geometry, 1e12), {true});
@@ -140,7 +140,7 @@ TEST(Statistics, SuiteScoresSeeAScaledOutput) {
 
 // A rotating row counts for the maxima that decide, but not for statistics that are compared with
 // earlier nights.
-TEST(Statistics, ARotatingRowHasNoPartInMeans) {
+TEST(Statistics, RotatingRowsAreExcludedFromMeans) {
   FilledProblem filled(small_problem());
   auto& rotating = filled.reference.selection.rotating;
   rotating.assign(filled.reference.selection.rows.size(), false);
@@ -174,7 +174,7 @@ TEST(Statistics, FixedTolerancesAreRecorded) {
   EXPECT_EQ(s.outside_allclose_1e2, 0);
 }
 
-TEST(Statistics, ScaleThatIsNoNumberIsOurFault) {
+TEST(Statistics, NanFromFiniteOutputsThrows) {
   FilledProblem filled(small_problem());
   filled.reference.sigma[5] = 0;
   filled.set(filled.reference.selection.rows[0], 5, filled.expected(0, 5));
@@ -192,7 +192,7 @@ TEST(Statistics, ScaleThatIsNoNumberIsOurFault) {
       << "what a kernel gives may be no number";
 }
 
-TEST(Statistics, SigmaHasAFloorOfHalfASubnormal) {
+TEST(Statistics, SigmaIsAtLeastHalfSubnormal) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     Problem problem = small_problem();
     problem.dtype = dtype;

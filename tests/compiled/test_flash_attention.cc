@@ -34,7 +34,7 @@ Ragged one_sample(int heads_q, int heads_kv, int rows, int keys, bool causal, st
 
 // Twenty problems: lengths at, below and above tile sizes, more keys than queries, masks and
 // groups.
-TEST(CompiledFlashAttention, EqualsAScalarOneInEveryBit) {
+TEST(CompiledFlashAttention, MatchesScalarBitForBit) {
   struct Size {
     int heads_q, heads_kv, rows, keys;
   };
@@ -68,7 +68,7 @@ TEST(CompiledFlashAttention, EqualsAScalarOneInEveryBit) {
   }
 }
 
-TEST(CompiledFlashAttention, EverySampleHasTheBitsThatItHasAlone) {
+TEST(CompiledFlashAttention, SamplesMatchSeparateRuns) {
   Ragged all;
   all.heads_q = 2;
   all.heads_kv = 1;
@@ -100,7 +100,7 @@ TEST(CompiledFlashAttention, EverySampleHasTheBitsThatItHasAlone) {
   }
 }
 
-TEST(CompiledFlashAttention, HasTheSameBitsInEverySchedule) {
+TEST(CompiledFlashAttention, SameBitsInEverySchedule) {
   const Ragged of = one_sample(2, 2, 150, 150, true, 3);
   const Answer first = flash_attention("schedule=in_order").ask("forward", "sm_90", of);
   ASSERT_EQ(first.error, "");
@@ -113,7 +113,7 @@ TEST(CompiledFlashAttention, HasTheSameBitsInEverySchedule) {
   }
 }
 
-TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
+TEST(CompiledFlashAttention, EachBarrierAndWaitIsNeeded) {
   const Sites sites =
       leave_out_each(flash_attention, "forward", "sm_80", one_sample(1, 1, 200, 300, true, 11));
   ASSERT_EQ(sites.error, "");
@@ -122,7 +122,7 @@ TEST(CompiledFlashAttention, NeedsEachOfItsBarriersAndWaits) {
 }
 
 // The kernel expects 300 keys, but there are 299. The error names the read by its source line.
-TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
+TEST(CompiledFlashAttention, ReadAfterLastKeyIsReported) {
   Ragged of = one_sample(1, 1, 64, 300, false, 12);
   of.k.resize(of.k.size() - 64);
   const Answer answer = flash_attention("").ask("forward", "sm_80", of);
@@ -133,7 +133,7 @@ TEST(CompiledFlashAttention, AReadBehindTheLastKeyIsNamed) {
 }
 
 // 128 rows of Q, 128 keys of K and of V, two bytes each (flash_fwd_launch_template.h, line 188).
-TEST(CompiledFlashAttention, SaysWhatSharedMemoryItTakes) {
+TEST(CompiledFlashAttention, ReportsSharedMemory) {
   for (const bool causal : {false, true})
     EXPECT_EQ(flash_attention("")
                   .ask("forward", "sm_80", one_sample(1, 1, 8, 8, causal, 1))
@@ -141,7 +141,7 @@ TEST(CompiledFlashAttention, SaysWhatSharedMemoryItTakes) {
               (128 + 128 + 128) * 64 * 2);
 }
 
-TEST(CompiledFlashAttention, RefusesInWords) {
+TEST(CompiledFlashAttention, RefusesWithReason) {
   Ragged of = one_sample(1, 1, 8, 8, false, 1);
   of.mask = PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
   EXPECT_THAT(flash_attention("").ask("forward", "sm_80", of).error,

@@ -38,7 +38,7 @@ Ragged problem(int heads_q, std::vector<std::int32_t> rows, std::vector<std::int
 }
 
 // Three orders of threads, on each kind of tensor core.
-TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
+TEST_P(CompiledKernel, SameBitsInEverySchedule) {
   const Ragged of = problem(1, {150, 9}, {150, 300}, 3);
   for (const char* arch : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
     const Answer first =
@@ -62,7 +62,7 @@ TEST_P(CompiledKernel, HasTheSameBitsInEverySchedule) {
 //   with one warp per row.
 // - 3419, the end of a loop that runs once for this head dimension: nothing follows.
 #ifdef PLUMBLINE_COMPILED_FLASHINFER
-TEST(CompiledFlashInfer, NeedsItsBarriersAndWaits) {
+TEST(CompiledFlashInfer, BarriersAndWaitsNeeded) {
   const auto unsplit = [](const std::string& options) -> const Loaded& {
     return load(PLUMBLINE_COMPILED_FLASHINFER, options + ",splits=off");
   };

@@ -66,7 +66,7 @@ int launch_scale(const void* kernel, void* out, void* in, unsigned blocks, std::
   return cudaLaunchKernel(kernel, grid, block, arguments.data(), bytes, stream);
 }
 
-TEST(CudartLaunch, RunsWhatTheProgramCarries) {
+TEST(CudartLaunch, RunsPtxOfTheProgram) {
   use("sm_80");
   Program program(scale);
   const void* const kernel = program.kernel("scale");
@@ -78,7 +78,7 @@ TEST(CudartLaunch, RunsWhatTheProgramCarries) {
   for (int i = 0; i < 256; ++i) EXPECT_EQ(out.values()[i], 3.0F * static_cast<float>(i));
 }
 
-TEST(CudartLaunch, TouchesNothingThatWasNotAllocated) {
+TEST(CudartLaunch, UnallocatedAccessFails) {
   use("sm_80");
   Program program(scale);
   const void* const kernel = program.kernel("scale");
@@ -99,7 +99,7 @@ TEST(CudartLaunch, TouchesNothingThatWasNotAllocated) {
   cudaGetLastError();
 }
 
-TEST(CudartLaunch, RefusesWhatADeviceRefuses) {
+TEST(CudartLaunch, RefusesInvalidConfigurations) {
   use("sm_86");
   Program program(scale);
   const void* const kernel = program.kernel("scale");
@@ -119,7 +119,7 @@ TEST(CudartLaunch, RefusesWhatADeviceRefuses) {
   cudaGetLastError();
 }
 
-TEST(CudartLaunch, NeedsPtxThatTheArchitectureRuns) {
+TEST(CudartLaunch, NeedsPtxForArchitecture) {
   use("sm_80");
   Program program(scale, "sm_90");
   Floats in(64), out(64);
@@ -131,7 +131,7 @@ TEST(CudartLaunch, NeedsPtxThatTheArchitectureRuns) {
   cudaGetLastError();
 }
 
-TEST(CudartLaunch, AnswersWhatPlannersAsk) {
+TEST(CudartLaunch, ReportsOccupancyAndAttributes) {
   use("sm_80");
   Program program(scale);
   const void* const kernel = program.kernel("scale");

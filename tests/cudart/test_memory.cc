@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CudartMemory, IsAlignedHoldsNanAndIsFreedOnce) {
+TEST(CudartMemory, AllocationIsAlignedAndPoisoned) {
   void* pointer = nullptr;
   ASSERT_EQ(cudaMalloc(&pointer, 1000), success);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0U);
@@ -26,14 +26,14 @@ TEST(CudartMemory, IsAlignedHoldsNanAndIsFreedOnce) {
   EXPECT_EQ(cudaFree(nullptr), success);
 }
 
-TEST(CudartMemory, WhatTheHostDoesNotHaveIsOutOfMemory) {
+TEST(CudartMemory, HugeAllocationIsOutOfMemory) {
   void* pointer = &pointer;
   EXPECT_EQ(cudaMalloc(&pointer, std::size_t{1} << 62), memory_allocation);
   EXPECT_EQ(pointer, nullptr);
   EXPECT_EQ(cudaGetLastError(), memory_allocation);
 }
 
-TEST(CudartMemory, RowsAreCopiedByTheirPitch) {
+TEST(CudartMemory, Memcpy2DUsesPitches) {
   const std::vector<int> from{1, 2, 3, 4, 5, 6};
   std::vector<int> to(3);
   EXPECT_EQ(cudaMemcpy2DAsync(to.data(), 4, from.data() + 1, 8, 4, 3, 3, nullptr), success);
@@ -42,7 +42,7 @@ TEST(CudartMemory, RowsAreCopiedByTheirPitch) {
   cudaGetLastError();
 }
 
-TEST(CudartMemory, VariablesOfTheDeviceByTheirNames) {
+TEST(CudartMemory, SymbolsAreFoundByName) {
   Program program(
       ".visible .const .align 4 .b8 factors[8] = {1, 0, 0, 0, 2, 0, 0, 0};\n"
       ".visible .entry nothing() { ret; }\n");
@@ -65,7 +65,7 @@ TEST(CudartMemory, VariablesOfTheDeviceByTheirNames) {
   cudaGetLastError();
 }
 
-TEST(CudartMemory, AttributesAreThoseOfTheArchitecture) {
+TEST(CudartMemory, AttributesMatchArchitecture) {
   constexpr int multiprocessors = 16, major = 75, most_shared = 97, unheard_of = 4711;
   int value = 0;
   use("sm_80");
@@ -85,7 +85,7 @@ TEST(CudartMemory, AttributesAreThoseOfTheArchitecture) {
   cudaGetLastError();
 }
 
-TEST(CudartMemory, WhatIsNotEmulatedSaysItsName) {
+TEST(CudartMemory, UnsupportedFunctionNamesItself) {
   EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), not_supported);
   EXPECT_STREQ(plumbline_cudart_last_failure(), "cudaGraphLaunch is not emulated");
   EXPECT_STREQ(cudaGetErrorName(not_supported), "cudaErrorNotSupported");
@@ -95,7 +95,7 @@ TEST(CudartMemory, WhatIsNotEmulatedSaysItsName) {
   cudaGetLastError();
 }
 
-TEST(CudartMemory, SettingsThatAreWrongAreRefused) {
+TEST(CudartMemory, InvalidSettingsAreRefused) {
   plumbline_cudart_settings settings{};
   settings.struct_size = sizeof settings;
   std::strcpy(settings.arch, "sm_75");

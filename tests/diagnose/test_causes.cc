@@ -23,7 +23,7 @@ std::string cause(const std::vector<double>& first, const std::vector<double>& s
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-TEST(CauseOfChange, IsNamedFromHalfOfTheErrorOn) {
+TEST(CauseOfChange, NamedFromHalfTheError) {
   EXPECT_THAT(cause({0, 8}, {0, 4}),
               HasSubstr("the kernel is not deterministic: two calls with the same inputs differ by "
                         "up to 8 sigma, and the error is 16 sigma"));
@@ -33,7 +33,7 @@ TEST(CauseOfChange, IsNamedFromHalfOfTheErrorOn) {
   EXPECT_EQ(cause({0, 0}, {0, 0}), "");
 }
 
-TEST(CauseOfChange, SeesWhatIsNotANumber) {
+TEST(CauseOfChange, DetectsNan) {
   for (const double odd : {nan, infinity, -infinity}) {
     EXPECT_THAT(cause({1, odd}, {1, 2}), HasSubstr("where the one is finite, the other is not"));
     EXPECT_THAT(cause({1, 2}, {1, odd}), HasSubstr("where the one is finite, the other is not"));

@@ -18,7 +18,7 @@ Problem problem_of(DType dtype) {
   return problem;
 }
 
-TEST(Ladder, EveryRungDiffersIsNamedAndHasASource) {
+TEST(Ladder, ModelsAreDistinctNamedAndSourced) {
   std::vector<Problem> problems;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2})
     problems.push_back(problem_of(dtype));
@@ -41,7 +41,7 @@ TEST(Ladder, EveryRungDiffersIsNamedAndHasASource) {
   }
 }
 
-TEST(Ladder, BeginsWithWhatRoundsLeast) {
+TEST(Ladder, BeginsWithTightestModel) {
   const auto rungs = ladder(problem_of(DType::bf16));
   for (const Rung& rung : rungs)
     EXPECT_TRUE(looser_fields(rungs.front().spec, rung.spec).empty()) << rung.name;
@@ -52,7 +52,7 @@ TEST(Ladder, FlashAttention2IsTheStrictSpec) {
   EXPECT_EQ(find_rung("FlashAttention-2", problem)->spec, strict_spec(problem));
 }
 
-TEST(Ladder, NamesAreFoundHoweverTheyAreWritten) {
+TEST(Ladder, FindsAnySpellingOfName) {
   const Problem problem = problem_of(DType::bf16);
   for (const char* text : {"flashattention2", "Flash Attention 2", "FLASHATTENTION-2", "fa2",
                            "FlashAttention-3", "strict"}) {
@@ -63,7 +63,7 @@ TEST(Ladder, NamesAreFoundHoweverTheyAreWritten) {
   EXPECT_EQ(find_rung("eager", problem)->name, "PyTorch math");
 }
 
-TEST(Ladder, Fp32InputsMayGoThroughTf32) {
+TEST(Ladder, Fp32InputsAllowTf32) {
   const auto rungs = ladder(problem_of(DType::f32));
   ASSERT_EQ(rungs.size(), 2U);
   EXPECT_EQ(rungs[1].name, "TF32");
@@ -73,7 +73,7 @@ TEST(Ladder, Fp32InputsMayGoThroughTf32) {
   EXPECT_EQ(find_rung("flashinfer-decode", problem_of(DType::f32))->name, "fp32");
 }
 
-TEST(Ladder, FieldsGoOnTopOfTheStrictSpec) {
+TEST(Ladder, FieldsOverrideStrictSpec) {
   const Problem problem = problem_of(DType::bf16);
   const auto rung = find_rung("s_rounded=input  denominator_from_rounded_p=true", problem);
   ASSERT_TRUE(rung);
@@ -85,7 +85,7 @@ TEST(Ladder, FieldsGoOnTopOfTheStrictSpec) {
   EXPECT_THAT(rung->source, HasSubstr("s_rounded=bf16"));
 }
 
-TEST(Ladder, AWholeSpecTextIsASpec) {
+TEST(Ladder, AcceptsFullSpecText) {
   const Problem problem = problem_of(DType::f16);
   RoundingSpec spec = strict_spec(problem);
   spec.exp2_rel_error = 1e-4;
@@ -94,7 +94,7 @@ TEST(Ladder, AWholeSpecTextIsASpec) {
   EXPECT_EQ(rung->spec, spec);
 }
 
-TEST(Ladder, WhatIsNeitherIsAnErrorWithARemedy) {
+TEST(Ladder, UnknownSpecErrorHasRemedy) {
   const auto name = find_rung("FlashAttention-9", problem_of(DType::bf16));
   ASSERT_FALSE(name);
   EXPECT_THAT(to_string(name.error()), HasSubstr("FlashAttention-"));

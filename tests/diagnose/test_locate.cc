@@ -55,7 +55,7 @@ Problem causal() {
   return problem;
 }
 
-TEST(Locate, NothingInALegalOutput) {
+TEST(Locate, NothingInLegalOutput) {
   EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, LocationKind::none);
 }
 
@@ -98,7 +98,7 @@ TEST(Locate, WrongDenominator) {
   EXPECT_EQ(location_of(filled).kind, LocationKind::denominator);
 }
 
-TEST(Locate, ColumnIsNamed) {
+TEST(Locate, WrongColumnIsNamed) {
   FilledProblem filled(small_problem());
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     filled.set(filled.reference.selection.rows[r], 9, filled.expected(r, 9) * 0.5);
@@ -127,7 +127,7 @@ void shake_logits(FilledProblem& filled, double deviation, std::uint64_t seed) {
 }
 
 // A threshold of 4 in units of sigma would name a key in most of these outputs.
-TEST(Locate, NothingWhereEachRowErrsOnItsOwn) {
+TEST(Locate, NothingIfRowsErrIndependently) {
   auto problem = causal();
   for (const double deviation : {0.0003, 0.003, 0.03}) {
     int named = 0;
@@ -145,7 +145,7 @@ TEST(Locate, NothingWhereEachRowErrsOnItsOwn) {
   }
 }
 
-TEST(Locate, NothingWhereOnlyTheLseIsWrong) {
+TEST(Locate, NothingIfOnlyLseIsWrong) {
   FilledProblem filled(causal());
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r)
     filled.set_lse(filled.reference.selection.rows[r], filled.reference.lse[r] + 0.01);
@@ -155,7 +155,7 @@ TEST(Locate, NothingWhereOnlyTheLseIsWrong) {
 }
 
 // One key is more and more wrong in the same rows. It is named once it exceeds chance.
-TEST(Locate, AKeyIsNamedOnceItBeatsChance) {
+TEST(Locate, KeyIsNamedAboveChance) {
   bool was_named = false;
   for (const double factor : {0.9999, 0.999, 0.99, 0.9, 0.5, 0.0}) {
     FilledProblem filled(causal());

@@ -104,7 +104,7 @@ TEST_F(PlugInYourKernel, CppAgainstAnInstallation) {
   execute("C++");
 }
 
-TEST(Page, HasTheSectionsAndFilesItPromises) {
+TEST(Page, HasPromisedFiles) {
   const auto sections = test::read_page(page_text());
   std::vector<std::string> files;
   for (const auto& section : sections) {
@@ -114,7 +114,7 @@ TEST(Page, HasTheSectionsAndFilesItPromises) {
 }
 
 // The page shows the Python files that `plumbline init` writes, and its CMake project for C++.
-TEST(Page, HasTheFilesOfAStart) {
+TEST(Page, MatchesInitTemplates) {
   const auto sections = test::read_page(page_text());
   std::map<std::string, std::string> files;
   for (const auto& section : sections) {
@@ -128,7 +128,7 @@ TEST(Page, HasTheFilesOfAStart) {
   }
 }
 
-TEST(Page, FilesCommandsAndExpectedLinesAreRead) {
+TEST(Page, ParsesFilesAndCommands) {
   const auto sections = test::read_page(
       "intro\n\n## One\n\nPut this into `a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ "
       "run a\nrun …: 3 of   4, exit code 1\n$ "
@@ -146,7 +146,7 @@ TEST(Page, FilesCommandsAndExpectedLinesAreRead) {
   EXPECT_THAT(sections[2].files, IsEmpty());
 }
 
-TEST(Page, ExpectedLinesStandInTheirOrder) {
+TEST(Page, ExpectedLinesMustBeInOrder) {
   const std::string output = "first\nrun 12ab: 3 of 4, exit code 1\nlast\n";
   EXPECT_EQ(test::missing_line({"first", "run …: 3 of   4, exit code 1", "last"}, output), "");
   EXPECT_EQ(test::missing_line({"last", "first"}, output), "first");

@@ -30,7 +30,7 @@ class Record : public test::CommandTest {
   // Runs the test that replays all recordings on data/tensor-core-recordings.
   test::CommandResult replay() const {
     return shell("PLUMBLINE_DATA=\"$PWD/data\" '" PLUMBLINE_RECORDINGS_TEST
-                 "' --gtest_filter=Recordings.EveryModelAnswersAsTheHardwareDid");
+                 "' --gtest_filter=Recordings.ModelsMatchHardware");
   }
   std::filesystem::path folder() const { return directory_ / "data" / "tensor-core-recordings"; }
   // Changes the recording's text and writes it back.
@@ -49,7 +49,7 @@ void flip_a_bit(std::string& text) {
   digit = "0123456789abcdef"[value ^ 2];
 }
 
-TEST_F(Record, IsReplayedWithoutAMismatchOnEveryArchitecture) {
+TEST_F(Record, ReplaysWithoutMismatchOnEveryArchitecture) {
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90, Arch::sm_100}) {
     const std::string name(emulator::name(arch));
     std::filesystem::remove_all(folder());
@@ -69,7 +69,7 @@ TEST_F(Record, IsReplayedWithoutAMismatchOnEveryArchitecture) {
   }
 }
 
-TEST_F(Record, APlantedWrongBitFails) {
+TEST_F(Record, PlantedWrongBitFails) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   for (const char* file : {"sm_80-bf16_f32_k16.csv.gz", "sm_80-f16_f16_k8.csv.gz"}) {
     const std::string whole = shell("cat '" + (folder() / file).string() + "'").text;
@@ -82,7 +82,7 @@ TEST_F(Record, APlantedWrongBitFails) {
   EXPECT_EQ(replay().code, 0);
 }
 
-TEST_F(Record, WritesWhatIsNeededToJudgeIt) {
+TEST_F(Record, WritesMetadata) {
   ASSERT_EQ(run("--arch sm_89 --out data/tensor-core-recordings").code, 0);
   EXPECT_THAT(read("data/tensor-core-recordings/recording.toml"),
               ::testing::MatchesRegex("schema = 1\ngpu = \"emulator\"\narch = \"sm_89\"\n"
@@ -97,7 +97,7 @@ TEST_F(Record, WritesWhatIsNeededToJudgeIt) {
 }
 
 // Recordings with missing rows or with other operands are not evidence.
-TEST_F(Record, GapsAreNamed) {
+TEST_F(Record, GapsAreReported) {
   ASSERT_EQ(run("--arch sm_80 --out data/tensor-core-recordings").code, 0);
   std::filesystem::remove(folder() / "sm_80-f16_f16_k8.csv.gz");
   edit("sm_80-tf32_f32_k4.csv.gz",
@@ -117,7 +117,7 @@ TEST_F(Record, GapsAreNamed) {
   EXPECT_FALSE(is_of_emulator(folder()));
 }
 
-TEST_F(Record, AMachineThatDiffersFromItsModelIsRecordedAndCounted) {
+TEST_F(Record, RecordsAndCountsDifferencesFromModel) {
   Machine machine = emulator_of(Arch::sm_90);
   machine.run = [](const MmaInstruction& instruction, int count, const std::uint32_t* a,
                    const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
@@ -130,7 +130,7 @@ TEST_F(Record, AMachineThatDiffersFromItsModelIsRecordedAndCounted) {
   EXPECT_EQ(replay().code, 1);
 }
 
-TEST_F(Record, AMachineThatFailsIsNotRecorded) {
+TEST_F(Record, FailingMachineIsNotRecorded) {
   Machine machine = emulator_of(Arch::sm_90);
   machine.run = [](const auto&...) { return std::string("an illegal instruction"); };
   EXPECT_THAT([&] { record(machine, folder(), "0123abc"); },
@@ -143,7 +143,7 @@ TEST_F(Record, AMachineThatFailsIsNotRecorded) {
   EXPECT_EQ(run("--out data --nonsense").code, 2);
 }
 
-TEST(OperandRows, AreTheSameEverywhereAndOfManyKinds) {
+TEST(OperandRows, ReproducibleAndOfManyKinds) {
   const std::vector<RecordedRow> rows = operand_rows(bf16), again = operand_rows(bf16);
   ASSERT_EQ(rows.size(), 1000u);
   std::set<std::uint32_t> first;

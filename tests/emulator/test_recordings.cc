@@ -177,7 +177,7 @@ void replay_all(const std::filesystem::path& folder) {
 
 const std::filesystem::path source = PLUMBLINE_SOURCE_DIRECTORY;
 
-TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
+TEST(Recordings, ModelsMatchHardware) {
   const std::filesystem::path folder = recordings_folder(source, std::getenv("PLUMBLINE_DATA"));
   if (!std::filesystem::exists(folder))
     GTEST_SKIP() << "no recordings of tensor cores in " << folder
@@ -187,7 +187,7 @@ TEST(Recordings, EveryModelAnswersAsTheHardwareDid) {
 }
 
 // baselines/gpu/NAME/ for each GPU that ci/gpu.sh has recorded.
-TEST(Recordings, EveryModelAnswersAsOurOwnGpusDid) {
+TEST(Recordings, ModelsMatchOurOwnGpus) {
   int folders = 0;
   for (const auto& entry : std::filesystem::directory_iterator(source / "baselines" / "gpu")) {
     if (!entry.is_directory()) continue;
@@ -201,7 +201,7 @@ TEST(Recordings, EveryModelAnswersAsOurOwnGpusDid) {
                     "belongs into baselines/gpu (docs/gpu.md)";
 }
 
-TEST(Recordings, AreFoundInOnePlace) {
+TEST(Recordings, FolderSearchOrder) {
   const std::filesystem::path root =
       std::filesystem::path(::testing::TempDir()) / "recordings_in_one_place";
   std::filesystem::create_directories(root / "checkout");
@@ -246,7 +246,7 @@ TEST_F(RecordingFile, IsReadAsRawBits) {
   EXPECT_EQ(f16_from_f32(0x3f8ccccd), 0x3c66u);
 }
 
-TEST_F(RecordingFile, OfValuesAtTheEdgesOfEachFormat) {
+TEST_F(RecordingFile, EdgeValuesOfEachFormat) {
   // Raw bits and the fp32 with the same value: infinities, NaN with a payload, largest, subnormal.
   const std::pair<std::uint32_t, std::uint32_t> f16[] = {
       {0x7c00, 0x7f800000}, {0xfc00, 0xff800000}, {0x7fff, 0x7fffe000}, {0x7c01, 0x7f802000},
@@ -281,7 +281,7 @@ TEST_F(RecordingFile, OfValuesAtTheEdgesOfEachFormat) {
   EXPECT_THROW(write_recording(set, folder_ / "missing"), std::runtime_error);
 }
 
-TEST_F(RecordingFile, ThatIsWrongSaysWhere) {
+TEST_F(RecordingFile, ErrorNamesLine) {
   const std::string header = "a0,b0,c,d_fp32,d_fp16\n";
   const auto read = [&](const std::string& file, const std::string& text) {
     return [=, this] { read_recording(write(file, text)); };

@@ -47,7 +47,7 @@ __global__ void landing(LandingParameters p) {
   snapshot(4);
 }
 
-TEST(SimtAsync, LandsAsLateAsItsWaitAllows) {
+TEST(SimtAsync, CopyLandsAtWait) {
   std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, out(5 * 12);
   ASSERT_EQ(launch({}, {1}, {1}, 48, landing, {in.data(), out.data()}), "");
   const auto row = [&](std::size_t at) {
@@ -119,7 +119,7 @@ LaunchOptions ordered(Schedule schedule) {
   return options;
 }
 
-TEST(SimtAsync, PipelineIsTheSameUnderEverySchedule) {
+TEST(SimtAsync, PipelineIsEqualInEverySchedule) {
   const Result first = run_pipeline({});
   ASSERT_EQ(first.text, "");
   for (const float value : first.out) ASSERT_TRUE(std::isfinite(value));
@@ -127,7 +127,7 @@ TEST(SimtAsync, PipelineIsTheSameUnderEverySchedule) {
     EXPECT_EQ(run_pipeline(ordered(schedule)).out, first.out);
 }
 
-TEST(SimtAsync, EachMissingBarrierOrWaitIsNoticed) {
+TEST(SimtAsync, DetectsEachMissingBarrierOrWait) {
   std::set<SyncSite> sites;
   LaunchOptions options;
   options.sites = &sites;

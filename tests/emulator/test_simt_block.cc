@@ -32,7 +32,7 @@ __global__ void indices(unsigned* out) {
   atomicAdd(out + block * blockDim.x * blockDim.y * blockDim.z + thread, 1 + block * 1000 + thread);
 }
 
-TEST(SimtBlock, IndicesCoverGridsAndBlocksOfThreeDimensions) {
+TEST(SimtBlock, IndicesCoverThreeDimensions) {
   std::vector<unsigned> out(3 * 4 * 5 * 2 * 3 * 7);
   ASSERT_EQ(launch({}, {3, 4, 5}, {2, 3, 7}, 0, indices, out.data()), "");
   for (unsigned i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], 1 + i / 42 * 1000 + i % 42);
@@ -81,7 +81,7 @@ Transposed run_transpose(const LaunchOptions& options, unsigned rows_at_once = 8
   return result;
 }
 
-TEST(SimtBlock, TransposeIsTheSameUnderEverySchedule) {
+TEST(SimtBlock, TransposeIsEqualInEverySchedule) {
   for (const unsigned rows : {1U, 8U, 32U}) {
     for (const Schedule schedule : {Schedule::in_order, Schedule::reversed, Schedule::random}) {
       const Transposed result = run_transpose(ordered(schedule, rows), rows);
@@ -222,7 +222,7 @@ __global__ void read_shared(float* out) {
   shared[threadIdx.x] = 1;
 }
 
-TEST(SimtBlock, SharedMemoryStartsAsNaNInEveryBlock) {
+TEST(SimtBlock, SharedMemoryStartsAsNan) {
   std::vector<float> out(50 * 32);
   ASSERT_EQ(launch({}, {50}, {32}, 128, read_shared, out.data()), "");
   for (const float value : out) ASSERT_TRUE(std::isnan(value));

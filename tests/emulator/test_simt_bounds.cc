@@ -67,19 +67,19 @@ __global__ void copy_beyond(CopyParameters p) {
   simt::cp_async_16(simt::dynamic_shared(), p.global + 64, true);  // planted: never waited for
 }
 
-TEST_F(SimtBoundsDeathTest, AnAsynchronousCopyIsFoundWhereItIsIssued) {
+TEST_F(SimtBoundsDeathTest, AsyncCopyErrorNamesIssuingLine) {
   const std::vector<std::uint8_t> global(64);
   EXPECT_DEATH(launch({}, {1}, {1}, 16, copy_beyond, {global.data()}),
                "heap-buffer-overflow(.|\n)*copy_beyond.*test_simt_bounds.cc");
 }
 
-TEST_F(SimtBoundsDeathTest, AStackThatIsTooSmallHitsItsGuardPage) {
+TEST_F(SimtBoundsDeathTest, StackOverflowHitsGuardPage) {
   EXPECT_DEATH(launch({}, {1}, {64}, 0, deep, 1000), "stack-overflow");
 }
 
 #else
 
-TEST(SimtBounds, FencesAroundSharedMemory) {
+TEST(SimtBounds, GuardBytesAroundSharedMemory) {
   EXPECT_EQ(write_at(999), "");
   EXPECT_EQ(write_at(1000),
             "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1000");
@@ -89,7 +89,7 @@ TEST(SimtBounds, FencesAroundSharedMemory) {
             "block (0, 0, 0): wrote before its shared memory: 4 bytes before its first");
 }
 
-TEST_F(SimtBoundsDeathTest, AStackThatIsTooSmallHitsItsGuardPage) {
+TEST_F(SimtBoundsDeathTest, StackOverflowHitsGuardPage) {
   EXPECT_EXIT(launch({}, {1}, {64}, 0, deep, 1000), testing::KilledBySignal(SIGSEGV), "");
 }
 

@@ -78,7 +78,7 @@ std::vector<std::uint32_t> operands(MmaFormat format, std::size_t words, std::mt
   return all;
 }
 
-TEST(SimtCompiled, SmallerProductsAreThoseOfTheModel) {
+TEST(SimtCompiled, SmallProductsMatchModel) {
   const struct {
     Call call;
     MmaInstruction instruction;
@@ -143,7 +143,7 @@ __global__ void matrices(MatrixParameters p) {
   for (int m = 0; m < p.count; ++m) p.loaded[static_cast<int>(lane) * p.count + m] = got[m];
 }
 
-TEST(SimtCompiled, MatricesOfEachCountAreStoredAndLoaded) {
+TEST(SimtCompiled, StoresAndLoadsMatrices) {
   const struct {
     Call store, store_trans, load, load_trans;
     int count;
@@ -191,7 +191,7 @@ __global__ void copies(CopyParameters p) {
   std::memcpy(p.after, shared, p.bytes);
 }
 
-TEST(SimtCompiled, ShortCopiesLandAtTheirWait) {
+TEST(SimtCompiled, ShortCopiesLandAtWait) {
   alignas(16) const std::array<std::uint32_t, 4> in{1, 2, 3, 4};
   for (const std::size_t bytes : {4U, 8U, 16U}) {
     for (const std::size_t source : {std::size_t{0}, bytes / 2 / 4 * 4, bytes}) {
@@ -235,7 +235,7 @@ __global__ void combined(std::uint64_t* out) {
   out[32 + lane] = emulator::combine(Call::match, mask, lane % 3, same, Where::current());
 }
 
-TEST(SimtCompiled, ReduxAndMatchSeeTheLanesOfTheirMask) {
+TEST(SimtCompiled, ReduxAndMatchUseMaskedLanes) {
   for (const Schedule schedule : schedules) {
     LaunchOptions options;
     options.schedule = schedule;
@@ -258,7 +258,7 @@ __global__ void unguarded(unsigned* out) {
   out[lane] = shared[31 - lane];
 }
 
-TEST(SimtCompiled, CodeThatReliesOnLockstepIsRightInLockstepAlone) {
+TEST(SimtCompiled, LockstepCodeNeedsLockstep) {
   for (const Schedule schedule : schedules) {
     LaunchOptions options;
     options.schedule = schedule;
@@ -283,7 +283,7 @@ __global__ void uneven(unsigned* out) {
   out[lane] = 1;
 }
 
-TEST(SimtCompiled, ConvergingNeverKeepsAWarpFromGoingOn) {
+TEST(SimtCompiled, ConvergingNeverBlocksWarp) {
   for (const Schedule schedule : schedules) {
     LaunchOptions options;
     options.schedule = schedule;
@@ -307,7 +307,7 @@ __global__ void two_places(unsigned* out) {
   out[threadIdx.x] = shared[63 - threadIdx.x];
 }
 
-TEST(SimtCompiled, BarriersMeetByTheirNumberOrByTheirPlace) {
+TEST(SimtCompiled, BarriersMatchByIdOrPlace) {
   LaunchOptions options;
   std::vector<unsigned> out(64), expected(64);
   std::iota(expected.rbegin(), expected.rend(), 0U);
@@ -323,7 +323,7 @@ __global__ void numbered(int threads) {
   if (threadIdx.x < 64) simt::named_barrier_sync(0, threads);
 }
 
-TEST(SimtCompiled, BarrierNoughtMayHaveACount) {
+TEST(SimtCompiled, BarrierZeroMayHaveCount) {
   LaunchOptions options;
   EXPECT_THAT(launch(options, {1}, {96}, 0, numbered, 64), HasSubstr("named barriers are 1 to 15"));
   options.barriers = BarrierMatch::id;

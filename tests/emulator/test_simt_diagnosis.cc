@@ -35,7 +35,7 @@ __global__ void two_barriers(int limit) {
   }
 }
 
-TEST(SimtDiagnosis, BarriersAtTwoPlaces) {
+TEST(SimtDiagnosis, DivergentBarriers) {
   EXPECT_EQ(run(two_barriers, 64), "");
   EXPECT_EQ(run(two_barriers, 40), fmt::format(R"(block (0, 0, 0): divergent barrier
   warp 0 lanes 0-31 in __syncthreads at {0}:{1}
@@ -50,7 +50,7 @@ __global__ void early_exit(int limit) {
   __syncthreads();
 }
 
-TEST(SimtDiagnosis, SomeLeaveBeforeABarrier) {
+TEST(SimtDiagnosis, ThreadsEndBeforeBarrier) {
   EXPECT_EQ(run(early_exit, 64), "");
   EXPECT_EQ(run(early_exit, 33, {160}), fmt::format(R"(block (0, 0, 0): divergent barrier
   warp 0 lanes 0-31 in __syncthreads at {0}:{1}
@@ -69,7 +69,7 @@ __global__ void missing_lanes(int lane) {
   __syncthreads();
 }
 
-TEST(SimtDiagnosis, AShuffleThatALaneMisses) {
+TEST(SimtDiagnosis, ShuffleWithMissingLane) {
   EXPECT_EQ(run(missing_lanes, -1), "");
   EXPECT_EQ(run(missing_lanes, 37), fmt::format(R"(block (0, 0, 0): deadlock
   warp 0 lanes 0-31 in __syncthreads at {0}:{1}
@@ -104,7 +104,7 @@ __global__ void one_mma(int limit) {
   if (limit < 0) simt::mma_e4m3(d, {}, {});
 }
 
-TEST(SimtDiagnosis, AnMmaThatLanesMissOrTheArchitectureLacks) {
+TEST(SimtDiagnosis, MmaWithMissingLanesOrUnsupported) {
   EXPECT_EQ(run(one_mma, 32), "");
   EXPECT_EQ(run(one_mma, 30, {32}), fmt::format(R"(block (0, 0, 0): deadlock
   warp 0 lanes 0-29 in mma_bf16 at {0}:{1} (waits for lanes 30-31)
@@ -174,7 +174,7 @@ __global__ void addresses(int offset) {
   simt::cp_async_16(simt::dynamic_shared(), global + offset / 4096, true);
 }
 
-TEST(SimtDiagnosis, AddressesOfSixteenBytes) {
+TEST(SimtDiagnosis, InvalidSixteenByteAddresses) {
   const auto text = [](int offset) { return run(addresses, offset, {32}); };
   EXPECT_EQ(text(1008), "");
   EXPECT_EQ(text(1024), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte "
@@ -200,7 +200,7 @@ __global__ void masks(int kind) {
   if (kind == 2) (void)__shfl_sync(everyone, lane, 0, 5);
 }
 
-TEST(SimtDiagnosis, MasksAndWidths) {
+TEST(SimtDiagnosis, InvalidMasksAndWidths) {
   const auto text = [](unsigned line, const char* rest) {
     return fmt::format("block (0, 0, 0): warp 0 lane 0, {}",
                        fmt::format(fmt::runtime(rest), file, line));
@@ -225,7 +225,7 @@ __global__ void fails_from(ManyParameters p) {
   __syncthreads();
 }
 
-TEST(SimtDiagnosis, TheFirstBlockIsNamedAndBlocksCanBeUsedAgain) {
+TEST(SimtDiagnosis, NamesFirstBlockAndReusesBlocks) {
   for (const auto switching : {emulator::Switching::assembly, emulator::Switching::ucontext}) {
     LaunchOptions options;
     options.switching = switching;
@@ -239,7 +239,7 @@ TEST(SimtDiagnosis, TheFirstBlockIsNamedAndBlocksCanBeUsedAgain) {
 
 __global__ void nothing(int) {}
 
-TEST(SimtDiagnosis, LaunchesThatNoGpuAccepts) {
+TEST(SimtDiagnosis, RefusesInvalidLaunches) {
   EXPECT_EQ(launch({}, {1}, {1025}, 0, nothing, 0),
             "a block of 1025 x 1 x 1 threads: 1 to 1024 are possible");
   EXPECT_EQ(launch({}, {1, 65536}, {32}, 0, nothing, 0),

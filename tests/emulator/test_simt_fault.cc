@@ -63,7 +63,7 @@ std::array<std::uint32_t, 10> words(const std::vector<std::uint32_t>& out, std::
 }
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-TEST(SimtFault, OneThatChangesNothingChangesNoBit) {
+TEST(SimtFault, NeutralFaultChangesNoBit) {
   const Fault none;
   const auto out = run(nullptr);
   EXPECT_EQ(run(&none), out);
@@ -146,7 +146,7 @@ TEST(SimtFault, ShufflesLoadsAndProducts) {
 }
 
 // Each thread has its own, zero when its block starts.
-TEST(SimtFault, NotesAreAThreadsOwn) {
+TEST(SimtFault, NotesBelongToOneThread) {
   struct : Fault {
     void commit(Notes& notes) const override { notes[3] += 1 + emulator::current->index.x; }
     void product(Notes& notes, Call, std::uint32_t* d) const override { d[0] = notes[3]; }

@@ -68,7 +68,7 @@ __global__ void shuffle_kinds(ShuffleParameters p) {
   p.out[lane * 4 + 3] = __shfl_xor_sync(everyone, lane, p.operand, p.width);
 }
 
-TEST(SimtWarp, ShufflesReadTheLaneThatPtxNames) {
+TEST(SimtWarp, ShufflesReadLaneDefinedByPtx) {
   std::vector<int> out(32 * 4);
   const auto from = [&](int lane, int kind) {
     return out[static_cast<std::size_t>(lane * 4 + kind)];
@@ -213,7 +213,7 @@ __global__ void every_mma(MmaParameters p) {
   for (unsigned i = 0; i < 2; ++i) p.d[(5 * 32 + lane) * 4 + i] = half[i];
 }
 
-TEST(SimtWarp, MmaIsTheModelOfTheArchitecture) {
+TEST(SimtWarp, MmaMatchesArchitectureModel) {
   using emulator::MmaAccumulator;
   using emulator::MmaFormat;
   using emulator::MmaInstruction;

@@ -95,7 +95,7 @@ TEST_P(EveryArchitecture, MayOverwriteC) {
 }
 
 // A NaN at each position of A, B and C in turn, among ordinary numbers.
-TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
+TEST_P(EveryArchitecture, NanAnywhereMatchesExact) {
   for (const auto& [arch, instruction] : configurations()) {
     if (arch != GetParam()) continue;
     std::mt19937_64 random(9);
@@ -126,7 +126,7 @@ TEST_P(EveryArchitecture, OneNanAnywhereIsThatOfTheDefinition) {
 
 // 16 products of nearly 4 in units of 2^-25 are nearly 2^31. With these c, sums reach exactly -2^31
 // (bf16) and exceed 32 bits.
-TEST_P(EveryArchitecture, SumsAsLargeAsTheyCanBe) {
+TEST_P(EveryArchitecture, LargestSumsMatchExact) {
   for (const MmaFormat format : {MmaFormat::bf16, MmaFormat::f16}) {
     const MmaInstruction instruction{format, MmaAccumulator::f32, 16};
     for (const float c : {0.0F, 0.4990234375F, 0.75F, 1.75F}) {
@@ -154,7 +154,7 @@ TEST(TensorCore, NamesArchitectures) {
   EXPECT_EQ(emulator::parse_arch("sm_9"), std::nullopt);
 }
 
-TEST(TensorCore, SupportsWhatThePtxIsaHas) {
+TEST(TensorCore, SupportsInstructionsOfPtxIsa) {
   const auto supported = [](Arch arch, MmaFormat format, MmaAccumulator accumulator, int k) {
     return supports(arch, {format, accumulator, k});
   };
@@ -227,7 +227,7 @@ constexpr Meeting meetings[] = {
     {{MmaFormat::e4m3, f32, 16}, 0x40, 0x44, 0x40c00000, {0, 1, 1}, {28, 0, 1}, {3, 3, 0}},
 };
 
-TEST(TensorCore, FragmentsLieAsThePtxIsaSays) {
+TEST(TensorCore, FragmentLayoutMatchesPtxIsa) {
   for (const Meeting& meeting : meetings) {
     const emulator::MmaRegisters count = registers(meeting.instruction);
     const int bits = operand_bits(meeting.instruction.format),
@@ -307,7 +307,7 @@ TEST(TensorCore, CornersUnderEveryHypothesis) {
 // E is at least -126 if c is not zero, and at least -28 if a product of fp8 is not zero. So no
 // input can distinguish the floor of Hopper's fp8 in models.cc (-133) from another (-132 in
 // mmaemu).
-TEST(TensorCore, NoInputOfFp8ReachesTheFloor) {
+TEST(TensorCore, Fp8NeverReachesExponentFloor) {
   const emulator::FusedSum ours = emulator::wgmma_fp8_sm_90();
   ASSERT_EQ(ours.min_exponent, -133);
   for (const int floor : {-126, -132, emulator::no_exponent_floor}) {
@@ -327,13 +327,13 @@ TEST(TensorCore, NoInputOfFp8ReachesTheFloor) {
 }
 
 // sm_80 processes 16 products in two steps and rounds in between.
-TEST(TensorCore, Sm80RoundsAnFp16ResultBetweenItsSteps) {
+TEST(TensorCore, Sm80RoundsFp16BetweenSteps) {
   const Corner& corner = corners().back();
   EXPECT_EQ(run(corner, Arch::sm_80, emulator::mma_sync), 0x3c00u) << corner.name;
   EXPECT_EQ(run(corner, Arch::sm_80, emulator::mma_sync_exact), 0x3c00u) << corner.name;
 }
 
-TEST(TensorCore, TwoProbesTellTheArchitecture) {
+TEST(TensorCore, TwoProbesIdentifyArchitecture) {
   const Corner wide = fingerprint(true), narrow = fingerprint(false);
   for (const Arch arch : architectures) {
     EXPECT_EQ(run(wide, arch, emulator::mma_sync), arch >= Arch::sm_90 ? 0x3f800004u : 0x3f800000u)

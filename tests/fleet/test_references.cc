@@ -35,7 +35,7 @@ Plan plan_of(const std::string& suite_name, const std::vector<ProviderInfo>& pro
   return *plan;
 }
 
-TEST(References, TwentyShardsOfThePullRequestSuiteComputeThoseOfOne) {
+TEST(References, PlannedShardsAddFewReferences) {
   const MeasureOptions options = with_our_kernels();
   const auto providers = discover(options);
   ASSERT_TRUE(providers);
@@ -59,7 +59,7 @@ std::int64_t computed(const Plan& plan, const MeasureOptions& options,
   return *options.references_computed;
 }
 
-TEST(References, ShardsOfTheSmokeSuiteComputeThoseOfOne) {
+TEST(References, MeasuredShardsAddFewReferences) {
   const MeasureOptions options = with_our_kernels();
   const auto providers = discover(options);
   ASSERT_TRUE(providers);

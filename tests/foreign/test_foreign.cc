@@ -96,7 +96,7 @@ TEST_F(Foreign, OnnxRuntimePassesSmoke) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("onnxruntime/") + name + "\n"));
 }
 
-TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
+TEST_F(Foreign, StoryProblemsPassOnAllProviders) {
   std::string arguments;
   for (const char* story : {"s1_prefill_vs_decode", "s2_bf16_ragged", "s3_padding_policy",
                             "s4_tensor_cores", "s5_unsupported_dtype"}) {
@@ -118,7 +118,7 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
 // The pairs of the stories on third-party kernels. v_crossover has S3's times and memory by length.
 // Each timed side starts three processes that import PyTorch and Transformers, so two of four
 // lengths run.
-TEST_F(Foreign, StoriesPairsAndTheCrossover) {
+TEST_F(Foreign, StoryPairsAndCrossover) {
   const auto result = run(suite("foreign.toml") +
                           " --tier smoke --match 'foreign/s?_*' --exclude '*/b4-h4-s128-d64/*' "
                           "--exclude '*/b4-h4-s512-d64/*' --db a.db " +
@@ -134,7 +134,7 @@ TEST_F(Foreign, StoriesPairsAndTheCrossover) {
   EXPECT_THAT(rows.text, ContainsRegex("s3_valid_rows,2,[02],2"));
 }
 
-TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {
+TEST_F(Foreign, GpuLibrariesAreUnsupportedWithoutGpu) {
   for (const char* name :
        {"flash_attn/dense", "flashinfer/ragged_prefill", "xformers/cutlass", "torch/sdpa_cudnn"}) {
     const std::string kernel = name;
@@ -150,7 +150,7 @@ TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {
 }
 
 // Tests docs/findings.md in its order. `raw` turns off the providers' refusals of these faults.
-TEST_F(Foreign, FlashLseShowsTheCubicExponential) {
+TEST_F(Foreign, FlashLseShowsCubicExponential) {
   const auto result =
       run("--case torch/sdpa_flash_lse/bf16/b1-h8x2-s48-d64/mask=causal_top_left --case " +
           std::string("torch/sdpa_flash/bf16/b1-h8x2-s48-d64/mask=causal_top_left --format json") +
@@ -163,7 +163,7 @@ TEST_F(Foreign, FlashLseShowsTheCubicExponential) {
       << "without its LSE the strict default cannot see it";
 }
 
-TEST_F(Foreign, PoisonedPaddingAndRowsWithoutKeysFailWhereTheyAreNotRefused) {
+TEST_F(Foreign, RawProvidersFailOnPoisonedPadding) {
   const auto result =
       run("--case torch/sdpa_flash/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case " +
           std::string("torch/sdpa_math/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case ") +
@@ -176,7 +176,7 @@ TEST_F(Foreign, PoisonedPaddingAndRowsWithoutKeysFailWhereTheyAreNotRefused) {
   EXPECT_THAT(result.text, HasSubstr("LSE 0 in a row without visible keys"));
 }
 
-TEST_F(Foreign, EagerAveragesAllKeysInRowsWithoutAny) {
+TEST_F(Foreign, EagerAveragesKeysInEmptyRows) {
   const auto result = run(
       "--case transformers/eager/bf16/b1-h4x1-s60x25-d64/mask=causal_bottom_right --format json" +
       strict() + provider("transformers", ":raw"));
@@ -185,7 +185,7 @@ TEST_F(Foreign, EagerAveragesAllKeysInRowsWithoutAny) {
   EXPECT_THAT(result.text, HasSubstr("in a row without visible keys"));
 }
 
-TEST_F(Foreign, JaxRoundsTheLseToTheInputs) {
+TEST_F(Foreign, JaxRoundsLseToInputDtype) {
   const std::string of_case = "--case jax/dpa_lse/bf16/b1-h8x2-s17x100-d64 --format json";
   const auto result = run(of_case + strict() + provider("jax"));
   if (is_absent(result)) GTEST_SKIP() << result.text;

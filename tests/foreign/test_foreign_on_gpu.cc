@@ -40,7 +40,7 @@ class ForeignOnGpu : public test::CommandTest {
   }
 };
 
-TEST_F(ForeignOnGpu, NoRowPairsAGpuWithTheArchitectureOfTheCpu) {
+TEST_F(ForeignOnGpu, StoresArchitectureOfMeasuredDevice) {
   const auto result = with_gpu("run " + suite("foreign.toml") +
                                " --device cuda:0 --tier smoke --match '*/padded*' --match "
                                "'*/scales/*' --match '*/s4_*' --db a.db -q" +
@@ -72,7 +72,7 @@ TEST_F(ForeignOnGpu, NoRowPairsAGpuWithTheArchitectureOfTheCpu) {
             "n\n0\n");
 }
 
-TEST_F(ForeignOnGpu, ListNamesTheDeviceOfEachCase) {
+TEST_F(ForeignOnGpu, ListNamesDeviceOfEachCase) {
   const auto result = with_gpu("list " + suite("foreign.toml") +
                                " --device cuda:0 --match '*/padded/*'" + all_providers());
   if (is_absent(result)) GTEST_SKIP() << result.text;
@@ -83,7 +83,7 @@ TEST_F(ForeignOnGpu, ListNamesTheDeviceOfEachCase) {
   EXPECT_THAT(kernels.text, HasSubstr("onnxruntime/gqa  on cpu"));
 }
 
-TEST_F(ForeignOnGpu, StoriesNameWhatTheyCannotMeasureHere) {
+TEST_F(ForeignOnGpu, ReportsGroupsNotMeasuredWithoutGpu) {
   const std::string stories =
       suite("stories/s2_bf16_ragged.toml") + " " + suite("stories/s5_unsupported_dtype.toml");
   const auto without = plumbline(
@@ -93,7 +93,7 @@ TEST_F(ForeignOnGpu, StoriesNameWhatTheyCannotMeasureHere) {
   EXPECT_THAT(without.text, HasSubstr("s2_bf16_ragged/real_kernels (32)"));
 }
 
-TEST_F(ForeignOnGpu, AProviderThatIsNotLoadedIsNamedAndTheOthersAreMeasured) {
+TEST_F(ForeignOnGpu, ReportsMissingProvider) {
   write("mine.toml",
         "schema = 1\nname = \"mine\"\n[[group]]\nname = \"g\"\nreason = \"r\"\ndevices = "
         "[\"cuda:0\"]\n"

@@ -71,7 +71,7 @@ TEST_P(Replay, Seeds) {
 
 // Prefixes of a seed, as a full disk leaves them, and seeds without one byte, as after a typing
 // error.
-TEST_P(Replay, BeginningsOfSeeds) {
+TEST_P(Replay, TruncatedSeeds) {
   for (const fs::path& path : seeds(GetParam().name)) {
     const std::string seed = contents(path);
     const std::size_t step = std::max<std::size_t>(1, seed.size() / 16);
@@ -83,7 +83,7 @@ TEST_P(Replay, BeginningsOfSeeds) {
   }
 }
 
-TEST_P(Replay, WhatOnceFailed) {
+TEST_P(Replay, RegressionInputs) {
   for (const fs::path& path :
        matches(source_directory / "tests/fuzz/regressions" / GetParam().name / "*")) {
     EXPECT_NO_THROW(GetParam().run(contents(path))) << path;

@@ -8,7 +8,7 @@
 namespace plumbline {
 namespace {
 
-TEST(CudaHello, WithoutAGpuNamesNoDevice) {
+TEST(CudaHello, NoDeviceWithoutGpu) {
   setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // for the worker
   auto worker = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_CUDA_LIBRARY});
   ASSERT_TRUE(worker) << to_string(worker.error());

@@ -104,7 +104,7 @@ class GpuScript : public test::CommandTest {
   std::string commit = "0123456789abcdef";
 };
 
-TEST_F(GpuScript, RefusesWithoutAGpu) {
+TEST_F(GpuScript, RefusesWithoutGpu) {
   const auto refused = shell("CUDA_VISIBLE_DEVICES=-1 " + script());
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.text, HasSubstr("ci/gpu.sh: there is no GPU here"));
@@ -123,7 +123,7 @@ TEST_F(GpuScript, Usage) {
               AllOf(HasSubstr("pr_emulated "), HasSubstr("racecheck ")));
 }
 
-TEST_F(GpuScript, ScriptsAreShell) {
+TEST_F(GpuScript, ScriptsAreValidShell) {
   const auto parsed =
       shell("for s in '" + test::source_directory.string() + "'/ci/*.sh '" +
             test::source_directory.string() + "'/ci/*/*.sh; do bash -n \"$s\" || exit 1; done");
@@ -132,7 +132,7 @@ TEST_F(GpuScript, ScriptsAreShell) {
 
 // The stand-in below accepts any option, so this checks that the program knows the purposes of runs
 // in the scripts.
-TEST_F(GpuScript, PurposesOfTheScriptsAreKnownToTheProgram) {
+TEST_F(GpuScript, ProgramKnowsPurposes) {
   const auto purposes = shell("cat '" + test::source_directory.string() + "'/ci/*.sh '" +
                               test::source_directory.string() +
                               "'/ci/gpu/*.sh | grep -oE -- '--purpose [a-z]+' | sort -u");
@@ -201,7 +201,7 @@ TEST_F(GpuScript, AllStepsPass) {
   EXPECT_EQ(parsed.text, "21\n");
 }
 
-TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
+TEST_F(GpuScript, ContinuesAfterFailureAndNamesStep) {
   make_stand_ins();
   write_program("b/tests/gpu/test_gpu_hardware_mma", "echo '[  FAILED  ] 1 test'\nexit 1\n");
   write_program("b/bin/plumbline",
@@ -215,7 +215,7 @@ TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
 }
 
-TEST_F(GpuScript, ASkippedTestAndNoTestAtAllAreFailures) {
+TEST_F(GpuScript, SkippedAndMissingTestsFail) {
   make_stand_ins();
   write_program("b/tests/kernels/test_kernels_cuda",
                 "echo '[  PASSED  ] 6 tests.'\necho '[  SKIPPED ] 1 test, listed below:'\n");
@@ -227,7 +227,7 @@ TEST_F(GpuScript, ASkippedTestAndNoTestAtAllAreFailures) {
 }
 
 // The output of a sanitizer that could not follow the program.
-TEST_F(GpuScript, ASanitizerThatSawNothingHasNotPassed) {
+TEST_F(GpuScript, SanitizerWithoutCoverageFails) {
   make_stand_ins();
   write_program("machine/compute-sanitizer", "shift 4\n\"$@\"\n");
   const auto done = gpu();
@@ -236,7 +236,7 @@ TEST_F(GpuScript, ASanitizerThatSawNothingHasNotPassed) {
 }
 
 // A step that could not run is listed with its reason, and the summary is not green.
-TEST_F(GpuScript, WhatIsMissingIsNotRunAndNotGreen) {
+TEST_F(GpuScript, MissingProgramsAreNotGreen) {
   make_stand_ins();
   std::filesystem::remove(directory_ / "b/tests/gpu/test_gpu_hardware_mma");
   std::filesystem::remove(directory_ / "b/tests/gpu/hardware_speed");
@@ -255,7 +255,7 @@ TEST_F(GpuScript, WhatIsMissingIsNotRunAndNotGreen) {
                           "Python provider needs")));
 }
 
-TEST_F(GpuScript, QuickSaysSo) {
+TEST_F(GpuScript, QuickIsReported) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
@@ -267,7 +267,7 @@ TEST_F(GpuScript, QuickSaysSo) {
 }
 
 // The archive contains results of special functions up to its limit; larger ones are next to it.
-TEST_F(GpuScript, LargeResultsOfSpecialFunctionsLieBesideTheArchive) {
+TEST_F(GpuScript, LargeSpecialResultsStayOutsideArchive) {
   make_stand_ins();
   EXPECT_EQ(gpu("--only special").code, 0);
   EXPECT_EQ(archived("special/special_results.gz"), "small\n");
@@ -281,7 +281,7 @@ TEST_F(GpuScript, LargeResultsOfSpecialFunctionsLieBesideTheArchive) {
 
 // A second call runs the steps that the first could not. Steps with a result are listed and stay in
 // the table.
-TEST_F(GpuScript, SkipsWhatHasAResult) {
+TEST_F(GpuScript, SkipsFinishedSteps) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "exit 1\n");
   EXPECT_EQ(gpu("--only mma reference").code, 1);
@@ -305,7 +305,7 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("## GPU: 1 steps passed"));
 }
 
-TEST_F(GpuScript, AStepThatRunsIntoTheDeadlineIsCutOffAndTheNextNotStarted) {
+TEST_F(GpuScript, DeadlineCutsStepAndStopsRun) {
   make_stand_ins();
   write_program(
       "b/tests/gpu/test_gpu_hardware_mma",
@@ -324,7 +324,7 @@ TEST_F(GpuScript, AStepThatRunsIntoTheDeadlineIsCutOffAndTheNextNotStarted) {
 }
 
 // However the script ends, its results so far are on disk.
-TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
+TEST_F(GpuScript, KilledScriptKeepsResults) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "echo begun\nsleep 60\n");
   const auto kill_it = [&](const std::string& steps, const std::string& signal) {
@@ -346,7 +346,7 @@ TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
 
 // There is a GPU, but the library that computes references on it does not load. The run is correct
 // and reports where it computed them.
-TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
+TEST_F(GpuScript, ReportsCpuReferenceFallback) {
   make_stand_ins();
   for (const char* file :
        {"bin/plumbline", "bin/plumbline-worker", "lib/plumbline/plumbline_cpu.so"}) {
@@ -364,7 +364,7 @@ TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
 }
 
 // Results that differ from the model are kept, and the step fails.
-TEST_F(GpuScript, ARecordingThatDiffersFailsAndIsKept) {
+TEST_F(GpuScript, DifferingRecordingFailsAndIsKept) {
   make_stand_ins();
   const auto differs = shell("export RECORD_CODE=1; " + gpu_command("--only record"));
   EXPECT_EQ(differs.code, 1) << differs.text;
@@ -377,7 +377,7 @@ TEST_F(GpuScript, ARecordingThatDiffersFailsAndIsKept) {
   EXPECT_EQ(gpu("--only record").code, 5);
 }
 
-TEST_F(GpuScript, NamesWhatIsMissing) {
+TEST_F(GpuScript, IncompleteBuildNamesMissingFile) {
   make_stand_ins();
   std::filesystem::remove(directory_ / "b/lib/plumbline/plumbline_cuda.so");
   const auto done = gpu();
@@ -387,14 +387,14 @@ TEST_F(GpuScript, NamesWhatIsMissing) {
 }
 
 #ifdef PLUMBLINE_HARDWARE_SPEED
-TEST_F(GpuScript, SpeedIsNotMeasuredWithoutAGpu) {
+TEST_F(GpuScript, SpeedNeedsGpu) {
   const auto refused = shell("CUDA_VISIBLE_DEVICES=-1 '" PLUMBLINE_HARDWARE_SPEED "'");
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.text, HasSubstr("no GPU: "));
   EXPECT_EQ(shell("'" PLUMBLINE_HARDWARE_SPEED "' --nonsense").code, 2);
 }
 
-TEST_F(GpuScript, NothingIsRecordedWithoutAGpu) {
+TEST_F(GpuScript, RecordingNeedsGpu) {
   const auto refused = shell("CUDA_VISIBLE_DEVICES=-1 '" PLUMBLINE_RECORD_MMA "' --out recorded");
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.text, HasSubstr("no GPU: "));

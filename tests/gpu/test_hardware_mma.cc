@@ -47,7 +47,7 @@ std::uint32_t on_gpu(const Corner& corner) {
   return fragments.d[0] & (corner.instruction.accumulator == MmaAccumulator::f32 ? ~0u : 0xffffu);
 }
 
-TEST_F(HardwareMma, FingerprintIsThatOfItsArchitecture) {
+TEST_F(HardwareMma, FingerprintMatchesArchitecture) {
   for (const bool wide : {true, false}) {
     const Corner probe = fingerprint(wide);
     const std::uint32_t hardware = on_gpu(probe);
@@ -149,7 +149,7 @@ class EveryInstruction : public HardwareMma,
 INSTANTIATE_TEST_SUITE_P(HardwareMma, EveryInstruction, ::testing::ValuesIn(all_instructions),
                          [](const auto& instruction) { return name(instruction.param); });
 
-TEST_P(EveryInstruction, AMillionOfThemEqualTheModel) {
+TEST_P(EveryInstruction, MillionResultsMatchModel) {
   const MmaInstruction instruction = GetParam();
   if (!supports(arch_, instruction)) {  // nothing to compare, so not a skipped test
     fmt::print("{} has no {}\n", emulator::name(arch_), name(instruction));

@@ -49,7 +49,7 @@ void expect_attention(const std::string& kernel, const Problem& problem) {
   EXPECT_GT(call.describe().shared_memory_bytes, 0);
 }
 
-TEST(KernelCall, DecodeOfTheStory) {
+TEST(KernelCall, DecodeOfStoryS4) {
   const Problem problem = small(story_s4());
   EXPECT_EQ(problem.layout, Layout::paged_nhd);
   for (const char* kernel : {"decode_mma", "decode_simt", "prefill_mma"})
@@ -65,7 +65,7 @@ TEST(KernelCall, Prefill) {
   expect_attention("prefill_simt", small(prefill_shape(DType::f16, Mask::causal_bottom_right)));
 }
 
-TEST(KernelCall, SaysWhatItCannotRun) {
+TEST(KernelCall, RefusesUnsupportedProblem) {
   const KernelCall unknown(emulated(), "no_such_kernel", small(story_s4()));
   EXPECT_EQ(unknown.error(), "there is no kernel no_such_kernel");
   Problem odd = small(story_s4());
@@ -76,7 +76,7 @@ TEST(KernelCall, SaysWhatItCannotRun) {
 }
 
 // The work of the rates, computed by hand.
-TEST(SpeedShapes, WorkOfTheShapes) {
+TEST(SpeedShapes, WorkMatchesHandComputation) {
   const Problem s4 = story_s4();
   EXPECT_EQ(bytes_once(s4), 2.0 * 57 * (2 * 8192.0 * 8 * 128 + 2 * 32 * 128));
   const Problem full = prefill_shape(DType::f16, Mask::none),

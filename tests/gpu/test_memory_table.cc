@@ -72,14 +72,14 @@ struct Block {
   }
 };
 
-TEST_F(MemoryTable, AStreamSeesWhatWasCopiedBefore) {
+TEST_F(MemoryTable, StreamSeesEarlierCopies) {
   write(a_, 7);
   ASSERT_EQ(memory_->enqueue_copy(&device_, b_, a_, bytes, stream_), 0);
   ASSERT_EQ(memory_->synchronize(&device_, stream_), 0);
   EXPECT_THAT(read(b_), Each(7));
 }
 
-TEST_F(MemoryTable, AStreamKeepsItsOrder) {
+TEST_F(MemoryTable, StreamKeepsOrder) {
   for (int byte = 1; byte <= 20; ++byte)
     ASSERT_EQ(memory_->enqueue_fill(&device_, a_, byte, bytes, stream_), 0);
   ASSERT_EQ(memory_->enqueue_copy(&device_, b_, a_, bytes, stream_), 0);
@@ -91,7 +91,7 @@ TEST_F(MemoryTable, AStreamKeepsItsOrder) {
 
 // The check of streams relies on this: while a host call blocks the stream, the default stream
 // works.
-TEST_F(MemoryTable, TheDefaultStreamDoesNotWaitForABlockedOne) {
+TEST_F(MemoryTable, DefaultStreamIgnoresBlockedStream) {
   write(a_, 1);
   write(b_, 2);
   Block block;
@@ -105,7 +105,7 @@ TEST_F(MemoryTable, TheDefaultStreamDoesNotWaitForABlockedOne) {
   EXPECT_THAT(read(a_), Each(3));
 }
 
-TEST_F(MemoryTable, EventsMeasureWhatLiesBetweenThem) {
+TEST_F(MemoryTable, EventsMeasureElapsedTime) {
   void *begin = nullptr, *end = nullptr;
   ASSERT_EQ(memory_->create_event(&device_, &begin), 0);
   ASSERT_EQ(memory_->create_event(&device_, &end), 0);
@@ -126,7 +126,7 @@ TEST_F(MemoryTable, EventsMeasureWhatLiesBetweenThem) {
   EXPECT_EQ(memory_->destroy_event(&device_, end), 0);
 }
 
-TEST_F(MemoryTable, SaysWhatTheDeviceIs) {
+TEST_F(MemoryTable, DescribesDevice) {
   std::int32_t count = 0;
   EXPECT_EQ(memory_->device_count(&count), 0);
   EXPECT_GE(count, 1);

@@ -40,7 +40,7 @@ class NeedGpu : public ::testing::Test {
   std::optional<std::string> before_;
 };
 
-TEST_F(NeedGpu, SkipsWithoutAGpu) {
+TEST_F(NeedGpu, SkipsWithoutGpu) {
   for (const char* value : {"", "0"}) {
     setenv(variable, value, 1);
     EXPECT_TRUE(result().skipped());
@@ -50,7 +50,7 @@ TEST_F(NeedGpu, SkipsWithoutAGpu) {
   EXPECT_THAT(result().message(), ::testing::HasSubstr("no GPU: none here"));
 }
 
-TEST_F(NeedGpu, FailsWithoutAGpuThatIsRequired) {
+TEST_F(NeedGpu, FailsWithoutRequiredGpu) {
   setenv(variable, "1", 1);
   EXPECT_TRUE(result().fatally_failed());
   EXPECT_THAT(result().message(),

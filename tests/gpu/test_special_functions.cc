@@ -66,7 +66,7 @@ class SpecialFunctions : public ::testing::Test {
 };
 
 // A quick check that takes a second.
-TEST_F(SpecialFunctions, Every64thOperandOfEx2GivesTheModelsBits) {
+TEST_F(SpecialFunctions, Every64thEx2OperandMatchesModel) {
   const SpecialModel& model = special_model(Special::ex2_ftz);
   const SpecialComparison compared = compare_operands(unit_, model, 0, 64, all_words / 64, buffer_);
   print(report(model, compared));
@@ -90,7 +90,7 @@ const auto test_name = [](const ::testing::TestParamInfo<SpecialModel>& model) {
 INSTANTIATE_TEST_SUITE_P(SpecialFunctions, EveryOperand, ::testing::ValuesIn(models(false)),
                          test_name);
 
-TEST_P(EveryOperand, GivesTheModelsBits) {
+TEST_P(EveryOperand, MatchesModel) {
   const SpecialModel& model = GetParam();
   const SpecialComparison compared = compare_operands(unit_, model, 0, 1, all_words, buffer_);
   print(report(model, compared));
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(SpecialFunctions, Division, ::testing::ValuesIn(models(
 
 // Products return the host's NaN, so NaN payloads are not compared
 // (emulator/ptx/translated/numbers.h).
-TEST_P(Division, OfRandomPairsGivesTheModelsBits) {
+TEST_P(Division, RandomPairsMatchModel) {
   const SpecialModel& model = GetParam();
   const SpecialComparison compared = compare_pairs(unit_, model, std::uint64_t{1} << 26U, buffer_);
   print(report(model, compared));
@@ -128,7 +128,7 @@ void print_error(Special instruction, const char* kind, const LargestError& erro
                     std::bit_cast<float>(error.result)));
 }
 
-TEST_F(SpecialFunctions, TanhIsWithinItsBound) {
+TEST_F(SpecialFunctions, TanhErrorWithinBound) {
   const auto relative = [](float x, float result) {
     const double exact = std::tanh(static_cast<double>(x));
     return std::fabs(static_cast<double>(result) / exact - 1);
@@ -149,7 +149,7 @@ TEST_F(SpecialFunctions, TanhIsOdd) {
   EXPECT_EQ(facts.not_odd, 0U);
 }
 
-TEST_F(SpecialFunctions, SineAndCosineAreWithinTheirBounds) {
+TEST_F(SpecialFunctions, SineAndCosineErrorsWithinBounds) {
   const auto sine = [](float x, float result) {
     return std::fabs(static_cast<double>(result) - std::sin(static_cast<double>(x)));
   };
@@ -172,7 +172,7 @@ TEST_F(SpecialFunctions, SineAndCosineAreWithinTheirBounds) {
   }
 }
 
-TEST_F(SpecialFunctions, PrintsWhatTheEndsGive) {
+TEST_F(SpecialFunctions, PrintsResultsOfSpecialOperands) {
   constexpr Special all[] = {
 #define PLUMBLINE_NAME(name, ptx) Special::name,
       PLUMBLINE_SPECIAL_OF_ONE(PLUMBLINE_NAME)
@@ -195,7 +195,7 @@ TEST_F(SpecialFunctions, PrintsWhatTheEndsGive) {
 }
 
 // Data for deriving an exact model.
-TEST_F(SpecialFunctions, WritesResultsWhereThatIsAskedFor) {
+TEST_F(SpecialFunctions, WritesResultsIfRequested) {
   const auto directory = dump_directory();
   if (!directory) {
     print("PLUMBLINE_SPECIAL_DUMP is not set: no results are written\n");

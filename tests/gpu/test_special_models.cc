@@ -56,7 +56,7 @@ constexpr Quotient approx[] = {
     {0x77af283dU, 0x7f35fee3U, 0x00000000U}, {0xf8059125U, 0x7eb978dbU, 0x80000000U},
     {0xc64412daU, 0xff332ae6U, 0x00000000U},
 };
-TEST(SpecialModels, DivisionsGiveWhatAnH200Gave) {
+TEST(SpecialModels, DivisionsMatchH200) {
   expect_quotients(Special::div_full_ftz, full_ftz);
   expect_quotients(Special::div_approx, approx);
 }
@@ -83,7 +83,7 @@ constexpr Result denormal_roots[] = {
     {0x00000016U, 0x1b544394U}, {0x00000017U, 0x1b5908d8U}, {0x00000018U, 0x1b5db3d7U},
     {0x00000019U, 0x1b624630U}, {0x0000001bU, 0x1b6b26a9U}, {0x00007619U, 0x1df5e5faU},
 };
-TEST(SpecialModels, RootsAreWhatAnH200Gave) {
+TEST(SpecialModels, RootsMatchH200) {
   for (const auto& [x, of_gpu] : roots) {
     EXPECT_EQ(special_model(Special::sqrt_ftz).of_one(x), of_gpu) << fmt::format("{:08x}", x);
     EXPECT_EQ(special_model(Special::sqrt).of_one(x), of_gpu) << fmt::format("{:08x}", x);
@@ -115,7 +115,7 @@ constexpr Result hyperbolic_tangents[] = {
     {0x40b1dee0U, 0x3f7ffe0bU}, {0x40cfb100U, 0x3f7fffb2U}, {0x40dbfc40U, 0x3f7fffddU},
     {0x40ef62e0U, 0x3f7ffff3U}, {0x40f17940U, 0x3f7ffff5U},
 };
-TEST(SpecialModels, HyperbolicTangentsAreWhatAnH200Gave) {
+TEST(SpecialModels, HyperbolicTangentsMatchH200) {
   constexpr std::uint32_t sign_bit = 1U << 31U;
   const auto tanh = special_model(Special::tanh).of_one;
   for (const auto& [x, of_gpu] : hyperbolic_tangents) {
@@ -141,14 +141,14 @@ constexpr Result cosines[] = {
     {0xbf800000U, 0x3f0a5141U}, {0xff7fffffU, 0x3f800000U}, {0x3fe12090U, 0xbe3f63b8U},
     {0xbfe12090U, 0xbe3f63b8U}, {0xff800000U, 0x7fffffffU},
 };
-TEST(SpecialModels, SinesAndCosinesAreWhatAnH200Gave) {
+TEST(SpecialModels, SinesAndCosinesMatchH200) {
   for (const auto& [x, of_gpu] : sines)
     EXPECT_EQ(special_model(Special::sin).of_one(x), of_gpu) << fmt::format("{:08x}", x);
   for (const auto& [x, of_gpu] : cosines)
     EXPECT_EQ(special_model(Special::cos).of_one(x), of_gpu) << fmt::format("{:08x}", x);
 }
 // Properties of the H200's results over all positive operands, most of which are not stored.
-TEST(SpecialModels, TheTangentFallsAsOftenAsThatOfAnH200) {
+TEST(SpecialModels, TanhDecreasesMatchH200) {
   const auto tanh = special_model(Special::tanh).of_one;
   int falls = 0;
   std::uint32_t before = 0;

@@ -87,7 +87,7 @@ std::vector<Section> read_dump(const std::filesystem::path& file) {
   return sections;
 }
 
-TEST_F(SpecialSweep, UlpsCountStepsOverZeroAndToInfinity) {
+TEST_F(SpecialSweep, UlpsAcrossZeroAndInfinity) {
   EXPECT_EQ(ulps(0x3f800000U, 0x3f800003U), 3);
   EXPECT_EQ(ulps(0x80000001U, 0x00000001U), 2);
   EXPECT_EQ(ulps(0x80000000U, 0), 0);
@@ -95,7 +95,7 @@ TEST_F(SpecialSweep, UlpsCountStepsOverZeroAndToInfinity) {
   EXPECT_EQ(ulps(0x7f800001U, 0), std::nullopt);
 }
 
-TEST_F(SpecialSweep, TheModelDoesNotDifferFromItself) {
+TEST_F(SpecialSweep, ModelMatchesItself) {
   for (const SpecialModel& model : special_models()) {
     const SpecialComparison compared =
         model.of_two != nullptr ? compare_pairs(stand_in(), model, 1'000'000, buffer_)
@@ -108,7 +108,7 @@ TEST_F(SpecialSweep, TheModelDoesNotDifferFromItself) {
 }
 
 // All parts of a comparison, with differences on both sides of the buffer's end.
-TEST_F(SpecialSweep, PlantedDifferencesAreCountedWhereTheyAre) {
+TEST_F(SpecialSweep, CountsPlantedDifferences) {
   const SpecialModel& model = special_model(Special::rcp_ftz);
   std::map<std::uint32_t, std::uint32_t> planted;
   const std::uint32_t first = 0x3f700000U;
@@ -147,7 +147,7 @@ TEST_F(SpecialSweep, PlantedDifferencesAreCountedWhereTheyAre) {
                     HasSubstr("      0:        30 "), Not(HasSubstr("first NaN"))));
 }
 
-TEST_F(SpecialSweep, PayloadsOfNaNsAreCountedApart) {
+TEST_F(SpecialSweep, CountsNanPayloadsSeparately) {
   const SpecialModel& model = special_model(Special::lg2_ftz);
   const SpecialComparison compared = compare_operands(
       stand_in({{0x7f800005U, 0x7fc00000U}, {0, 0x80000000U}}), model, 0x7f800000U, 1, 16, buffer_);
@@ -158,7 +158,7 @@ TEST_F(SpecialSweep, PayloadsOfNaNsAreCountedApart) {
                         "7fffffff (nan)\n"));
 }
 
-TEST_F(SpecialSweep, OperandsWrapAndTheLastIsReached) {
+TEST_F(SpecialSweep, OperandsWrapAndReachLast) {
   const SpecialModel& model = special_model(Special::ex2_ftz);
   const SpecialComparison compared =
       compare_operands(stand_in({{0xffffffc0U, 0}, {0, 0}}), model, 0xff000000U, 64,
@@ -167,7 +167,7 @@ TEST_F(SpecialSweep, OperandsWrapAndTheLastIsReached) {
   EXPECT_EQ(compared.first[1].a, 0U);
 }
 
-TEST_F(SpecialSweep, DifferencesOfADivisionGoByTheDivisor) {
+TEST_F(SpecialSweep, GroupsDivisionsByDivisor) {
   const SpecialModel& model = special_model(Special::div_full);
   const SpecialUnit wrong = [](Special instruction, const SpecialOperands& operands,
                                std::size_t count, std::uint32_t* results) {
@@ -184,7 +184,7 @@ TEST_F(SpecialSweep, DifferencesOfADivisionGoByTheDivisor) {
   EXPECT_THAT(report(model, compared), HasSubstr("of the divisor"));
 }
 
-TEST_F(SpecialSweep, AnErrorOfTheUnitEndsTheComparison) {
+TEST_F(SpecialSweep, UnitErrorEndsComparison) {
   const SpecialUnit broken = [](Special, const SpecialOperands& operands, std::size_t,
                                 std::uint32_t* results) {
     results[0] = 1;
@@ -197,7 +197,7 @@ TEST_F(SpecialSweep, AnErrorOfTheUnitEndsTheComparison) {
   EXPECT_THAT(report(model, compared), HasSubstr("  ended early: launch: broken\n"));
 }
 
-TEST_F(SpecialSweep, TheLargestErrorIsFoundAndANaNIsLarger) {
+TEST_F(SpecialSweep, LargestErrorAndNanRanksHighest) {
   const auto absolute = [](float x, float result) {
     return std::fabs(static_cast<double>(result) - std::tanh(static_cast<double>(x)));
   };
@@ -211,7 +211,7 @@ TEST_F(SpecialSweep, TheLargestErrorIsFoundAndANaNIsLarger) {
   EXPECT_EQ(of({{x, 0x40000000U}, {0x3f800001U, 0x7fffffffU}}).operand, 0x3f800001U);
 }
 
-TEST_F(SpecialSweep, OddnessAndEnds) {
+TEST_F(SpecialSweep, ReportsOddFunctionProperties) {
   const OddFacts plain =
       odd_facts(stand_in(), Special::tanh, 0x40fffff0U, 1000, buffer_);  // around 8
   EXPECT_EQ(plain.not_odd, 0U);
@@ -229,7 +229,7 @@ TEST_F(SpecialSweep, OddnessAndEnds) {
                         "(2.00000072); below the result before at 1\n"));
 }
 
-TEST_F(SpecialSweep, DifferencesAreWrittenWhereThereAreSome) {
+TEST_F(SpecialSweep, WritesDifferencesIfAny) {
   const SpecialModel& model = special_model(Special::ex2_ftz);
   const auto file = directory_ / "new" / "ex2.gz";
   EXPECT_EQ(dump_differences(stand_in(), model, buffer_, file), "");
@@ -252,7 +252,7 @@ TEST_F(SpecialSweep, DifferencesAreWrittenWhereThereAreSome) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file.parent_path()), {}), 1);
 }
 
-TEST_F(SpecialSweep, ResultsAreWrittenAsSteps) {
+TEST_F(SpecialSweep, WritesResultsAsSteps) {
   SpecialDump dump(directory_ / "tanh.gz");
   EXPECT_EQ(dump_results(stand_in(), Special::tanh, 0x3f000000U, 32, 400'000, buffer_, dump), "");
   EXPECT_EQ(dump_results(stand_in(), Special::rcp_ftz, 0x3f800000U, 1, 2, buffer_, dump), "");

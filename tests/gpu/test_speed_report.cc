@@ -53,7 +53,7 @@ TEST(SpeedReport, RatesAndShares) {
   EXPECT_THAT(text, HasSubstr("- decode_simt : prefill_mma = not measured"));
 }
 
-TEST(SpeedReport, FiguresToKeep) {
+TEST(SpeedReport, WritesFiguresAsToml) {
   const std::string text = toml(measured());
   EXPECT_THAT(text, HasSubstr("[limits]\ncopy_gb_per_s = 4000\nmma_f16_tflop_per_s = 600\n"));
   EXPECT_THAT(text, HasSubstr("[s4]\ndecode_simt_over_decode_mma = 1.5\n\n[[kernel]]"));
@@ -62,7 +62,7 @@ TEST(SpeedReport, FiguresToKeep) {
 }
 
 // A limit that failed gives no share, and every failure is listed.
-TEST(SpeedReport, FailuresAreNamed) {
+TEST(SpeedReport, NamesFailures) {
   SpeedReport report = measured();
   report.limits[0].second = {"out of memory", 0};
   report.kernels[2].error = "misaligned address";

@@ -58,7 +58,7 @@ constexpr double tolerance = 0.0626;
 const char* const all_kernels[] = {"naive",        "prefill_mma", "prefill_mma_acc16",
                                    "prefill_simt", "decode_mma",  "decode_simt"};
 
-TEST(StandIn, KernelsRunOnAStreamOfTheirOwn) {
+TEST(StandIn, KernelsRunOnOwnStream) {
   auto worker = worker_of();
   for (const std::string kernel : all_kernels) {
     const Result result = run(*worker, kernel);
@@ -69,7 +69,7 @@ TEST(StandIn, KernelsRunOnAStreamOfTheirOwn) {
   }
 }
 
-TEST(StandIn, AKernelOnTheDefaultStreamWritesNothingThatStays) {
+TEST(StandIn, DefaultStreamKernelLosesOutput) {
   auto worker = worker_of("stand_in=default_stream");
   for (const std::string kernel : all_kernels) {
     const Result result = run(*worker, kernel);
@@ -82,7 +82,7 @@ TEST(StandIn, AKernelOnTheDefaultStreamWritesNothingThatStays) {
   EXPECT_TRUE(run(*worker, "prefill_mma", 1).all_poison) << "timed, too";
 }
 
-TEST(StandIn, TheSecondKernelOfARunOnTheDefaultStreamShows) {
+TEST(StandIn, DefaultStreamMergeIsDetected) {
   auto worker = worker_of("stand_in=merge_on_default,splits=2");
   for (const std::string kernel : {"decode_mma", "decode_simt"}) {
     const Result result = run(*worker, kernel);
@@ -93,7 +93,7 @@ TEST(StandIn, TheSecondKernelOfARunOnTheDefaultStreamShows) {
   EXPECT_LE(run(*worker, "prefill_mma").error, tolerance) << "one kernel, on the right stream";
 }
 
-TEST(StandIn, AKernelThatWaitsForItsStreamEndsAndIsRight) {
+TEST(StandIn, WaitingKernelSucceeds) {
   auto worker = worker_of("stand_in=waits");
   const Result result = run(*worker, "prefill_mma", 1);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
@@ -101,13 +101,13 @@ TEST(StandIn, AKernelThatWaitsForItsStreamEndsAndIsRight) {
   EXPECT_EQ(result.reply.workspace_fault, "");
 }
 
-TEST(StandIn, PrepareHasTheStreamOfRunAndItsWorkIsDoneBefore) {
+TEST(StandIn, PrepareWorkPrecedesRun) {
   const Result result = run(*worker_of("stand_in=plans_on_stream"), "prefill_mma", 1);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
   EXPECT_LE(result.error, tolerance);
 }
 
-TEST(StandIn, TimesAreColdAndHotOverASentinel) {
+TEST(StandIn, MeasuresColdHotAndSentinelTimes) {
   const Result result = run(*worker_of(), "prefill_mma", 3);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
   const Timing& timing = result.reply.timing;
@@ -117,7 +117,7 @@ TEST(StandIn, TimesAreColdAndHotOverASentinel) {
   EXPECT_EQ(result.reply.peak_memory_bytes, -1) << "of the host: says nothing of a device";
 }
 
-TEST(StandIn, SaysWhatTheDeviceIs) {
+TEST(StandIn, DescribesDevice) {
   auto worker = worker_of("stand_in_model=Another GPU");
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
@@ -127,7 +127,7 @@ TEST(StandIn, SaysWhatTheDeviceIs) {
   EXPECT_EQ(run(*worker_of(), "naive").reply.device.model, "Stand-in GPU");
 }
 
-TEST(StandIn, WithATableOfTheFirstRelease) {
+TEST(StandIn, SupportsFirstReleaseTable) {
   const Result result = run(*worker_of("stand_in=table_1"), "decode_mma", 2);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
   EXPECT_LE(result.error, tolerance);
@@ -136,7 +136,7 @@ TEST(StandIn, WithATableOfTheFirstRelease) {
   EXPECT_EQ(result.reply.device.model, "");
 }
 
-TEST(StandIn, AnErrorOfTheDeviceHasItsName) {
+TEST(StandIn, DeviceErrorHasName) {
   const Result result = run(*worker_of("stand_in=illegal_access"), "naive");
   EXPECT_EQ(result.reply.status, Status::error);
   EXPECT_EQ(result.reply.reason,
@@ -146,7 +146,7 @@ TEST(StandIn, AnErrorOfTheDeviceHasItsName) {
       << "an error, too, belongs to a machine class";
 }
 
-TEST(StandIn, ADeviceThatIsBusyIsNotOutOfMemory) {
+TEST(StandIn, BusyIsNotOutOfMemory) {
   auto worker = worker_of("stand_in=busy");
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
@@ -161,7 +161,7 @@ TEST(StandIn, ADeviceThatIsBusyIsNotOutOfMemory) {
             HasSubstr("; end the process that has the GPU for itself")));
 }
 
-TEST(StandIn, WithoutADriverOrAnotherDeviceSaysSo) {
+TEST(StandIn, MissingDriverOrDeviceIsReported) {
   auto worker = worker_of("stand_in=no_driver");
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());

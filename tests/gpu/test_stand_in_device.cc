@@ -27,7 +27,7 @@ class StandInDevice : public ::testing::Test {
   std::vector<int> done_;
 };
 
-TEST_F(StandInDevice, OwnsWhatItGaveAndNothingElse) {
+TEST_F(StandInDevice, OwnsOnlyAllocatedMemory) {
   const auto* first = static_cast<const std::byte*>(memory_);
   EXPECT_TRUE(device_.owns(first, 100));
   EXPECT_TRUE(device_.owns(first + 60, 40));
@@ -41,13 +41,13 @@ TEST_F(StandInDevice, OwnsWhatItGaveAndNothingElse) {
   EXPECT_EQ(device_.release(memory_), codes::invalid_value);
 }
 
-TEST_F(StandInDevice, HasSoMuchMemory) {
+TEST_F(StandInDevice, MemoryIsLimited) {
   void* more = nullptr;
   EXPECT_EQ(device_.allocate(memory_bytes, &more), codes::out_of_memory);
   EXPECT_EQ(device_.allocate(0, &more), codes::invalid_value);
 }
 
-TEST_F(StandInDevice, StreamsBeginWhenSomebodyWaits) {
+TEST_F(StandInDevice, StreamsStartWhenWaitedFor) {
   device_.enqueue(stream_, note(1));
   device_.enqueue(nullptr, note(2));
   EXPECT_THAT(done_, ::testing::ElementsAre(2));
@@ -69,7 +69,7 @@ TEST_F(StandInDevice, ErrorsOfKernelsAreSticky) {
   EXPECT_EQ(device_.synchronize(nullptr), codes::illegal_address);
 }
 
-TEST_F(StandInDevice, HandlesThatItNeverGave) {
+TEST_F(StandInDevice, RefusesUnknownHandles) {
   int other = 0;
   double ns = 0;
   EXPECT_EQ(device_.enqueue(&other, note(1)), codes::invalid_handle);

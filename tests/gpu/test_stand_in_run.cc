@@ -21,7 +21,7 @@ class StandInRun : public test::CommandTest {
   }
 };
 
-TEST_F(StandInRun, GivesTheBitsOfTheEmulator) {
+TEST_F(StandInRun, GivesEmulatorBits) {
   const auto gpu = run("cuda:0", stand_in());
   ASSERT_EQ(gpu.code, 0) << gpu.text;
   const auto emulated = run("emulated:sm_90");
@@ -32,7 +32,7 @@ TEST_F(StandInRun, GivesTheBitsOfTheEmulator) {
   EXPECT_THAT(matrix.text, AllOf(HasSubstr("| on | 18 | 18 |"), HasSubstr("| off | 18 | 18 |")));
 }
 
-TEST_F(StandInRun, AKernelOnTheDefaultStreamFailsAndSaysWhy) {
+TEST_F(StandInRun, DefaultStreamKernelFailsWithReason) {
   const auto failed =
       plumbline("run -v --case 'cuda/decode_simt/bf16/b1-h2-s65-d64/device=cuda:0' " +
                     stand_in("stand_in=default_stream"),

@@ -68,7 +68,7 @@ TEST(Inputs, BitsOfEachLaw) {
   for (const auto& [law, bits] : of_v_law) EXPECT_EQ(bits_of(Law::normal, law), bits) << name(law);
 }
 
-TEST(Inputs, ValidRowsDoNotDependOnLayoutPaddingPagesOrFill) {
+TEST(Inputs, ValidRowsIndependentOfLayoutAndFill) {
   Problem problem = small_problem();
   const std::vector<float> reference = Filled(problem).valid();
   ASSERT_FALSE(reference.empty());
@@ -88,7 +88,7 @@ TEST(Inputs, ValidRowsDoNotDependOnLayoutPaddingPagesOrFill) {
   EXPECT_EQ(Filled(problem).valid(), reference);
 }
 
-TEST(Inputs, SamplesDoNotDependOnTheBatch) {
+TEST(Inputs, SamplesIndependentOfBatch) {
   Problem problem = small_problem();
   problem.lengths = Lengths::full;
   const Filled batch(problem);
@@ -99,7 +99,7 @@ TEST(Inputs, SamplesDoNotDependOnTheBatch) {
   EXPECT_NE(batch.query(1, 36, 3), batch.query(0, 36, 3));
 }
 
-TEST(Inputs, DecodeSeesTheQueryOfTheLastPrefillRow) {
+TEST(Inputs, DecodeQueryEqualsLastPrefillRow) {
   for (const Law law : {Law::normal, Law::llm, Law::sink, Law::needle, Law::exact}) {
     Problem prefill = small_problem();
     prefill.law = law;
@@ -117,7 +117,7 @@ TEST(Inputs, DecodeSeesTheQueryOfTheLastPrefillRow) {
   }
 }
 
-TEST(Inputs, ThreadsDoNotMatter) {
+TEST(Inputs, IndependentOfThreads) {
   Problem problem = small_problem();
   problem.seq_q = problem.seq_kv = 400;
   tbb::task_arena one(1), two(2);
@@ -212,7 +212,7 @@ TEST(Inputs, SamplesWithoutKeysOrQueries) {
   }
 }
 
-TEST(ProblemDigest, NamesTheInputs) {
+TEST(ProblemDigest, IdentifiesInputs) {
   const Problem problem = small_problem();
   Problem other = problem;
   other.seed = 2;

@@ -64,7 +64,7 @@ TEST(Laws, NormalAndUniformLogits) {
   EXPECT_NEAR(uniform.deviation, 1.0 / 3, 0.01);
 }
 
-TEST(Laws, LlmHasTheSameOutlierChannelsInAllPositionsOfAHead) {
+TEST(Laws, LlmOutlierChannelsArePerHead) {
   Problem problem = problem_with(Law::llm);
   problem.head_dim_qk = 100;
   const Filled inputs(problem);
@@ -90,13 +90,13 @@ TEST(Laws, PeakyRowsAreNearlyOneHot) {
   EXPECT_GT(median(summary.top), 0.9);
 }
 
-TEST(Laws, NearUniformWeightsAgreeToTheRoundingOfFp16) {
+TEST(Laws, NearUniformWeightsAreNearlyEqual) {
   const LogitSummary summary = summarize(Filled(problem_with(Law::near_uniform)));
   EXPECT_LT(*std::max_element(summary.spread.begin(), summary.spread.end()), 0.01);
   EXPECT_GT(summary.spread.front(), 0);
 }
 
-TEST(Laws, SinkTakesMostOfEveryRow) {
+TEST(Laws, SinkDominatesEveryRow) {
   for (const std::int64_t keys : {20, 600, 5000}) {
     Problem problem = problem_with(Law::sink);
     problem.seq_kv = keys;
@@ -112,7 +112,7 @@ TEST(Laws, SinkTakesMostOfEveryRow) {
   }
 }
 
-TEST(Laws, NeedleIsOneKeyForAllQueriesOfAGroup) {
+TEST(Laws, NeedleIsSharedByQueryGroup) {
   Problem problem = problem_with(Law::needle);
   problem.batch = 4;
   problem.seq_q = 8;
@@ -153,7 +153,7 @@ TEST(Laws, ExactLogitsAreEqualOrFarApart) {
 
 // Tests the promise of row_is_exact with an fp32 kernel that rounds as coarsely as is legal: P to
 // bf16, and the scale folded into one fma.
-TEST(Laws, ExactRowsComeOutExact) {
+TEST(Laws, ExactRowsHaveNoError) {
   Problem problem = problem_with(Law::exact, VLaw::grid);
   problem.seq_q = 1;
   problem.out_dtype = DType::f32;
@@ -185,7 +185,7 @@ TEST(Laws, ExactRowsComeOutExact) {
   EXPECT_GE(representable, 6) << "most sums of the grid fit even bf16";
 }
 
-TEST(Laws, RowIsExactOnlyWhereThePromiseHolds) {
+TEST(Laws, RowIsExactChecksConditions) {
   const Problem exact = problem_with(Law::exact, VLaw::grid);
   for (const std::int64_t visible : {1, 2, 4, 4096})
     EXPECT_TRUE(row_is_exact(exact, visible)) << visible;
@@ -255,7 +255,7 @@ TEST(Scales, MultiplyBeforeRounding) {
   EXPECT_EQ(scaled.query(0, 3, 2), plain.query(0, 3, 2));
 }
 
-TEST(Laws, NegativeLogitsLieEightyBelow) {
+TEST(Laws, NegativeLogitsAreEightyLower) {
   const LogitSummary negative = summarize(Filled(problem_with(Law::negative_logits)));
   EXPECT_NEAR(negative.deviation, 80, 2);
   EXPECT_LT(negative.largest, 90);
@@ -275,7 +275,7 @@ TEST(Laws, RampRisesWithTheKey) {
   EXPECT_NEAR(s.back() - s.front(), 30, 4);
 }
 
-TEST(Laws, ExtremeProductsPassTheEdgeOfFp16) {
+TEST(Laws, ExtremeProductsExceedFp16) {
   const Filled inputs(problem_with(Law::extreme));
   const LogitSummary extreme = summarize(inputs);
   const double edge = 65504 / std::sqrt(static_cast<double>(inputs.geometry.problem().head_dim_qk));
@@ -283,7 +283,7 @@ TEST(Laws, ExtremeProductsPassTheEdgeOfFp16) {
   EXPECT_GT(extreme.largest, edge);
 }
 
-TEST(Laws, NearTiesDifferByLittleBesideALargeCommonPart) {
+TEST(Laws, NearTiesShareLargeCommonPart) {
   const LogitSummary ties = summarize(Filled(problem_with(Law::near_ties)));
   EXPECT_NEAR(ties.deviation, 4, 2);
   for (const double spread : ties.spread) EXPECT_LT(spread, 0.8);

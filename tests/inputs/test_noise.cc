@@ -40,7 +40,7 @@ Words philox_by_the_paper(Words counter, std::uint32_t key_0, std::uint32_t key_
   return counter;
 }
 
-TEST(Noise, FourDimsOfARowShareABlock) {
+TEST(Noise, FourDimsShareBlock) {
   const RowAddress address{0x123456789ABCDEF0, Stream::k, 7, 3, -2};
   for (const std::size_t first : {std::size_t{0}, std::size_t{96}}) {
     const WordGroup words = random_words(address, first);
@@ -53,7 +53,7 @@ TEST(Noise, FourDimsOfARowShareABlock) {
   }
 }
 
-TEST(Noise, NormalRowIsNormalFromBitsOfItsWords) {
+TEST(Noise, NormalRowUsesNormalFromBits) {
   const RowAddress address{9, Stream::q, 0, 1, 5};
   std::vector<float> row(4 * row_group);
   noise_row(Noise::normal, address, row);
@@ -74,7 +74,7 @@ TEST(NormalFromBits, KnownAnswers) {
 
 // Tests may use libm, only the generator may not. |z| is the quantile if Q(|z|) = erfc(|z| / sqrt
 // 2) / 2 equals the tail probability.
-TEST(NormalFromBits, IsTheQuantile) {
+TEST(NormalFromBits, MatchesQuantile) {
   std::vector<std::uint32_t> tails;
   for (std::uint32_t bit = 1; bit < 0x80000000U && bit != 0; bit *= 2)
     tails.insert(tails.end(), {bit - 1, bit, bit + bit / 2});
@@ -93,7 +93,7 @@ TEST(NormalFromBits, IsTheQuantile) {
   EXPECT_GT(worst, 1e-9);
 }
 
-TEST(NormalFromBits, DecreasesWithTheTailAndIsNeverZero) {
+TEST(NormalFromBits, DecreasesWithTailAndNeverZero) {
   float previous = INFINITY;
   for (std::uint32_t i = 0; i < (1U << 16); ++i) {
     const float z = normal_from_bits(i << 15);
@@ -156,7 +156,7 @@ TEST(Noise, UniformIsOpenSymmetricAndFlat) {
   }
 }
 
-TEST(Noise, DiscreteNoiseTakesEachValueEquallyOften) {
+TEST(Noise, DiscreteValuesAreEquallyFrequent) {
   const auto histogram = [](Noise noise) {
     std::map<float, int> counts;
     for (const float x : many(noise)) ++counts[x];

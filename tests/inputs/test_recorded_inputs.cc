@@ -51,7 +51,7 @@ std::vector<float> expected_rows(const Recording& recording, DType dtype) {
   return all;
 }
 
-TEST_F(RecordedInputsTest, TheFileGivesShapeMaskWindowAndScale) {
+TEST_F(RecordedInputsTest, FileSetsShapeMaskWindowScale) {
   Recording recording = Recording::sample();
   recording.metadata = {
       {"mask", "causal_bottom_right"}, {"window", "2,-1"}, {"scale", "0.25"}, {"model", "any"}};
@@ -69,14 +69,14 @@ TEST_F(RecordedInputsTest, TheFileGivesShapeMaskWindowAndScale) {
   EXPECT_FALSE(has_field(problem, "inputs", "shape"));
 }
 
-TEST_F(RecordedInputsTest, TheDefaultScaleIsNoScale) {
+TEST_F(RecordedInputsTest, DefaultScaleIsLeftOut) {
   Recording recording = Recording::sample();
   recording.metadata = {{"scale", "0.40824829046386301"}};  // 6 ** -0.5
   recording.write(directory_ / "scale.safetensors");
   EXPECT_EQ(problem_of("scale.safetensors").scale, 0);
 }
 
-TEST_F(RecordedInputsTest, EveryLayoutAndDtypeHoldsTheRecordedRows) {
+TEST_F(RecordedInputsTest, RecordedRowsInEveryLayoutAndDtype) {
   const Recording recording = Recording::sample();
   recording.write(directory_ / "values.safetensors");
   Problem problem = problem_of("values.safetensors");
@@ -119,7 +119,7 @@ TEST_F(RecordedInputsTest, DoublesAreRoundedOnce) {
   EXPECT_EQ(Filled(problem_of("twice.safetensors")).value(0, 0, 0)[0], 1 + 0x1p-7F);
 }
 
-TEST_F(RecordedInputsTest, LeftPaddingAndHeadsOutsideInTheFile) {
+TEST_F(RecordedInputsTest, LeftPaddedBhsdFile) {
   const Recording plain = Recording::sample();
   Recording moved = plain;
   moved.metadata = {{"layout", "padded_bhsd"}, {"padding", "left"}};
@@ -146,7 +146,7 @@ TEST_F(RecordedInputsTest, LeftPaddingAndHeadsOutsideInTheFile) {
   EXPECT_EQ(Filled(problem).valid(), expected_rows(plain, problem.dtype));
 }
 
-TEST_F(RecordedInputsTest, WithoutLengthsEverySampleIsFull) {
+TEST_F(RecordedInputsTest, MissingLengthsMeanFullSamples) {
   Recording recording = Recording::sample();
   recording.tensors.erase("seqlens_q");
   recording.tensors.erase("seqlens_kv");
@@ -192,7 +192,7 @@ TEST_F(RecordedInputsTest, NamesWithAnyByteParseBack) {
   }
 }
 
-TEST_F(RecordedInputsTest, AFileThatGoesOrChangesThrows) {
+TEST_F(RecordedInputsTest, MissingOrChangedFileThrows) {
   const auto path = directory_ / "gone.safetensors";
   Recording recording = Recording::sample();
   recording.write(path);

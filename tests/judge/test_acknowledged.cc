@@ -39,7 +39,7 @@ Verdict verdict_of(const Judgement& judgement, const Outcome& outcome) {
   return judge_acknowledged(judgement, outcome, seen(), today).verdict;
 }
 
-TEST(Acknowledged, ARegressionIsListedAndFailsNothing) {
+TEST(Acknowledged, RegressionIsListedAndFine) {
   for (const Verdict verdict : {Verdict::regressed, Verdict::unconfirmed, Verdict::ambiguous}) {
     const Judgement judged = judge_acknowledged(slower(verdict), outcome_with(1.3), seen(), today);
     EXPECT_EQ(judged.verdict, Verdict::acknowledged);
@@ -52,7 +52,7 @@ TEST(Acknowledged, ARegressionIsListedAndFailsNothing) {
   }
 }
 
-TEST(Acknowledged, SlowerThanThenByMoreThanNoiseFails) {
+TEST(Acknowledged, SlowerBeyondNoiseFails) {
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3 * 1.04)),
             Verdict::acknowledged);
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3 * 1.05)), Verdict::regressed);
@@ -68,14 +68,14 @@ TEST(Acknowledged, SlowerThanThenByMoreThanNoiseFails) {
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(std::nan(""))), Verdict::regressed);
 }
 
-TEST(Acknowledged, ALargerErrorThanThenFails) {
+TEST(Acknowledged, LargerErrorFails) {
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3, 1.3)), Verdict::acknowledged);
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3, 1.4)), Verdict::regressed);
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(1.3, std::nan(""))),
             Verdict::regressed);
 }
 
-TEST(Acknowledged, WhatWasNotTimedThenIsNotKnownToBeSlow) {
+TEST(Acknowledged, UntimedDoesNotExcuseSlowdown) {
   Acknowledgement untimed = seen();
   untimed.time_ratio = 0;
   EXPECT_EQ(
@@ -87,7 +87,7 @@ TEST(Acknowledged, WhatWasNotTimedThenIsNotKnownToBeSlow) {
             Verdict::acknowledged);
 }
 
-TEST(Acknowledged, AFailureIsKnownByItsBits) {
+TEST(Acknowledged, FailureNeedsEqualBits) {
   Judgement failed = slower(Verdict::fail);
   failed.findings = {{FindingKind::peak, 9, 6.5, "beyond the limit"}};
   Outcome outcome = outcome_with(1.3);
@@ -96,7 +96,7 @@ TEST(Acknowledged, AFailureIsKnownByItsBits) {
   EXPECT_EQ(verdict_of(failed, outcome), Verdict::acknowledged);
 }
 
-TEST(Acknowledged, ExpiresOnItsDay) {
+TEST(Acknowledged, ExpiresOnUntilDay) {
   const auto on = [](std::string_view day) {
     return judge_acknowledged(slower(Verdict::regressed), outcome_with(1.3), seen(), day);
   };
@@ -110,7 +110,7 @@ TEST(Acknowledged, ExpiresOnItsDay) {
             Verdict::acknowledged);
 }
 
-TEST(Acknowledged, OtherFailuresAndWhatIsFineStay) {
+TEST(Acknowledged, OtherVerdictsStay) {
   for (const Verdict verdict : all<Verdict>()) {
     if (verdict == Verdict::regressed || verdict == Verdict::unconfirmed ||
         verdict == Verdict::ambiguous)
@@ -121,7 +121,7 @@ TEST(Acknowledged, OtherFailuresAndWhatIsFineStay) {
   }
 }
 
-TEST(Acknowledged, ActsWithinTheJudge) {
+TEST(Acknowledged, AppliesWithinJudge) {
   Outcome outcome = passing();
   outcome.output_digest = std::string(32, 'c');
   outcome.errors.rms = 0.95;

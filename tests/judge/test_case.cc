@@ -28,7 +28,7 @@ TEST(JudgeCase, PlainPassHasNoFindings) {
   EXPECT_EQ(judgement.nearest_statistic, "peak");
 }
 
-TEST(JudgeCase, WithoutAPastIsNew) {
+TEST(JudgeCase, FirstSeenIfNoPast) {
   const Outcome outcome = passing();
   EXPECT_EQ(judge({.outcome = &outcome}).verdict, Verdict::first_seen);
   Outcome bad = passing();
@@ -46,7 +46,7 @@ const Limited limited[] = {{"peak", 6.5},    {"beyond output rounding", 6.5},
                            {"max_logit", 6}, {"rows without a reference", 19.5}};
 static_assert(std::size(limited) == deciding_count, "a statistic that decides has no row here");
 
-TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {
+TEST(JudgeCase, LimitPassesAndNextNumberFails) {
   for (const Limited& statistic : limited) {
     Outcome outcome = passing();
     outcome.errors.*statistic.member = statistic.limit;
@@ -77,7 +77,7 @@ TEST(JudgeCase, NanAndInfinityFailEverywhere) {
   }
 }
 
-TEST(JudgeCase, NamesTheWorstElement) {
+TEST(JudgeCase, NamesWorstElement) {
   Outcome outcome = passing();
   outcome.errors.peak = 9;
   outcome.worst_statistic = "peak";
@@ -89,7 +89,7 @@ TEST(JudgeCase, NamesTheWorstElement) {
             "3 column 4 (64 visible keys)");
 }
 
-TEST(JudgeCase, ManyElementsRaiseTheLimitOfThePeak) {
+TEST(JudgeCase, ManyElementsRaisePeakLimit) {
   Outcome outcome = passing();
   outcome.errors.peak = 6.8;
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::fail);
@@ -108,7 +108,7 @@ TEST(JudgeCase, NothingComparedIsMistrusted) {
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::mistrusted);
 }
 
-TEST(JudgeCase, NothingToCompareIsAPassWithANote) {
+TEST(JudgeCase, NoVisibleKeyPassesWithNote) {
   Outcome outcome = passing();
   outcome.c.problem.lengths = Lengths::with_zero;  // one sample, without keys
   outcome.errors = {};
@@ -147,7 +147,7 @@ TEST(JudgeCase, EachFaultFails) {
   EXPECT_EQ(judge_with_past(all).findings.size(), std::size(kinds));
 }
 
-TEST(JudgeCase, BadEndsAreTheirOwnVerdicts) {
+TEST(JudgeCase, StatusDeterminesVerdict) {
   const std::pair<Status, Verdict> ends[] = {{Status::crashed, Verdict::crashed},
                                              {Status::timeout, Verdict::timeout},
                                              {Status::out_of_memory, Verdict::out_of_memory},
@@ -170,7 +170,7 @@ SupportTable refuses_bf16() {
   return table;
 }
 
-TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
+TEST(JudgeCase, RefusalNeedsSupportEntry) {
   const SupportTable refuses = refuses_bf16(), unknown;
   SupportTable accepts;
   accepts.entries.push_back(
@@ -192,7 +192,7 @@ TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
   EXPECT_EQ(judge_with_past(passing(), nullptr, &refuses).verdict, Verdict::support_mismatch);
 }
 
-TEST(JudgeCase, CrashBeatsTheSupportTable) {
+TEST(JudgeCase, CrashBeatsSupportTable) {
   const SupportTable refuses = refuses_bf16();
   Outcome crashed = passing();
   crashed.status = Status::crashed;
@@ -201,7 +201,7 @@ TEST(JudgeCase, CrashBeatsTheSupportTable) {
   EXPECT_THAT(judgement.notes, ElementsAre(HasSubstr("takes no bf16")));
 }
 
-TEST(JudgeCase, FailureBeatsTheSupportTable) {
+TEST(JudgeCase, FailureBeatsSupportTable) {
   const SupportTable refuses = refuses_bf16();
   Outcome outcome = passing();
   outcome.errors.peak = 7;
@@ -210,7 +210,7 @@ TEST(JudgeCase, FailureBeatsTheSupportTable) {
   EXPECT_THAT(statistics(judgement), ElementsAre("support", "peak"));
 }
 
-TEST(JudgeCase, LooserSpecFailsAndIsNamed) {
+TEST(JudgeCase, LooserSpecFails) {
   Outcome outcome = passing();
   outcome.description.spec.s_rounded = DType::bf16;
   outcome.description.spec.denominator_from_rounded_p = true;
@@ -222,7 +222,7 @@ TEST(JudgeCase, LooserSpecFailsAndIsNamed) {
                              HasSubstr("denominator_from_rounded_p")));
 }
 
-TEST(JudgeCase, ContractAllowsWhatItPins) {
+TEST(JudgeCase, ContractAllowsPinnedSpec) {
   Contract contract;
   contract.spec_fields = {{"s_rounded", "input"}};
   const Contracts contracts = contract_of_mine(contract);
@@ -250,7 +250,7 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
   EXPECT_EQ(judge_with_past(unrecorded, &contracts).verdict, Verdict::pass);
 }
 
-TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
+TEST(JudgeCase, NoteStatesWiderSigma) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
   EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty())
@@ -260,7 +260,7 @@ TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
               ElementsAre("sigma is 1.5 times that of the strict spec (strict)"));
 }
 
-TEST(JudgeCase, ContractsLimitsCount) {
+TEST(JudgeCase, ContractLimitsApply) {
   Contract contract;
   contract.limits[&Limits::peak] = 3;
   const Contracts tight = contract_of_mine(contract);
@@ -296,7 +296,7 @@ TEST(JudgeCase, PaddingPolicyIsPinnedForPaddedLayouts) {
   EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
 }
 
-TEST(JudgeCase, PromiseBelowTheContractFails) {
+TEST(JudgeCase, PromiseBelowContractFails) {
   Contract contract;
   contract.promises.batch = Promise::bitwise;
   const Contracts contracts = contract_of_mine(contract);
@@ -309,7 +309,7 @@ TEST(JudgeCase, PromiseBelowTheContractFails) {
   EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
 }
 
-TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
+TEST(JudgeCase, RepeatNeedsPromisedBits) {
   Outcome outcome = passing();
   outcome.repeat_equal = false;
   EXPECT_THAT(statistics(judge_with_past(outcome)), ElementsAre("run_to_run"));
@@ -328,7 +328,7 @@ TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
 }
 
-TEST(JudgeCase, ADifferenceBetweenCallsIsSaidInItsWords) {
+TEST(JudgeCase, CallDifferenceIsQuoted) {
   Outcome outcome = passing();
   outcome.repeat_equal = false;
   outcome.call_difference = "the second call gave 2 where the first gave 1";
@@ -336,7 +336,7 @@ TEST(JudgeCase, ADifferenceBetweenCallsIsSaidInItsWords) {
             "the second call gave 2 where the first gave 1, though the same bits are promised");
 }
 
-TEST(JudgeCase, AThirdCallThatWasLeftOutIsNoted) {
+TEST(JudgeCase, MissingThirdCallIsNoted) {
   Outcome outcome = passing();
   outcome.calls = 3;
   EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty());
@@ -344,7 +344,7 @@ TEST(JudgeCase, AThirdCallThatWasLeftOutIsNoted) {
   EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre(HasSubstr("a call takes more than 2 s")));
 }
 
-TEST(JudgeCase, NotesSayWhatCouldNotBeSeen) {
+TEST(JudgeCase, NotesListUncheckedParts) {
   Outcome outcome = passing();
   outcome.errors.has_lse = false;
   outcome.errors.lse_z = nan_value;  // must not count
@@ -356,7 +356,7 @@ TEST(JudgeCase, NotesSayWhatCouldNotBeSeen) {
                           HasSubstr("12 of 16 rows")));
 }
 
-TEST(JudgeCase, IsAPureFunction) {
+TEST(JudgeCase, IsPureFunction) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
   const Judgement first = judge_with_past(outcome), second = judge_with_past(outcome);
@@ -366,7 +366,7 @@ TEST(JudgeCase, IsAPureFunction) {
 }
 
 // A kernel may refuse a problem on a device that no reviewed text covers.
-TEST(JudgeCase, RefusalsOnAnotherDeviceAreNoMismatch) {
+TEST(JudgeCase, SupportEntryBindsOneDevice) {
   const auto table = SupportTable::read(
       TemporaryFile(
           "[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" "
@@ -386,7 +386,7 @@ TEST(JudgeCase, RefusalsOnAnotherDeviceAreNoMismatch) {
 }
 
 // A failure stays a failure, however large an error statistic becomes.
-TEST(JudgeCase, LargerErrorsNeverTurnAFailureIntoAPass) {
+TEST(JudgeCase, FailsMonotonicallyInErrors) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> times_limit(0, 2);
   const auto draw = [&](double limit) {

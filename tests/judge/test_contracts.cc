@@ -32,7 +32,7 @@ Problem problem_of(DType dtype, DType out = DType::none) {
   return problem;
 }
 
-TEST(Contracts, ReadEverythingOfTheFormat) {
+TEST(Contracts, ReadAllMembers) {
   const Contracts contracts = read_good(R"(schema = 1
 [[contract]]
 kernel = "mine/*"
@@ -67,7 +67,7 @@ proof = "mine.cu line 7"
   EXPECT_EQ(spec, expected);
 }
 
-TEST(Contracts, WithoutOneIsTheStrictDefault) {
+TEST(Contracts, DefaultIsStrict) {
   const Contracts none = read_good("schema = 1\n");
   EXPECT_EQ(none.find("mine/kernel"), nullptr);
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
@@ -77,7 +77,7 @@ TEST(Contracts, WithoutOneIsTheStrictDefault) {
             default_limits(strict_spec(Problem{}), Problem{}, 10'000));
 }
 
-TEST(Contracts, TheFirstThatMatchesCounts) {
+TEST(Contracts, FirstMatchCounts) {
   const Contracts contracts = read_good(R"(
 [[contract]]
 kernel = "mine/special"
@@ -91,7 +91,7 @@ reason = "b"
   EXPECT_EQ(contracts.find("yours/other"), nullptr);
 }
 
-TEST(Contracts, DtypesMayFollowTheProblem) {
+TEST(Contracts, DtypesFollowProblem) {
   const Contracts contracts = read_good(R"(
 [[contract]]
 kernel = "mine/*"
@@ -134,7 +134,7 @@ spec = { qk_accumulator = "fma", pv_accumulator = "fp32/nearest/23/4" }
   EXPECT_EQ(spec.pv_accumulator, (Accumulator{DType::f32, false, 23, 4}));
 }
 
-TEST(Contracts, LimitsTightenWithoutAProof) {
+TEST(Contracts, LimitsTightenWithoutProof) {
   const Contracts contracts = read_good(R"(
 [[contract]]
 kernel = "mine/*"
@@ -150,7 +150,7 @@ limits = { peak = 5, beyond_output = 6.5, rms = 1.2, lse = 2 }
   EXPECT_EQ(contracts.limits("mine/k", Problem{}, 100'000'000).peak, grown_limit(5, 100'000'000));
 }
 
-TEST(Contracts, LimitsLoosenWithAProof) {
+TEST(Contracts, LimitsLoosenWithProof) {
   const Contracts contracts = read_good(R"(
 [[contract]]
 kernel = "mine/*"
@@ -162,7 +162,7 @@ limits = { lse = 12 }
   EXPECT_EQ(contracts.limits("mine/k", Problem{}, 10'000).peak, 6.5);
 }
 
-TEST(Contracts, AllErrorsComeAtOnce) {
+TEST(Contracts, ReportAllErrors) {
   EXPECT_THAT(
       errors_of(R"(schema = 2
 contracts = 3
@@ -200,7 +200,7 @@ std::string spec_error(const std::string& spec) {
   return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
 }
 
-TEST(Contracts, BadSpecValuesSayWhatIsAllowed) {
+TEST(Contracts, SpecErrorsListAllowedValues) {
   const std::string at = "5: contract of k: ";
   EXPECT_EQ(spec_error(R"(s_rounded = "int32")"),
             at + "s_rounded: \"int32\" is not one of none, input, output, tensor_core, fp32, tf32, "
@@ -239,7 +239,7 @@ TEST(Contracts, BadSpecValuesSayWhatIsAllowed) {
   EXPECT_THAT(spec_error(R"(p_dtyp = "fp16")"), HasSubstr("p_dtyp"));
 }
 
-TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
+TEST(Contracts, MuchWiderSigmaNeedsProof) {
   const auto count = [](const std::string& spec, const std::string& proof) {
     const auto contracts = read("[[contract]]\nkernel = \"k\"\nreason = \"r\"\n" + proof +
                                 "\nspec = { " + spec + " }\n");
@@ -266,7 +266,7 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
   }
 }
 
-TEST(Contracts, OneThatIsNeverUsedIsAnError) {
+TEST(Contracts, ShadowedContractIsError) {
   EXPECT_THAT(
       errors_of(R"([[contract]]
 kernel = "mine/*"
@@ -282,7 +282,7 @@ reason = "r"
                   "7: the contract of mine/* is never used: \"mine/*\" on line 1 matches first"));
 }
 
-TEST(Contracts, MissingAndBrokenFilesAreErrors) {
+TEST(Contracts, MissingOrBrokenFileIsError) {
   EXPECT_FALSE(Contracts::read("/nonexistent/contracts.toml"));
   EXPECT_FALSE(read("[[contract]\n"));
   EXPECT_THAT(errors_of("contract = 3\n"), ElementsAre("1: contract is not a list of tables"));
@@ -292,7 +292,7 @@ TEST(Contracts, MissingAndBrokenFilesAreErrors) {
 }
 
 // The reviewed file pins the roundings of the project's own kernels.
-TEST(ReviewedContracts, PinTheCpuKernels) {
+TEST(ReviewedContracts, PinCpuKernels) {
   const auto contracts =
       Contracts::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/contracts.toml");
   ASSERT_TRUE(contracts) << to_string(contracts.error());

@@ -48,7 +48,7 @@ proof = "inputs go through cvt to tf32"
 spec = { p_dtype = "tensor_core", kv_dequantized_to = "tensor_core", qk_accumulator = "tensor_core", pv_accumulator = "tensor_core" }
 )";
 
-TEST(ContractsByArch, ATensorCoreIsThatOfTheArchAndDtype) {
+TEST(ContractsByArch, TensorCoreFollowsArchAndDtype) {
   const Contracts contracts = read_good(tensor_cores);
   const auto accumulator = [&](std::string_view arch, DType dtype) {
     const RoundingSpec spec =
@@ -82,7 +82,7 @@ TEST(ContractsByArch, TensorCoresTakeFp32AsTf32) {
   EXPECT_EQ(bf16.kv_dequantized_to, DType::none);
 }
 
-TEST(ContractsByArch, TheFirstOfKernelAndArchCounts) {
+TEST(ContractsByArch, FirstMatchingArchCounts) {
   const Contracts contracts = read_good(R"([[contract]]
 kernel = ["mine/a", "mine/b*"]
 arch = ["sm_80", "sm_89"]
@@ -99,7 +99,7 @@ reason = "all"
   EXPECT_EQ(contracts.find("yours/c", {"cuda:0", "sm_80"}), nullptr);
 }
 
-TEST(ContractsByArch, ADeviceBindsAContract) {
+TEST(ContractsByArch, DeviceRestrictsContract) {
   const Contracts contracts = read_good(R"([[contract]]
 kernel = "mine/*"
 device = "cuda:*"
@@ -123,7 +123,7 @@ reason = "cpu"
   EXPECT_EQ(contracts.find("mine/k"), nullptr);  // unknown device
 }
 
-TEST(ContractsByArch, AContractBehindOneOfAllDevicesIsNeverUsed) {
+TEST(ContractsByArch, ShadowedDeviceIsError) {
   EXPECT_THAT(errors_of(R"([[contract]]
 kernel = "a/*"
 device = "cuda:*"
@@ -145,7 +145,7 @@ reason = "no device"
                           "6: the contract of a/k is never used: \"a/*\" on line 2 matches first"));
 }
 
-TEST(ContractsByArch, WhatCanBeWrong) {
+TEST(ContractsByArch, BadArchsAreErrors) {
   EXPECT_THAT(errors_of(R"([[contract]]
 kernel = "a/k"
 arch = ["sm_80", "sm_90"]
@@ -181,7 +181,7 @@ Outcome outcome_on(const std::string& device, const std::string& described,
 }
 
 // A kernel declares the accumulator of another architecture, which has a larger error than its own.
-TEST(ContractsByArch, TheAccumulatorOfAnotherArchIsLooser) {
+TEST(ContractsByArch, LooserAccumulatorOfOtherArchFails) {
   const Contracts contracts = read_good(tensor_cores);
   const Accumulator ampere{DType::f32, true, 24, 8}, hopper{DType::f32, true, 25, 16};
   const auto statistics = [&](const Outcome& outcome) {

@@ -33,7 +33,7 @@ DiffOutcome equal() {
   return diff;
 }
 
-TEST(JudgeDiff, RoundingExplains) {
+TEST(JudgeDiff, ExplainedByRoundingPasses) {
   const Judgement judgement = judge_diff(close("rounding"));
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_EQ(judgement.percent_of_limit, 50);
@@ -44,7 +44,7 @@ TEST(JudgeDiff, RoundingExplains) {
                   "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
 
-TEST(JudgeDiff, RoundingHasTheLimitOfThePeak) {
+TEST(JudgeDiff, RoundingHasPeakLimit) {
   DiffOutcome diff = close("rounding");
   diff.max_sigma = 6.5;
   EXPECT_EQ(judge_diff(diff).verdict, Verdict::pass);
@@ -96,7 +96,7 @@ TEST(JudgeDiff, UnknownExpectationIsMistrusted) {
   EXPECT_EQ(judge_diff(close("")).verdict, Verdict::mistrusted);
 }
 
-TEST(JudgeDiff, BadEndsAreTheirOwnVerdicts) {
+TEST(JudgeDiff, StatusDeterminesVerdict) {
   DiffOutcome diff = close("rounding");
   diff.status = Status::unsupported;
   diff.reason = "no fp32";

@@ -37,7 +37,7 @@ Judgement judged(const Outcome& outcome, std::string_view today) {
   return judge({.outcome = &outcome, .baseline = &baseline, .today = today});
 }
 
-TEST(Expected, AFailureIsFineAndKeepsItsFindings) {
+TEST(Expected, FailureIsFineAndKeepsFindings) {
   const Judgement judgement = judged(expected(failing()), before);
   EXPECT_EQ(judgement.verdict, Verdict::expected_failure);
   EXPECT_EQ(exit_code_of(run_state({judgement.verdict}, {})), 0);
@@ -48,7 +48,7 @@ TEST(Expected, AFailureIsFineAndKeepsItsFindings) {
   EXPECT_GT(judgement.percent_of_limit, 100);
 }
 
-TEST(Expected, HoweverItFails) {
+TEST(Expected, AnyKindOfFailureIsFine) {
   for (const Status status :
        {Status::crashed, Status::timeout, Status::out_of_memory, Status::error}) {
     Outcome outcome = expected(passing());
@@ -57,7 +57,7 @@ TEST(Expected, HoweverItFails) {
   }
 }
 
-TEST(Expected, WhatDoesNotFailIsAFailure) {
+TEST(Expected, PassIsUnexpected) {
   Outcome changed = passing();
   changed.output_digest = std::string(32, 'b');
   changed.description.build_id = "build-2";
@@ -79,7 +79,7 @@ TEST(Expected, WhatDoesNotFailIsAFailure) {
   EXPECT_EQ(judge({.outcome = &fresh, .today = before}).verdict, Verdict::unexpected_pass);
 }
 
-TEST(Expected, ARefusalIsNoFailureEither) {
+TEST(Expected, RefusalIsUnexpectedPass) {
   ASSERT_EQ(judged(refused(), before).verdict, Verdict::unsupported);
   const Judgement judgement = judged(expected(refused()), before);
   EXPECT_EQ(judgement.verdict, Verdict::unexpected_pass);
@@ -90,7 +90,7 @@ TEST(Expected, ARefusalIsNoFailureEither) {
               HasSubstr("remove the [[expect_failure]] and see to issue"));
 }
 
-TEST(Expected, FromItsExpiryOnNothingIsExpected) {
+TEST(Expected, IgnoredAfterExpiry) {
   for (const std::string_view day : {expiry, after}) {
     for (const Outcome& outcome : {passing(), failing(), refused()}) {
       const Judgement plain = judged(outcome, day), judgement = judged(expected(outcome), day);
@@ -102,7 +102,7 @@ TEST(Expected, FromItsExpiryOnNothingIsExpected) {
   }
 }
 
-TEST(Expected, WithoutADayNothingIsExpected) {
+TEST(Expected, IgnoredWithoutDate) {
   EXPECT_EQ(judged(expected(failing()), "").verdict, Verdict::fail);
   EXPECT_THAT(judged(expected(passing()), "").notes, IsEmpty());
 }

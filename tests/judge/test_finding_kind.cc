@@ -17,12 +17,12 @@ TEST(FindingKind, NamesEveryStatisticFaultAndInvariance) {
     EXPECT_TRUE(parse<FindingKind>(name(invariance))) << name(invariance);
 }
 
-TEST(FindingKind, NamesAreUniqueAndReadBack) {
+TEST(FindingKind, NamesParseBack) {
   for (const FindingKind kind : all<FindingKind>()) EXPECT_EQ(finding_kind(name(kind)), kind);
   EXPECT_EQ(finding_kind("of a later version"), FindingKind::other);
 }
 
-TEST(FindingKind, TimesAndDriftsAreToldApart) {
+TEST(FindingKind, SeparatesTimesAndDrifts) {
   EXPECT_TRUE(is_timing_finding(FindingKind::time_from_pin));
   EXPECT_TRUE(is_drift_finding(FindingKind::drift_from_pin));
   EXPECT_FALSE(is_timing_finding(FindingKind::drift));

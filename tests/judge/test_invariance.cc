@@ -39,25 +39,25 @@ Verdict verdict(Promise promise, std::int64_t other_bits, double sigmas) {
   return judge_invariance(outcome(promise, other_bits, sigmas)).verdict;
 }
 
-TEST(JudgeInvariance, BitwiseMeansTheSameBits) {
+TEST(JudgeInvariance, BitwiseNeedsEqualBits) {
   EXPECT_EQ(verdict(Promise::bitwise, 0, 0), Verdict::pass);
   EXPECT_EQ(verdict(Promise::bitwise, 1, 0), Verdict::fail) << "a sign of zero";
   EXPECT_EQ(verdict(Promise::bitwise, 1, 1), Verdict::fail);
 }
 
-TEST(JudgeInvariance, RoundingMeansWithinTheLimit) {
+TEST(JudgeInvariance, RoundingNeedsLimit) {
   EXPECT_EQ(verdict(Promise::rounding, 5, 6.5), Verdict::pass);
   EXPECT_EQ(verdict(Promise::rounding, 5, std::nextafter(6.5, 7)), Verdict::fail);
   EXPECT_EQ(verdict(Promise::rounding, 5, std::numeric_limits<double>::quiet_NaN()), Verdict::fail);
 }
 
-TEST(JudgeInvariance, WhatNobodyPromisedMustStillBeRight) {
+TEST(JudgeInvariance, UnpromisedStillNeedsLimit) {
   EXPECT_EQ(verdict(Promise::none, 0, 0), Verdict::pass);
   EXPECT_EQ(verdict(Promise::none, 1000, 3), Verdict::pass);
   EXPECT_EQ(verdict(Promise::none, 1, std::numeric_limits<double>::infinity()), Verdict::fail);
 }
 
-TEST(JudgeInvariance, AViolationNamesElementSizeAndTheOtherProblem) {
+TEST(JudgeInvariance, ViolationNamesElementSizeAndProblem) {
   const Judgement judgement = judge_invariance(outcome(Promise::bitwise, 7, 1.25));
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].text,
@@ -75,11 +75,11 @@ TEST(JudgeInvariance, AViolationNamesElementSizeAndTheOtherProblem) {
   EXPECT_THAT(judge_invariance(nan).findings[0].text, HasSubstr("no rounding explains it"));
 }
 
-TEST(JudgeInvariance, PercentIsThatOfTheLimit) {
+TEST(JudgeInvariance, PercentIsRelativeToLimit) {
   EXPECT_DOUBLE_EQ(judge_invariance(outcome(Promise::rounding, 1, 3.25)).percent_of_limit, 50);
 }
 
-TEST(JudgeInvariance, NothingComparedIsNoPass) {
+TEST(JudgeInvariance, NothingComparedIsMistrusted) {
   InvarianceOutcome nothing = outcome(Promise::bitwise, 0, 0);
   nothing.elements = 0;
   EXPECT_EQ(judge_invariance(nothing).verdict, Verdict::mistrusted);
@@ -89,7 +89,7 @@ TEST(JudgeInvariance, NothingComparedIsNoPass) {
   EXPECT_THAT(judge_invariance(nothing).findings[0].text, HasSubstr("SIGSEGV"));
 }
 
-TEST(JudgeInvariance, WhatIsNotTakenIsSaid) {
+TEST(JudgeInvariance, RefusedCallsAreNoted) {
   InvarianceOutcome o = outcome(Promise::bitwise, 0, 0);
   o.calls_refused = 3;
   o.reason = "layout ragged: padded only";

@@ -106,7 +106,7 @@ const Cell cells[] = {
 
 class DefaultLimits : public testing::TestWithParam<Cell> {};
 
-TEST_P(DefaultLimits, AreThoseOfTheTable) {
+TEST_P(DefaultLimits, EqualTable) {
   const Cell& cell = GetParam();
   Problem problem;
   problem.seq_q = 64;
@@ -125,7 +125,7 @@ TEST_P(DefaultLimits, AreThoseOfTheTable) {
 }
 INSTANTIATE_TEST_SUITE_P(Table, DefaultLimits, testing::ValuesIn(cells));
 
-TEST(DefaultLimits, GrowWithTheNumberOfElements) {
+TEST(DefaultLimits, GrowWithElements) {
   EXPECT_EQ(grown_limit(6.5, 0), 6.5);
   EXPECT_EQ(grown_limit(6.5, 10'000'000), 6.5);
   EXPECT_GT(grown_limit(6.5, 10'000'001), 6.5);
@@ -161,7 +161,7 @@ TEST(DefaultLimits, OnlyMaximaOverElementsGrow) {
   EXPECT_EQ(large.lse, small.lse);
 }
 
-TEST(DefaultLimits, SuiteScoresAreNotJudgedBesideASinkOrAnApproximateTanh) {
+TEST(DefaultLimits, SinkOrTanhExcludesSuiteScores) {
   Problem problem;
   RoundingSpec spec = strict_spec(problem);
   EXPECT_TRUE(default_limits(spec, problem, 1).suite_judged);
@@ -175,14 +175,14 @@ TEST(DefaultLimits, SuiteScoresAreNotJudgedBesideASinkOrAnApproximateTanh) {
   EXPECT_FALSE(default_limits(spec, problem, 1).suite_judged);
 }
 
-TEST(DefaultLimits, OfTheNaiveTierGrowToo) {
+TEST(DefaultLimits, NaiveTierGrows) {
   Problem problem;
   RoundingSpec spec = strict_spec(problem);
   spec.s_rounded = DType::bf16;
   EXPECT_EQ(default_limits(spec, problem, 1'000'000'000).peak, grown_limit(8, 1'000'000'000));
 }
 
-TEST(TieLaws, AreThoseWhereKeysOrValuesCoincide) {
+TEST(TieLaws, HaveEqualKeysOrValues) {
   Problem problem;
   EXPECT_FALSE(has_tie_law(problem));
   for (const Law law : {Law::normal, Law::uniform, Law::llm, Law::peaky, Law::needle}) {

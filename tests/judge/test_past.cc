@@ -25,14 +25,14 @@ std::vector<ChangeKind> kinds(const Judgement& judgement) {
   return result;
 }
 
-TEST(Digest, SameBitsPassWhateverTheBuild) {
+TEST(Digest, EqualBitsPassForAnyBuild) {
   Outcome outcome = passing();
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
   outcome.description.build_id = "build-2";
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
 }
 
-TEST(Digest, OtherBitsOfTheSameBuildFail) {
+TEST(Digest, OtherBitsOfSameBuildFail) {
   Outcome outcome = changed();
   outcome.description.build_id = "build-1";
   const Judgement judgement = judge_with_past(outcome);
@@ -48,7 +48,7 @@ TEST(Digest, OtherBitsOfAnotherBuildAreChanged) {
   EXPECT_FALSE(is_failure(judgement.verdict));
 }
 
-TEST(Digest, UnknownBuildsAreNotTheSame) {
+TEST(Digest, UnknownBuildsDiffer) {
   Outcome outcome = changed();
   outcome.description.build_id = "";
   Baseline baseline = past_of(passing());
@@ -56,7 +56,7 @@ TEST(Digest, UnknownBuildsAreNotTheSame) {
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::changed);
 }
 
-TEST(Digest, CountsOnlyWhereDeterminismIsPromisedAndConfirmed) {
+TEST(Digest, NeedsPromisedAndConfirmedDeterminism) {
   Outcome outcome = changed();
   outcome.description.build_id = "build-1";
   Baseline baseline = past_of(passing());
@@ -103,7 +103,7 @@ const Drift drifts[] = {
 };
 
 // `changed` beats `improved`. Without a promise of determinism, only the drift decides.
-TEST(DriftOfOneCase, FollowsTheTable) {
+TEST(DriftOfOneCase, FollowsTable) {
   for (const Drift& drift : drifts) {
     Outcome outcome = changed();
     outcome.c.problem.out_dtype = drift.out;
@@ -141,7 +141,7 @@ TEST(DriftOfOneCase, FailBeatsRegressed) {
 }
 
 // The kernel may round more, or do less. Nothing fails.
-TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
+TEST(FasterButLessAccurate, IsListedAsChange) {
   const auto said = [](double rms, ChangeKind kind, bool other_bits) {
     Outcome outcome = other_bits ? changed() : passing();
     outcome.errors.rms = rms;
@@ -165,7 +165,7 @@ TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
 }
 
 // Each caller that finds the case faster checks again, but the change is added once.
-TEST(FasterButLessAccurate, IsSaidOnce) {
+TEST(FasterButLessAccurate, IsListedOnce) {
   Outcome outcome = changed();
   outcome.errors.rms = 0.9;
   const Baseline baseline = past_of(passing());
@@ -178,7 +178,7 @@ TEST(FasterButLessAccurate, IsSaidOnce) {
   EXPECT_EQ(kinds(judgement), (std::vector{ChangeKind::faster, ChangeKind::faster_less_accurate}));
 }
 
-TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
+TEST(Pin, FindsSumOfSmallErrorSteps) {
   Outcome outcome = changed();
   outcome.errors.rms = 0.9;
   Baseline last = past_of(passing());
@@ -194,7 +194,7 @@ TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
   EXPECT_THAT(statistics(judgement), Contains("drift from the pin"));
 }
 
-TEST(Changes, AContractThatAsksLessIsNamed) {
+TEST(Changes, LooserContractIsListed) {
   Baseline baseline = past_of(passing());
   baseline.terms = Terms{};
   baseline.terms->limits = default_limits(strict_spec(passing().c.problem), passing().c.problem, 0);
@@ -219,7 +219,7 @@ TEST(Changes, AContractThatAsksLessIsNamed) {
   EXPECT_THAT(looser_terms(zeros, spec, anything, spec), IsEmpty());
 }
 
-TEST(Changes, OutputThatIsNoLongerReturnedIsNamed) {
+TEST(Changes, MissingRowOutputIsListed) {
   Baseline baseline = past_of(passing());
   baseline.terms = Terms{};
   baseline.terms->limits = default_limits(strict_spec(passing().c.problem), passing().c.problem, 0);
@@ -238,7 +238,7 @@ TEST(Changes, OutputThatIsNoLongerReturnedIsNamed) {
   }
 }
 
-TEST(Changes, PromisesAreReadAsTheyAreWritten) {
+TEST(Changes, PromisesParseBack) {
   Promises promises;
   EXPECT_EQ(promises_text(promises), "");
   promises.run_to_run = Promise::bitwise, promises.lse = Promise::rounding;
@@ -249,7 +249,7 @@ TEST(Changes, PromisesAreReadAsTheyAreWritten) {
   EXPECT_EQ(parse_promises(promises_text(promises)), promises);
 }
 
-TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
+TEST(Changes, NewRefusalFailsUntilAccepted) {
   Outcome outcome = passing();
   outcome.status = Status::unsupported;
   outcome.reason = "no bf16";
@@ -265,7 +265,7 @@ TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
 }
 
 // Another driver may compile other code, so other bits of one build are not a hardware fault then.
-TEST(Changes, AnotherDriverIsNamedAndExplainsOtherBits) {
+TEST(Changes, OtherDriverExplainsOtherBits) {
   Outcome outcome = changed();
   outcome.description.build_id = "build-1";
   outcome.device = {"H100", 80, "590.12", "13.1", "sm_90"};
@@ -279,7 +279,7 @@ TEST(Changes, AnotherDriverIsNamedAndExplainsOtherBits) {
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);
 }
 
-TEST(Time, MissingIsMistrusted) {
+TEST(Time, MissingRatioIsMistrusted) {
   for (const double ratio : {0.0, nan_value, infinity, -1.0}) {
     Outcome outcome = passing();
     outcome.timed = true;

@@ -75,7 +75,7 @@ void expect_explained(const std::vector<AskedProblem>& problems,
   EXPECT_EQ(wrong, 0) << text;
 }
 
-TEST(SuggestSupport, OneFieldExplainsOneReason) {
+TEST(SuggestSupport, OneFieldPerReason) {
   const auto problems = asked(many_problems(), [](const Problem& p) -> std::string {
     if (p.dtype == DType::f32) return "only 16 bits";
     if (p.softcap != 0) return "no softcap";
@@ -91,7 +91,7 @@ TEST(SuggestSupport, OneFieldExplainsOneReason) {
 }
 
 // Neither the mask nor the lengths alone are refused.
-TEST(SuggestSupport, FieldsThatMatterTogether) {
+TEST(SuggestSupport, CombinesFields) {
   const auto problems = asked(many_problems(), [](const Problem& p) -> std::string {
     if (p.mask == Mask::causal_top_left && p.seq_q != p.seq_kv) return "is_causal is top left";
     if (p.group() != 1) return fmt::format("{} query heads share a key head", p.group());
@@ -107,7 +107,7 @@ TEST(SuggestSupport, FieldsThatMatterTogether) {
   expect_explained(problems, suggested);
 }
 
-TEST(SuggestSupport, EachKernelHasItsOwnEntry) {
+TEST(SuggestSupport, OneEntryPerKernel) {
   const Refuses refuses = [](const Problem& p) -> std::string {
     return p.layout == Layout::padded_bshd ? "" : "only padded";
   };
@@ -126,7 +126,7 @@ TEST(SuggestSupport, EachKernelHasItsOwnEntry) {
   expect_explained(problems, suggested);
 }
 
-TEST(SuggestSupport, ADeviceThatAKernelDoesNotTake) {
+TEST(SuggestSupport, RefusedDeviceIsCondition) {
   auto problems =
       asked(many_problems(), [](const Problem&) { return "needs a GPU"; }, "mine/k", {"cpu", ""});
   for (const AskedProblem& more :
@@ -138,7 +138,7 @@ TEST(SuggestSupport, ADeviceThatAKernelDoesNotTake) {
   expect_explained(problems, suggested);
 }
 
-TEST(SuggestSupport, NothingRanSaysSo) {
+TEST(SuggestSupport, MarksKernelsWithoutRuns) {
   const auto problems = asked(many_problems(), [](const Problem&) { return "no"; });
   const auto suggested = suggest_support(problems);
   EXPECT_THAT(texts(suggested),
@@ -147,7 +147,7 @@ TEST(SuggestSupport, NothingRanSaysSo) {
   EXPECT_THAT(suggest_support({}).entries, IsEmpty());
 }
 
-TEST(SuggestSupport, WhatNoFieldTellsApartIsNamed) {
+TEST(SuggestSupport, ListsInseparableCases) {
   Problem problem;
   auto problems = asked({problem}, [](const Problem&) { return "today not"; });
   problems.push_back(problems.front());

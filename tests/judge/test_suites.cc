@@ -30,7 +30,7 @@ std::vector<SuiteScore> judge_all(const std::deque<Outcome>& outcomes, bool comp
 
 SuiteScore shrink_of(const std::deque<Outcome>& outcomes) { return judge_all(outcomes).at(0); }
 
-TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
+TEST(SuiteSums, DivideBySqrtOfCases) {
   const auto scores = judge_all(scored(4, 1.75, -1.7501));
   ASSERT_EQ(scores.size(), 2U);
   EXPECT_EQ(scores[0].suite, "smoke");
@@ -47,7 +47,7 @@ TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
 }
 
 // Four cases have nearly equal errors on two architectures, which must not add up to a finding.
-TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
+TEST(SuiteSums, SeparateDevices) {
   auto outcomes = scored(4, 1.7);
   for (const char* device : {"emulated:sm_80", "emulated:sm_90"}) {
     for (Outcome outcome : scored(4, 1.7)) {
@@ -79,7 +79,7 @@ TEST(SuiteSums, CountEachOutputOnce) {
   EXPECT_EQ(shrink_of(outcomes).cases, 5);
 }
 
-TEST(SuiteSums, KeepTheSign) {
+TEST(SuiteSums, KeepSign) {
   auto outcomes = scored(4, 5);
   outcomes[0].errors.shrink_z = outcomes[1].errors.shrink_z = -5;
   EXPECT_EQ(shrink_of(outcomes).value, 0);
@@ -99,13 +99,13 @@ TEST(SuiteSums, NanFails) {
   EXPECT_EQ(shrink_of(outcomes).status, "fail");
 }
 
-TEST(SuiteSums, NeedFourCasesAndAWholeSuite) {
+TEST(SuiteSums, NeedFourCasesAndFullSuite) {
   EXPECT_EQ(shrink_of(scored(3, 9)).status, "not judged: too few cases");
   for (const SuiteScore& score : judge_all(scored(12, 9), false))
     EXPECT_EQ(score.status, "not judged: partial suite");
 }
 
-TEST(SuiteSums, AreMadePerSuiteKernelAndDtype) {
+TEST(SuiteSums, SeparateSuitesKernelsAndDtypes) {
   auto outcomes = scored(16, 1);
   for (int i = 0; i < 4; ++i) outcomes[static_cast<std::size_t>(i)].suite = "nightly";
   for (int i = 4; i < 8; ++i) outcomes[static_cast<std::size_t>(i)].c.kernel = "mine/other";
@@ -118,7 +118,7 @@ TEST(SuiteSums, AreMadePerSuiteKernelAndDtype) {
   for (const SuiteScore& score : scores) EXPECT_EQ(score.cases, 4);
 }
 
-TEST(SuiteSums, LeaveOutWhatTheirVarianceDoesNotKnow) {
+TEST(SuiteSums, SkipCasesWithoutVarianceModel) {
   const std::pair<const char*, void (*)(Outcome&)> changes[] = {
       {"many rows", [](Outcome& o) { o.rows_total = o.reference_rows = 151; }},
       {"sampled rows", [](Outcome& o) { o.reference_rows = 15; }},
@@ -138,7 +138,7 @@ TEST(SuiteSums, LeaveOutWhatTheirVarianceDoesNotKnow) {
   EXPECT_EQ(shrink_of(outcomes).cases, 5);
 }
 
-TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
+TEST(SuiteSums, SkipUnjudgedSpecs) {
   auto outcomes = scored(8, 9);
   Contracts contracts;
   contracts.contracts.push_back({.kernels = {"mine/*"},
@@ -195,7 +195,7 @@ struct Night {
   std::string quartile() const { return drift(true, "drift of the lower quartile")->status; }
 };
 
-TEST(DriftOfTheMedian, FailsWhereAllCasesWorsen) {
+TEST(MedianDrift, FailsIfAllCasesWorsen) {
   const auto score = Night(30, 30, 1.15).drift();
   ASSERT_TRUE(score);
   EXPECT_EQ(score->kernel, "mine/kernel");
@@ -206,7 +206,7 @@ TEST(DriftOfTheMedian, FailsWhereAllCasesWorsen) {
   EXPECT_EQ(score->status, "fail");
 }
 
-TEST(DriftOfTheMedian, AllowsTenPercentAndSaysImprovements) {
+TEST(MedianDrift, AllowsTenPercentAndReportsImprovement) {
   EXPECT_EQ(Night(60, 60, 1.1).drift()->status, "pass");
   EXPECT_EQ(Night(60, 0, 1.1).drift()->status, "pass");
   EXPECT_EQ(Night(60, 0, 1.5).drift()->status, "improved");
@@ -214,13 +214,13 @@ TEST(DriftOfTheMedian, AllowsTenPercentAndSaysImprovements) {
 }
 
 // P(at least 28 of 30) = 466 / 2^30 = 4.3e-7, P(at least 27 of 30) = 4526 / 2^30 = 4.2e-6.
-TEST(DriftOfTheMedian, NeedsTheSignTest) {
+TEST(MedianDrift, NeedsSignTest) {
   EXPECT_EQ(Night(30, 28, 1.2).drift()->status, "fail");
   EXPECT_EQ(Night(30, 27, 1.2).drift()->status, "pass");
 }
 
 // Cases at the floor on both nights have a ratio of 1, and do not count in the sign test.
-TEST(DriftOfTheMedian, CountsNoTies) {
+TEST(MedianDrift, IgnoresTies) {
   const auto with_ties = [](std::size_t ties) {
     Night night(30, 30, 1.2);
     for (std::size_t i = 0; i < ties; ++i)
@@ -231,7 +231,7 @@ TEST(DriftOfTheMedian, CountsNoTies) {
   EXPECT_EQ(with_ties(11), "pass");  // 19 of 19: 1.9e-6
 }
 
-TEST(DriftOfTheMedian, NeedsThirtyChangedCasesOfAWholeRun) {
+TEST(MedianDrift, NeedsThirtyChangedCases) {
   EXPECT_EQ(Night(29, 29, 1.5).drift()->status, "not judged: too few cases");
   EXPECT_EQ(Night(30, 30, 1.5).drift(false)->status, "not judged: partial suite");
   Night night(31, 31, 1.5);
@@ -243,25 +243,25 @@ TEST(DriftOfTheMedian, NeedsThirtyChangedCasesOfAWholeRun) {
   EXPECT_FALSE(night.drift());
 }
 
-TEST(DriftOfTheMedian, CountsACaseOfTwoSuitesOnce) {
+TEST(MedianDrift, CountsSharedCaseOnce) {
   Night night(30, 30, 1.5);
   night.outcomes[29].c = night.outcomes[28].c;
   night.outcomes[29].suite = "other";
   EXPECT_EQ(night.drift()->cases, 29);
 }
 
-TEST(DriftOfTheMedian, NanIsNoImprovement) {
+TEST(MedianDrift, NanFails) {
   Night night(30, 0, 1.2);
   for (std::size_t i = 0; i < 28; ++i) night.outcomes[i].errors.rms = nan_value;
   EXPECT_EQ(night.drift()->status, "fail");
 }
 
-TEST(DriftOfTheMedian, HoldsForManyCases) {
+TEST(MedianDrift, StaysFiniteForManyCases) {
   EXPECT_EQ(Night(5000, 5000, 1.15).drift()->status, "fail");
 }
 
 // At least three quarters of the cases must be worse by more than 8 %.
-TEST(DriftOfTheLowerQuartile, FailsWhereThreeQuartersWorsenALittle) {
+TEST(QuartileDrift, FailsIfThreeQuartersWorsen) {
   const auto score = Night(40, 40, 1.089).drift(true, "drift of the lower quartile");
   ASSERT_TRUE(score);
   EXPECT_NEAR(score->value, 1.089, 1e-12);
@@ -273,7 +273,7 @@ TEST(DriftOfTheLowerQuartile, FailsWhereThreeQuartersWorsenALittle) {
 }
 
 // A lagging maximum does this legally: no case improves, and a third stays as it was.
-TEST(DriftOfTheLowerQuartile, PassesWhereAThirdOfTheCasesStays) {
+TEST(QuartileDrift, PassesIfThirdOfCasesStays) {
   Night night(60, 60, 1.11);
   for (std::size_t i = 0; i < 20; ++i) night.baselines[i].rms = night.outcomes[i].errors.rms / 1.01;
   EXPECT_EQ(night.quartile(), "pass");
@@ -283,7 +283,7 @@ TEST(DriftOfTheLowerQuartile, PassesWhereAThirdOfTheCasesStays) {
 }
 
 // Each step is within noise of the night before, and is accepted.
-TEST(DriftFromThePin, FindsWhatFiveStepsOfFourPercentAddUpTo) {
+TEST(PinDrift, FindsSumOfFiveSmallSteps) {
   double since_the_pin = 1;
   std::vector<std::string> each, together;
   for (int step = 1; step <= 5; ++step) {
@@ -299,7 +299,7 @@ TEST(DriftFromThePin, FindsWhatFiveStepsOfFourPercentAddUpTo) {
                                              "fail, fail"));
 }
 
-TEST(DriftFromThePin, IsMadeWhereSomethingIsPinnedAndSaysNoImprovement) {
+TEST(PinDrift, NeedsPinAndReportsNoImprovement) {
   for (const SuiteScore& score : Night(40, 40, 1.5).scores())
     EXPECT_THAT(score.statistic, testing::Not(testing::HasSubstr("pin")));
   const auto better = Night(40, 0, 1.5).drift(true, "drift of the median from the pin", true);

@@ -13,7 +13,7 @@ Result<SupportTable> read(const std::string& text) {
   return SupportTable::read(TemporaryFile(text).path());
 }
 
-TEST(Support, AllFieldsMustMatchAndAListMeansAnyOf) {
+TEST(Support, MatchesAllFieldsAndAnyValue) {
   const auto table = read(R"(
 [[unsupported]]
 kernel = "mine/*"
@@ -43,7 +43,7 @@ reason = "nothing at all"
   EXPECT_EQ(table->unsupported("mine/k", other), std::nullopt);
 }
 
-TEST(Support, KnowsThatDtypesFollowThatOfQ) {
+TEST(Support, DtypesFollowQ) {
   const auto table =
       read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { out_dtype = \"fp32\" }\n");
   ASSERT_TRUE(table) << to_string(table.error());
@@ -56,7 +56,7 @@ TEST(Support, KnowsThatDtypesFollowThatOfQ) {
   EXPECT_TRUE(table->unsupported("k", problem));
 }
 
-TEST(Support, ListsOfKernelsAndExcludedValues) {
+TEST(Support, TakesKernelListsAndExcludedValues) {
   const auto table = read(
       "[[unsupported]]\nkernel = [\"a/*\", \"b/one\"]\nreason = \"r\"\nwhere = { softcap = { not = "
       "0 }, head_dim = { not = [64, 128] } "
@@ -75,7 +75,7 @@ TEST(Support, ListsOfKernelsAndExcludedValues) {
   EXPECT_FALSE(table->unsupported("a/x", plain));
 }
 
-TEST(Support, HowManyQueryHeadsShareAKeyHead) {
+TEST(Support, GroupIsHeadsPerKeyHead) {
   const auto table = read(
       "[[unsupported]]\nkernel = \"k\"\nreason = \"no GQA\"\nwhere = { group = { not = 1 } }\n");
   ASSERT_TRUE(table) << to_string(table.error());
@@ -91,7 +91,7 @@ TEST(Support, HowManyQueryHeadsShareAKeyHead) {
   EXPECT_THAT(to_string(wrong.error()), HasSubstr("\"0\" is no number of query heads"));
 }
 
-TEST(Support, AllErrorsComeAtOnce) {
+TEST(Support, ReportsAllErrors) {
   const auto table = read(R"([[unsupported]]
 kernel = "k"
 where = { dtype = ["fp32", "fp31"], layout = [], dtyp = "fp16", seq_q = { from = 3 } }
@@ -108,7 +108,7 @@ wher = {}
                   "4: kernel is missing", "6: where is not a table", HasSubstr("wher")));
 }
 
-TEST(Support, AnEntryMayBeAboutOneKindOfDevice) {
+TEST(Support, EntryMayNameDeviceAndArch) {
   const auto table = read(R"(
 [[unsupported]]
 kernel = "mine/k"
@@ -131,7 +131,7 @@ reason = "on Ampere"
   EXPECT_FALSE(table->covers("mine/k", {"cuda:0", "sm_90"}));
 }
 
-TEST(ReviewedSupport, OfTheCpuKernels) {
+TEST(ReviewedSupport, CoversCpuKernels) {
   const auto table =
       SupportTable::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/support.toml");
   ASSERT_TRUE(table) << to_string(table.error());

@@ -42,7 +42,7 @@ Judgement concluded(const Outcome& outcome, const Past& past) {
   return judgement;
 }
 
-TEST(Times, ANightLikeTheOthersIsQuietWithItsFigures) {
+TEST(Times, UsualNightIsQuietWithFigures) {
   const Judgement judgement = concluded(timed(2.01), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_THAT(judgement.findings, IsEmpty());
@@ -55,7 +55,7 @@ TEST(Times, ANightLikeTheOthersIsQuietWithItsFigures) {
   EXPECT_NEAR(judgement.time_against_past->ratio, 1.005, 0.01);
 }
 
-TEST(Times, TenPercentThatFreshProcessesShowAgainIsARegression) {
+TEST(Times, ConfirmedTenPercentRegresses) {
   const Judgement judgement = concluded(timed(2.2, {2.21, 2.19, 2.2}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::regressed);
   EXPECT_EQ(judgement.confirmation, Confirmation::confirmed);
@@ -65,26 +65,26 @@ TEST(Times, TenPercentThatFreshProcessesShowAgainIsARegression) {
                     HasSubstr("fresh processes took 2.21, 2.19, 2.2")));
 }
 
-TEST(Times, WhatFreshProcessesDoNotShowWasNoise) {
+TEST(Times, RefutedCandidatePasses) {
   const Judgement judgement = concluded(timed(2.2, {2.0, 2.01, 1.99}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_EQ(judgement.confirmation, Confirmation::refuted);
   EXPECT_THAT(judgement.notes, Contains(HasSubstr("it was noise")));
 }
 
-TEST(Times, WhereTheyDisagreeItIsAmbiguous) {
+TEST(Times, AmbiguousIfRerunsDisagree) {
   const Judgement judgement = concluded(timed(2.2, {2.2, 2.2, 2.0}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::ambiguous);
   EXPECT_EQ(judgement.confirmation, Confirmation::disagree);
 }
 
-TEST(Times, WhereNobodyWasAskedItIsUnconfirmed) {
+TEST(Times, UnconfirmedWithoutReruns) {
   const Judgement judgement = concluded(timed(2.2), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::unconfirmed);
   EXPECT_EQ(judgement.confirmation, std::nullopt);
 }
 
-TEST(Times, AKernelEightTimesFasterIsAnImprovement) {
+TEST(Times, ConfirmedFasterKernelImproves) {
   const Judgement judgement = concluded(timed(0.25, {0.25, 0.25, 0.25}), quiet_past());
   EXPECT_EQ(judgement.verdict, Verdict::improved);
   ASSERT_EQ(judgement.changes.size(), 1U);
@@ -94,7 +94,7 @@ TEST(Times, AKernelEightTimesFasterIsAnImprovement) {
   EXPECT_EQ(concluded(timed(0.25), quiet_past()).verdict, Verdict::pass) << "nobody was asked";
 }
 
-TEST(Times, AWorseVerdictStands) {
+TEST(Times, WorseVerdictStays) {
   const Past past = quiet_past();
   const Outcome outcome = timed(2.2, {2.2, 2.2, 2.2});
   Judgement judgement;
@@ -104,7 +104,7 @@ TEST(Times, AWorseVerdictStands) {
   EXPECT_THAT(statistics(judgement), Contains("time"));
 }
 
-TEST(Times, AFewNightsAreSaidAndNotJudged) {
+TEST(Times, TooFewNightsAreOnlyNoted) {
   Past past;
   past.times = {{2, 2, 2}, {"c", "b", "a"}, {{}, {}, {}}, {false, false, false}};
   const Judgement judgement = concluded(timed(2.2), past);
@@ -116,7 +116,7 @@ TEST(Times, AFewNightsAreSaidAndNotJudged) {
 }
 
 // The time of tonight is a spike, which fresh processes refute. They still show the drift.
-TEST(Times, ASpikeHidesNoDriftFromThePin) {
+TEST(Times, SpikeDoesNotHideDrift) {
   Past past = quiet_past();
   past.pin = Pin{past_of(passing()), {{1.65, 1.65, 1.65, 1.65, 1.65}, {}}};
   past.pin->outcome.run_id = "pinned-run";
@@ -134,7 +134,7 @@ TEST(Times, ASpikeHidesNoDriftFromThePin) {
 }
 
 // Five steps of 4 %, each accepted, so that it becomes the usual time of the nights after it.
-TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
+TEST(Times, AcceptedStepsAddUpAgainstPin) {
   Past past = quiet_past();
   past.pin = Pin{past_of(passing()), {{2, 2, 2, 2, 2}, {}}};
   past.pin->outcome.run_id = "pinned-run";
@@ -161,7 +161,7 @@ TEST(Times, FiveAcceptedStepsAreFoundAgainstThePin) {
   }
 }
 
-TEST(Times, OfASuspectNightAreNoFindingAndSaySo) {
+TEST(Times, SuspectNightHasNoFindings) {
   const Past past = quiet_past();
   const double limit = screen_time(timed(4), past, options).limit;
   const Outcome outcome = timed(2 * std::exp(1.5 * limit));
@@ -174,7 +174,7 @@ TEST(Times, OfASuspectNightAreNoFindingAndSaySo) {
   EXPECT_THAT(judgement.notes, Contains("time not judged, and no baseline: all moved"));
 }
 
-TEST(Times, TwiceTheUsualTimeIsOpenOnADisturbedMachine) {
+TEST(Times, UnconfirmedFarBeyondLimitIfDisturbed) {
   const Past past = quiet_past();
   const auto set_aside = [&](double ratio, double common_shift) {
     const Outcome outcome = timed(ratio);
@@ -193,7 +193,7 @@ TEST(Times, TwiceTheUsualTimeIsOpenOnADisturbedMachine) {
   EXPECT_EQ(set_aside(1, 0).verdict, Verdict::pass) << "faster";
 }
 
-TEST(Times, UntimedFailedAndExpectedOutcomesAreNotLookedAt) {
+TEST(Times, SkipsUntimedAndExpectedFailures) {
   Judgement judgement;
   judgement.verdict = Verdict::pass;
   Outcome outcome = timed(2);

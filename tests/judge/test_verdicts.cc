@@ -5,7 +5,7 @@
 namespace plumbline {
 namespace {
 
-TEST(Verdicts, HaveNamesThatParseBack) {
+TEST(Verdicts, NamesParseBack) {
   for (const Verdict verdict : all<Verdict>()) EXPECT_EQ(parse<Verdict>(name(verdict)), verdict);
   EXPECT_EQ(name(Verdict::first_seen), "first_seen");
   EXPECT_EQ(name(Verdict::support_mismatch), "support_mismatch");
@@ -15,7 +15,7 @@ TEST(Verdicts, HaveNamesThatParseBack) {
   EXPECT_EQ(parse<Verdict>(""), std::nullopt);
 }
 
-TEST(Verdicts, TheWorseOneStands) {
+TEST(Verdicts, WorseWins) {
   constexpr Verdict worst_first[] = {Verdict::crashed,       Verdict::timeout,
                                      Verdict::out_of_memory, Verdict::error,
                                      Verdict::fail,          Verdict::support_mismatch,
@@ -33,7 +33,7 @@ TEST(Verdicts, TheWorseOneStands) {
   }
 }
 
-TEST(ExitCode, OfEachVerdictAlone) {
+TEST(ExitCode, SingleVerdicts) {
   const auto of = [](Verdict verdict) { return exit_code_of(run_state({verdict}, {})); };
   for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen,
                              Verdict::changed, Verdict::expected_failure, Verdict::acknowledged})
@@ -52,7 +52,7 @@ TEST(ExitCode, OfEachVerdictAlone) {
   EXPECT_EQ(of(Verdict::unsupported), 4);  // nothing was measured, whatever the support table says
 }
 
-TEST(ExitCode, OfMany) {
+TEST(ExitCode, SeveralVerdicts) {
   EXPECT_EQ(exit_code_of(run_state({}, {})), 4);
   EXPECT_EQ(exit_code_of(run_state({Verdict::unsupported, Verdict::unsupported}, {})), 4);
   // all were refused
@@ -64,7 +64,7 @@ TEST(ExitCode, OfMany) {
   EXPECT_EQ(exit_code_of(run_state({Verdict::unsupported, Verdict::crashed}, {})), 1);
 }
 
-TEST(ExitCode, CountsChangesThatLoseCoverage) {
+TEST(ExitCode, IncludesChanges) {
   const auto state = [](Verdict verdict, Standing standing) {
     const std::vector<RunChange> changes{{"smoke",
                                           "cpu/flash/bf16/b1-h1-s1-d64",
@@ -78,7 +78,7 @@ TEST(ExitCode, CountsChangesThatLoseCoverage) {
   EXPECT_EQ(state(Verdict::ambiguous, Standing::failure), RunState::not_fine);
 }
 
-TEST(ExitCode, FollowsThePrecedenceOfStates) {
+TEST(ExitCode, FollowsPrecedenceOfStates) {
   const std::vector<Verdict> failing{Verdict::fail, Verdict::ambiguous, Verdict::pass};
   EXPECT_EQ(run_state({failing, {}, {}, false, true}), RunState::incomplete);
   EXPECT_EQ(run_state({failing, {}, {}, true, false}), RunState::nothing_measured);
@@ -89,7 +89,7 @@ TEST(ExitCode, FollowsThePrecedenceOfStates) {
   EXPECT_EQ(state_of_exit(42), RunState::incomplete) << "no run ends with it";
 }
 
-TEST(ExitCode, CountsSuiteScores) {
+TEST(ExitCode, IncludesSuiteScores) {
   const auto score = [](std::string status) {
     return std::vector<SuiteScore>{{"smoke", "cpu/flash", "bf16", "shrink", 9, 4, 3.5, status}};
   };

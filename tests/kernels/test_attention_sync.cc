@@ -142,7 +142,7 @@ std::vector<Instance> every_instance() {
 
 class Sync : public testing::TestWithParam<Instance> {};
 
-TEST_P(Sync, EverySchedule_GivesTheSameBits) {
+TEST_P(Sync, EveryScheduleGivesSameBits) {
   const Problem problem(GetParam());
   const auto expected = problem.run({});
   ASSERT_EQ(expected.error, "");
@@ -151,7 +151,7 @@ TEST_P(Sync, EverySchedule_GivesTheSameBits) {
 
 // In the 16-bit kernels, __syncwarp is not tested: the warp's matrix instructions next to it also
 // order its lanes.
-TEST_P(Sync, WithoutAnyOne_ItShows) {
+TEST_P(Sync, EachBarrierAndWaitIsNeeded) {
   const Problem problem(GetParam());
   std::set<SyncSite> sites;
   LaunchOptions recording;

@@ -47,7 +47,7 @@ TEST(CudaProvider, RefusesTheHost) {
   EXPECT_THAT(query(host).second, HasSubstr("run on CUDA devices only"));
 }
 
-TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
+TEST(CudaProvider, MissingGpuIsReportedAsError) {
   const plumbline_provider& provider = *cuda_library().provider();
   const plumbline_device device = first_device(provider);
   EXPECT_EQ(query(device).first, PLUMBLINE_NO_DEVICE);
@@ -57,7 +57,7 @@ TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
   EXPECT_NE(provider.memory->synchronize(&device, nullptr), 0);
 }
 
-TEST(CudaProvider, WithoutAGpuItsWholeMemoryTableReturnsErrors) {
+TEST(CudaProvider, MemoryTableFailsWithoutGpu) {
   const plumbline_device_memory& memory = *cuda_library().provider()->memory;
   ASSERT_EQ(memory.struct_size, sizeof memory);
   const plumbline_device device = first_device(*cuda_library().provider());
@@ -91,7 +91,7 @@ plumbline_device_error described(std::int32_t code) {
   return error;
 }
 
-TEST(CudaProvider, ErrorsHaveNamesWithoutAGpu) {
+TEST(CudaProvider, ErrorsHaveNamesWithoutGpu) {
   EXPECT_EQ(described(2).out_of_memory, 1U);
   EXPECT_STREQ(described(2).name, "cudaErrorMemoryAllocation");
   EXPECT_EQ(described(700).out_of_memory, 0U);
@@ -103,7 +103,7 @@ TEST(CudaProvider, ErrorsHaveNamesWithoutAGpu) {
   EXPECT_STRNE(described(123456).name, "");
 }
 
-TEST(DriverVersion, IsTheFirstWordOfDigitsAndDots) {
+TEST(DriverVersion, FirstWordOfDigitsAndDots) {
   using attention::first_version;
   EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 "
                           "01:15:15 UTC 2023"),

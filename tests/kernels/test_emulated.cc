@@ -32,7 +32,7 @@ Answer on(const std::string& arch, const std::string& kernel, DType dtype,
               {.library = &library(), .options = options, .arch = "emulated:" + arch});
 }
 
-TEST(Emulated, ArchitecturesDifferWhereTheirTensorCoresDo) {
+TEST(Emulated, ArchitecturesDifferOnlyInTensorCores) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     const Answer ampere = on("sm_80", "prefill_mma", dtype),
                  hopper = on("sm_90", "prefill_mma", dtype);
@@ -47,14 +47,14 @@ TEST(Emulated, ArchitecturesDifferWhereTheirTensorCoresDo) {
   }
 }
 
-TEST(Emulated, WithoutTensorCoresTheArchitectureMakesNoDifference) {
+TEST(Emulated, ArchitectureIrrelevantWithoutTensorCores) {
   for (const char* kernel : {"naive", "prefill_simt", "decode_simt"}) {
     EXPECT_EQ(on("sm_80", kernel, DType::bf16).out, on("sm_100", kernel, DType::bf16).out)
         << kernel;
   }
 }
 
-TEST(Emulated, SchedulesMakeNoDifference) {
+TEST(Emulated, SchedulesGiveSameBits) {
   for (const char* kernel : {"prefill_mma", "prefill_simt", "decode_mma", "decode_simt"}) {
     const Answer expected = on("sm_90", kernel, DType::bf16, "schedule=in_order");
     for (const char* options :
@@ -78,7 +78,7 @@ TEST(Emulated, TilesAndAccumulatorsAreOptions) {
             PLUMBLINE_F16);
 }
 
-TEST(Emulated, SaysWhatItDoesNotTake) {
+TEST(Emulated, RefusalsNameUnsupportedFeatures) {
   const auto reason = [](const std::string& arch, const std::string& kernel, DType dtype,
                          const std::string& options = "") {
     const Answer answer = on(arch, kernel, dtype, options);

@@ -96,7 +96,7 @@ TEST_P(Features, SinkWithoutKeysIsTheLse) {
   for (std::size_t d = 0; d < 24; ++d) EXPECT_EQ(answer.out[row * 24 + d], 0.0);
 }
 
-TEST_P(Features, MasksOfBitsInEveryLayout) {
+TEST_P(Features, BitMasksInEveryLayout) {
   for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
     for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                                 Layout::paged_nhd, Layout::paged_hnd}) {
@@ -146,7 +146,7 @@ TEST_P(Features, Fp8WithScalesOfTokensAndBlocks) {
   }
 }
 
-TEST_P(Features, AllAtOnce) {
+TEST_P(Features, AllCombined) {
   Problem problem = small_problem();
   problem.kv_dtype = DType::e4m3;
   problem.kv_scales = KvScales::batch_head;
@@ -198,7 +198,7 @@ TEST_P(Features, ValuesWithinKeys) {
 INSTANTIATE_TEST_SUITE_P(Cpu, Features, ::testing::ValuesIn(kernel_names),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST(FeaturesElsewhere, AreRefusedWithTheReason) {
+TEST(FeaturesElsewhere, RefusedWithReason) {
   const auto reason = [](const std::string& kernel, auto change) {
     Problem problem = small_problem();
     problem.mask = Mask::none;
@@ -226,7 +226,7 @@ TEST(FeaturesElsewhere, AreRefusedWithTheReason) {
               HasSubstr("cpu/naive does not take Q in e5m2"));
 }
 
-TEST(LseInBaseTwo, IsDeclaredAndTheSameOtherwise) {
+TEST(LseInBaseTwo, DeclaredAndOtherwiseUnchanged) {
   const Problem problem = small_problem();
   const Answer natural = call("flash", problem), base_2 = call("flash_lse2", problem);
   EXPECT_EQ(natural.description.spec.lse_base, 0U);

@@ -115,7 +115,7 @@ TEST_P(GpuFeatures, Fp8KeysAndValuesWithScales) {
   }
 }
 
-TEST_P(GpuFeatures, AllAtOnce) {
+TEST_P(GpuFeatures, AllCombined) {
   Problem all = problem();
   if (takes_fp8()) all.kv_dtype = DType::e4m3;
   all.kv_scales = KvScales::batch_head;
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuFeatures,
                                   std::string(name(std::get<1>(test.param)));
                          });
 
-TEST(GpuFeaturesElsewhere, AreRefusedWithTheReason) {
+TEST(GpuFeaturesElsewhere, RefusedWithReason) {
   Problem problem = small_problem(DType::bf16);
   problem.mask = Mask::custom;
   const Answer masked = call("naive", problem, with());

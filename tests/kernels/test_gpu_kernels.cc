@@ -139,7 +139,7 @@ TEST_P(GpuKernels, OutputsInFp32AndStridedViews) {
   EXPECT_THAT(answer.reason, HasSubstr("rows of Q, K and V must be contiguous"));
 }
 
-TEST_P(GpuKernels, KeepTheirPromises) {
+TEST_P(GpuKernels, KeepPromises) {
   Problem problem = small_problem(dtype());
   problem.seq_q = problem.seq_kv = 100;
   problem.mask = Mask::causal_bottom_right;
@@ -189,7 +189,7 @@ TEST_P(GpuKernels, PrefillAndDecodeAgree) {
   }
 }
 
-TEST_P(GpuKernels, SayWhatTheyRoundAndTake) {
+TEST_P(GpuKernels, DeclareRoundingsAndRefusals) {
   const plumbline_description said = call(kernel(), small_problem(dtype()), with()).description;
   const bool tensor_cores = kernel().ends_with("_mma");
   EXPECT_STREQ(said.tensor_cores, tensor_cores ? "on" : "off");

@@ -91,7 +91,7 @@ class Merges : public ::testing::TestWithParam<std::tuple<DType, Merge>> {
   static Problem of() { return states(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-TEST_P(Merges, AgreeUnderEveryLaw) {
+TEST_P(Merges, AgreeForEveryInputDistribution) {
   for (const Law law : all<Law>()) {
     Problem problem = of();
     problem.law = law;
@@ -111,7 +111,7 @@ TEST_P(Merges, AgreeInEveryLayout) {
   }
 }
 
-TEST_P(Merges, ReadNothingOfPartsWithoutKeys) {
+TEST_P(Merges, IgnorePartsWithoutKeys) {
   for (const Fill fill : {Fill::garbage, Fill::nan}) {
     Problem problem = of();
     problem.mask = Mask::custom, problem.fill = fill;

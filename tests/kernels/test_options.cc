@@ -105,7 +105,7 @@ TEST(Options, TileSetsBothSizes) {
 
 // Wrong changes, or changes that a rounding spec cannot express: the error grows, but the
 // declaration does not change.
-TEST(Options, FaultsChangeTheOutputAndAreNotDeclared) {
+TEST(Options, FaultsChangeOutputUndeclared) {
   const Trial trial(long_problem());
   const Answer sound = trial.run("flash");
   for (const char* options : {"scale=1.01", "mask=off_by_one", "mask=one_key_few",
@@ -150,7 +150,7 @@ TEST(Options, ScaleMovesTheLse) {
   EXPECT_LT(largest, 1e-1);
 }
 
-TEST(Options, DoubleRoundingGrowsTheErrorByATenthToThreeTenths) {
+TEST(Options, DoubleRoundingErrorGrowth) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const std::int64_t keys : {100, 700, 3000}) {
       Problem problem = long_problem(dtype);
@@ -166,7 +166,7 @@ TEST(Options, DoubleRoundingGrowsTheErrorByATenthToThreeTenths) {
   }
 }
 
-TEST(Options, DeclaredChangesAreDeclared) {
+TEST(Options, DeclarableChangesAreDeclared) {
   const auto spec = [](const std::string& kernel, const std::string& options) {
     return call(kernel, long_problem(), {.options = options}).description.spec;
   };
@@ -182,7 +182,7 @@ TEST(Options, DeclaredChangesAreDeclared) {
       << "what the kernel itself is stays declared";
 }
 
-TEST(Options, WhatAKernelDoesNotReadIsNotDeclared) {
+TEST(Options, UnreadOptionsAreNotDeclared) {
   const plumbline_description naive =
       call("naive", long_problem(), {.options = "splits=4,partials=16"}).description;
   EXPECT_EQ(naive.spec.split_partial_dtype, PLUMBLINE_F32);
@@ -204,7 +204,7 @@ TEST(Options, DeclaredChangesChangeTheOutput) {
   EXPECT_LT(trial.rms_error("flash", "p_dtype=fp32"), 0.9);
 }
 
-TEST(Options, OptionsMakeTheTwinKernels) {
+TEST(Options, ReproduceTwinKernels) {
   const Problem problem = long_problem();
   EXPECT_EQ(call("flash", problem, {.options = "denominator=rounded"}).out,
             call("flash_denominator", problem).out);

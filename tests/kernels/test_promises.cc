@@ -53,7 +53,7 @@ class Promises : public ::testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(Promises, AreDeclared) {
+TEST_P(Promises, Declared) {
   const plumbline_promises promises = call(kernel(), problem()).description.promises;
   const bool splits = kernel().starts_with("split_kv");
   EXPECT_EQ(promises.run_to_run, PLUMBLINE_PROMISE_BITWISE);
@@ -66,7 +66,7 @@ TEST_P(Promises, AreDeclared) {
             splits ? PLUMBLINE_PROMISE_ROUNDING : PLUMBLINE_PROMISE_BITWISE);
 }
 
-TEST_P(Promises, RunToRunAndWhateverTheWorkspaceHeld) {
+TEST_P(Promises, RunToRunWithAnyWorkspace) {
   const Answer first = call(kernel(), problem());
   expect_same(first, call(kernel(), problem()), "second run");
   expect_same(first, call(kernel(), problem(), {.workspace_fill = std::byte{0x00}}),
@@ -130,7 +130,7 @@ TEST_P(Promises, BatchNeighboursAndPosition) {
   }
 }
 
-TEST_P(Promises, LseAskedForOrNot) {
+TEST_P(Promises, LseOutputChangesNoBit) {
   Problem without = problem();
   without.lse = false;
   expect_same(call(kernel(), problem()), call(kernel(), without), "without LSE");
@@ -166,7 +166,7 @@ TEST_P(Promises, PrefillAndDecode) {
   }
 }
 
-TEST_P(Promises, RowsPerTileChangeNothing) {
+TEST_P(Promises, RowsPerTileChangeNoBit) {
   const Answer first = call(kernel(), problem());
   for (const int tile_q : {1, 3, 16, 64, 256}) {
     const std::string options = "tile_q=" + std::to_string(tile_q);
@@ -174,7 +174,7 @@ TEST_P(Promises, RowsPerTileChangeNothing) {
   }
 }
 
-TEST_P(Promises, RoundingModeOfTheCaller) {
+TEST_P(Promises, CallerRoundingMode) {
   const Answer first = call(kernel(), problem());
   const unsigned saved = _mm_getcsr();
   const Geometry geometry(problem());

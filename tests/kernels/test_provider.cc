@@ -44,7 +44,7 @@ std::pair<plumbline_status, std::string> query(const std::string& kernel, const 
   return query(kernel, problem, [](auto&, auto&) {});
 }
 
-TEST(Provider, ServesItsVersionOnly) {
+TEST(Provider, ServesOnlyCurrentVersion) {
   EXPECT_EQ(cpu_library().provider("", PLUMBLINE_ABI_VERSION + 1), nullptr);
   const plumbline_provider* provider = cpu_library().provider();
   ASSERT_NE(provider, nullptr);
@@ -54,7 +54,7 @@ TEST(Provider, ServesItsVersionOnly) {
   EXPECT_EQ(provider->memory, nullptr);
 }
 
-TEST(Provider, Fp32OnA16BitKernelIsUnsupportedWithTheReason) {
+TEST(Provider, SixteenBitKernelRefusesFp32) {
   using Pair = std::pair<plumbline_status, std::string>;
   const Problem fp32 = small(DType::f32);
   EXPECT_EQ(query("flash", fp32),
@@ -66,7 +66,7 @@ TEST(Provider, Fp32OnA16BitKernelIsUnsupportedWithTheReason) {
   EXPECT_EQ(query("split_kv", fp32).first, PLUMBLINE_OK);
 }
 
-TEST(Provider, RefusesWhatItDoesNotKnowInWords) {
+TEST(Provider, RefusesUnknownValuesWithReason) {
   const auto reason = [](auto change, const std::string& kernel = "flash") {
     const auto [status, text] = query(kernel, small(), change);
     EXPECT_EQ(status, PLUMBLINE_UNSUPPORTED);
@@ -86,7 +86,7 @@ TEST(Provider, RefusesWhatItDoesNotKnowInWords) {
       HasSubstr("padded layouts only"));
 }
 
-TEST(Provider, AShorterReasonBufferIsKeptTerminated) {
+TEST(Provider, ShortReasonBufferIsTerminated) {
   const plumbline_provider& provider = *cpu_library().provider();
   const plumbline_problem problem = abi_problem(Geometry(small(DType::f32)));
   const plumbline_device device = first_device(provider);
@@ -105,7 +105,7 @@ TEST(Provider, OlderStructsAreRefused) {
   EXPECT_THAT(reason, HasSubstr("struct_size"));
 }
 
-TEST(Description, SaysWhatEachKernelRounds) {
+TEST(Description, DeclaresRoundingsOfEachKernel) {
   const auto spec = [](const std::string& kernel, const Problem& problem) {
     return call(kernel, problem).description.spec;
   };
@@ -133,7 +133,7 @@ TEST(Description, SaysWhatEachKernelRounds) {
   EXPECT_EQ(flash.lse_base, 0U);
 }
 
-TEST(Description, SaysWhatRan) {
+TEST(Description, NamesLaunchedKernel) {
   const plumbline_description description = call("split_kv", small()).description;
   EXPECT_STREQ(description.launched, "cpu/split_kv tile 32x64 fp32 accumulate, splits by length");
   EXPECT_STREQ(description.tensor_cores, "none");
@@ -155,7 +155,7 @@ TEST(PaddedRows, AreZeroWithoutKeysSeenUnlessAttended) {
   }
 }
 
-TEST(PaddedRows, UntouchedLeavesWhatWasThere) {
+TEST(PaddedRows, UntouchedKeepsOldValues) {
   const Answer answer =
       call("flash", small(), {.options = "padded=untouched", .left_over_outputs = true});
   EXPECT_EQ(answer.description.padding_policy, PLUMBLINE_PADDED_ROWS_UNTOUCHED);
@@ -221,7 +221,7 @@ TEST(PaddedRows, UnpaddingGivesTheBitsOfFlash) {
   }
 }
 
-TEST(Workspace, SplitsNeedRoomForTheirPartials) {
+TEST(Workspace, SplitsNeedRoomForPartials) {
   Problem problem = small();
   problem.seq_kv = 2000;
   EXPECT_GT(call("split_kv", problem).workspace_bytes, call("flash", problem).workspace_bytes);
@@ -229,7 +229,7 @@ TEST(Workspace, SplitsNeedRoomForTheirPartials) {
       << "a whole row of S";
 }
 
-TEST(NonFinite, NanInAValidInputReachesTheOutput) {
+TEST(NonFinite, NanInputReachesOutput) {
   for (const std::string kernel : {"naive", "flash", "split_kv"}) {
     for (const bool in_v : {false, true}) {
       Problem problem = small();

@@ -52,7 +52,7 @@ TEST_F(CallComparison, EqualBitsAreNoDifference) {
   EXPECT_TRUE(same.rows.empty());
 }
 
-TEST_F(CallComparison, NanEqualsNothingNotEvenItself) {
+TEST_F(CallComparison, NanDiffersFromNan) {
   a_[5] = b_[5] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(bits().other_bits, 1);
   EXPECT_EQ(largest(1, 1).sigmas, std::numeric_limits<double>::infinity());
@@ -60,13 +60,13 @@ TEST_F(CallComparison, NanEqualsNothingNotEvenItself) {
   EXPECT_EQ(bits().other_bits, 2);
 }
 
-TEST_F(CallComparison, ASignOfZeroIsAnotherBitAndNoDifference) {
+TEST_F(CallComparison, SignedZeroDiffersOnlyInBits) {
   a_[0] = 0.0F, b_[0] = -0.0F;
   EXPECT_EQ(bits().other_bits, 1);
   EXPECT_EQ(largest(1e-6, 1e-6).sigmas, 0);
 }
 
-TEST_F(CallComparison, SizesAreInStandardDeviationsOfTwoAnswers) {
+TEST_F(CallComparison, SizesAreInSigmas) {
   b_[6] = 1.5F;  // sample 0, row 1, column 2
   const LargestDifference output = largest(0.25, 1);
   EXPECT_EQ(output.statistic, "out");
@@ -82,12 +82,12 @@ TEST_F(CallComparison, SizesAreInStandardDeviationsOfTwoAnswers) {
   EXPECT_DOUBLE_EQ(lse.sigmas, 0.5 / (std::sqrt(2.0) * 0.125));
 }
 
-TEST_F(CallComparison, WhereNoErrorIsLegalEveryDifferenceIsTooLarge) {
+TEST_F(CallComparison, ZeroSigmaMakesDifferenceInfinite) {
   b_[0] = 1.5F;
   EXPECT_EQ(largest(0, 0).sigmas, std::numeric_limits<double>::infinity());
 }
 
-TEST_F(CallComparison, RowsAreFoundWhereTheCallPutsThem) {
+TEST_F(CallComparison, MapsRowsOfCallToCase) {
   call_.samples[0].sample = 1;
   call_.samples[1].sample = 0;
   b_[0] = 3.0F;  // the call's sample 0 is the case's sample 1
@@ -98,14 +98,14 @@ TEST_F(CallComparison, RowsAreFoundWhereTheCallPutsThem) {
   EXPECT_EQ(bits().elements, 10) << "a neighbour's rows are compared with nothing";
 }
 
-TEST_F(CallComparison, WithoutAnLseOnBothSidesTheOutputAloneIsCompared) {
+TEST_F(CallComparison, SkipsLseMissingOnOneSide) {
   const OutputView without{b_.data(), nullptr, 0};
   lse_b_[0] = 7;
   EXPECT_EQ(compare_bits(*base_, a(), call_, without).elements, 16);
   EXPECT_EQ(compare_bits(*base_, a(), call_, without).other_bits, 0);
 }
 
-TEST_F(CallComparison, TheLargestDifferencesAreAffordedFirst) {
+TEST_F(CallComparison, LargestDifferencesComeFirst) {
   b_[0] = 1.1F;   // sample 0, row 0
   b_[12] = 4.0F;  // sample 1, row 1
   const auto one = affordable(bits().rows, *base_, 1);

@@ -110,7 +110,7 @@ class CallsOfACase : public testing::Test {
   int judged_ = 0;
 };
 
-TEST_F(CallsOfACase, AreOnePlanTwiceAndANewOne) {
+TEST_F(CallsOfACase, FirstPlanTwiceThenNewPlan) {
   make();
   EXPECT_THAT(worker_.asked, ElementsAre("run keep", "again reversed", "run reversed"));
   EXPECT_EQ(outcome().calls, 3);
@@ -118,7 +118,7 @@ TEST_F(CallsOfACase, AreOnePlanTwiceAndANewOne) {
   EXPECT_EQ(judged_, 1) << "equal bits are judged once";
 }
 
-TEST_F(CallsOfACase, AreTimedBetween) {
+TEST_F(CallsOfACase, TimedCallsFollowSecondCall) {
   calls_.timed_repetitions = 3;
   make();
   EXPECT_THAT(worker_.asked,
@@ -126,7 +126,7 @@ TEST_F(CallsOfACase, AreTimedBetween) {
   EXPECT_THAT(outcome().times.rounds, SizeIs(1));
 }
 
-TEST_F(CallsOfACase, LongCallsAreMadeTwice) {
+TEST_F(CallsOfACase, LongCallsSkipThird) {
   calls_.longest_second = std::chrono::milliseconds(1);
   worker_.change = [](int, float*, RunReply&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -138,7 +138,7 @@ TEST_F(CallsOfACase, LongCallsAreMadeTwice) {
 
 class CallsWithNaN : public CallsOfACase, public testing::WithParamInterface<int> {};
 
-TEST_P(CallsWithNaN, FailWhateverThePromise) {
+TEST_P(CallsWithNaN, FailDespitePromise) {
   worker_.change = [](int call, float* out, RunReply&) {
     if (call == GetParam()) out[8] = nan_value;
   };
@@ -157,7 +157,7 @@ TEST_P(CallsWithNaN, FailWhateverThePromise) {
 }
 INSTANTIATE_TEST_SUITE_P(Later, CallsWithNaN, testing::Values(2, 3));
 
-TEST_F(CallsOfACase, LegalDifferencesAreJudgedAndNoted) {
+TEST_F(CallsOfACase, LegalDifferencesAreJudgedAndReported) {
   worker_.change = [](int call, float* out, RunReply&) { out[0] += 0.001F * float(call); };
   make();
   EXPECT_EQ(judged_, 3);
@@ -166,7 +166,7 @@ TEST_F(CallsOfACase, LegalDifferencesAreJudgedAndNoted) {
   EXPECT_THAT(outcome().call_difference, HasSubstr("at sample 0, head 0, row 0, column 0"));
 }
 
-TEST_F(CallsOfACase, WhatIsNotWrittenAgainIsNothing) {
+TEST_F(CallsOfACase, UnwrittenElementIsReported) {
   worker_.change = [](int call, float* out, RunReply&) {
     if (call == 2) std::memset(out + 3, 0xFF, sizeof(float));
   };
@@ -174,7 +174,7 @@ TEST_F(CallsOfACase, WhatIsNotWrittenAgainIsNothing) {
   EXPECT_THAT(outcome().call_difference, HasSubstr("gave nothing where the first gave 0.25"));
 }
 
-TEST_F(CallsOfACase, FaultsOfEqualBitsCount) {
+TEST_F(CallsOfACase, FaultWithEqualBitsIsJudged) {
   worker_.change = [](int call, float*, RunReply& reply) {
     if (call == 3) reply.workspace_fault = "1 bytes behind workspace were written to";
   };
@@ -182,7 +182,7 @@ TEST_F(CallsOfACase, FaultsOfEqualBitsCount) {
   EXPECT_EQ(judged_, 2);
 }
 
-TEST_F(CallsOfACase, ACrashNamesItsCall) {
+TEST_F(CallsOfACase, CrashNamesCall) {
   worker_.change = [](int call, float*, RunReply& reply) {
     if (call != 2) return;
     reply.status = Status::crashed;
@@ -195,7 +195,7 @@ TEST_F(CallsOfACase, ACrashNamesItsCall) {
             "in the second call (the same plan again, threads reversed): SIGSEGV in run");
 }
 
-TEST(DifferenceInWords, NamesTheLSEAndPaddedRows) {
+TEST(DifferenceInWords, NamesLseAndPaddedRows) {
   Problem problem = small_case();
   problem.batch = 2;
   problem.lengths = Lengths::random;

@@ -19,7 +19,7 @@ static_assert(takes<Measurer, const MeasureOptions&> && !takes<Measurer, Measure
 static_assert(takes<InvarianceMeasurer, const MeasureOptions&> &&
               !takes<InvarianceMeasurer, MeasureOptions>);
 
-TEST(MissingInputs, AreTheCasesOwnError) {
+TEST(MissingInputs, FailOneCase) {
   const MeasureOptions options;
   const Contracts contracts;
   const std::vector<ProviderInfo> providers;

@@ -50,7 +50,7 @@ class Reuse : public testing::Test {
   ArchReuse reuse_{contracts_};
 };
 
-TEST_F(Reuse, TheThirdArchitectureTakesOverTheFirstOnesOutcome) {
+TEST_F(Reuse, ThirdArchitectureReusesFirstOutcome) {
   PlannedCase third = planned_on("emulated:sm_90");
   third.expected = ExpectedFailure{"https://example.com/7", "2027-01-31", "r", "s.toml", 3};
   EXPECT_FALSE(reuse_.reused(third));
@@ -73,7 +73,7 @@ TEST_F(Reuse, TheThirdArchitectureTakesOverTheFirstOnesOutcome) {
   EXPECT_EQ(reused->saved_to, "");
 }
 
-TEST_F(Reuse, OtherBitsAreAnErrorThatNamesBoth) {
+TEST_F(Reuse, DifferentBitsFailAndNameBoth) {
   add(planned_on("emulated:sm_80"), "d1");
   const Outcome second = add(planned_on("emulated:sm_90"), "d2");
   EXPECT_EQ(second.status, Status::error);
@@ -84,7 +84,7 @@ TEST_F(Reuse, OtherBitsAreAnErrorThatNamesBoth) {
   EXPECT_EQ(add(planned_on("emulated:sm_100"), "d1").status, Status::ok);
 }
 
-TEST_F(Reuse, KernelsOnTensorCoresAndTimedCasesAreLeftAlone) {
+TEST_F(Reuse, SkipsTensorCoresAndTimedCases) {
   for (const char* mode : {"on", "none"}) {
     add(planned_on("emulated:sm_80", mode), "d1");
     EXPECT_EQ(add(planned_on("emulated:sm_90", mode), "d2").status, Status::ok);
@@ -103,7 +103,7 @@ TEST_F(Reuse, KernelsOnTensorCoresAndTimedCasesAreLeftAlone) {
 
 // A failed run proves nothing, nor do bits that change from run to run, which is a failure of its
 // own.
-TEST_F(Reuse, OnlyBitsThatStandForTheKernelCount) {
+TEST_F(Reuse, IgnoresFailedAndUnstableRuns) {
   Outcome unsupported = measured(planned_on("emulated:sm_80"), "");
   unsupported.status = Status::unsupported;
   reuse_.add(planned_on("emulated:sm_80"), unsupported);
@@ -118,7 +118,7 @@ TEST_F(Reuse, OnlyBitsThatStandForTheKernelCount) {
             planned_on("emulated:sm_89").case_id);
 }
 
-TEST_F(Reuse, AnotherContractIsMeasured) {
+TEST_F(Reuse, DifferentContractIsMeasured) {
   Contract hopper;
   hopper.kernels = {"emulated/*"};
   hopper.archs = {"sm_90"};

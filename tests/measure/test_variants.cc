@@ -89,7 +89,7 @@ void expect_places_of_their_own(const VariantCall& call) {
   expect_apart(outputs, p.head_dim_vo, g.out);
 }
 
-TEST(Variants, AskTheSameQuestionFromOtherPlaces) {
+TEST(Variants, RowsSeeSameKeys) {
   std::set<Invariance> exercised;
   for (const char* id : problems) {
     const Geometry base(problem_of(id));
@@ -107,7 +107,7 @@ TEST(Variants, AskTheSameQuestionFromOtherPlaces) {
   EXPECT_THAT(exercised, SizeIs(names_of<Invariance>.size()));
 }
 
-TEST(Variants, EachChangesWhatItsNameSays) {
+TEST(Variants, CallsMatchInvariance) {
   const Geometry padded(problem_of(problems[0])), paged(problem_of(problems[2])),
       decode(problem_of(problems[3]));
   const auto calls = [](Invariance invariance, const Geometry& base) {
@@ -137,7 +137,7 @@ TEST(Variants, EachChangesWhatItsNameSays) {
   EXPECT_NE(calls(Invariance::run_to_run, padded)[1].before, nullptr);
 }
 
-TEST(Variants, SayWhatIsMissing) {
+TEST(Variants, ReportMissingFeature) {
   const auto missing = [](Invariance invariance, const char* id, const char* split_option = "") {
     return variants(invariance, Geometry(problem_of(id)), split_option).missing;
   };
@@ -153,7 +153,7 @@ TEST(Variants, SayWhatIsMissing) {
               HasSubstr("ALiBi"));
 }
 
-TEST(ParseInvariances, NamesWithCommasOrAll) {
+TEST(ParseInvariances, CommaListOrAll) {
   EXPECT_THAT(parse_invariances("all").value(), SizeIs(16));
   EXPECT_EQ(parse_invariances("lse,solo").value(),
             (std::vector{Invariance::lse, Invariance::solo}));

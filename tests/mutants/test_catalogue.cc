@@ -19,7 +19,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::UnorderedElementsAreArray;
 
-TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
+TEST(Catalogue, NamesKernelsOfLibrary) {
   const Catalogue catalogue = read_catalogue();
   std::vector<std::string> named = catalogue.legal;
   for (const Mutant& mutant : catalogue.mutants) named.push_back(mutant.name);
@@ -40,7 +40,7 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
   EXPECT_GE(catalogue.legal.size(), 16U);
 }
 
-TEST(Catalogue, UsesTheWordsOfItsHeader) {
+TEST(Catalogue, UsesWordsOfHeader) {
   const std::set<std::string> diagnoses{
       "head", "row", "column",    "key",        "edge",        "scale",     "denominator",
       "none", "nan", "unwritten", "empty_rows", "padded_rows", "run_to_run"};
@@ -108,7 +108,7 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
                                                   "memory", "race", "stale", "epilogue"}));
 }
 
-TEST(Catalogue, HasABreakerForEachInvariance) {
+TEST(Catalogue, HasBreakerForEachInvariance) {
   std::vector<std::string> broken;
   for (const Breaker& breaker : read_catalogue().breakers) {
     EXPECT_EQ(breaker.name, "varies_" + breaker.breaks);
@@ -144,7 +144,7 @@ std::map<std::string, std::set<std::string>> rows_of_the_page() {
 }
 
 // The page covers every number of the collection of real bugs.
-TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
+TEST(Catalogue, PageCoversAllRealBugs) {
   const std::map<char, std::vector<int>> numbers{
       {'A', {1, 2, 3, 4, 6, 7, 8, 11, 12}},
       {'B', {1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15}},
@@ -168,7 +168,7 @@ TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
   EXPECT_EQ(rows.size(), expected);
 }
 
-TEST(Catalogue, ThePageAndTheFileMapAlike) {
+TEST(Catalogue, PageAndFileAgree) {
   std::map<std::string, std::set<std::string>> mutants_of;
   const auto add = [&](const std::string& name, const std::string& zoo) {
     for (const std::string& number : matches(zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)")))

@@ -150,7 +150,7 @@ struct Named {
   const char* sentence;
 };
 
-TEST(Diagnosis, NamesWhatAMutantRoundsOrReads) {
+TEST(Diagnosis, NamesRoundingOrReadOfMutant) {
   const Named expected[] = {
       {"precision_scores_rounded", prefill(DType::bf16),
        "S is rounded to bf16 after the softmax scale and log2(e)"},
@@ -191,7 +191,7 @@ TEST(Diagnosis, NamesWhatAMutantRoundsOrReads) {
 }
 
 // Bugs of other kinds get none of the causes that explain roundings and wrong places.
-TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
+TEST(Diagnosis, OtherBugsAreNotMisnamed) {
   const Problem plain = prefill(DType::bf16), in_fp16 = prefill(DType::f16);
   const std::pair<const char*, Problem> others[] = {
       {"mask_drops_last_key", plain},
@@ -215,7 +215,7 @@ TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
   }
 }
 
-TEST(Diagnosis, GivesRoundingsNoPlace) {
+TEST(Diagnosis, RoundingHasNoLocation) {
   for (const char* mutant : {"precision_scores_rounded", "precision_raw_scores_rounded",
                              "precision_scores_accumulate_in_16_bits", "precision_p_e4m3"}) {
     const Diagnosis diagnosis = diagnose(mutant, prefill(DType::bf16));
@@ -225,7 +225,7 @@ TEST(Diagnosis, GivesRoundingsNoPlace) {
   EXPECT_EQ(of_lse.location.description, "no location: only the LSE is beyond its limit");
 }
 
-TEST(Diagnosis, FindsNothingInLegalKernels) {
+TEST(Diagnosis, LegalKernelsPass) {
   for (const char* kernel : {"legal_baseline", "legal_tile_16", "legal_reversed",
                              "legal_seven_splits", "legal_tensor_core_sm_90"}) {
     for (const Law law : {Law::normal, Law::peaky, Law::needle, Law::near_ties}) {
@@ -239,7 +239,7 @@ TEST(Diagnosis, FindsNothingInLegalKernels) {
   }
 }
 
-TEST(Diagnosis, FeaturesThatAreLeftOutAreNamed) {
+TEST(Diagnosis, NamesOmittedFeature) {
   Problem with_alibi = prefill(DType::bf16), with_sinks = with_alibi;
   with_alibi.alibi = Alibi::standard;
   with_sinks.sinks = Sinks::large;
@@ -249,7 +249,7 @@ TEST(Diagnosis, FeaturesThatAreLeftOutAreNamed) {
             "would be explained if the attention sinks were left out");
 }
 
-TEST(Diagnosis, NamesTheLooserRungThatExplains) {
+TEST(Diagnosis, NamesLooserRung) {
   EXPECT_EQ(diagnose("precision_scores_rounded", peaky(DType::bf16)).looser_rung, "PyTorch math");
   EXPECT_EQ(diagnose("precision_sum_of_rounded_p", prefill(DType::bf16)).looser_rung,
             "FlashInfer prefill");

@@ -48,7 +48,7 @@ Answer run(const std::string& kernel, const Filled& filled) {
   return call(kernel, filled.geometry, filled.inputs, {.library = &library()});
 }
 
-TEST(MergeCatalogue, NamesTheKernelsOfTheLibrary) {
+TEST(MergeCatalogue, NamesKernelsOfLibrary) {
   const Catalogue catalogue = merge_catalogue();
   std::vector<std::string> named = catalogue.legal, offered;
   for (const Mutant& mutant : catalogue.mutants) named.push_back(mutant.name);
@@ -63,7 +63,7 @@ TEST(MergeCatalogue, NamesTheKernelsOfTheLibrary) {
   EXPECT_GE(catalogue.mutants.size(), 20U);
 }
 
-TEST(MergeCatalogue, UsesTheWordsOfItsHeader) {
+TEST(MergeCatalogue, UsesWordsOfHeader) {
   const std::set<std::string> needs{"base_2",  "natural",  "extreme", "parts_3",
                                     "no_keys", "nan_fill", "lse"};
   std::set<std::string> names, classes;
@@ -82,7 +82,7 @@ TEST(MergeCatalogue, UsesTheWordsOfItsHeader) {
 
 class MergeMutants : public ::testing::TestWithParam<DType> {};
 
-TEST_P(MergeMutants, ChangeBitsWhereTheySayAndNowhereElse) {
+TEST_P(MergeMutants, ChangeBitsOnlyInListedModes) {
   std::vector<std::pair<Filled, Answer>> correct;
   for (const Problem& problem : problems(GetParam())) {
     const Filled filled(problem);
@@ -149,7 +149,7 @@ Judged judged(const Filled& filled, const Answer& answer) {
   return result;
 }
 
-TEST_P(MergeMutants, AreBeyondALimitAndLegalVariantsAreNot) {
+TEST_P(MergeMutants, OnlyBugsExceedLimits) {
   const Catalogue catalogue = merge_catalogue();
   std::vector<Filled> asked;
   for (const Problem& problem : problems(GetParam())) asked.emplace_back(problem);

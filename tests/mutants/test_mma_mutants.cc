@@ -74,7 +74,7 @@ Answer run_reversed(const std::string& kernel, const Filled& filled) {
   return call(kernel, filled.geometry, filled.inputs, setup);
 }
 
-TEST(MmaCatalogue, NamesTheKernelsOfTheLibrary) {
+TEST(MmaCatalogue, NamesKernelsOfLibrary) {
   const Catalogue catalogue = mma_catalogue();
   std::vector<std::string> named = catalogue.legal, offered;
   for (const Mutant& mutant : catalogue.mutants) named.push_back(mutant.name);
@@ -90,7 +90,7 @@ TEST(MmaCatalogue, NamesTheKernelsOfTheLibrary) {
   EXPECT_GE(catalogue.legal.size(), 3U);
 }
 
-TEST(MmaCatalogue, UsesTheWordsOfItsHeader) {
+TEST(MmaCatalogue, UsesWordsOfHeader) {
   const std::set<std::string> diagnoses{"head", "row",       "column",      "key",
                                         "edge", "scale",     "denominator", "none",
                                         "nan",  "unwritten", "run_to_run"};
@@ -114,7 +114,7 @@ TEST(MmaCatalogue, UsesTheWordsOfItsHeader) {
 
 class MmaMutants : public ::testing::TestWithParam<Mode> {};
 
-TEST_P(MmaMutants, ChangeBitsWhereTheySayAndNowhereElse) {
+TEST_P(MmaMutants, ChangeBitsOnlyInListedModes) {
   std::vector<std::pair<Filled, Answer>> correct;
   for (const Problem& problem : problems(GetParam().dtype)) {
     const Filled filled(problem);
@@ -152,7 +152,7 @@ TEST_P(MmaMutants, LegalVariantsAgreeWithExactAttention) {
 INSTANTIATE_TEST_SUITE_P(Modes, MmaMutants, ::testing::ValuesIn(modes),
                          [](const auto& mode) { return std::string(mode.param.name); });
 
-TEST(MmaMutantsOfTensorCores, LegalOnesAreVariantsAndKeepTheirBits) {
+TEST(MmaMutantsOfTensorCores, LegalVariantsDifferAndRepeatBits) {
   std::vector<std::string> with_other_bits;
   for (Problem problem : {prefill(DType::f16), decode(DType::f16)}) {
     problem.out_dtype = DType::f32;
@@ -171,7 +171,7 @@ TEST(MmaMutantsOfTensorCores, LegalOnesAreVariantsAndKeepTheirBits) {
 }
 
 // The order of threads depends only on the call, not on earlier calls of the process.
-TEST(MmaMutantsOfTensorCores, ARaceInDecodeWithSplitsShowsWhereThreadsAreReversed) {
+TEST(MmaMutantsOfTensorCores, ReversedThreadsShowDecodeRace) {
   const Filled filled(decode(DType::f32));
   for (const char* mutant : {"race_parts_over_tiles", "race_parts_read_too_early"}) {
     const Answer first = run(mutant, filled), reversed = run_reversed(mutant, filled);

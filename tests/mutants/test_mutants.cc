@@ -117,7 +117,7 @@ Problem problem_for(const Mutant& mutant, DType dtype) {
 
 class Mutants : public ::testing::TestWithParam<ModeSetup> {};
 
-TEST_P(Mutants, ChangeBitsOfAProblemThatHasWhatTheyNeed) {
+TEST_P(Mutants, ChangeBitsIfNeedsAreMet) {
   const CallSetup setup = setup_of(GetParam());
   for (const Mutant& mutant : read_catalogue().mutants) {
     if (std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) == mutant.modes.end())
@@ -227,7 +227,7 @@ TEST(Fp8Queries, LegalVariantsAgreeWithExactAttention) {
   }
 }
 
-TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
+TEST_P(Mutants, LegalVariantsRepeatBits) {
   const CallSetup setup = setup_of(GetParam());
   const Filled filled(prefill(GetParam().dtype));
   const Answer correct = call("legal_baseline", filled.geometry, filled.inputs, setup);
@@ -243,7 +243,7 @@ TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
 INSTANTIATE_TEST_SUITE_P(Modes, Mutants, ::testing::ValuesIn(modes),
                          [](const auto& mode) { return std::string(mode.param.name); });
 
-TEST(Refusals, SayWhatIsNotSupported) {
+TEST(Refusals, NameUnsupportedFeature) {
   Problem problem = plain_problem(DType::bf16);
   EXPECT_EQ(call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=tf32"})
                 .status,

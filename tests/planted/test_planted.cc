@@ -31,7 +31,7 @@ class PlantedNights : public test::CommandTest {
   }
 };
 
-TEST_F(PlantedNights, UndeclaredPartialsIn16BitsAreFlaggedOnTheSecondNight) {
+TEST_F(PlantedNights, UndeclaredHalfPartialsAreFlagged) {
   ASSERT_EQ(night("").code, 0);
   const auto second = night("partials=16,undeclared=1");
   EXPECT_EQ(second.code, 1) << second.text;
@@ -43,13 +43,13 @@ TEST_F(PlantedNights, UndeclaredPartialsIn16BitsAreFlaggedOnTheSecondNight) {
 
 // Storing a kernel's partial results in 16 bits is not a bug if the kernel declares it. It is then
 // another spec, which the contract does not allow here.
-TEST_F(PlantedNights, DeclaredOnesAreLooserThanTheContract) {
+TEST_F(PlantedNights, DeclaredHalfPartialsExceedContract) {
   const auto night_of_it = night("partials=16");
   EXPECT_EQ(night_of_it.code, 1);
   EXPECT_THAT(night_of_it.text, HasSubstr("spec is looser than its contract"));
 }
 
-TEST_F(PlantedNights, ALegalRetilingIsNotFlagged) {
+TEST_F(PlantedNights, LegalRetilingIsNotFlagged) {
   ASSERT_EQ(night("").code, 0);
   const auto second = night("tile_kv=16,reverse=1,lazy=1");
   EXPECT_EQ(second.code, 0) << second.text;
@@ -59,7 +59,7 @@ TEST_F(PlantedNights, ALegalRetilingIsNotFlagged) {
 // Each step rounds P twice in another fifth of the elements, which raises the rms by about 4 %.
 // That is within the noise of the night before, which is accepted, but not of the first night,
 // which is pinned.
-TEST_F(PlantedNights, FiveAcceptedStepsOfFourPercentAreFlaggedAgainstThePin) {
+TEST_F(PlantedNights, AcceptedDriftIsFlaggedAgainstPin) {
   const std::string flash = suite("smoke.toml") + " --kernel cpu/flash";
   ASSERT_EQ(night("", flash).code, 0);
   ASSERT_EQ(plumbline("baseline pin latest --db history.db --who me --why 'release 1'").code, 0);
@@ -81,7 +81,7 @@ TEST_F(PlantedNights, FiveAcceptedStepsOfFourPercentAreFlaggedAgainstThePin) {
             "0\n");
 }
 
-TEST_F(PlantedNights, OnlySomeProblemsOfSomeKernelsCanBePlantedIn) {
+TEST_F(PlantedNights, PlantsOnlyInSelectedProblems) {
   ASSERT_EQ(night("").code, 0);
   night("bit=1,only=cpu/split_kv,part=1/4");
   EXPECT_EQ(ask("SELECT DISTINCT verdict = 'pass', launched LIKE '%planted%' FROM v_latest "
@@ -92,13 +92,13 @@ TEST_F(PlantedNights, OnlySomeProblemsOfSomeKernelsCanBePlantedIn) {
 }
 
 // Without options the provider equals cpu: the same build, the same series, the same bits.
-TEST_F(PlantedNights, WithoutOptionsItIsTheProviderCpu) {
+TEST_F(PlantedNights, EqualsCpuWithoutOptions) {
   ASSERT_EQ(plumbline("run " + partials() + " -q --purpose nightly --db history.db").code, 0);
   ASSERT_EQ(night("").code, 0);
   EXPECT_THAT(ask("SELECT verdict, count(*) FROM v_latest GROUP BY verdict"), HasSubstr("pass,46"));
 }
 
-TEST_F(PlantedNights, AWrongOptionIsRefused) {
+TEST_F(PlantedNights, WrongOptionIsRefused) {
   const auto wrong = night("flip=2");
   EXPECT_NE(wrong.code, 0);
   EXPECT_THAT(wrong.text, HasSubstr("plumbline_get_provider returned null"));

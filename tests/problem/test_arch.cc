@@ -28,7 +28,7 @@ TEST(Arch, AccumulatorsOfTensorCores) {
   }
 }
 
-TEST(Arch, WhatIsNotInTheTableIsTheDefault) {
+TEST(Arch, UnlistedArchHasDefault) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3}) {
     EXPECT_EQ(tensor_core_accumulator_of("", dtype), tensor_core_accumulator);
     EXPECT_EQ(tensor_core_accumulator_of("sm_75", dtype), tensor_core_accumulator);
@@ -37,7 +37,7 @@ TEST(Arch, WhatIsNotInTheTableIsTheDefault) {
   EXPECT_EQ(tensor_core_accumulator_of("sm_90", DType::e4m3), fp8_accumulator);
 }
 
-TEST(Arch, EveryEmulatedOneIsInTheTable) {
+TEST(Arch, EmulatedArchsAreInTable) {
   EXPECT_EQ(emulated_archs().size(), 5U);
   for (const std::string_view arch : emulated_archs())
     EXPECT_NE(tensor_core_accumulator_of(arch, DType::tf32), tensor_core_accumulator) << arch;

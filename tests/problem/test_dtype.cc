@@ -174,7 +174,7 @@ TEST(DTypeTest, NaNStaysNaN) {
   }
 }
 
-TEST(DTypeTest, Fp32RoundingIsThatOfTheHardware) {
+TEST(DTypeTest, Fp32RoundsLikeHardware) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200000; ++i) {
     const double value = std::bit_cast<double>(random());

@@ -38,7 +38,7 @@ std::vector<bool> bits_of_row(const Geometry& geometry, std::int64_t sample, std
   return bits;
 }
 
-TEST(Features, IdsSpellThemAndParseBack) {
+TEST(Features, IdsParseBack) {
   const std::string id =
       "bf16/b2-h8x2-s33-d64/kv=e4m3/mask=prefix_lm/layout=ragged/softcap=30/alibi=random/"
       "sinks=large/kv_scales=batch_head/view=strided";
@@ -57,7 +57,7 @@ TEST(Features, IdsSpellThemAndParseBack) {
       << "a token is no block";
 }
 
-TEST(Features, AMergeIsAProblemOfItsOwn) {
+TEST(Features, MergeIdsAndValidation) {
   const std::string id = "fp32/b40-h3-s1x5-d1x64/out=bf16/mask=custom/merge=base_2";
   const Problem problem = parsed(id);
   EXPECT_EQ(problem_id(problem), id);
@@ -81,7 +81,7 @@ TEST(Features, AMergeIsAProblemOfItsOwn) {
 }
 
 // Token 15 of mask custom has no part with keys. LSEs are fp32, whatever the dtype of the parts.
-TEST(Features, PartsWithoutKeysHaveAnLseOfMinusInfinity) {
+TEST(Features, EmptyPartsHaveInfiniteLse) {
   Problem problem = parsed("bf16/b20-h2-s1x4-d1x8/mask=custom/fill=nan/merge=natural");
   const Geometry geometry(problem);
   std::vector<unsigned char> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
@@ -128,7 +128,7 @@ TEST(Features, ContradictionsAreNamed) {
               HasSubstr("larger than 1 GiB"));
 }
 
-TEST(Features, RangesAndBitsOfAMaskAgree) {
+TEST(Features, MaskRangesAndBitsAgree) {
   for (const char* mask : {"prefix_lm", "block_diagonal", "custom"}) {
     const Geometry geometry(
         parsed(fmt::format("bf16/b3-h1-s40x90-d64/mask={}/layout=ragged/lengths=random", mask)));
@@ -154,7 +154,7 @@ TEST(Features, RangesAndBitsOfAMaskAgree) {
   }
 }
 
-TEST(Features, PrefixIsSeenByAllRowsAndTheRestIsCausal) {
+TEST(Features, PrefixLmIsCausalAfterPrefix) {
   const Geometry geometry(parsed("bf16/b1-h1-s60-d64/mask=prefix_lm/seed=3"));
   const std::int64_t prefix = geometry.visible_keys(0, 0).end;
   ASSERT_GT(prefix, 1);
@@ -163,7 +163,7 @@ TEST(Features, PrefixIsSeenByAllRowsAndTheRestIsCausal) {
     EXPECT_EQ(geometry.visible_keys(0, row), (KeyRange{0, std::max(prefix, row + 1)}));
 }
 
-TEST(Features, DocumentsPartTheKeysAndSeeEachOtherOnly) {
+TEST(Features, DocumentsSeeOnlyOwnKeys) {
   const Geometry geometry(parsed("bf16/b1-h1-s100-d64/mask=block_diagonal"));
   std::set<std::int64_t> starts;
   for (std::int64_t row = 0; row < 100; ++row) {
@@ -176,7 +176,7 @@ TEST(Features, DocumentsPartTheKeysAndSeeEachOtherOnly) {
   EXPECT_LE(starts.size(), 4U);
 }
 
-TEST(Features, CustomMaskHasHolesDenseAndSparseRowsAndRowsWithoutKeys) {
+TEST(Features, CustomMaskDensityVariesByRow) {
   const Geometry geometry(parsed("bf16/b1-h1-s32x4000-d64/mask=custom"));
   EXPECT_NEAR(static_cast<double>(geometry.visible_count(0, 0)) / 4000, 0.75, 0.03);
   EXPECT_NEAR(static_cast<double>(geometry.visible_count(0, 1)) / 4000, 0.125, 0.03);
@@ -184,7 +184,7 @@ TEST(Features, CustomMaskHasHolesDenseAndSparseRowsAndRowsWithoutKeys) {
   EXPECT_EQ(geometry.visible_keys(0, 31), (KeyRange{}));
 }
 
-TEST(Features, StandardSlopesAreThoseOfThePaper) {
+TEST(Features, StandardSlopesMatchPaper) {
   Problem problem;
   problem.alibi = Alibi::standard;
   problem.heads_q = 8;
@@ -197,7 +197,7 @@ TEST(Features, StandardSlopesAreThoseOfThePaper) {
   EXPECT_FLOAT_EQ(side_inputs(problem).alibi_slopes[0], std::exp2(-0.5F));
 }
 
-TEST(Features, ScalesAreSharedAsAsked) {
+TEST(Features, ScalesAreSharedAsConfigured) {
   const auto distinct = [](const char* scales) {
     const SideInputs side =
         side_inputs(parsed(fmt::format("bf16/b3-h8x4-s1x5-d64/kv=e4m3/kv_scales={}", scales)));
@@ -235,7 +235,7 @@ TEST(Features, ScalesOfTokensBlocksAndQueries) {
   EXPECT_TRUE(side_inputs(parsed("bf16/b1-h1-s1-d64/kv=e4m3")).q_scale.empty());
 }
 
-TEST(Features, SidesOfASampleOrHeadDoNotDependOnTheOthers) {
+TEST(Features, SideInputsIndependentOfBatchAndHeads) {
   const SideInputs two = side_inputs(
       parsed("bf16/b2-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
   const SideInputs four = side_inputs(
@@ -263,7 +263,7 @@ struct Filled {
   std::vector<std::vector<std::byte>> bytes;  // of q, k, v
 };
 
-TEST(Features, Fp8KeysAreTheSameNumbersTimesTheirScale) {
+TEST(Features, ScaledFp8KeysKeepValues) {
   const Filled wide("fp16/b2-h2-s1x40-d64"),
       narrow("fp16/b2-h2-s1x40-d64/kv=e4m3/kv_scales=batch_head");
   const SideInputs side = side_inputs(narrow.geometry.problem());
@@ -282,7 +282,7 @@ TEST(Features, Fp8KeysAreTheSameNumbersTimesTheirScale) {
   }
 }
 
-TEST(Features, Fp8QueriesAndTokensAreTheSameNumbersTimesTheirScale) {
+TEST(Features, ScaledFp8QueriesKeepValues) {
   const Filled wide("fp16/b2-h4x2-s20x40-d64"),
       narrow("e4m3/b2-h4x2-s20x40-d64/kv_scales=block/scale_block=12");
   const Problem& problem = narrow.geometry.problem();
@@ -365,7 +365,7 @@ TEST(Features, FarViewsReachBeyondThirtyTwoBits) {
   }
 }
 
-TEST(Features, VIsTheFirstColumnsOfK) {
+TEST(Features, VIsFirstColumnsOfK) {
   const Filled filled("bf16/b2-h16x1-s1x30-d576x512/layout=paged_nhd/view=v_in_k");
   const Geometry& g = filled.geometry;
   EXPECT_EQ(g.v.stride, g.k.stride);

@@ -109,7 +109,7 @@ TEST(GeometryTest, UnusedPageTableEntriesAreMinusOne) {
   }
 }
 
-TEST(GeometryTest, PagesAreAnotherOrderForAnotherSeed) {
+TEST(GeometryTest, PageOrderDependsOnSeed) {
   Problem p = small_problem(Layout::paged_nhd);
   p.seq_kv = 100;
   const Geometry one(p), again(p);
@@ -119,7 +119,7 @@ TEST(GeometryTest, PagesAreAnotherOrderForAnotherSeed) {
   EXPECT_NE(one.page_table, other.page_table);
 }
 
-TEST(GeometryTest, LseIsAbsentWhereNotAskedFor) {
+TEST(GeometryTest, LseIsAbsentUnlessRequested) {
   Problem p = small_problem();
   p.lse = false;
   const Geometry g(p);
@@ -237,7 +237,7 @@ TEST(LengthsTest, Full) {
   EXPECT_THAT(with_lengths(Lengths::full, 3, 4, 9).seqlens_kv, ElementsAre(9, 9, 9));
 }
 
-TEST(LengthsTest, RandomHasAFullSampleAndVaries) {
+TEST(LengthsTest, RandomHasFullSampleAndVaries) {
   std::set<std::size_t> full_samples;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Geometry g = with_lengths(Lengths::random, 4, 30, 500, seed);
@@ -287,7 +287,7 @@ TEST(LengthsTest, DecodeHasOneQueryEach) {
   EXPECT_THAT(with_lengths(Lengths::third, 3, 1, 50).seqlens_q, ElementsAre(1, 1, 1));
 }
 
-TEST(LengthsTest, WithZero) {
+TEST(LengthsTest, ZeroLengthSamples) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Geometry g = with_lengths(Lengths::with_zero, 5, 7, 50, seed);
     EXPECT_EQ(longest(g.seqlens_kv), 50);

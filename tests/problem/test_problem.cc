@@ -24,7 +24,7 @@ Problem with(std::initializer_list<std::pair<std::string_view, std::string_view>
 
 TEST(ProblemIdTest, DefaultsAreLeftOut) { EXPECT_EQ(problem_id(Problem{}), "bf16/b1-h1-s1-d64"); }
 
-TEST(ProblemIdTest, TheExampleOfTheHeader) {
+TEST(ProblemIdTest, HeaderExample) {
   const Problem problem = with({{"batch", "2"},
                                 {"heads_q", "8"},
                                 {"heads_kv", "2"},
@@ -62,7 +62,7 @@ TEST(ProblemIdTest, EverySegment) {
             "v_scale=-2/scale=1e-05/lse=false/seed=18446744073709551615");
 }
 
-TEST(ProblemIdTest, OneQuestionHasOneId) {
+TEST(ProblemIdTest, EquivalentProblemsShareId) {
   EXPECT_EQ(problem_id(with({{"out_dtype", "bf16"}, {"kv_dtype", "bf16"}})), "bf16/b1-h1-s1-d64");
   EXPECT_EQ(problem_id(with({{"page_size", "32"}})), "bf16/b1-h1-s1-d64");
   EXPECT_EQ(problem_id(with({{"mask", "causal_top_left"}, {"window", "8,8"}})),
@@ -142,7 +142,7 @@ std::vector<std::string> complaints(std::string_view id) {
   return texts;
 }
 
-TEST(ProblemIdTest, EverythingWrongIsSaidAtOnce) {
+TEST(ProblemIdTest, AllErrorsAreReportedAtOnce) {
   EXPECT_THAT(
       complaints("bf17/b1-h8-s99999999-d64/maks=none/seed=x/law=normall/lse=false/lse=true"),
       ElementsAre("dtype: \"bf17\" is not one of fp32, fp16, bf16, e4m3, e5m2; did you mean bf16?",
@@ -213,7 +213,7 @@ TEST(SetFieldTest, EveryFieldNameIsAccepted) {
   EXPECT_EQ(problem, Problem{}) << "a rejected value leaves the problem as it was";
 }
 
-TEST(SetFieldTest, SaysWhatIsAllowed) {
+TEST(SetFieldTest, ErrorNamesAllowedValues) {
   Problem problem;
   EXPECT_THAT(set_field(problem, "batch", "2 "),
               Optional(HasSubstr("batch: \"2 \" is not an integer from 1 to 65536")));

@@ -92,7 +92,7 @@ TEST(LooserTest, Prescale) {
   }
 }
 
-TEST(LooserTest, RoundingStepsThatArePinnedAsAbsent) {
+TEST(LooserTest, ExtraRoundingStepIsLooser) {
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.denominator_from_rounded_p = true; }),
               ElementsAre(HasSubstr("denominator_from_rounded_p")));
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.s_rounded = DType::bf16; }),
@@ -168,7 +168,7 @@ TEST(LooserTest, MaximumOfP) {
   EXPECT_TRUE(is_looser(MaximumOfP::free, MaximumOfP::bf16));
 }
 
-TEST(LooserTest, WhatElseIsRounded) {
+TEST(LooserTest, OtherRoundings) {
   for (bool RoundingSpec::*flag : {&RoundingSpec::p_toward_zero, &RoundingSpec::s_rounded_twice,
                                    &RoundingSpec::out_toward_zero}) {
     EXPECT_EQ(findings(strict_bf16, [&](auto& s) { s.*flag = true; }).size(), 1U);
@@ -199,7 +199,7 @@ TEST(LooserTest, WhatElseIsRounded) {
   }
 }
 
-TEST(LooserTest, NonsenseIsLooser) {
+TEST(LooserTest, InvalidValuesAreLooser) {
   const auto unknown = static_cast<DType>(77);
   EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.p_dtype = unknown; }),
               testing::Not(IsEmpty()));

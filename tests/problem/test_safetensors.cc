@@ -41,7 +41,7 @@ TEST(Safetensors, HeaderAndDataReadBack) {
   EXPECT_EQ(std::memcmp(bytes.data() + 8 + length + 24, b.data(), 8), 0);
 }
 
-TEST(Safetensors, AMissingDirectoryIsAnErrorAndLeavesNothing) {
+TEST(Safetensors, MissingDirectoryIsAnError) {
   const auto path =
       std::filesystem::temp_directory_path() / "no_such_directory_for_plumbline" / "x.safetensors";
   const float a = 1;
@@ -59,7 +59,7 @@ std::vector<std::byte> file_of(const std::string& header, std::size_t data_bytes
   return bytes;
 }
 
-TEST(Safetensors, WhatIsWrittenIsRead) {
+TEST(Safetensors, WrittenTensorsReadBack) {
   const std::vector<float> a{1, 2, 3, 4, 5, 6};
   const std::vector<std::int32_t> b{7, -8};
   const auto path = temporary("read");
@@ -78,7 +78,7 @@ TEST(Safetensors, WhatIsWrittenIsRead) {
   EXPECT_EQ(std::memcmp(file->tensors.at("b").data, b.data(), 8), 0);
 }
 
-TEST(Safetensors, DTypesHaveOneNameBothWays) {
+TEST(Safetensors, DtypeNamesConvertBothWays) {
   for (const DType dtype :
        {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
     EXPECT_EQ(float_dtype(safetensors_dtype(dtype)), dtype);
@@ -105,7 +105,7 @@ struct BadHeader {
   const char* says;
 };
 
-TEST(Safetensors, EveryMistakeInAHeaderIsNamed) {
+TEST(Safetensors, HeaderMistakesAreNamed) {
   const BadHeader bad[] = {
       {"", 0, "no JSON"},
       {"[]", 0, "not an object"},
@@ -147,7 +147,7 @@ TEST(Safetensors, EveryMistakeInAHeaderIsNamed) {
   }
 }
 
-TEST(Safetensors, ATruncatedFileIsAnErrorAtEveryLength) {
+TEST(Safetensors, TruncatedFileIsAnError) {
   const std::string header =
       R"({"a":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]},"__metadata__":{"x":"y"}})";
   const auto whole = file_of(header, 8);

@@ -26,7 +26,7 @@ constexpr std::size_t members() {
   }
 }
 
-TEST(Tables, EveryMemberOfAProblemHasARow) {
+TEST(Tables, ProblemMembersHaveRows) {
   std::set<std::string_view> keys;
   for_each_member([&](const auto& field) {
     keys.insert(field.key);
@@ -42,7 +42,7 @@ TEST(Tables, EveryMemberOfAProblemHasARow) {
   EXPECT_EQ(keys.size(), members<Problem>());
 }
 
-TEST(Tables, EveryMemberOfARoundingSpecHasARow) {
+TEST(Tables, RoundingSpecMembersHaveRows) {
   std::set<const void*> rows;
   const RoundingSpec spec;
   for_each_spec_field([&](auto, auto, auto of) { rows.insert(&of(spec)); });

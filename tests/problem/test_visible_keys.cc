@@ -54,7 +54,7 @@ TEST(VisibleKeysTest, CausalBottomRight) {
       << "decode sees everything";
 }
 
-TEST(VisibleKeysTest, WindowWithoutMaskLiesOnTheBottomRightDiagonal) {
+TEST(VisibleKeysTest, WindowWithoutMaskIsBottomRight) {
   EXPECT_THAT(visible(Mask::none, 3, 3, 1, 0), ElementsAre(keys(0, 1), keys(0, 2), keys(1, 3)));
   EXPECT_THAT(visible(Mask::none, 3, 3, 0, 1), ElementsAre(keys(0, 2), keys(1, 3), keys(2, 3)));
   EXPECT_THAT(visible(Mask::none, 2, 5, 1, 1), ElementsAre(keys(2, 5), keys(3, 5)));
@@ -66,7 +66,7 @@ TEST(VisibleKeysTest, WindowWithoutMaskLiesOnTheBottomRightDiagonal) {
   EXPECT_THAT(visible(Mask::none, 2, 5, -1, 0), ElementsAre(keys(0, 4), keys(0, 5)));
 }
 
-TEST(VisibleKeysTest, WindowUnderACausalMask) {
+TEST(VisibleKeysTest, WindowUnderCausalMask) {
   EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 1),
               ElementsAre(keys(1, 3), keys(2, 4), keys(3, 5)));
   EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 0),
@@ -79,13 +79,13 @@ TEST(VisibleKeysTest, WindowUnderACausalMask) {
               ElementsAre(keys(0, 1), keys(0, 2), keys(1, 2), nothing, nothing));
 }
 
-TEST(VisibleKeysTest, ACausalMaskSeesNothingAheadWhateverTheWindow) {
+TEST(VisibleKeysTest, CausalMaskOverridesRightWindow) {
   EXPECT_EQ(visible(Mask::causal_top_left, 3, 5, -1, 3), visible(Mask::causal_top_left, 3, 5));
   EXPECT_EQ(visible(Mask::causal_bottom_right, 3, 5, 2, 3),
             visible(Mask::causal_bottom_right, 3, 5, 2, 0));
 }
 
-TEST(VisibleKeysTest, MasksFollowASamplesOwnLengths) {
+TEST(VisibleKeysTest, MasksUseSampleLengths) {
   for (const Layout layout : {Layout::padded_bshd, Layout::ragged, Layout::paged_hnd}) {
     Problem p;
     p.batch = 6;
@@ -103,7 +103,7 @@ TEST(VisibleKeysTest, MasksFollowASamplesOwnLengths) {
   }
 }
 
-TEST(VisibleKeysTest, SizeOfARange) {
+TEST(VisibleKeysTest, RangeSize) {
   EXPECT_EQ(keys(2, 5).size(), 3);
   EXPECT_EQ(nothing.size(), 0);
   EXPECT_EQ(keys(5, 2).size(), 0);

@@ -29,7 +29,7 @@ std::size_t place(Arena& arena, std::size_t bytes, Access access = Access::write
   return *index;
 }
 
-TEST(Arena, DataEndsAsNearToThePageEndAsAlignmentAllows) {
+TEST(Arena, DataEndsNearPageEnd) {
   Arena arena = make_arena();
   for (const std::size_t bytes : {1u, 63u, 64u, 65u, 4095u, 4096u, 4097u, 12288u, 100000u}) {
     const Slot& slot = arena.slot(place(arena, bytes));
@@ -41,7 +41,7 @@ TEST(Arena, DataEndsAsNearToThePageEndAsAlignmentAllows) {
   }
 }
 
-TEST(Arena, SlotsAreApartByAtLeastAPage) {
+TEST(Arena, SlotsArePagesApart) {
   Arena arena = make_arena();
   std::size_t end = 0;
   for (const std::size_t bytes : {0u, 10u, 4096u, 5000u, 0u}) {
@@ -54,7 +54,7 @@ TEST(Arena, SlotsAreApartByAtLeastAPage) {
   EXPECT_GE(arena.size_bytes(), end + page_bytes);
 }
 
-TEST(Arena, NothingMovesWhenItGrows) {
+TEST(Arena, GrowingMovesNothing) {
   Arena arena = make_arena();
   const std::size_t first = place(arena, 1000);
   void* const before = arena.data(first);
@@ -75,7 +75,7 @@ TEST(Arena, PoisonIsAllOnesAndStaysInside) {
   EXPECT_EQ(data[-1], 0xA5);
 }
 
-TEST(Arena, BrokenFenceBytesAreCountedFromTheTensor) {
+TEST(Arena, GuardByteDistancesCountFromTensor) {
   Arena arena = make_arena();
   const std::size_t index = place(arena, 100);
   EXPECT_THAT(arena.broken_fence_bytes(index), IsEmpty());
@@ -89,7 +89,7 @@ TEST(Arena, BrokenFenceBytesAreCountedFromTheTensor) {
   EXPECT_THAT(arena.broken_fence_bytes(index), IsEmpty());
 }
 
-TEST(Arena, ATensorWithoutBytesIsAPageOfFence) {
+TEST(Arena, EmptyTensorIsPageOfGuardBytes) {
   Arena arena = make_arena();
   const std::size_t index = place(arena, 0);
   const Slot& slot = arena.slot(index);
@@ -100,7 +100,7 @@ TEST(Arena, ATensorWithoutBytesIsAPageOfFence) {
   EXPECT_THAT(arena.broken_fence_bytes(index), ElementsAre(-4096));
 }
 
-TEST(Arena, ResetReusesTheMemoryAndFencesItAgain) {
+TEST(Arena, ResetReusesMemoryAndRewritesGuardBytes) {
   Arena arena = make_arena();
   const std::size_t first = place(arena, 100);
   const std::size_t offset = arena.slot(first).offset;
@@ -112,7 +112,7 @@ TEST(Arena, ResetReusesTheMemoryAndFencesItAgain) {
   EXPECT_THAT(arena.broken_fence_bytes(second), IsEmpty());
 }
 
-TEST(Arena, RefusesWhatDoesNotFit) {
+TEST(Arena, RefusesOversizedTensor) {
   Arena arena = make_arena();
   EXPECT_FALSE(arena.place("huge", Arena::capacity_bytes, Access::read));
   EXPECT_FALSE(arena.place("huge", SIZE_MAX - 10, Access::read));
@@ -130,7 +130,7 @@ TEST(Arena, CanBeMoved) {
   EXPECT_EQ(a.slot_count(), 0u);
 }
 
-TEST(Arena, NobodyChangesItsLength) {
+TEST(Arena, LengthIsSealed) {
   Arena arena = make_arena();
   place(arena, 1000);
   EXPECT_EQ(ftruncate(arena.descriptor(), 0), -1);
@@ -138,7 +138,7 @@ TEST(Arena, NobodyChangesItsLength) {
   place(arena, std::size_t{16} << 20);  // the arena remains usable
 }
 
-TEST(Arena, DigestTellsOneChangedByte) {
+TEST(Arena, DigestChangesWithOneByte) {
   Arena arena = make_arena();
   const std::size_t slot = place(arena, 100000, Access::read);
   std::memset(arena.data(slot), 1, 100000);
@@ -154,7 +154,7 @@ TEST(Arena, DigestTellsOneChangedByte) {
 }
 
 // Sparse tensors are nearly all holes, which become pages of zeros when they are read.
-TEST(Arena, DigestOfHolesIsThatOfZeros) {
+TEST(Arena, DigestOfHolesEqualsZeros) {
   Arena arena = make_arena();
   const std::size_t bytes = std::size_t{1} << 30, slot = place(arena, bytes, Access::read);
   auto* const data = static_cast<volatile unsigned char*>(arena.data(slot));

@@ -49,12 +49,12 @@ class DefaultProviders : public testing::Test {
   std::string path_;
 };
 
-TEST_F(DefaultProviders, TheCpuAloneWhereNothingElseWasBuilt) {
+TEST_F(DefaultProviders, OnlyCpuIfNothingElseBuilt) {
   EXPECT_THAT(default_providers(folder_, devices_),
               ElementsAre((folder_ / "plumbline_cpu.so").string()));
 }
 
-TEST_F(DefaultProviders, TheEmulatorWhereItWasBuiltAndCudaWhereADeviceIsThere) {
+TEST_F(DefaultProviders, CudaNeedsLibraryAndDevice) {
   touch(folder_ / "plumbline_emulated.so");
   touch(folder_ / "plumbline_cuda.so");
   EXPECT_THAT(default_providers(folder_, devices_),
@@ -69,7 +69,7 @@ TEST_F(DefaultProviders, TheEmulatorWhereItWasBuiltAndCudaWhereADeviceIsThere) {
 }
 
 // ci/gpu.sh uses the same test (look_for_gpu).
-TEST_F(DefaultProviders, AGpuThatOnlyNvidiaSmiShowsIsOne) {
+TEST_F(DefaultProviders, DetectsGpuByNvidiaSmi) {
   EXPECT_FALSE(has_cuda_device(devices_));
   write_nvidia_smi("No devices found.");
   EXPECT_FALSE(has_cuda_device(devices_));
@@ -79,7 +79,7 @@ TEST_F(DefaultProviders, AGpuThatOnlyNvidiaSmiShowsIsOne) {
   EXPECT_FALSE(has_cuda_device(devices_));
 }
 
-TEST_F(DefaultProviders, WindowsShowsItsGpuAsDxg) {
+TEST_F(DefaultProviders, DetectsGpuByDxg) {
   touch(devices_ / "dxg");
   EXPECT_TRUE(has_cuda_device(devices_));
 }
@@ -99,7 +99,7 @@ class BundledProviders : public DefaultProviders {
   }
 };
 
-TEST_F(BundledProviders, AreFoundByTheirShortNameOrTheirFile) {
+TEST_F(BundledProviders, FoundByNameOrFile) {
   EXPECT_EQ(find_bundled_provider("cpu", folder_), folder_ / "plumbline_cpu.so");
   EXPECT_EQ(find_bundled_provider("plumbline_cpu.so", folder_), folder_ / "plumbline_cpu.so");
   EXPECT_EQ(find_bundled_provider("torch", folder_), folder_ / "python" / "torch_kernels.py");
@@ -112,7 +112,7 @@ TEST_F(BundledProviders, AreFoundByTheirShortNameOrTheirFile) {
   EXPECT_EQ(bundled_providers(folder_).size(), 3U);
 }
 
-TEST_F(BundledProviders, AMissingOneIsAnsweredWithWhatThereIs) {
+TEST_F(BundledProviders, MissingProviderListsBundledNames) {
   EXPECT_THAT(missing_provider_remedy("cup", folder_), testing::HasSubstr("did you mean cpu?"));
   EXPECT_THAT(missing_provider_remedy("./plumbline_cpu.so", folder_),
               testing::HasSubstr("did you mean cpu?"));
@@ -120,13 +120,13 @@ TEST_F(BundledProviders, AMissingOneIsAnsweredWithWhatThereIs) {
               testing::HasSubstr("by name there are cpu, mutants, torch"));
 }
 
-TEST_F(BundledProviders, AProviderThatIsNotThereIsAnErrorBeforeAProcessIsStarted) {
+TEST_F(BundledProviders, MissingFileIsAnError) {
   const auto launch = find_launch({"", "./nowhere.so:option=1"});
   ASSERT_FALSE(launch.has_value());
   EXPECT_THAT(to_string(launch.error()), testing::HasSubstr("./nowhere.so: no such provider file"));
 }
 
-TEST_F(DefaultProviders, AHiddenDeviceIsNone) {
+TEST_F(DefaultProviders, IgnoresHiddenDevice) {
   touch(devices_ / "nvidiactl");
   touch(devices_ / "nvidia0");
   for (const auto& [visible, there] :

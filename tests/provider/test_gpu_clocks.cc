@@ -24,7 +24,7 @@ class GpuClocksTest : public testing::Test {
   void* stub_ = nullptr;
 };
 
-TEST_F(GpuClocksTest, AreThoseOfTheDevice) {
+TEST_F(GpuClocksTest, ReadsClocksOfDevice) {
   const GpuClocks first(0, "Stub GPU 0"), second(1, "Stub GPU 1");
   EXPECT_EQ(first.now().mhz, 1980);
   EXPECT_EQ(throttle_words(first.now().reasons), "") << "it idles";
@@ -32,7 +32,7 @@ TEST_F(GpuClocksTest, AreThoseOfTheDevice) {
   EXPECT_EQ(throttle_words(second.now().reasons), "power cap, thermal slowdown");
 }
 
-TEST_F(GpuClocksTest, FollowWhatCudaSees) {
+TEST_F(GpuClocksTest, FollowsCudaVisibleDevices) {
   ::setenv("CUDA_VISIBLE_DEVICES", "1,0", 1);
   EXPECT_EQ(GpuClocks(0, "Stub GPU 1").now().mhz, 1200);
   ::setenv("CUDA_VISIBLE_DEVICES", "GPU-second", 1);
@@ -40,7 +40,7 @@ TEST_F(GpuClocksTest, FollowWhatCudaSees) {
   EXPECT_EQ(GpuClocks(1, "Stub GPU 1").now().mhz, 0) << "there is no second one";
 }
 
-TEST_F(GpuClocksTest, OfAnotherGpuNothingIsKnown) {
+TEST_F(GpuClocksTest, EmptyIfModelDiffers) {
   const GpuClocks other(0, "Stub GPU 1");
   EXPECT_EQ(other.now().mhz, 0);
   EXPECT_EQ(other.now().reasons, 0u);

@@ -49,21 +49,21 @@ class Hostile : public testing::Test {
 
 // ---- Inputs and arena ----
 
-TEST_F(Hostile, RewrittenInputFailsItsCase) {
+TEST_F(Hostile, RewrittenInputFailsCase) {
   const RunReply reply = run("rewrites_v");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "input v was written to: a kernel must not change what it is given");
   expect_nothing_is_left();
 }
 
-TEST_F(Hostile, InputRewrittenAfterTheReplyIsSeen) {
+TEST_F(Hostile, InputRewrittenAfterReplyIsDetected) {
   EXPECT_EQ(run("rewrites_v_late").status, Status::ok);
   EXPECT_EQ(worker_->changed_input(), "");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(worker_->changed_input(), "v");
 }
 
-TEST_F(Hostile, ArenaKeepsItsLength) {
+TEST_F(Hostile, ArenaLengthIsSealed) {
   EXPECT_EQ(run("shortens_arena").status, Status::ok) << "it was refused";
   EXPECT_EQ(run("lengthens_arena").status, Status::ok) << "it was refused";
   expect_nothing_is_left();
@@ -71,13 +71,13 @@ TEST_F(Hostile, ArenaKeepsItsLength) {
 
 // ---- State of the process ----
 
-TEST_F(Hostile, FloatingPointStateIsPutBack) {
+TEST_F(Hostile, FloatingPointStateIsRestored) {
   expect_fault("rounds_up", "the rounding mode (upward)");
   expect_fault("flushes", "flushing of subnormals (FTZ), subnormal inputs (DAZ)");
   expect_fault("traps", "traps of floating-point exceptions");
 }
 
-TEST_F(Hostile, DirectoryUmaskAndSignalsArePutBack) {
+TEST_F(Hostile, DirectoryUmaskAndSignalsAreRestored) {
   expect_fault("changes_directory", "the working directory (/)");
   expect_fault("changes_umask", "the umask (777)");
   expect_fault("blocks_a_signal", "whether SIGUSR1 is blocked");
@@ -88,19 +88,19 @@ TEST_F(Hostile, FirstCallMayChangeEnvironmentAndHandlers) {
   EXPECT_EQ(run("changes_a_variable").status, Status::ok) << "it stays, and changes no more";
 }
 
-TEST_F(Hostile, LaterChangeOfVariableIsPutBack) {
+TEST_F(Hostile, LaterVariableChangeIsRestored) {
   begin();
   expect_fault("changes_a_variable", "the variable PATH");
 }
 
-TEST_F(Hostile, KernelsFirstCallMayAddToEnvironmentAndHandlers) {
+TEST_F(Hostile, NewKernelMayAddVariablesAndHandlers) {
   begin();
   EXPECT_EQ(run("adds_a_variable").status, Status::ok);
   EXPECT_EQ(run("handles_a_signal").status, Status::ok);
   EXPECT_THAT(run("looks").reason, EndsWith("seen: variable handler"));
 }
 
-TEST(HostileEnvironment, SecretsReachNoWorkerUnlessTheyArePassed) {
+TEST(HostileEnvironment, SecretsReachWorkersOnlyIfPassed) {
   setenv("HOSTILE_TOKEN", "abc", 1);
   for (const bool passed : {false, true}) {
     WorkerOptions options{PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER};
@@ -113,7 +113,7 @@ TEST(HostileEnvironment, SecretsReachNoWorkerUnlessTheyArePassed) {
   unsetenv("HOSTILE_TOKEN");
 }
 
-TEST(HostileEnvironment, MemoryOfPlumblineIsHiddenUnlessPtraceIsAllowed) {
+TEST(HostileEnvironment, MemoryIsHiddenUnlessPtraceAllowed) {
   // With these capabilities, root can read every environment. Workers of this thread lose them.
   for (const int capability : {CAP_SYS_ADMIN, CAP_PERFMON})
     prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -138,7 +138,7 @@ TEST(HostileEnvironment, MemoryOfPlumblineIsHiddenUnlessPtraceIsAllowed) {
 
 // ---- After the call ----
 
-TEST_F(Hostile, CrashBetweenRequestsIsTold) {
+TEST_F(Hostile, CrashBetweenRequestsIsReported) {
   EXPECT_EQ(worker_->process(), 0u);
   EXPECT_EQ(run("writes_late").status, Status::ok);
   EXPECT_EQ(worker_->process(), 1u);
@@ -151,7 +151,7 @@ TEST_F(Hostile, CrashBetweenRequestsIsTold) {
   EXPECT_EQ(worker_->process(), 2u);
 }
 
-TEST_F(Hostile, DaemonEndsWithItsWorker) {
+TEST_F(Hostile, DaemonEndsWithWorker) {
   const std::size_t before = ended_orphans().size();
   auto other = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_HOSTILE_PROVIDER});
   ASSERT_TRUE(other);

@@ -24,12 +24,12 @@ std::string hello_error(const std::string& options) {
   return hello ? "" : to_string(hello.error());
 }
 
-TEST(LyingProvider, MoreKernelsThanAnyLibraryHas) {
+TEST(LyingProvider, RefusesTooManyKernels) {
   EXPECT_THAT(hello_error("kernels=4294967295"),
               HasSubstr("claims 4294967295 kernels, more than 65536"));
 }
 
-TEST(LyingProvider, MoreKernelsThanItHasNamesFor) {
+TEST(LyingProvider, ClaimedKernelsWithoutNames) {
 #ifdef __SANITIZE_ADDRESS__  // ASan ends the worker itself
   EXPECT_THAT(hello_error("kernels=65536"), HasSubstr("ended itself"));
 #else
@@ -38,13 +38,13 @@ TEST(LyingProvider, MoreKernelsThanItHasNamesFor) {
 #endif
 }
 
-TEST(LyingProvider, NoKernelsAtAll) {
+TEST(LyingProvider, AcceptsNoKernels) {
   const auto hello = worker_of("kernels=0")->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_TRUE(hello->kernels.empty());
 }
 
-TEST(LyingProvider, NamesThatAreNoPartOfAnId) {
+TEST(LyingProvider, RefusesInvalidNames) {
   EXPECT_THAT(hello_error("kernel_name=null"), HasSubstr("the name of kernel 0 is empty"));
   EXPECT_THAT(hello_error("kernel_name=endless"),
               HasSubstr("the name of kernel 0 has more than 128 bytes"));
@@ -62,7 +62,7 @@ TEST(LyingProvider, NamesThatAreNoPartOfAnId) {
 }
 
 // Whatever the name contains, a case id with it can be parsed.
-TEST(LyingProvider, OddNamesAreNames) {
+TEST(LyingProvider, AcceptsUnusualNames) {
   for (const std::string name :
        {"a \"b\" <c> & 'd' %41 \\e", "-x", "*?[]", "\xC3\xA9\xF0\x9F\x98\x80", "a=b"}) {
     auto worker = worker_of("kernel_name=" + name);
@@ -77,7 +77,7 @@ TEST(LyingProvider, OddNamesAreNames) {
   }
 }
 
-TEST(LyingProvider, SizesOfItsStructs) {
+TEST(LyingProvider, RefusesShortStructs) {
   EXPECT_THAT(hello_error("size=0"), HasSubstr("its plumbline_provider has 0 bytes"));
   EXPECT_THAT(hello_error("memory_size=8"), HasSubstr("its plumbline_device_memory has 8 bytes"));
   EXPECT_THAT(hello_error("memory_null"),
@@ -87,7 +87,7 @@ TEST(LyingProvider, SizesOfItsStructs) {
   EXPECT_TRUE(hello) << to_string(hello.error());
 }
 
-TEST(LyingProvider, WorkspacesThatNoMachineHas) {
+TEST(LyingProvider, HugeWorkspaceIsOutOfMemory) {
   auto worker = worker_of("");
   for (const char* kernel :
        {"test/huge_workspace", "test/workspace_of_2_63", "test/workspace_of_all_bits"}) {
@@ -104,7 +104,7 @@ TEST(LyingProvider, WorkspacesThatNoMachineHas) {
   EXPECT_EQ(c.run("test/ok").status, Status::ok);
 }
 
-TEST(LyingProvider, PlansAndDescriptions) {
+TEST(LyingProvider, InvalidPlansAndDescriptions) {
   auto worker = worker_of("");
   const auto run = [&](const std::string& kernel) {
     PlacedCase c(*worker, mean_problem());

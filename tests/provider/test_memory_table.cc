@@ -34,7 +34,7 @@ RunReply run_on_device(Worker& worker, int timed_repetitions = 0) {
 }
 
 // Compiled against the header of that release.
-TEST(MemoryTable, OfTheFirstReleaseLoadsAndRuns) {
+TEST(MemoryTable, FirstReleaseLoadsAndRuns) {
   auto worker = worker_of(PLUMBLINE_FIRST_RELEASE_PROVIDER);
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
@@ -47,7 +47,7 @@ TEST(MemoryTable, OfTheFirstReleaseLoadsAndRuns) {
 }
 
 // Such a provider would misread token scales, and does not know fp8 Q.
-TEST(Features, AProviderWithoutThemIsNotAsked) {
+TEST(Features, UndeclaredFeatureIsUnsupported) {
   for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
     auto worker = worker_of(library);
     for (const bool fp8_q : {false, true}) {
@@ -67,20 +67,20 @@ TEST(Features, AProviderWithoutThemIsNotAsked) {
   }
 }
 
-TEST(MemoryTable, WithoutAnythingBeyondMemoryRuns) {
+TEST(MemoryTable, RunsWithOnlyMemoryFunctions) {
   const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER));
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
 }
 
 // 72 bytes are three functions more than in the first release, 60 bytes one and a half.
-TEST(MemoryTable, OfASizeBetweenReleases) {
+TEST(MemoryTable, AcceptsSizesBetweenReleases) {
   for (const char* size : {"memory_size=48", "memory_size=60", "memory_size=72"}) {
     const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER, size));
     EXPECT_EQ(reply.status, Status::ok) << size << ": " << reply.reason;
   }
 }
 
-TEST(MemoryTable, OnlyTheCodeThatMeansItIsOutOfMemory) {
+TEST(MemoryTable, OnlyCode2IsOutOfMemory) {
   for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
     const RunReply full = run_on_device(*worker_of(library, "allocate=2"));
     EXPECT_EQ(full.status, Status::out_of_memory) << full.reason;
@@ -92,7 +92,7 @@ TEST(MemoryTable, OnlyTheCodeThatMeansItIsOutOfMemory) {
   }
 }
 
-TEST(MemoryTable, HelloNamesNoDeviceWithoutMemoryAndSaysWhy) {
+TEST(MemoryTable, HelloExplainsMissingDevice) {
   const auto hello_of = [](const std::string& options) {
     const auto hello = worker_of(PLUMBLINE_TEST_PROVIDER, options)->hello();
     EXPECT_TRUE(hello) << to_string(hello.error());

@@ -106,7 +106,7 @@ Answer prepare(std::size_t struct_size, std::int32_t ordinal = 0) {
   return {status, reason};
 }
 
-TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
+TEST(OlderPlumbline, ServedWithoutLaterFields) {
   for (const std::size_t size : sizes_of_releases) {
     const Answer answer = prepare(size);
     EXPECT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
@@ -121,7 +121,7 @@ TEST(OlderPlumbline, IsServedWithoutWhatItDoesNotHave) {
   EXPECT_EQ(newer.status, PLUMBLINE_OK) << newer.reason;
 }
 
-TEST(OlderPlumbline, AFieldIsThereWhereAllOfItIs) {
+TEST(OlderPlumbline, HasFieldNeedsWholeField) {
   plumbline_tensors tensors = whole_tensors();
   const std::size_t end = offsetof(plumbline_tensors, stream) + sizeof tensors.stream;
   tensors.struct_size = static_cast<std::uint32_t>(end);
@@ -131,14 +131,14 @@ TEST(OlderPlumbline, AFieldIsThereWhereAllOfItIs) {
   EXPECT_FALSE(has_field(tensors, &plumbline_tensors::stream));
 }
 
-TEST(OlderPlumbline, WithoutWhatEveryReleaseHasIsRefused) {
+TEST(OlderPlumbline, ShorterThanFirstReleaseIsRefused) {
   const Answer answer = prepare(sizes_of_releases[0] - 1);
   EXPECT_EQ(answer.status, PLUMBLINE_ERROR);
   EXPECT_THAT(answer.reason, HasSubstr("struct_size is smaller than this provider's header"));
   EXPECT_FALSE(Planner::seen());
 }
 
-TEST(Refusals, NameTheMemoryThatAPlanLacks) {
+TEST(Refusals, PlanMemoryNamesPurpose) {
   try {
     plan_memory(whole_tensors(), 65, "index arrays");
     FAIL() << "65 bytes were given";
@@ -148,7 +148,7 @@ TEST(Refusals, NameTheMemoryThatAPlanLacks) {
   }
 }
 
-TEST(Refusals, ADeviceThatIsNotThereHasAStatusOfItsOwn) {
+TEST(Refusals, MissingDeviceIsNoDevice) {
   const Answer answer = prepare(sizeof(plumbline_tensors), 1);
   EXPECT_EQ(answer.status, PLUMBLINE_NO_DEVICE);
   EXPECT_EQ(answer.reason, "there is one device");

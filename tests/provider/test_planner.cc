@@ -28,7 +28,7 @@ class Planner : public testing::TestWithParam<const char*> {
 };
 bool on_host() { return std::string(Planner::GetParam()) == "cpu"; }
 
-TEST_P(Planner, HasCopiesOfTheIndexArrays) {
+TEST_P(Planner, GetsIndexArrayCopies) {
   for (const Layout layout : {Layout::padded_bshd, Layout::ragged, Layout::paged_nhd}) {
     Problem p = mean_problem();
     p.layout = layout;
@@ -40,7 +40,7 @@ TEST_P(Planner, HasCopiesOfTheIndexArrays) {
   }
 }
 
-TEST_P(Planner, MayNotWriteToThem) {
+TEST_P(Planner, WriteToIndexCopyIsReported) {
   const RunReply reply = run("writes_to_an_index_copy");
   if (on_host()) {
     EXPECT_EQ(reply.reason, "SIGSEGV in run: write to read-only input seqlens_kv, byte 1");
@@ -50,7 +50,7 @@ TEST_P(Planner, MayNotWriteToThem) {
   }
 }
 
-TEST_P(Planner, HasMemoryThatIsPoisonedAndStays) {
+TEST_P(Planner, PlanMemoryIsPoisonedAndPersists) {
   for (const char* kernel : {"keeps_memory", "asks_for_nothing"}) {
     const RunReply reply = run(kernel);
     EXPECT_EQ(reply.status, Status::ok) << kernel << ": " << reply.reason;
@@ -61,7 +61,7 @@ TEST_P(Planner, HasMemoryThatIsPoisonedAndStays) {
   }
 }
 
-TEST_P(Planner, WritesBehindItsMemoryAreFoundAndNamed) {
+TEST_P(Planner, PlanMemoryOverrunIsReported) {
   const RunReply near = run("writes_behind_memory");
   EXPECT_EQ(near.status, Status::ok) << near.reason;
   EXPECT_EQ(near.workspace_fault,
@@ -72,7 +72,7 @@ TEST_P(Planner, WritesBehindItsMemoryAreFoundAndNamed) {
             "SIGSEGV in run: write 4096 bytes behind plan memory 2");
 }
 
-TEST_P(Planner, AsksForMoreThanThereIs) {
+TEST_P(Planner, HugePlanMemoryIsOutOfMemory) {
   const RunReply reply = run("asks_for_too_much");
   EXPECT_EQ(reply.status, Status::out_of_memory);
   EXPECT_EQ(reply.reason, "no 18446744073709551615 bytes of plan memory for the whole world");
@@ -102,7 +102,7 @@ class CallsOfAPlan : public Planner {
   std::unique_ptr<PlacedCase> placed_;
 };
 
-TEST_P(CallsOfAPlan, GetPoisonedOutputsAndTheirOrder) {
+TEST_P(CallsOfAPlan, GetPoisonedOutputsAndThreadOrder) {
   EXPECT_EQ(first("counts_calls").status, Status::ok);
   EXPECT_THAT(left(), testing::ElementsAre(1, 1, 0, 0));
   const RunReply second = again(true, true);
@@ -116,7 +116,7 @@ TEST_P(CallsOfAPlan, GetPoisonedOutputsAndTheirOrder) {
   EXPECT_THAT(left(), testing::ElementsAre(1, 1, 1, 0));
 }
 
-TEST_P(CallsOfAPlan, TimesAreTakenOfThePlan) {
+TEST_P(CallsOfAPlan, TimedCallsUseKeptPlan) {
   EXPECT_EQ(first("counts_calls").status, Status::ok);
   placed_->request.timed_repetitions = 2;
   const RunReply timed = again(false, false);
@@ -126,14 +126,14 @@ TEST_P(CallsOfAPlan, TimesAreTakenOfThePlan) {
   EXPECT_GT(left()[1], 2);
 }
 
-TEST_P(CallsOfAPlan, APlanThatIsNotCalledAgainEnds) {
+TEST_P(CallsOfAPlan, NextRunEndsUnusedPlan) {
   EXPECT_EQ(first("counts_calls").status, Status::ok);
   placed_->poison();
   EXPECT_EQ(first("counts_calls").status, Status::ok);
   EXPECT_EQ(left()[1], 1);
 }
 
-TEST_P(CallsOfAPlan, ACrashIsThatOfTheCall) {
+TEST_P(CallsOfAPlan, CrashFailsLaterCall) {
   EXPECT_EQ(first("dies_when_called_again").status, Status::ok);
   const RunReply second = again(false, true);
   EXPECT_EQ(second.status, Status::crashed);

@@ -58,7 +58,7 @@ plumbline_description valid_description() {
   return d;
 }
 
-TEST(Protocol, ADescriptionSurvivesTheWire) {
+TEST(Protocol, DescriptionRoundTrips) {
   const plumbline_description sent = valid_description();
   ASSERT_EQ(description_fault(sent), "");
   const auto arrived =
@@ -120,7 +120,7 @@ TEST(Protocol, LaterFieldsMayBeAbsent) {
   EXPECT_TRUE(hello.get<protocol::HelloReply>().questions.empty()) << "attention, all of them";
 }
 
-TEST(Protocol, AFractionIsNoWholeNumber) {
+TEST(Protocol, RefusesFractionForInteger) {
   nlohmann::json reply = protocol::RunReply{};
   EXPECT_NO_THROW(protocol::read_message<protocol::RunReply>(reply));
   reply["workspace_bytes"] = 1e300;
@@ -135,7 +135,7 @@ TEST(Protocol, AFractionIsNoWholeNumber) {
   EXPECT_THROW(protocol::read_message<protocol::RunRequest>(request), nlohmann::json::type_error);
 }
 
-TEST(Protocol, TheDescriptionOfAReplyMayBeAbsentOrNone) {
+TEST(Protocol, ReplyWithoutOrWithInvalidDescription) {
   protocol::RunReply sent;
   sent.id = 7;
   EXPECT_FALSE(
@@ -225,7 +225,7 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
   }
 }
 
-TEST(Protocol, ALineHoldsAnyReason) {
+TEST(Protocol, AnyReasonFitsOneLine) {
   protocol::RunReply reply;
   reply.reason = "two\nlines, \"quotes\" and \xff";
   const std::string line = protocol::to_line(reply);
@@ -233,7 +233,7 @@ TEST(Protocol, ALineHoldsAnyReason) {
   EXPECT_EQ(nlohmann::json::parse(line).at("reason"), "two\nlines, \"quotes\" and \xEF\xBF\xBD");
 }
 
-TEST(Protocol, AProblemKeepsItsBits) {
+TEST(Protocol, ProblemRoundTripsBitwise) {
   plumbline_problem p{};
   p.scale = 1 / std::sqrt(80.0);
   p.window_left = -1;
@@ -259,7 +259,7 @@ TEST(DeviceName, Parses) {
   EXPECT_EQ(emulated->arch, "emulated:sm_90");
 }
 
-TEST(DeviceName, RefusesTheRest) {
+TEST(DeviceName, RefusesInvalidNames) {
   for (const char* name : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0",
                            "emulated", "emulated:", "emulated:an_architecture_with_a_long_name"}) {
     EXPECT_FALSE(parse_device(name)) << name;

@@ -62,7 +62,7 @@ class Misbehaviour : public testing::Test {
 };
 
 // The provider declares no operation, so its kernels are for attention.
-TEST_F(Misbehaviour, AnAttentionKernelNeverGetsAMerge) {
+TEST_F(Misbehaviour, AttentionKernelGetsNoMerge) {
   Problem problem = mean_problem();
   problem.merge = Merge::natural;
   problem.heads_kv = problem.heads_q, problem.seq_q = problem.head_dim_qk = 1;
@@ -78,7 +78,7 @@ TEST_F(Misbehaviour, NullPointer) {
   EXPECT_THAT(reply.reason, StartsWith("SIGSEGV in run: write through a null pointer"));
 }
 
-TEST_F(Misbehaviour, AbortIsQuotedWithItsLastWords) {
+TEST_F(Misbehaviour, AbortQuotesOutput) {
   const RunReply reply = run("crash_abort");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGABRT in run; it last wrote: "),
@@ -98,7 +98,7 @@ TEST_F(Misbehaviour, StackOverflow) {
   EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGSEGV in run"), HasSubstr("stack overflow")));
 }
 
-TEST_F(Misbehaviour, CrashInAThreadOfTheKernel) {
+TEST_F(Misbehaviour, CrashInKernelThread) {
   const RunReply reply = run("crash_in_thread");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason, StartsWith("SIGSEGV in run: write through a null pointer"));
@@ -117,20 +117,20 @@ TEST_F(Misbehaviour, HangBecomesTimeout) {
   EXPECT_THAT(reply.reason, StartsWith("no answer within 1000 ms"));
 }
 
-TEST_F(Misbehaviour, PrintingDoesNotPutOffTheDeadline) {
+TEST_F(Misbehaviour, PrintingDoesNotExtendDeadline) {
   use(make_worker("", std::chrono::milliseconds(1000)));
   const RunReply reply = run("hang_printing");
   EXPECT_EQ(reply.status, Status::timeout);
   EXPECT_THAT(reply.reason, HasSubstr("it last wrote: "));
 }
 
-TEST_F(Misbehaviour, AKillThatWeDidNotSendMeansThatMemoryRanOut) {
+TEST_F(Misbehaviour, ForeignSigkillIsOutOfMemory) {
   const RunReply reply = run("killed");
   EXPECT_EQ(reply.status, Status::out_of_memory);
   EXPECT_THAT(reply.reason, HasSubstr("SIGKILL"));
 }
 
-TEST_F(Misbehaviour, AllocationMeetsTheLimit) {
+TEST_F(Misbehaviour, AllocationHitsMemoryLimit) {
   use(make_worker("", std::chrono::seconds(60), std::uint64_t{1} << 30));
   const RunReply reply = run("allocate");
   EXPECT_EQ(reply.status, Status::out_of_memory);
@@ -149,13 +149,13 @@ TEST_F(Misbehaviour, WorkspaceBeyondAllMemory) {
   EXPECT_THAT(reply.reason, HasSubstr("no memory for a workspace of 1125899906842624 bytes"));
 }
 
-TEST_F(Misbehaviour, WriteInputIsNamed) {
+TEST_F(Misbehaviour, WriteToInputNamesTensor) {
   const RunReply reply = run("write_input");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_EQ(reply.reason, "SIGSEGV in run: write to read-only input q, byte 5");
 }
 
-TEST_F(Misbehaviour, WriteFarBehindOutCrashesAndIsNamed) {
+TEST_F(Misbehaviour, WriteFarAfterOutCrashes) {
   const RunReply reply = run("write_far_behind_out");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_EQ(reply.reason, "SIGSEGV in run: write 4096 bytes behind out");
@@ -168,27 +168,27 @@ TEST_F(Misbehaviour, ThrowEscapes) {
   EXPECT_EQ(run("throw_number").reason, "an exception of unknown type left run");
 }
 
-TEST_F(Misbehaviour, ExitIsNoAnswer) {
+TEST_F(Misbehaviour, ExitIsACrash) {
   const RunReply reply = run("exit");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason,
               StartsWith("ended itself with exit status 0 in the middle of a request"));
 }
 
-TEST_F(Misbehaviour, StatusWithoutMeaning) {
+TEST_F(Misbehaviour, InvalidStatusIsAnError) {
   const RunReply reply = run("wrong_status");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "run returned 42, which is no plumbline_status");
 }
 
-TEST_F(Misbehaviour, ReasonsAreAlwaysFilledAndEnd) {
+TEST_F(Misbehaviour, ReasonsAreNonemptyAndTerminated) {
   EXPECT_EQ(run("no_reason").reason, "run gave no reason");
   const RunReply reply = run("endless_reason");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_THAT(reply.reason, StartsWith("\xEF\xBF\xBD")) << "bytes that are not UTF-8 are replaced";
 }
 
-TEST_F(Misbehaviour, DescriptionWithoutMeaning) {
+TEST_F(Misbehaviour, InvalidDescriptionIsAnError) {
   const RunReply reply = run("garbage_description");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "description: p_dtype has no meaning 77");
@@ -196,7 +196,7 @@ TEST_F(Misbehaviour, DescriptionWithoutMeaning) {
             "description: launched does not end with a NUL within its 256 bytes");
 }
 
-TEST_F(Misbehaviour, RefusalKeepsItsReason) {
+TEST_F(Misbehaviour, RefusalKeepsReason) {
   const RunReply reply = run("refuse");
   EXPECT_EQ(reply.status, Status::unsupported);
   EXPECT_EQ(reply.reason, "head_dim 64 is not supported; use 128");
@@ -212,7 +212,7 @@ TEST_F(Misbehaviour, UnknownKernelOrDevice) {
   EXPECT_THAT(reply.reason, HasSubstr("device \"gpu\" is not known"));
 }
 
-TEST_F(Misbehaviour, AThreadThatIsLeftBehindReachesNothingBetweenRequests) {
+TEST_F(Misbehaviour, MemoryIsClosedBetweenRequests) {
   RunReply reply = run("watch_between_requests");
   for (int i = 0; i < 1000 && reply.reason == "not yet"; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -221,14 +221,14 @@ TEST_F(Misbehaviour, AThreadThatIsLeftBehindReachesNothingBetweenRequests) {
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
 }
 
-TEST_F(Misbehaviour, TheNextRequestMeetsAFreshWorkspace) {
+TEST_F(Misbehaviour, NextRequestGetsFreshWorkspace) {
   EXPECT_THAT(run("write_behind_workspace").workspace_fault, HasSubstr("behind workspace"));
   const RunReply reply = run("check_workspace");
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
   EXPECT_EQ(reply.workspace_fault, "");
 }
 
-TEST_F(Misbehaviour, OutputOfAChattyKernelIsNoReply) {
+TEST_F(Misbehaviour, LongOutputIsNotAReply) {
   PlacedCase c(worker(), mean_problem());
   const RunReply reply = c.run("test/print_stdout");
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
@@ -238,19 +238,19 @@ TEST_F(Misbehaviour, OutputOfAChattyKernelIsNoReply) {
 
 // ---- Faults that leave the status at ok and show in the tensors ----
 
-TEST_F(Misbehaviour, WriteBeforeOutShowsInTheFence) {
+TEST_F(Misbehaviour, WriteBeforeOutBreaksGuardBytes) {
   PlacedCase c(worker(), mean_problem());
   EXPECT_EQ(c.run("test/write_before_out").status, Status::ok);
   EXPECT_THAT(c.broken_out_fences(), ElementsAre(-3));
 }
 
-TEST_F(Misbehaviour, WriteBehindOutShowsInTheFence) {
+TEST_F(Misbehaviour, WriteAfterOutBreaksGuardBytes) {
   PlacedCase c(worker(), mean_problem());
   EXPECT_EQ(c.run("test/write_behind_out").status, Status::ok);
   EXPECT_THAT(c.broken_out_fences(), ElementsAre(3));
 }
 
-TEST_F(Misbehaviour, WriteBehindAFullPageCrashes) {
+TEST_F(Misbehaviour, WriteAfterFullPageCrashes) {
   Problem p = mean_problem();
   p.batch = p.heads_q = p.heads_kv = p.seq_q = 1;
   p.head_dim_vo = 1024;
@@ -260,14 +260,14 @@ TEST_F(Misbehaviour, WriteBehindAFullPageCrashes) {
   EXPECT_EQ(reply.reason, "SIGSEGV in run: write 3 bytes behind out");
 }
 
-TEST_F(Misbehaviour, WriteBehindWorkspaceIsAFault) {
+TEST_F(Misbehaviour, WriteAfterWorkspaceIsAFault) {
   const RunReply reply = run("write_behind_workspace");
   EXPECT_EQ(reply.status, Status::ok);
   EXPECT_EQ(reply.workspace_bytes, 1000u);
   EXPECT_EQ(reply.workspace_fault, "1 bytes behind workspace were written to, the nearest 4 away");
 }
 
-TEST_F(Misbehaviour, AnUnwrittenElementStaysPoison) {
+TEST_F(Misbehaviour, UnwrittenElementStaysPoison) {
   PlacedCase c(worker(), mean_problem());
   EXPECT_EQ(c.run("test/leave_unwritten").status, Status::ok);
   EXPECT_TRUE(std::isnan(
@@ -277,7 +277,7 @@ TEST_F(Misbehaviour, AnUnwrittenElementStaysPoison) {
 
 // ---- The device ----
 
-TEST_F(Misbehaviour, OnADeviceTheArenaStaysUntouchedByFaults) {
+TEST_F(Misbehaviour, DeviceFaultsLeaveArenaIntact) {
   const RunReply input = run("write_input", "cuda:0");
   EXPECT_EQ(input.status, Status::ok) << "device memory is not read-only";
   EXPECT_EQ(input.workspace_fault, "input q was written to in device memory, first at byte 5");
@@ -290,14 +290,14 @@ TEST_F(Misbehaviour, OnADeviceTheArenaStaysUntouchedByFaults) {
   EXPECT_THAT(c.broken_out_fences(), ElementsAre(3));
 }
 
-TEST_F(Misbehaviour, AStickyDeviceErrorCostsOneCase) {
+TEST_F(Misbehaviour, StickyDeviceErrorFailsOneCase) {
   const RunReply reply = run("sticky_error", "cuda:0");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "synchronize failed with code 700");
   EXPECT_EQ(run("ok", "cuda:0").status, Status::ok) << "the process was replaced";
 }
 
-TEST_F(Misbehaviour, DeviceThatIsNotThere) {
+TEST_F(Misbehaviour, MissingDeviceIsNotMeasured) {
   const RunReply reply = run("ok", "cuda:3");
   EXPECT_EQ(reply.status, Status::unsupported);
   EXPECT_EQ(reply.reason, "not measured: there is one device, cuda:0");
@@ -305,7 +305,7 @@ TEST_F(Misbehaviour, DeviceThatIsNotThere) {
 }
 
 // A plan proves that the device was there, so a later failure is an error, not a missing device.
-TEST_F(Misbehaviour, ADeviceThatIsGoneInRunIsAnError) {
+TEST_F(Misbehaviour, DeviceLostInRunIsAnError) {
   const RunReply reply = run("no_device_in_run", "cuda:0");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "the device is gone");
@@ -322,7 +322,7 @@ TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {
 
 class Behaviour : public testing::TestWithParam<std::tuple<DType, Layout, std::string>> {};
 
-TEST_P(Behaviour, TheMeanOfV) {
+TEST_P(Behaviour, ReturnsMeanOfV) {
   const auto& [dtype, layout, device] = GetParam();
   auto worker = make_worker();
   Problem p = mean_problem(dtype);
@@ -366,7 +366,7 @@ TEST(Worker, HelloNamesTheKernels) {
 }
 
 // A provider that was compiled before kernel_tensor_cores was appended to plumbline_provider.
-TEST(Worker, AnOlderProviderSaysNothingOfTensorCores) {
+TEST(Worker, OlderProviderHasNoTensorCores) {
   auto worker = make_worker("size=88");
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
@@ -374,7 +374,7 @@ TEST(Worker, AnOlderProviderSaysNothingOfTensorCores) {
   EXPECT_THAT(hello->questions, Each("attention"));
 }
 
-TEST(Worker, TheArchitectureArrives) {
+TEST(Worker, ArchitectureArrives) {
   auto worker = make_worker("arch=sm_90");
   PlacedCase c(*worker, mean_problem());
   c.request.device = "cuda:0";
@@ -401,7 +401,7 @@ TEST(Worker, DescriptionArrives) {
   EXPECT_EQ(d.registers_per_thread, -1);
 }
 
-TEST(Worker, WorkspaceIsPoisonedAlignedAndAsLargeAsAsked) {
+TEST(Worker, WorkspaceIsPoisonedAlignedAndSized) {
   auto worker = make_worker();
   for (const char* device : {"cpu", "cuda:0"}) {
     PlacedCase c(*worker, mean_problem());
@@ -434,7 +434,7 @@ TEST(Worker, TimesKernelAndSentinelInTurn) {
   }
 }
 
-TEST(Worker, RepetitionsWaitForAQuietCoreButNotForLong) {
+TEST(Worker, WaitForQuietCoreIsLimited) {
   auto worker = make_worker();
   PlacedCase c(*worker, mean_problem());
   c.request.timed_repetitions = 3;
@@ -458,7 +458,7 @@ TEST(Worker, UntimedRunsHaveNoTimes) {
   EXPECT_EQ(reply.peak_memory_bytes, -1);
 }
 
-TEST(Worker, MeasuresTheMemoryOfOneCall) {
+TEST(Worker, MeasuresPeakMemoryOfCall) {
   auto worker = make_worker();
   PlacedCase c(*worker, mean_problem());
   c.request.timed_repetitions = 1;
@@ -487,7 +487,7 @@ TEST(Worker, TensorsWithoutElements) {
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
 }
 
-TEST(Worker, ManyCasesInOneProcessAsTheArenaGrows) {
+TEST(Worker, ServesManyCasesAsArenaGrows) {
   auto worker = make_worker();
   Problem p = mean_problem();
   for (int i = 0; i < 4; ++i) {
@@ -499,7 +499,7 @@ TEST(Worker, ManyCasesInOneProcessAsTheArenaGrows) {
   }
 }
 
-TEST(PlaceTensors, AnArenaHoldsOneCase) {
+TEST(PlaceTensors, NextCaseReplacesSlots) {
   auto worker = make_worker();
   const PlacedCase first(*worker, mean_problem());
   const std::size_t slots = worker->arena().slot_count(), bytes = worker->arena().size_bytes();
@@ -549,12 +549,12 @@ TEST(UnusableProvider, ShortStructNamesBothSizes) {
                                                 std::to_string(sizeof(void*) * 10 + 8)));
 }
 
-TEST(UnusableProvider, TensorCoresThatAreNoWord) {
+TEST(UnusableProvider, InvalidTensorCoresWord) {
   EXPECT_THAT(hello_error("tensor_cores=maybe"),
               HasSubstr("tensor_cores of kernel ok is \"maybe\", not \"on\", \"off\" or \"none\""));
 }
 
-TEST(UnusableProvider, Null) {
+TEST(UnusableProvider, NullTable) {
   EXPECT_THAT(hello_error("null"), HasSubstr("plumbline_get_provider returned null"));
 }
 
@@ -564,7 +564,7 @@ TEST(UnusableProvider, CrashAndExceptionOnLoad) {
   EXPECT_THAT(hello_error("throw_on_load"), HasSubstr("an exception left loading: no licence"));
 }
 
-TEST(UnusableProvider, RunSaysWhyToo) {
+TEST(UnusableProvider, RunReportsReason) {
   auto worker = make_worker("crash_on_load");
   PlacedCase c(*worker, mean_problem());
   const RunReply reply = c.run("test/ok");
@@ -588,7 +588,7 @@ TEST(UnusableProvider, MissingWorker) {
   EXPECT_THAT(to_string(worker.error()), HasSubstr("/nowhere/plumbline-worker"));
 }
 
-TEST(UnusableProvider, AWorkerThatSpeaksOtherwise) {
+TEST(UnusableProvider, WorkerWithWrongProtocol) {
   auto worker = Worker::create({"/bin/echo", PLUMBLINE_TEST_PROVIDER});
   ASSERT_TRUE(worker);
   EXPECT_THAT(hello_error("echo", **worker), HasSubstr("ended itself with exit status 0"));

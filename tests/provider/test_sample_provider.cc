@@ -186,7 +186,7 @@ void check_on_a_device(const std::string& library) {
 }
 #endif
 
-TEST_F(SampleProvider, ForGpusIsCompiledByNvccAndRuns) {
+TEST_F(SampleProvider, GpuSampleBuildsAndRuns) {
 #ifndef NVCC
   GTEST_SKIP() << "no nvcc, or a build with sanitizers";
 #else

@@ -31,7 +31,7 @@ Said run(const std::string& arguments) {
   return {WEXITSTATUS(status), text};
 }
 
-TEST(PtxCommand, CountsWhatTranslates) {
+TEST(PtxCommand, CountsTranslatedInstructions) {
   std::ofstream("counted.ptx") << module_text("", "mov.u32 %r1, 1;\nwgmma.fence.sync.aligned;");
   const Said said = run("census counted.ptx");
   EXPECT_EQ(said.code, 0);
@@ -40,7 +40,7 @@ TEST(PtxCommand, CountsWhatTranslates) {
                                    "  wgmma.fence.sync.aligned: unknown opcode"));
 }
 
-TEST(PtxCommand, NamesEveryLineThatDoesNotTranslate) {
+TEST(PtxCommand, ListsEveryUntranslatedLine) {
   std::ofstream("lines.ptx") << module_text("",
                                             "wgmma.fence.sync.aligned;\nmov.u32 %r1, 1;\n"
                                             "wgmma.fence.sync.aligned;");
@@ -64,14 +64,14 @@ TEST(PtxCommand, CountsSumsAndProducts) {
   EXPECT_EQ(run("counts absent.ptx").code, 3);
 }
 
-TEST(PtxCommand, PrintsATranslation) {
+TEST(PtxCommand, PrintsTranslation) {
   std::ofstream("printed.ptx") << module_text("", "mov.u32 %r1, 1;");
   const Said said = run("translate printed.ptx -k k");
   EXPECT_EQ(said.code, 0);
   EXPECT_THAT(said.text, HasSubstr("extern \"C\" void entry_k(const Thread& t"));
 }
 
-TEST(PtxCommand, PacksAndListsAFatBinary) {
+TEST(PtxCommand, PacksAndListsFatBinary) {
   std::ofstream("packed.ptx") << module_text("", "mov.u32 %r1, 1;");
   const Said packed = run("fatbin packed.ptx packed.ptx -o packed.fatbin");
   EXPECT_EQ(packed.code, 0);
@@ -82,7 +82,7 @@ TEST(PtxCommand, PacksAndListsAFatBinary) {
                                          "0 +PTX +sm_[0-9]+ +[0-9]+ +-\n0 +PTX"));
 }
 
-TEST(PtxCommand, WhatIsNoFatBinaryHasARemedy) {
+TEST(PtxCommand, InvalidFatBinaryHasRemedy) {
   const Said absent = run("list absent.fatbin");
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.text, HasSubstr("absent.fatbin: cannot be read\n  remedy: name a fat binary"));
@@ -98,7 +98,7 @@ TEST(PtxCommand, WhatIsNoFatBinaryHasARemedy) {
               HasSubstr("absent/x.fatbin: cannot be written: No such file or directory"));
 }
 
-TEST(PtxCommand, BadInputsHaveARemedy) {
+TEST(PtxCommand, BadInputHasRemedy) {
   const Said absent = run("census absent.ptx");
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.text, HasSubstr("absent.ptx: cannot be read\n  remedy: name a file of PTX"));

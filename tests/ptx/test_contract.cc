@@ -32,7 +32,7 @@ void expect_counts(std::string_view before, const Row& row) {
   EXPECT_EQ(separate.contracted, 0) << row.body;
 }
 
-TEST(ContractPtx, AProductAndASumWithoutARoundingOfTheirOwn) {
+TEST(ContractPtx, FusesPlainProductAndSum) {
   const Row rows[] = {
       {"mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;", 1, 0, 0},
       {"mul.f32 %f3, %f1, %f2;\nsub.f32 %f4, %f5, %f3;", 1, 0, 0},
@@ -53,7 +53,7 @@ TEST(ContractPtx, AProductAndASumWithoutARoundingOfTheirOwn) {
   for (const Row& row : rows) expect_counts("", row);
 }
 
-TEST(ContractPtx, TheSumMayBeGuardedOrInAnotherBlock) {
+TEST(ContractPtx, FusesGuardedAndRemoteSums) {
   const Row rows[] = {
       {"mul.f32 %f3, %f1, %f2;\n@%p1 add.f32 %f4, %f3, %f5;", 1, 0, 0},
       {"@%p1 mul.f32 %f3, %f1, %f2;\n@%p1 add.f32 %f4, %f3, %f5;", 0, 1, 1},
@@ -70,13 +70,13 @@ TEST(ContractPtx, TheSumMayBeGuardedOrInAnotherBlock) {
 }
 
 // ptxas also fuses this, because it writes each register once.
-TEST(ContractPtx, AFactorThatWasOverwrittenKeepsTheProduct) {
+TEST(ContractPtx, OverwrittenFactorPreventsFusion) {
   expect_counts("", {"mul.f32 %f3, %f1, %f2;\nmov.f32 %f1, 0f00000000;\nmov.f32 %f1, %f6;\n"
                      "add.f32 %f4, %f3, %f5;",
                      0, 1, 1});
 }
 
-TEST(ContractPtx, EveryUseHasToBeASum) {
+TEST(ContractPtx, EveryUseMustBeSum) {
   const Row rows[] = {
       {"mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;\nsub.f32 %f6, %f5, %f3;", 2, 0, 0},
       {"mul.f32 %f3, %f1, %f2;\nadd.f32 %f4, %f3, %f5;\nst.global.f32 [%y1], %f3;", 0, 1, 1},
@@ -86,7 +86,7 @@ TEST(ContractPtx, EveryUseHasToBeASum) {
   for (const Row& row : rows) expect_counts("", row);
 }
 
-TEST(ContractPtx, OfTwoProductsOneIsFused) {
+TEST(ContractPtx, FusesOneOfTwoProducts) {
   const Row rows[] = {
       {"add.f32 %f20, %f11, %f12;", 1, 0, 1},
       {"add.f32 %f20, %f11, %f12;\nadd.f32 %f21, %f11, %f5;", 1, 1, 1},
@@ -104,7 +104,7 @@ TEST(ContractPtx, OfTwoProductsOneIsFused) {
 }
 
 // As from ptxas: FMUL of the second, FFMA of the first; -a b + c if the product is subtracted.
-TEST(ContractPtx, FactorsSignsAndSaturationStandInTheFma) {
+TEST(ContractPtx, FmaKeepsSignsAndSaturation) {
   const struct {
     std::string_view body, fused;
   } rows[] = {

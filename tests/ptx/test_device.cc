@@ -19,7 +19,7 @@ namespace {
 using emulator::Arch;
 
 
-TEST(PtxDevice, AgreesWithTheOtherTables) {
+TEST(PtxDevice, AgreesWithOtherTables) {
   for (const Arch arch : emulator::all_archs) {
     const Device& of = device(arch);
     EXPECT_EQ(of.shared_bytes_per_block_optin, emulator::max_shared_bytes(arch)) << of.name;
@@ -36,7 +36,7 @@ TEST(PtxDevice, AgreesWithTheOtherTables) {
 }
 
 // A multiprocessor has four partitions of 16,384 registers.
-TEST(PtxOccupancy, WorkedByHand) {
+TEST(PtxOccupancy, MatchesHandComputedValues) {
   // 84 x 32 registers are 2816 in units of 256: 5 warps per partition, 5 blocks of 4 warps.
   EXPECT_EQ(occupancy(Arch::sm_80, 84, 128, 0), 5);
   // Blocks of 48 + 1 KiB in 100, 164 and 228 KiB.
@@ -63,7 +63,7 @@ TEST(PtxOccupancy, WorkedByHand) {
 
 // The registers that ptxas 13.0 gave a kernel with 320 live values, under
 // __launch_bounds__(threads, blocks).
-TEST(PtxRegistersBound, IsWhatPtxasTakes) {
+TEST(PtxRegistersBound, MatchesPtxas) {
   struct Bound {
     Arch arch;
     int threads, blocks, registers;
@@ -87,7 +87,7 @@ TEST(PtxRegistersBound, IsWhatPtxasTakes) {
 }
 
 // With the bound's registers the blocks fit, with one allocation unit more they do not.
-TEST(PtxRegistersBound, IsTight) {
+TEST(PtxRegistersBound, OneUnitMoreDoesNotFit) {
   for (const Arch arch : emulator::all_archs) {
     for (int threads = 1; threads <= 1024; threads += 13) {
       for (int blocks = 1; blocks <= occupancy(arch, 1, threads, 0); ++blocks) {
@@ -133,7 +133,7 @@ int nvidia_says(Arch arch, int registers, int threads, std::size_t shared, int c
 }
 #endif
 
-TEST(PtxOccupancy, IsNvidias) {
+TEST(PtxOccupancy, MatchesNvidiaHeader) {
 #if __has_include(<cuda_occupancy.h>)
   int compared = 0, differ = 0;
   for (const Arch arch : emulator::all_archs) {

@@ -79,7 +79,7 @@ std::string error_of(const std::vector<std::byte>& bytes) {
   return read ? "it was read" : read.error();
 }
 
-TEST(PtxFatBinary, WhatWasWrittenIsRead) {
+TEST(PtxFatBinary, WriteThenReadIsUnchanged) {
   const std::vector entries{entry_for("sm_80"), entry_for("sm_90a"), entry_for("sm_100f")};
   const auto bytes = written(entries);
   const auto read = read_fat_binary(bytes);
@@ -109,7 +109,7 @@ TEST(PtxFatBinary, SeveralContainersWithZerosBetween) {
   EXPECT_EQ((*read)[1].arch, 86);
 }
 
-TEST(PtxFatBinary, CompressedTexts) {
+TEST(PtxFatBinary, ReadsCompressedTexts) {
   const std::string text = ptx_for("sm_80");
   for (const auto& [bytes, packing] : {std::pair(packed_by_lz4(text), Packing::lz4),
                                        std::pair(packed_by_zstd(text), Packing::zstd)}) {
@@ -123,7 +123,7 @@ TEST(PtxFatBinary, CompressedTexts) {
   }
 }
 
-TEST(PtxFatBinary, SizesThatDisagreeAreRefused) {
+TEST(PtxFatBinary, RefusesInconsistentSizes) {
   const std::string text = ptx_for("sm_80");
   for (auto bytes : {packed_by_lz4(text), packed_by_zstd(text)}) {
     for (const std::uint64_t claimed : {text.size(), text.size() + 2}) {
@@ -141,7 +141,7 @@ TEST(PtxFatBinary, SizesThatDisagreeAreRefused) {
                                            "known: flags 0x4011"));
 }
 
-TEST(PtxFatBinary, CutShortAtEveryByte) {
+TEST(PtxFatBinary, TruncatedAtEveryByte) {
   const std::string text = ptx_for("sm_80");
   for (const auto& bytes : {written({entry_for("sm_80"), entry_for("sm_90")}), packed_by_lz4(text),
                             packed_by_zstd(text)}) {
@@ -167,7 +167,7 @@ TEST(PtxFatBinary, ChangedAtEveryByte) {
   }
 }
 
-TEST(PtxFatBinary, WhatIsNoFatBinary) {
+TEST(PtxFatBinary, RefusesOtherBytes) {
   EXPECT_THAT(error_of({}), HasSubstr("byte 0: the file ends without a fat binary"));
   auto bytes = written({entry_for("sm_80")});
   bytes[0] = std::byte{0x7f};
@@ -185,7 +185,7 @@ TEST(PtxFatBinary, WhatIsNoFatBinary) {
   EXPECT_THAT(error_of(bytes), HasSubstr("byte 96: PTX with a zero after 24 bytes"));
 }
 
-TEST(PtxFatBinary, AsItIsRegistered) {
+TEST(PtxFatBinary, ReadsRegisteredPointer) {
   const auto bytes = written({entry_for("sm_80")});
   struct Wrapper {
     std::uint32_t magic, version;
@@ -201,7 +201,7 @@ TEST(PtxFatBinary, AsItIsRegistered) {
               HasSubstr("0x00000001 instead of 0x466243b1"));
 }
 
-TEST(PtxFatBinary, WhatCannotBeWritten) {
+TEST(PtxFatBinary, RefusesUnwritableEntries) {
   EXPECT_THAT(ptx_entry("ELF").error(), HasSubstr("no .version"));
   EXPECT_THAT(ptx_entry("// .version 8.4\n").error(), HasSubstr("no .version"));
   EXPECT_THAT(ptx_entry(".version 8.4\n.target compute\n").error(), HasSubstr("no .target"));
@@ -219,7 +219,7 @@ std::string chosen(const std::vector<std::string>& architectures, Arch arch) {
   return found ? architecture(**found) : found.error();
 }
 
-TEST(PtxFatBinary, TheNewestThatIsNotNewerIsChosen) {
+TEST(PtxFatBinary, ChoosesNewestSupportedPtx) {
   EXPECT_EQ(chosen({"sm_80", "sm_90", "sm_70"}, Arch::sm_80), "sm_80");
   EXPECT_EQ(chosen({"sm_80", "sm_90", "sm_70"}, Arch::sm_89), "sm_80");
   EXPECT_EQ(chosen({"sm_80", "sm_90", "sm_70"}, Arch::sm_100), "sm_90");
@@ -229,7 +229,7 @@ TEST(PtxFatBinary, TheNewestThatIsNotNewerIsChosen) {
   EXPECT_EQ(chosen({"sm_90", "sm_100f", "sm_103"}, Arch::sm_100), "sm_100f");
 }
 
-TEST(PtxFatBinary, WhatIsThereIsListedWhereNothingFits) {
+TEST(PtxFatBinary, ErrorListsEntriesIfNoneFits) {
   std::vector<FatBinaryEntry> entries{entry_for("sm_90a"), FatBinaryEntry{}};
   entries[1].kind = CodeKind::machine_code;
   entries[1].arch = 80;

@@ -545,9 +545,9 @@ add.u64 %y11, %y11, %y12;
   }
 }
 
-TEST(PtxInstructions, GiveWhatTheIsaSays) { expect_what_is_said(rows(), false); }
+TEST(PtxInstructions, MatchPtxIsa) { expect_what_is_said(rows(), false); }
 
-TEST(PtxInstructions, GiveTheSameWhereTheProcessorFlushes) {
+TEST(PtxInstructions, MatchPtxIsaWithProcessorFlush) {
   expect_what_is_said(flushing_rows(), true);
   // In software, together with the other rows, one of which keeps denormal numbers.
   std::vector<Row> all = rows();

@@ -74,7 +74,7 @@ atom.global.add.u32 %r13, [%y1], %r9;
 DONE:
 )";
 
-TEST(PtxKernels, BlocksSumTheirThreads) {
+TEST(PtxKernels, BlocksSumThreads) {
   const auto kernel = compiled(module_text(".param .u64 total", sum_of_threads));
   ASSERT_TRUE(kernel) << kernel.error();
   for (const Schedule schedule : schedules) {
@@ -92,7 +92,7 @@ TEST(PtxKernels, BlocksSumTheirThreads) {
 }
 
 // Without its barrier the first thread reads values that others have not written.
-TEST(PtxKernels, AMissingBarrierShows) {
+TEST(PtxKernels, MissingBarrierShows) {
   std::string body(sum_of_threads);
   body.erase(body.find("bar.sync 0;"), 11);
   const auto kernel = compiled(module_text(".param .u64 total", body));
@@ -170,7 +170,7 @@ st.global.v4.u32 [%y1+16], {%r6, %r7, %r8, %r11};)"));
 
 // A shuffle from a lane outside of its mask, a mask without the calling lane, rows of ldmatrix
 // outside of shared memory and misaligned, and a barrier that some threads do not reach.
-TEST(PtxKernels, WhatCannotBeDoneTogetherIsNamed) {
+TEST(PtxKernels, InvalidCollectivesAreReported) {
   constexpr std::string_view start = R"(
 .shared .align 16 .b8 a[512];
 mov.u32 %r1, %tid.x;
@@ -231,7 +231,7 @@ setp.eq.u32 %p1, %r3, 7;
 
 // Local memory, a generic address of it and of shared memory, a scope with registers of the same
 // name, and a carry.
-TEST(PtxKernels, MemoryOfAThreadAndGenericAddresses) {
+TEST(PtxKernels, LocalMemoryAndGenericAddresses) {
   const auto kernel = compiled(module_text(".param .u64 out", R"(
 .local .align 8 .b8 depot[64];
 .shared .align 8 .b64 word;
@@ -261,7 +261,7 @@ st.global.u32 [%y6+16], %r4;)"));
 }
 
 // Out of bounds and misaligned, with the line of the source if the PTX has it.
-TEST(PtxKernels, WrongAddressesAreNamedByLine) {
+TEST(PtxKernels, InvalidAddressErrorNamesLine) {
   const auto kernel =
       compiled(module_text(".param .u64 out, .param .u32 at, .param .u32 shared", R"(
 .shared .align 16 .b8 tile[64];
@@ -300,7 +300,7 @@ st.global.u32 [%y1], %r1;)",
 
 // Two rows of a tensor-core product, with operands by ldmatrix from an asynchronous copy. Without
 // its wait the copy has not landed.
-TEST(PtxKernels, AProductOfMatricesByAsynchronousCopies) {
+TEST(PtxKernels, MatrixProductWithAsyncCopies) {
   constexpr std::string_view body = R"(
 .shared .align 16 .b8 a[512];
 ld.param.u64 %y1, [in];
@@ -365,7 +365,7 @@ st.global.v4.f32 [%y6], {%f2, %f3, %f4, %f5};)";
 
 // Products that are executed together, and products of their results, on a processor that flushes.
 // They must equal mma_sync, including its denormal numbers.
-TEST(PtxKernels, ProductsOfTheTensorCoreKeepDenormalNumbers) {
+TEST(PtxKernels, TensorCoreKeepsDenormals) {
   std::string body = R"(
 ld.param.u64 %y1, [in];
 ld.param.u64 %y2, [out];
@@ -448,7 +448,7 @@ ld.global.v4.f32 {%f5, %f6, %f7, %f8}, [%y1+48];
 }
 
 // A product that is denormal before it is rounded, but not afterwards (flush.h).
-TEST(PtxKernels, AtTheEdgeTheProcessorFlushesWhatSoftwareKeeps) {
+TEST(PtxKernels, ProcessorFlushDiffersAtDenormalBoundary) {
   for (const bool by_processor : {true, false}) {
     const auto kernel = compiled(module_text(
         ".param .u64 out", fmt::format("ld.param.u64 %y1, [out];\nmov.f32 %f1, 0f3F7FFFFF;\n"

@@ -112,7 +112,7 @@ std::uint32_t count_in(const Data& data) {
   return count;
 }
 
-TEST_F(PtxLibrary, AKernelIsLoadedAskedAndLaunched) {
+TEST_F(PtxLibrary, LoadsQueriesAndLaunchesKernel) {
   const Loaded loaded = load(text, "scale");
   ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
   EXPECT_EQ(loaded.error, "");
@@ -133,7 +133,7 @@ TEST_F(PtxLibrary, AKernelIsLoadedAskedAndLaunched) {
   }
 }
 
-TEST_F(PtxLibrary, AllocationsAreWhatALaunchMayTouch) {
+TEST_F(PtxLibrary, LaunchAccessesOnlyAllocations) {
   const Loaded loaded = load(text, "scale");
   ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
   const Allocations allocations(plumbline_ptx_allocations_new(), plumbline_ptx_allocations_free);
@@ -152,7 +152,7 @@ TEST_F(PtxLibrary, AllocationsAreWhatALaunchMayTouch) {
 }
 
 // `in` and `out` are adjacent in memory, each with its own tag.
-TEST_F(PtxLibrary, APointerWithATagReachesWhatWasAddedUnderIt) {
+TEST_F(PtxLibrary, TagLimitsPointerToOwnMemory) {
   const Loaded loaded = load(text, "scale");
   ASSERT_NE(loaded.kernel, nullptr) << loaded.error;
   const auto tagged = [](const void* pointer, std::uint64_t tag) {
@@ -173,7 +173,7 @@ TEST_F(PtxLibrary, APointerWithATagReachesWhatWasAddedUnderIt) {
   EXPECT_EQ(launch(loaded.kernel, in, out, nullptr), "") << "without a check tags do not matter";
 }
 
-TEST_F(PtxLibrary, ErrorsAreTextsAndFitTheBuffer) {
+TEST_F(PtxLibrary, ErrorsFitTheBuffer) {
   EXPECT_EQ(load(text, "other").error, "scale.ptx: no entry other");
   EXPECT_THAT(load(".version 8.4\n.nothing", "scale").error, StartsWith("scale.ptx:2: "));
   const Loaded loaded = load(text, "scale");

@@ -68,7 +68,7 @@ attention::Parameters parameters(Tensors& of) {
   return p;
 }
 
-TEST(PtxOwnKernel, NvccAndTheHostCompilerGiveTheSameBits) {
+TEST(PtxOwnKernel, NvccAndGccGiveSameBits) {
   std::ifstream in(PLUMBLINE_OWN_KERNEL_PTX);
   std::ostringstream text;
   text << in.rdbuf();

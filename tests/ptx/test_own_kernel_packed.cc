@@ -31,7 +31,7 @@ std::string statements(const std::string& text) {
 
 class PtxOwnKernelPacked : public testing::TestWithParam<std::pair<const char*, Packing>> {};
 
-TEST_P(PtxOwnKernelPacked, IsTheSamePtx) {
+TEST_P(PtxOwnKernelPacked, ContainsSamePtx) {
   const auto& [mode, packing] = GetParam();
   const std::string file = contents(PLUMBLINE_OWN_KERNEL_PACKED + std::string(mode) + ".fatbin");
   const auto entries = read_fat_binary(std::as_bytes(std::span(file)));

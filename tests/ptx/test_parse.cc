@@ -58,7 +58,7 @@ $L__BB0_2:
 )";
 
 // LLVM counts the lines of inline assembly as source lines.
-TEST(PtxParse, InlineAssemblyIsOneLineOfTheSource) {
+TEST(PtxParse, InlineAssemblyIsOneSourceLine) {
   const auto module = parse(R"(.version 8.8
 .target sm_80
 .address_size 64
@@ -81,7 +81,7 @@ ret;
   EXPECT_EQ(lines, (std::vector<int>{16, 16, 18}));
 }
 
-TEST(ParsePtx, AModule) {
+TEST(ParsePtx, Module) {
   const Module module = parsed(whole);
   EXPECT_EQ(module.version, "8.4");
   EXPECT_EQ(module.target, "sm_80");
@@ -100,7 +100,7 @@ TEST(ParsePtx, AModule) {
   EXPECT_EQ(module.functions[0].results.size(), 1U);
 }
 
-TEST(ParsePtx, AKernel) {
+TEST(ParsePtx, Kernel) {
   const Module module = parsed(whole);
   const Function& kernel = module.functions[1];
   EXPECT_TRUE(kernel.entry);
@@ -143,7 +143,7 @@ TEST(ParsePtx, Statements) {
   EXPECT_THAT(body[14].operands, IsEmpty());
 }
 
-TEST(ParsePtx, ErrorsNameTheirLine) {
+TEST(ParsePtx, ErrorsNameLine) {
   const struct {
     std::string_view text;
     int line;
@@ -171,7 +171,7 @@ TEST(ParsePtx, ErrorsNameTheirLine) {
 }
 
 // Every prefix of a module parses or is an error.
-TEST(ParsePtx, EveryPrefixAndEveryChangedByteEnds) {
+TEST(ParsePtx, PrefixesAndChangedBytesTerminate) {
   for (std::size_t length = 0; length < whole.size(); ++length)
     (void)parse(whole.substr(0, length));
   for (std::size_t at = 0; at < whole.size(); ++at) {

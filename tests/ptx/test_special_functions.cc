@@ -19,7 +19,7 @@ float of(std::uint32_t (*function)(std::uint32_t), float x) {
   return std::bit_cast<float>(function(std::bit_cast<std::uint32_t>(x)));
 }
 
-TEST(SpecialFunctions, Ends) {
+TEST(SpecialFunctions, SpecialOperands) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), denormal = 0x1p-130F;
   for (auto* const function : {special_ex2, special_lg2, special_rcp, special_rsqrt, special_sqrt,
                                special_sin, special_cos, special_tanh}) {
@@ -63,7 +63,7 @@ TEST(SpecialFunctions, Ends) {
   EXPECT_EQ(of(special_tanh, denormal), denormal);
 }
 
-TEST(SpecialFunctions, StayWithinTheirBounds) {
+TEST(SpecialFunctions, ErrorsStayWithinBounds) {
   std::mt19937 random(3);
   double ex2 = 0, rsqrt = 0, sqrt = 0, rcp = 0, lg2 = 0, tanh = 0;
   int not_rounded = 0;

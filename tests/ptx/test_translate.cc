@@ -25,7 +25,7 @@ Translation translated(std::string_view text, bool contract = true) {
   return made ? *made : Translation();
 }
 
-TEST(TranslatePtx, ParametersAndSharedMemoryAreLaidOutAsTheAbiHasThem) {
+TEST(TranslatePtx, ParameterAndSharedMemoryLayout) {
   const Translation made = translated(
       module_text(".param .u32 a, .param .u64 b, .param .align 4 .b8 c[5], .param .f32 d",
                   ".shared .align 16 .b8 tile[20];\n.shared .b64 word;\nmov.u64 %y1, word;",
@@ -39,7 +39,7 @@ TEST(TranslatePtx, ParametersAndSharedMemoryAreLaidOutAsTheAbiHasThem) {
   EXPECT_THAT(made.source, HasSubstr("u64{40}"));
 }
 
-TEST(TranslatePtx, VariablesOfTheModuleHaveTheirValues) {
+TEST(TranslatePtx, ModuleVariablesAreInitialized) {
   const auto module = parse(
       ".global .align 8 .b8 text[3] = {65, 66, 0};\n.const .f32 table[2] = {0f3F800000, "
       "0f40000000};\n"
@@ -54,7 +54,7 @@ TEST(TranslatePtx, VariablesOfTheModuleHaveTheirValues) {
 }
 
 // Unknown instructions are listed with line and opcode; executing them ends the launch.
-TEST(TranslatePtx, WhatIsNotKnownIsRefusedByOpcodeAndLine) {
+TEST(TranslatePtx, UnknownInstructionNamesOpcodeAndLine) {
   const std::string text =
       module_text(".param .u32 reach",
                   "ld.param.u32 %r1, [reach];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\n"
@@ -81,7 +81,7 @@ TEST(TranslatePtx, WhatIsNotKnownIsRefusedByOpcodeAndLine) {
 }
 
 // a b - c rounds once or twice, depending on the option.
-TEST(TranslatePtx, AContractionRoundsOnce) {
+TEST(TranslatePtx, ContractionRoundsOnce) {
   const std::string text =
       module_text(".param .u64 out, .param .f32 a, .param .f32 b, .param .f32 c",
                   "ld.param.u64 %y1, [out];\nld.param.f32 %f1, [a];\nld.param.f32 %f2, [b];\n"
@@ -104,7 +104,7 @@ TEST(TranslatePtx, AContractionRoundsOnce) {
   }
 }
 
-TEST(TranslatePtx, ACompilerThatIsNotThereOrFailsHasARemedy) {
+TEST(TranslatePtx, CompilerFailureHasRemedy) {
   const auto module = parse(module_text("", "mov.u32 %r1, 1;"));
   ASSERT_TRUE(module);
   CompileOptions how;
@@ -125,7 +125,7 @@ TEST(TranslatePtx, ACompilerThatIsNotThereOrFailsHasARemedy) {
 }
 
 // The processor may flush only if all arithmetic has .ftz or computes the same with it.
-TEST(TranslatePtx, TheProcessorFlushesWhereAllArithmeticDoes) {
+TEST(TranslatePtx, ProcessorFlushesIfAllArithmeticDoes) {
   const auto flushes = [](std::string_view more) {
     return translated(module_text("", fmt::format("mul.ftz.f32 %f1, %f2, %f3;\n{}", more)))
         .host_flushes;
@@ -147,7 +147,7 @@ TEST(TranslatePtx, TheProcessorFlushesWhereAllArithmeticDoes) {
 
 // Consecutive products are executed together, unless one needs another's result or code may come in
 // between, and at most max_products.
-TEST(TranslatePtx, ProductsAreBroughtTogether) {
+TEST(TranslatePtx, ConsecutiveProductsAreCombined) {
   constexpr std::string_view by_a_and_b =
       "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
       "{{%f{0}, %f{0}, %f{0}, %f{0}}}, {{%r1, %r{1}}}, {{%r{2}}}, {{%f{3}, %f60, %f60, %f60}};\n";

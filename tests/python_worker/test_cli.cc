@@ -28,7 +28,7 @@ class PythonCommand : public test::CommandTest {
   }
 };
 
-TEST_F(PythonCommand, ACorrectKernelPassesSmoke) {
+TEST_F(PythonCommand, CorrectKernelPassesSmoke) {
   const auto run = plumbline("run " + suite("smoke.toml") +
                              " --db a.db -q --kernel 'behaved/attention' --provider '" +
                              provider("behaved.py") + "'");
@@ -40,7 +40,7 @@ TEST_F(PythonCommand, ACorrectKernelPassesSmoke) {
 }
 
 // The command at the top of cases/nightly.toml.
-TEST_F(PythonCommand, NightlyWithoutEmulatedDevicesIsAPlan) {
+TEST_F(PythonCommand, NightlyPlanWithoutEmulatedDevices) {
   const std::string all = "list " + suite("nightly.toml") +
                           " --count --kernel 'behaved/*' --provider '" + provider("behaved.py") +
                           "'";
@@ -54,7 +54,7 @@ TEST_F(PythonCommand, NightlyWithoutEmulatedDevicesIsAPlan) {
   EXPECT_GT(std::stoi(listed.text.substr(total + 7)), 1000) << listed.text;
 }
 
-TEST_F(PythonCommand, AnOptionThatTheFileDoesNotDeclareEndsTheRun) {
+TEST_F(PythonCommand, UndeclaredOptionEndsRun) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
                              provider("behaved.py") + ":scael=1.01'");
   EXPECT_EQ(run.code, 2) << run.text;
@@ -63,7 +63,7 @@ TEST_F(PythonCommand, AnOptionThatTheFileDoesNotDeclareEndsTheRun) {
   EXPECT_EQ(plumbline("list --kernels --provider '" + provider("misbehaved.py") + ":x'").code, 2);
 }
 
-TEST_F(PythonCommand, EveryImportOfTheDeclarationsIsOneModule) {
+TEST_F(PythonCommand, DeclarationsAreImportedOnce) {
   const auto file = write("imports.py", R"(
 import plumbline.kernels
 import plumbline_provider
@@ -87,7 +87,7 @@ def zeros(case):
   }
 }
 
-TEST_F(PythonCommand, AFileThatReadsItsOptionsTakesAny) {
+TEST_F(PythonCommand, FileReadingOptionsTakesAny) {
   const auto file = write("reads.py", R"(
 from plumbline.kernels import kernel
 
@@ -98,13 +98,13 @@ def zeros(case):
   EXPECT_EQ(plumbline("list --kernels --provider '" + file.string() + ":ones'").code, 0);
 }
 
-TEST_F(PythonCommand, WithoutLseTheOutputsAreJudged) {
+TEST_F(PythonCommand, OutputsAreJudgedWithoutLse) {
   const auto run = plumbline("run --case behaved/zeros/bf16/b2-h4x2-s17x100-d64 -q --provider '" +
                              provider("behaved.py") + "'");
   EXPECT_EQ(run.code, 0) << run.text;
 }
 
-TEST_F(PythonCommand, AWrongScaleFailsAndReproduces) {
+TEST_F(PythonCommand, WrongScaleFailsAndReproduces) {
   write("mine.py", "");
   std::filesystem::copy_file(provider("behaved.py"), directory_ / "mine.py",
                              std::filesystem::copy_options::overwrite_existing);
@@ -117,7 +117,7 @@ TEST_F(PythonCommand, AWrongScaleFailsAndReproduces) {
   EXPECT_EQ(shell(run.text.substr(at + 11, run.text.find('\n', at) - at - 11)).code, 1);
 }
 
-TEST_F(PythonCommand, EveryMisbehaviourIsAStatusAndTheRunGoesOn) {
+TEST_F(PythonCommand, RunContinuesAfterMisbehaviour) {
   const std::vector<std::pair<std::string, std::string>> statuses{{"abort", "crashed"},
                                                                   {"leaves", "crashed"},
                                                                   {"exits", "error"},
@@ -153,7 +153,7 @@ kernels = [)" + kernels +
     EXPECT_THAT(query.text, HasSubstr("misbehaved/" + kernel + "," + status));
 }
 
-TEST_F(PythonCommand, AProviderThatCannotBeUsedIsAnInfrastructureError) {
+TEST_F(PythonCommand, UnusableProviderIsInfrastructureError) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
                              provider("unusable/syntax_error.py") + "'");
   EXPECT_EQ(run.code, 3) << run.text;

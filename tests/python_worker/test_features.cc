@@ -72,7 +72,7 @@ double error(const std::string& provider, const std::string& kernel, const Probl
 // outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale gives 10 times as much
 constexpr double tolerance = 4e-3;
 
-TEST_F(PythonTest, SoftcapAlibiAndSinksReachAKernel) {
+TEST_F(PythonTest, SoftcapAlibiAndSinksReachKernel) {
   Problem p = small_problem();
   p.softcap = 1.5;
   p.alibi = Alibi::random;
@@ -83,7 +83,7 @@ TEST_F(PythonTest, SoftcapAlibiAndSinksReachAKernel) {
   }
 }
 
-TEST_F(PythonTest, MasksOfBitsReachAKernel) {
+TEST_F(PythonTest, MaskBitsReachKernel) {
   Problem p = small_problem();
   for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
     p.mask = mask;
@@ -91,7 +91,7 @@ TEST_F(PythonTest, MasksOfBitsReachAKernel) {
   }
 }
 
-TEST_F(PythonTest, Fp8AndItsScalesReachAKernel) {
+TEST_F(PythonTest, Fp8ScalesReachKernel) {
   Problem p = small_problem();
   for (const DType dtype : {DType::e4m3, DType::e5m2}) {
     for (const KvScales scales : {KvScales::tensor, KvScales::head, KvScales::batch_head}) {
@@ -103,7 +103,7 @@ TEST_F(PythonTest, Fp8AndItsScalesReachAKernel) {
   }
 }
 
-TEST_F(PythonTest, Fp8QueriesAndScalesOfTokensReachAKernel) {
+TEST_F(PythonTest, Fp8QueriesAndTokenScalesReachKernel) {
   for (const DType dtype : {DType::f16, DType::e4m3, DType::e5m2}) {
     for (const KvScales scales : all<KvScales>()) {
       Problem p = small_problem();
@@ -118,7 +118,7 @@ TEST_F(PythonTest, Fp8QueriesAndScalesOfTokensReachAKernel) {
   }
 }
 
-TEST_F(PythonTest, ASpecThatSaysNothingIsTheStrictOne) {
+TEST_F(PythonTest, EmptySpecIsStrict) {
   auto worker = python_worker("behaved.py");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
     Problem p = small_problem();
@@ -130,7 +130,7 @@ TEST_F(PythonTest, ASpecThatSaysNothingIsTheStrictOne) {
   }
 }
 
-TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
+TEST_F(PythonTest, UndeclaredFeatureIsRefused) {
   auto worker = python_worker("behaved.py");
   const auto refusal = [&](auto change) {
     Problem p = small_problem();
@@ -157,7 +157,7 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
 
 // Four parts of equal weight: their mean, and an LSE of log 4. A kernel gets only its own
 // operation.
-TEST_F(PythonTest, MergesReachAKernelForMerges) {
+TEST_F(PythonTest, MergeReachesMergeKernel) {
   auto worker = python_worker("behaved.py");
   Problem p = small_problem();
   p.mask = Mask::none, p.lengths = Lengths::full;
@@ -198,7 +198,7 @@ class TorchFeatures : public PythonTest {
   }
 };
 
-TEST_F(TorchFeatures, FlexTakesSoftcapAlibiAndBits) {
+TEST_F(TorchFeatures, FlexSupportsSoftcapAlibiAndBits) {
   for (const auto& [padding, mask] :
        {std::pair{Padding::right, Mask::causal_bottom_right}, {Padding::left, Mask::custom}}) {
     Problem p = small_problem();

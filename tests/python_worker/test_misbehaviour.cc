@@ -43,7 +43,7 @@ class PythonMisbehaviour : public test::PythonTest {
 
 // ---- Death ----
 
-TEST_F(PythonMisbehaviour, AbortIsQuotedWithThePythonStack) {
+TEST_F(PythonMisbehaviour, AbortQuotesPythonStack) {
   const RunReply reply = run("abort");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGABRT in run; it last wrote: "),
@@ -59,24 +59,24 @@ TEST_F(PythonMisbehaviour, NullPointerInC) {
                                   HasSubstr("in null_pointer")));
 }
 
-TEST_F(PythonMisbehaviour, ACrashNamesThePhase) {
+TEST_F(PythonMisbehaviour, CrashNamesPhase) {
   const RunReply reply = run("dies_in_prepare");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason, StartsWith("SIGSEGV in prepare: "));
 }
 
-TEST_F(PythonMisbehaviour, LeavingIsNoAnswer) {
+TEST_F(PythonMisbehaviour, ExitingProcessIsACrash) {
   const RunReply reply = run("leaves");
   EXPECT_EQ(reply.status, Status::crashed);
   EXPECT_THAT(reply.reason,
               StartsWith("ended itself with exit status 3 in the middle of a request"));
 }
 
-TEST_F(PythonMisbehaviour, ClosingTheChannelIsNoAnswer) {
+TEST_F(PythonMisbehaviour, ClosedChannelIsACrash) {
   EXPECT_EQ(run("closes_everything").status, Status::crashed);
 }
 
-TEST_F(PythonMisbehaviour, AForkAnswersOnce) {
+TEST_F(PythonMisbehaviour, ForkRepliesOnce) {
   EXPECT_EQ(run("forks").status, Status::ok);
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(run("ok").status, Status::ok) << "no second reply came between";
@@ -84,7 +84,7 @@ TEST_F(PythonMisbehaviour, AForkAnswersOnce) {
 
 // ---- Exceptions ----
 
-TEST_F(PythonMisbehaviour, ExitCostsTheCaseOnly) {
+TEST_F(PythonMisbehaviour, SysExitFailsOnlyCase) {
   const std::string before = process();
   const RunReply reply = run("exits");
   EXPECT_EQ(reply.status, Status::error);
@@ -93,7 +93,7 @@ TEST_F(PythonMisbehaviour, ExitCostsTheCaseOnly) {
   EXPECT_EQ(process(), before);
 }
 
-TEST_F(PythonMisbehaviour, AnExceptionNamesFileAndLine) {
+TEST_F(PythonMisbehaviour, ExceptionNamesFileAndLine) {
   const RunReply reply = run("raises");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_THAT(reply.reason, AllOf(StartsWith("ValueError: no plan fits, at "),
@@ -106,14 +106,14 @@ TEST_F(PythonMisbehaviour, AnExceptionNamesFileAndLine) {
               AllOf(StartsWith("AttributeError: "), EndsWith(" in raises_in_prepare")));
 }
 
-TEST_F(PythonMisbehaviour, AReasonMayHoldAnything) {
+TEST_F(PythonMisbehaviour, ReasonMayContainAnyText) {
   const RunReply reply = run("raises_what_is_no_unicode");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_THAT(reply.reason, StartsWith("ValueError: ?"));
   EXPECT_LT(reply.reason.size(), 1000u);
 }
 
-TEST_F(PythonMisbehaviour, ASpecThatIsNone) {
+TEST_F(PythonMisbehaviour, InvalidSpecIsAnError) {
   const RunReply reply = run("spec_is_no_spec");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "the spec function of spec_is_no_spec returned a dict, not a Spec");
@@ -125,7 +125,7 @@ TEST_F(PythonMisbehaviour, UnknownKernel) {
 
 // ---- Hangs ----
 
-TEST_F(PythonMisbehaviour, AHangBecomesTimeoutAndSaysWhereItHung) {
+TEST_F(PythonMisbehaviour, HangIsTimeoutWithPlace) {
   use(python_worker("misbehaved.py", std::chrono::seconds(3)));
   const RunReply reply = run("hangs");
   EXPECT_EQ(reply.status, Status::timeout);
@@ -133,14 +133,14 @@ TEST_F(PythonMisbehaviour, AHangBecomesTimeoutAndSaysWhereItHung) {
                                   HasSubstr("misbehaved.py:"), HasSubstr("in hangs")));
 }
 
-TEST_F(PythonMisbehaviour, AHangThatKeepsTheInterpretersLock) {
+TEST_F(PythonMisbehaviour, HangHoldingGilIsTimeout) {
   use(python_worker("misbehaved.py", std::chrono::seconds(3)));
   EXPECT_EQ(run("hangs_in_c").status, Status::timeout);
 }
 
 // ---- Output ----
 
-TEST_F(PythonMisbehaviour, WhatAKernelPrintsIsNoReply) {
+TEST_F(PythonMisbehaviour, PrintedTextIsNotAReply) {
   PlacedCase c(worker(), mean_problem());
   const RunReply reply = c.run("misbehaved/prints");
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
@@ -152,7 +152,7 @@ TEST_F(PythonMisbehaviour, RequestsCannotBeStolen) { EXPECT_EQ(run("reads").stat
 
 // ---- Memory ----
 
-TEST_F(PythonMisbehaviour, ALeakMeetsTheLimitAndTheNextCaseANewProcess) {
+TEST_F(PythonMisbehaviour, LeakHitsLimitAndRestartsProcess) {
   for (const char* kernel : {"leaks", "leaks_small_objects"}) {
     use(python_worker("misbehaved.py", std::chrono::seconds(60), std::uint64_t{256} << 20));
     const std::string before = process();
@@ -165,7 +165,7 @@ TEST_F(PythonMisbehaviour, ALeakMeetsTheLimitAndTheNextCaseANewProcess) {
   }
 }
 
-TEST_F(PythonMisbehaviour, ALeakOverSeveralCasesMeetsTheLimitToo) {
+TEST_F(PythonMisbehaviour, LeakOverCasesHitsLimit) {
   use(python_worker("misbehaved.py", std::chrono::seconds(60), std::uint64_t{350} << 20));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(run("leaks_a_little").status, Status::ok) << i;
   EXPECT_EQ(run("leaks_a_little").status, Status::out_of_memory);
@@ -174,7 +174,7 @@ TEST_F(PythonMisbehaviour, ALeakOverSeveralCasesMeetsTheLimitToo) {
 
 // ---- Wrong results ----
 
-TEST_F(PythonMisbehaviour, WrongShapesAndDtypesAreNamed) {
+TEST_F(PythonMisbehaviour, WrongShapeOrDtypeIsNamed) {
   EXPECT_EQ(run("wrong_shape").reason,
             "wrong_shape returned out with shape [2, 1, 2, 7] and dtype float32, expected shape "
             "[2, 3, 2, 7] and dtype float32");
@@ -188,7 +188,7 @@ TEST_F(PythonMisbehaviour, WrongShapesAndDtypesAreNamed) {
     EXPECT_EQ(run(kernel).status, Status::error);
 }
 
-TEST_F(PythonMisbehaviour, WhatIsNoArrayIsNamed) {
+TEST_F(PythonMisbehaviour, NonArrayResultIsNamed) {
   EXPECT_EQ(run("a_list").reason, "a_list returned a list as out, not an array of numpy");
   EXPECT_EQ(run("nothing").reason, "nothing returned None as out, not an array of numpy");
   EXPECT_EQ(run("nothing_at_all").reason,
@@ -201,7 +201,7 @@ TEST_F(PythonMisbehaviour, WhatIsNoArrayIsNamed) {
     EXPECT_EQ(run(kernel).status, Status::error);
 }
 
-TEST_F(PythonMisbehaviour, ARowThatIsNotWrittenStaysPoison) {
+TEST_F(PythonMisbehaviour, UnwrittenRowStaysPoison) {
   PlacedCase c(worker(), mean_problem());
   EXPECT_EQ(c.run("misbehaved/a_row_too_few").status, Status::ok);
   EXPECT_FALSE(c.error() <= 1e-5);
@@ -209,7 +209,7 @@ TEST_F(PythonMisbehaviour, ARowThatIsNotWrittenStaysPoison) {
 
 // ---- Stray writes ----
 
-TEST_F(PythonMisbehaviour, WritingToAnInputIsNeverSilent) {
+TEST_F(PythonMisbehaviour, WriteToInputIsReported) {
   const RunReply refused = run("writes_to_an_input");
   EXPECT_EQ(refused.status, Status::error);
   EXPECT_THAT(refused.reason, StartsWith("ValueError: assignment destination is read-only"));
@@ -219,7 +219,7 @@ TEST_F(PythonMisbehaviour, WritingToAnInputIsNeverSilent) {
                                    HasSubstr("in writes_to_an_input_by_force")));
 }
 
-TEST_F(PythonMisbehaviour, TorchWritingToAnInputIsNeverSilent) {
+TEST_F(PythonMisbehaviour, TorchWriteToInputIsReported) {
   const RunReply reply = run("writes_to_an_input_in_torch");
   PLUMBLINE_SKIP_WITHOUT_LIBRARY(reply);
   EXPECT_EQ(reply.status, Status::crashed);
@@ -228,13 +228,13 @@ TEST_F(PythonMisbehaviour, TorchWritingToAnInputIsNeverSilent) {
                     EndsWith("in writes_to_an_input_in_torch"), Not(HasSubstr("threading.py"))));
 }
 
-TEST_F(PythonMisbehaviour, RewrittenInputFailsItsCase) {
+TEST_F(PythonMisbehaviour, RewrittenInputFailsCase) {
   const RunReply reply = run("rewrites_v");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "input v was written to: a kernel must not change what it is given");
 }
 
-TEST_F(PythonMisbehaviour, ArenaKeepsItsLength) {
+TEST_F(PythonMisbehaviour, ArenaLengthIsSealed) {
   const RunReply reply = run("shortens_arena");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_THAT(reply.reason, StartsWith("PermissionError: "));
@@ -242,7 +242,7 @@ TEST_F(PythonMisbehaviour, ArenaKeepsItsLength) {
 
 // ---- State of the process ----
 
-TEST_F(PythonMisbehaviour, StateOfTheProcessIsPutBack) {
+TEST_F(PythonMisbehaviour, ProcessStateIsRestored) {
   EXPECT_EQ(run("ok").status, Status::ok) << "the first call of the process";
   for (const auto& [kernel, change] :
        {std::pair{"rounds_up", "the rounding mode (upward)"},
@@ -263,7 +263,7 @@ TEST_F(PythonMisbehaviour, FirstCallMayChangeEnvironmentAndHandlers) {
   EXPECT_EQ(run("looks").description.launched, "seen: PATH");
 }
 
-TEST_F(PythonMisbehaviour, HandlerReplacedByAKernelsFirstCallIsPutBack) {
+TEST_F(PythonMisbehaviour, FirstCallHandlerChangeIsRestored) {
   EXPECT_EQ(run("ok").status, Status::ok);
   EXPECT_EQ(run("replaces_a_handler_of_c").status, Status::ok);
   EXPECT_EQ(run("reads_a_handler_of_c").description.launched, "handled");
@@ -271,7 +271,7 @@ TEST_F(PythonMisbehaviour, HandlerReplacedByAKernelsFirstCallIsPutBack) {
   EXPECT_EQ(run("reads_a_handler_of_c").description.launched, "handled");
 }
 
-TEST_F(PythonMisbehaviour, KernelsFirstCallMayAddToTheEnvironment) {
+TEST_F(PythonMisbehaviour, NewKernelMayAddVariables) {
   EXPECT_EQ(run("ok").status, Status::ok);
   EXPECT_EQ(run("adds_a_variable").status, Status::ok);
   EXPECT_EQ(run("looks").description.launched, "seen: variable");

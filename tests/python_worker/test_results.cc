@@ -59,19 +59,19 @@ void expect_means(const std::string& kernel, Mask mask,
   }
 }
 
-TEST_F(PythonTest, NumpyGivesTheMeanOfV) {
+TEST_F(PythonTest, NumpyReturnsMeanOfV) {
   expect_means("behaved/attention", Mask::causal_bottom_right);
 }
-TEST_F(PythonTest, TorchGivesTheMeanOfV) {
+TEST_F(PythonTest, TorchReturnsMeanOfV) {
   expect_means("behaved/torch", Mask::causal_bottom_right);
 }
-TEST_F(PythonTest, JaxGivesTheMeanOfV) {
+TEST_F(PythonTest, JaxReturnsMeanOfV) {
   // each shape is compiled, which takes a second
   constexpr Layout layouts[] = {Layout::padded_bhsd, Layout::paged_nhd};
   expect_means("behaved/jax", Mask::none, layouts);
 }
 
-TEST_F(PythonTest, MasksOfPaddedLayoutsAndNoLse) {
+TEST_F(PythonTest, PaddedMasksWithoutLse) {
   auto worker = python_worker("behaved.py");
   for (const Padding padding : {Padding::right, Padding::left}) {
     Problem p = mean_problem();
@@ -88,7 +88,7 @@ TEST_F(PythonTest, MasksOfPaddedLayoutsAndNoLse) {
 }
 
 // The rule of Geometry::visible_keys, with windows: rows with no, one or several visible keys.
-TEST_F(PythonTest, WindowsAreThoseOfTheGeometry) {
+TEST_F(PythonTest, WindowsMatchGeometry) {
   auto worker = python_worker("behaved.py");
   for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
     for (const auto& [left, right] :
@@ -123,7 +123,7 @@ TEST_F(PythonTest, RowsWithoutKeysAndSamplesWithoutRows) {
   }
 }
 
-TEST_F(PythonTest, WithoutLseThereIsNone) {
+TEST_F(PythonTest, NoLseUnlessWanted) {
   auto worker = python_worker("behaved.py");
   Problem p = mean_problem();
   p.lse = false;
@@ -164,7 +164,7 @@ TEST_F(PythonTest, DescriptionArrives) {
   EXPECT_EQ(d.registers_per_thread, -1);
 }
 
-TEST_F(PythonTest, WhatASpecLeavesOpenIsTheStrictDefault) {
+TEST_F(PythonTest, UnsetSpecFieldsAreStrict) {
   auto worker = python_worker("behaved.py");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Problem p = mean_problem(dtype);
@@ -182,7 +182,7 @@ TEST_F(PythonTest, OptionsAndDeviceReachTheKernel) {
               HasSubstr("options 'scale=1.5,more=colons.py:too', on cpu"));
 }
 
-TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {
+TEST_F(ScratchTest, BuildIdFollowsFileAndSiblings) {
   const std::string provider =
       "import helper\nfrom plumbline.kernels import kernel\n\n@kernel()\ndef f(case):\n    return "
       "case.new_out()\n";
@@ -216,7 +216,7 @@ std::string refusal(Worker& worker, const std::string& kernel, const Problem& pr
   return reply.reason;
 }
 
-TEST_F(PythonTest, WhatIsNotDeclaredIsRefusedWithTheReason) {
+TEST_F(PythonTest, UndeclaredProblemIsRefusedWithReason) {
   auto worker = python_worker("behaved.py");
   Problem p = mean_problem(DType::f16);
   EXPECT_EQ(refusal(*worker, "narrow", p), "dtype fp16 is not declared; narrow takes bf16");
@@ -241,7 +241,7 @@ TEST_F(PythonTest, WhatIsNotDeclaredIsRefusedWithTheReason) {
             "an output in fp32 is not declared; narrow takes bf16");
 }
 
-TEST_F(PythonTest, DevicesThatAreNotServed) {
+TEST_F(PythonTest, UnsupportedDevicesAreRefused) {
   auto worker = python_worker("behaved.py");
   EXPECT_EQ(refusal(*worker, "attention", mean_problem(), "cuda:0"),
             "attention runs on cpu, not on cuda:0");
@@ -251,7 +251,7 @@ TEST_F(PythonTest, DevicesThatAreNotServed) {
               testing::AnyOf(HasSubstr("finds no CUDA device"), HasSubstr("cannot be imported")));
 }
 
-TEST_F(PythonTest, TorchRunsOnAGpuOrSaysWhyNot) {
+TEST_F(PythonTest, TorchOnGpuRunsOrExplains) {
   auto worker = python_worker("behaved.py");
   PlacedCase c(*worker, mean_problem(DType::bf16));
   c.request.device = "cuda:0";

@@ -49,7 +49,7 @@ TEST_F(PythonTest, EverySampleIsReported) {
   EXPECT_THAT(c.run("behaved/attention").timing.kernel_ns, IsEmpty());
 }
 
-TEST_F(PythonTest, RepetitionsWaitForAQuietCoreButNotForLong) {
+TEST_F(PythonTest, WaitForQuietCoreIsLimited) {
   auto worker = python_worker("behaved.py");
   time(*worker, "behaved/attention", 2);
   PlacedCase c(*worker, mean_problem());
@@ -62,7 +62,7 @@ TEST_F(PythonTest, RepetitionsWaitForAQuietCoreButNotForLong) {
   EXPECT_GE(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 0.5);
 }
 
-TEST_F(PythonTest, AKernelThatReturnsArraysIsTimedAsAWhole) {
+TEST_F(PythonTest, KernelReturningArraysIsTimedWhole) {
   auto worker = python_worker("behaved.py");
   EXPECT_THAT(time(*worker, "behaved/zeros", 2).timing.kernel_ns, AllOf(SizeIs(2), Each(Gt(0))));
 }
@@ -79,7 +79,7 @@ double ratio_of_fastest(const std::function<double()>& a, const std::function<do
   return fastest_a / fastest_b;
 }
 
-TEST_F(PythonTest, ASleepingKernelTakesNoProcessorTime) {
+TEST_F(PythonTest, SleepingKernelUsesNoProcessorTime) {
   auto worker = python_worker("behaved.py");
   const RunReply reply = time(*worker, "behaved/sleeps", 3);
   EXPECT_GE(fastest(reply.timing.kernel_ns), 20e6) << "it sleeps for 20 ms";
@@ -97,7 +97,7 @@ TEST_F(PythonTest, TwiceTheWorkTakesTwiceTheTime) {
   EXPECT_LT(ratio, 2.8);
 }
 
-TEST_F(PythonTest, TheSentinelIsThatOfPlumblineWorker) {
+TEST_F(PythonTest, SentinelMatchesPlumblineWorker) {
   auto python = python_worker("behaved.py");
   auto compiled = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_TEST_PROVIDER});
   ASSERT_TRUE(compiled) << to_string(compiled.error());
@@ -111,7 +111,7 @@ TEST_F(PythonTest, TheSentinelIsThatOfPlumblineWorker) {
   EXPECT_LT(ratio, 2.5);
 }
 
-TEST_F(PythonTest, TheMemoryOfOneCallIsMeasured) {
+TEST_F(PythonTest, MeasuresPeakMemoryOfCall) {
   auto worker = python_worker("behaved.py");
   EXPECT_EQ(time(*worker, "behaved/takes_64_mib", 0).peak_memory_bytes, -1);
   const std::int64_t little = time(*worker, "behaved/where_am_i", 1).peak_memory_bytes;

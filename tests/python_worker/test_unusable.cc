@@ -21,7 +21,7 @@ std::string unusable(const std::string& file) {
   return hello_error(provider_path("unusable/" + file));
 }
 
-TEST(SplitProvider, CutsBehindTheSuffix) {
+TEST(SplitProvider, SplitsAfterSuffix) {
   using Parts = std::pair<std::string, std::string>;
   EXPECT_EQ(split_provider("a/b.py"), Parts("a/b.py", ""));
   EXPECT_EQ(split_provider("a/b.py:x=1:y.so:z"), Parts("a/b.py", "x=1:y.so:z"));
@@ -29,52 +29,52 @@ TEST(SplitProvider, CutsBehindTheSuffix) {
   EXPECT_EQ(split_provider("program:options"), Parts("program", "options"));
 }
 
-TEST_F(PythonTest, AFileThatIsNotThere) {
+TEST_F(PythonTest, MissingFile) {
   const std::string error = hello_error("/nowhere/mine.py:options");
   EXPECT_THAT(error, AllOf(HasSubstr("/nowhere/mine.py: no such provider file"),
                            HasSubstr("check the path behind --provider")));
 }
 
-TEST_F(PythonTest, ASyntaxErrorHasFileAndLine) {
+TEST_F(PythonTest, SyntaxErrorNamesFileAndLine) {
   EXPECT_THAT(unusable("syntax_error.py"), HasSubstr("unusable/syntax_error.py:4: "));
 }
 
-TEST_F(PythonTest, AFileWithoutKernels) {
+TEST_F(PythonTest, FileWithoutKernels) {
   EXPECT_THAT(unusable("no_kernel.py"),
               AllOf(HasSubstr("no_kernel.py declares no kernel"), HasSubstr("@kernel")));
 }
 
-TEST_F(PythonTest, TwoKernelsWithOneName) {
+TEST_F(PythonTest, DuplicateKernelName) {
   const std::string error = unusable("one_name_twice.py");
   EXPECT_THAT(error,
               AllOf(HasSubstr("two kernels named 'flash'"), HasSubstr("one_name_twice.py:5 and"),
                     HasSubstr("one_name_twice.py:10")));
 }
 
-TEST_F(PythonTest, AWordThatNoDeclarationKnows) {
+TEST_F(PythonTest, InvalidWordInDeclaration) {
   EXPECT_THAT(unusable("unknown_word.py"),
               AllOf(HasSubstr("'causal' is not one of none, causal_top_left, causal_bottom_right"),
                     HasSubstr("unknown_word.py:5 in <module>")));
 }
 
-TEST_F(PythonTest, ALibraryThatIsMissing) {
+TEST_F(PythonTest, MissingLibrary) {
   EXPECT_THAT(unusable("missing_module.py"),
               AllOf(HasSubstr("No module named 'a_library_that_is_not_there'"),
                     HasSubstr("missing_module.py:2"), HasSubstr("PLUMBLINE_PYTHON")));
 }
 
-TEST_F(PythonTest, AFileThatEndsOrDiesWhileItIsLoaded) {
+TEST_F(PythonTest, FileExitsOrDiesDuringLoading) {
   EXPECT_THAT(unusable("exits.py"), AllOf(HasSubstr("exits.py cannot be loaded: SystemExit: 7"),
                                           HasSubstr("exits.py:4")));
   EXPECT_THAT(unusable("aborts.py"), HasSubstr("crashed: SIGABRT in loading"));
 }
 
-TEST_F(PythonTest, NamesAndVersionsThatCannotBeStored) {
+TEST_F(PythonTest, InvalidNameOrVersion) {
   EXPECT_THAT(unusable("bad_name.py"), HasSubstr("'my kernels/1' is part of case ids"));
   EXPECT_THAT(unusable("bad_version.py"), HasSubstr("version() failed: OSError: no such library"));
 }
 
-TEST_F(PythonTest, RunSaysWhyToo) {
+TEST_F(PythonTest, RunReportsReason) {
   auto worker = python_worker("unusable/syntax_error.py");
   PlacedCase c(*worker, mean_problem());
   const RunReply reply = c.run("syntax_error/flash");
@@ -100,14 +100,14 @@ class Scratch : public test::ScratchTest {
   }
 };
 
-TEST_F(Scratch, AnInterpreterThatIsNotThere) {
+TEST_F(Scratch, MissingInterpreter) {
   const Variable python("PLUMBLINE_PYTHON", "/nowhere/python");
   EXPECT_THAT(hello_error(provider_path("behaved.py")),
               AllOf(HasSubstr("PLUMBLINE_PYTHON is /nowhere/python: no such program"),
                     HasSubstr("with numpy")));
 }
 
-TEST_F(Scratch, AnInterpreterWithoutNumpy) {
+TEST_F(Scratch, InterpreterWithoutNumpy) {
   const Variable python("PLUMBLINE_PYTHON",
                         program("bare", "#!/bin/sh\nexec '" + interpreter() + "' -S \"$@\"\n"));
   EXPECT_THAT(
@@ -115,14 +115,14 @@ TEST_F(Scratch, AnInterpreterWithoutNumpy) {
       AllOf(HasSubstr("has no usable numpy"), HasSubstr(" -m pip install numpy ml_dtypes")));
 }
 
-TEST_F(Scratch, AnInterpreterThatIsNone) {
+TEST_F(Scratch, InvalidInterpreter) {
   const Variable python("PLUMBLINE_PYTHON",
                         program("none", "#!/bin/sh\necho this is no Python\nexit 4\n"));
   EXPECT_THAT(hello_error(provider_path("behaved.py")),
               AllOf(HasSubstr("exit status 4"), HasSubstr("this is no Python")));
 }
 
-TEST_F(Scratch, AnInterpreterByNameOnThePath) {
+TEST_F(Scratch, InterpreterByNameOnPath) {
   const std::string real = interpreter();
   program("my-python", "#!/bin/sh\nexec '" + real + "' \"$@\"\n");
   const Variable path("PATH", folder_.string() + ":" + std::getenv("PATH")),
@@ -130,7 +130,7 @@ TEST_F(Scratch, AnInterpreterByNameOnThePath) {
   EXPECT_EQ(hello_error(provider_path("behaved.py")), "");
 }
 
-TEST_F(Scratch, WithoutAnyInterpreterTheRemedyIsNamed) {
+TEST_F(Scratch, NoInterpreterNamesRemedy) {
   const Variable path("PATH", folder_), home("PLUMBLINE_HOME", folder_);
   if (fs::exists(fs::path(PLUMBLINE_SOURCE_DIRECTORY) / ".venv")) {
     EXPECT_EQ(hello_error(provider_path("behaved.py")), "") << "the source directory has one";
@@ -140,7 +140,7 @@ TEST_F(Scratch, WithoutAnyInterpreterTheRemedyIsNamed) {
   }
 }
 
-TEST_F(Scratch, AWorkerThatIsNotThereOrIncomplete) {
+TEST_F(Scratch, MissingOrIncompleteWorker) {
   {
     const Variable worker("PLUMBLINE_PYTHON_WORKER", "/nowhere/plumbline_worker.py");
     EXPECT_THAT(hello_error(provider_path("behaved.py")),
@@ -153,7 +153,7 @@ TEST_F(Scratch, AWorkerThatIsNotThereOrIncomplete) {
                     HasSubstr("build plumbline")));
 }
 
-TEST_F(Scratch, AProviderBesideTheWorkerIsFoundByItsName) {
+TEST_F(Scratch, ProviderNextToWorkerFoundByName) {
   fs::copy(PLUMBLINE_PYTHON_FOLDER, folder_, fs::copy_options::recursive);
   fs::copy_file(provider_path("behaved.py"), folder_ / "only_here.py");
   const Variable worker("PLUMBLINE_PYTHON_WORKER", folder_ / "plumbline_worker.py");

@@ -153,7 +153,7 @@ std::vector<Problem> long_problems() {
 
 class LongRowsOfLaws : public testing::TestWithParam<Problem> {};
 
-TEST_P(LongRowsOfLaws, KeepToTheirBounds) {
+TEST_P(LongRowsOfLaws, BoundsHold) {
   const FilledProblem filled(GetParam());
   RoundingSpec split = strict_spec(GetParam()), denominator = split;
   split.split_partial_dtype = DType::f16;
@@ -196,7 +196,7 @@ Problem long_row(DType dtype) {
 
 // The logits, some distance from 0, are single products, so n2_k is as large as the norms of q and
 // k permit: 64 times |q|^2 |k|^2 / D. In fp32, because few bf16 products differ.
-TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
+TEST(LongRows, BoundsHoldForExtremeProducts) {
   const Problem problem = long_row(DType::f32);
   double largest = 0;
   for (float logit = 2; logit < 9; logit *= 1.03F) {
@@ -220,7 +220,7 @@ TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
 // One key has all of P, and all columns are alike. So the rounding error of one number, o /
 // sigma^2, is that of the whole product. It doubles in the square, which is a third of this
 // variance.
-TEST(LongRows, RoundTheDirectionsOfScores) {
+TEST(LongRows, ScoreDirectionsAreRounded) {
   const Problem problem = long_row(DType::bf16);
   double largest = 0;
   for (float value = 1; value < 2; value += 0.03125F) {
@@ -237,7 +237,7 @@ TEST(LongRows, RoundTheDirectionsOfScores) {
 }
 
 // Rows of one block, with products for some and bounds for others, give the results of single rows.
-TEST(LongRows, DependOnNoOtherRow) {
+TEST(LongRows, IndependentOfOtherRows) {
   Problem problem = long_row(DType::bf16);
   problem.seq_q = 21;
   problem.heads_q = 2;
@@ -274,7 +274,7 @@ RoundingSpec with_exact_sigma(const Problem& problem) {
 }
 
 // 1014 to 1034 visible keys.
-TEST(LongRows, RoundTheirScoresBesideShortOnes) {
+TEST(LongRows, ScoresUnaffectedByShortRows) {
   Problem problem = long_row(DType::bf16);
   problem.seq_q = 21;
   problem.seq_kv = 1034;
@@ -298,7 +298,7 @@ TEST(LongRows, RoundTheirScoresBesideShortOnes) {
 }
 
 // Blocks begin inside a panel of keys, and the columns do not fill one.
-TEST(LongRows, KeepTheirScoresInEveryBlock) {
+TEST(LongRows, ScoresAgreeInEveryBlock) {
   Problem problem = long_row(DType::bf16);
   problem.heads_q = 2, problem.heads_kv = 1;
   problem.seq_q = 300, problem.seq_kv = 1909;

@@ -66,7 +66,7 @@ class Bf16Product : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(Bf16Product, AgreesWithFp64OnTheRoundedOperands) {
+TEST_P(Bf16Product, MatchesFp64OfRoundedOperands) {
   for (const Shape& shape :
        {Shape{128, 96, 16, {0, 96}},     // whole panels
         Shape{59, 1501, 32, {0, 1504}},  // odd depth, a panel of 29 columns

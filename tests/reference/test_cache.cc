@@ -107,7 +107,7 @@ TEST_F(Cache, CorruptedFilesAreReplaced) {
   expect_recovers(std::string(good.size(), 'x'));
 }
 
-TEST_F(Cache, FileOfAnotherRequestIsReplaced) {
+TEST_F(Cache, OtherRequestsFileIsReplaced) {
   ask();
   const std::filesystem::path mine = only_file();
   RoundingSpec other = spec_;
@@ -121,7 +121,7 @@ TEST_F(Cache, FileOfAnotherRequestIsReplaced) {
   expect_same(ask(), expected_);
 }
 
-TEST_F(Cache, EveryPartOfTheRequestIsInTheKey) {
+TEST_F(Cache, KeyCoversWholeRequest) {
   ask();
   const auto ask_for = [&](const FilledProblem& filled, const RoundingSpec& spec,
                            const RowSelection& rows, ReferenceOptions options) {
@@ -145,14 +145,14 @@ TEST_F(Cache, EveryPartOfTheRequestIsInTheKey) {
   EXPECT_EQ(files().size(), 6U);
 }
 
-TEST_F(Cache, CreatesItsDirectory) {
+TEST_F(Cache, CreatesDirectory) {
   directory_ /= "a/b";
   expect_same(ask(), expected_);
   EXPECT_EQ(files().size(), 1U);
   directory_ = directory_.parent_path().parent_path();
 }
 
-TEST_F(Cache, WorksWithoutAWritableDirectory) {
+TEST_F(Cache, WorksWithoutWritableDirectory) {
   const std::filesystem::path directory = directory_;
   set_content(directory / "file", "in the way");
   directory_ /= "file";

@@ -33,7 +33,7 @@ TEST(Cells, GroupsEqualLabelsBySizeAndFirstKey) {
 }
 
 // Groups of 1 to 40 keys, small and large. There are more labels than 16 bits can count.
-TEST(Cells, HoldEveryKeyOnceWhateverTheirNumber) {
+TEST(Cells, EveryKeyIsInOneCell) {
   for (const std::int32_t rounds : {1, 100}) {
     std::vector<std::uint64_t> labels;
     for (std::int32_t round = 0; round < rounds; ++round) {
@@ -61,7 +61,7 @@ TEST(Cells, HoldEveryKeyOnceWhateverTheirNumber) {
   }
 }
 
-TEST(Cells, ManyLabelsThatShareTheirLowBits) {
+TEST(Cells, ManyLabelsWithEqualLowBits) {
   std::vector<std::uint64_t> labels;
   for (std::uint64_t i = 0; i < 5000; ++i) labels.push_back((i % 1000) << 50);
   CellBuilder builder;
@@ -71,7 +71,7 @@ TEST(Cells, ManyLabelsThatShareTheirLowBits) {
   EXPECT_EQ(cells.keys.size(), 5000U);
 }
 
-TEST(Cells, LabelsCloseTogetherAndFarApartGiveTheSameCells) {
+TEST(Cells, LabelDistanceDoesNotMatter) {
   std::vector<std::uint64_t> close;
   for (std::uint64_t i = 0; i < 3000; ++i) close.push_back(1'000'000 + i * i % 1009);
   std::vector<std::uint64_t> apart = close;
@@ -85,7 +85,7 @@ TEST(Cells, LabelsCloseTogetherAndFarApartGiveTheSameCells) {
 }
 
 // Cells of 2, 3 and more keys, whose pairs have loops of their own, among single keys.
-TEST(Cells, PairsAreHalfOfTheExcess) {
+TEST(Cells, PairsAreHalfTheExcess) {
   std::vector<std::uint64_t> labels;
   for (std::uint64_t size = 1; size <= 20; ++size) {
     for (std::uint64_t i = 0; i < 7 * size; ++i) labels.push_back(100 * size + i % 7);
@@ -107,7 +107,7 @@ TEST(Cells, PairsAreHalfOfTheExcess) {
   EXPECT_NEAR(2 * pairs_in_cells(cells, weights32.data()), excess, 1e-5 * excess);
 }
 
-TEST(Cells, PSharesACellWithinAnEighthOfARoundingInterval) {
+TEST(Cells, PCellIsEighthOfRoundingInterval) {
   const Model bf16 = model_of(DType::bf16);
   EXPECT_EQ(p_cell(0.75, bf16), p_cell(0.75 * (1 + 0x1p-12), bf16));
   EXPECT_NE(p_cell(0.75, bf16), p_cell(0.75 * (1 + 0x1p-9), bf16));
@@ -127,7 +127,7 @@ TEST(Cells, SmallPIsAlmostFlushedTogether) {
   EXPECT_NE(p_cell(0x1p-9, e4m3), p_cell(0x1p-11, e4m3));
 }
 
-TEST(Cells, KeysOfOneRoundedLogitHaveOneP) {
+TEST(Cells, EqualRoundedLogitsShareP) {
   RoundingSpec spec;
   spec.s_rounded = spec.p_dtype = DType::bf16;
   const Model model(spec, 1);
@@ -138,7 +138,7 @@ TEST(Cells, KeysOfOneRoundedLogitHaveOneP) {
   EXPECT_EQ(t_of_rounded(-80.24, -76.1, model), std::exp(-4));
 }
 
-TEST(Cells, SIsTruncatedWithItsSign) {
+TEST(Cells, SCellTruncatesAndKeepsSign) {
   RoundingSpec spec;
   spec.s_rounded = DType::bf16;
   const Model model(spec, 1);
@@ -148,14 +148,14 @@ TEST(Cells, SIsTruncatedWithItsSign) {
   EXPECT_EQ(s_cell(0.0, model), s_cell(-0.0, model));
 }
 
-TEST(Cells, PhaseIsTheEighthOfABinade) {
+TEST(Cells, PhaseIsEighthOfBinade) {
   EXPECT_EQ(exp2_phase(0), 0U);
   EXPECT_EQ(exp2_phase(-0.99 * std::log(2.0)), 0U);
   EXPECT_EQ(exp2_phase(-0.01 * std::log(2.0)), 7U);
   EXPECT_EQ(exp2_phase(-5.5 * std::log(2.0) + 1e-9), 4U);
 }
 
-TEST(Cells, SumsInsideAddLinearly) {
+TEST(Cells, SumsInCellAddLinearly) {
   Cells cells;
   cells.keys = {0, 2, 1, 3};
   cells.offsets = {0, 2, 4};

@@ -152,7 +152,7 @@ void compare(const Problem& problem, const RoundingSpec& spec, Met& met) {
   for (std::int64_t r = 0; r < worker.block.rows; r += 3) compare_row(worker.scales, r, met);
 }
 
-TEST(ExactScales, HoldThoseOfBlocks) {
+TEST(ExactScales, AgreeWithBlockScales) {
   Draw draw(11);
   Met met;
   int problems = 0;

@@ -25,7 +25,7 @@ double share(const Explanation& explanation, Rounding rounding) {
   return explanation.share[static_cast<std::size_t>(rounding)];
 }
 
-TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
+TEST(Explain, SharesSumToReferenceSigma) {
   const FilledProblem filled(question());
   RoundingSpec spec = strict_spec(question());
   spec.split_partial_dtype = DType::bf16;
@@ -64,7 +64,7 @@ TEST(Explain, SharesOfEveryFeatureSumToOne) {
   }
 }
 
-TEST(Explain, RowDetailHidesKeysAndLeavesRoomForASink) {
+TEST(Explain, RowDetailWithHiddenKeysAndSink) {
   Problem problem = question();
   problem.mask = Mask::custom, problem.sinks = Sinks::normal;
   const FilledProblem filled(problem);
@@ -80,7 +80,7 @@ TEST(Explain, RowDetailHidesKeysAndLeavesRoomForASink) {
   EXPECT_NEAR(sum, 1 - std::exp(side_inputs(problem).sinks[1] - detail.lse), 1e-14);
 }
 
-TEST(Explain, NamesTheRoundingThatDominates) {
+TEST(Explain, NamesDominantRounding) {
   Problem fp32_out = question();
   fp32_out.out_dtype = DType::f32;
   const FilledProblem filled(fp32_out);
@@ -112,7 +112,7 @@ TEST(Explain, NamesAreDistinct) {
   EXPECT_EQ(name(Rounding::output), "output rounding");
 }
 
-TEST(Explain, RowDetailIsTheRow) {
+TEST(Explain, RowDetailMatchesReference) {
   const FilledProblem filled(question());
   const RoundingSpec spec = strict_spec(question());
   const Reference reference =
@@ -140,7 +140,7 @@ TEST(Explain, RowWithoutKeys) {
   EXPECT_EQ(detail.lse, -std::numeric_limits<double>::infinity());
 }
 
-TEST(Explain, LseOfARowWithoutKeysIsTheSink) {
+TEST(Explain, LseWithoutKeysIsSink) {
   Problem problem = question();
   problem.mask = Mask::causal_bottom_right;
   problem.seq_q = 100;

@@ -66,7 +66,7 @@ class Output {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-TEST(RoughPass, LegalRowsKeepTheirLimit) {
+TEST(RoughPass, LegalRowsStayWithinLimit) {
   for (const Law law : {Law::normal, Law::near_uniform, Law::peaky, Law::llm}) {
     for (const VLaw v_law : {VLaw::normal, VLaw::large_mean, VLaw::band}) {
       Problem problem = long_prefill();
@@ -79,7 +79,7 @@ TEST(RoughPass, LegalRowsKeepTheirLimit) {
   }
 }
 
-TEST(RoughPass, OneDoubledRowIsFoundWhereverItIs) {
+TEST(RoughPass, FindsOneDoubledRow) {
   const Output output(long_prefill());
   const auto& rows = output.all().selection.rows;
   for (const std::size_t wrong : {std::size_t{1}, std::size_t{777}, rows.size() - 1}) {
@@ -91,7 +91,7 @@ TEST(RoughPass, OneDoubledRowIsFoundWhereverItIs) {
   }
 }
 
-TEST(RoughPass, SoAreAWrongLseAndNan) {
+TEST(RoughPass, FindsWrongLseAndNan) {
   const Output output(long_prefill());
   const auto& rows = output.all().selection.rows;
   const RoughPass of_lse = output.look(output.rows(1234, 1, 0.01));

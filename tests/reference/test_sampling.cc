@@ -52,7 +52,7 @@ TEST(Sampling, TakesAllRowsWithinTheLimit) {
   EXPECT_TRUE(select_rows(geometry, cost(geometry, all.rows) - 1).sampled);
 }
 
-TEST(Sampling, HonoursTheLimitAndUsesIt) {
+TEST(Sampling, RespectsAndUsesCostLimit) {
   const Geometry geometry(paged_prefill());
   const double total =
       cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows);
@@ -91,7 +91,7 @@ TEST(Sampling, ContainsTheEdges) {
   }
 }
 
-TEST(Sampling, FirstRowThatSeesAllKeys) {
+TEST(Sampling, ContainsFirstRowSeeingAllKeys) {
   Problem problem = paged_prefill();
   problem.mask = Mask::causal_top_left;
   problem.lengths = Lengths::full;
@@ -105,7 +105,7 @@ TEST(Sampling, FirstRowThatSeesAllKeys) {
   }
 }
 
-TEST(Sampling, CoversEverySampleAndHeadWhateverTheLimit) {
+TEST(Sampling, CoversEverySampleAndHead) {
   const Geometry geometry(paged_prefill());
   const RowSelection few = select_rows(geometry, 1);
   EXPECT_TRUE(few.sampled);
@@ -115,7 +115,7 @@ TEST(Sampling, CoversEverySampleAndHeadWhateverTheLimit) {
   EXPECT_EQ(few.rows.size(), 12U);
 }
 
-TEST(Sampling, IsDeterministicAndFollowsTheSeed) {
+TEST(Sampling, DeterministicForEachSeed) {
   Problem problem = paged_prefill();
   problem.lengths = Lengths::full;
   const double limit = 200 * 700 * 128.0;
@@ -127,7 +127,7 @@ TEST(Sampling, IsDeterministicAndFollowsTheSeed) {
 }
 
 // A quarter of the cost is for rows that change from night to night. The others stay.
-TEST(Sampling, ARotationChangesAQuarter) {
+TEST(Sampling, RotationChangesQuarterOfCost) {
   Problem problem = paged_prefill();
   problem.lengths = Lengths::full;
   const Geometry geometry(problem);
@@ -152,7 +152,7 @@ TEST(Sampling, ARotationChangesAQuarter) {
 }
 
 // The nights leave out a row with probability 0.001. At least 98 % of the rows must be taken.
-TEST(Sampling, ARotationMeetsEveryRow) {
+TEST(Sampling, RotationsReachNearlyAllRows) {
   const Geometry geometry(paged_prefill());
   const RowSelection all = select_rows(geometry, std::numeric_limits<double>::infinity());
   const double limit = 0.4 * cost(geometry, all.rows);

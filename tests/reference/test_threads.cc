@@ -43,7 +43,7 @@ Reference compute_with(int threads, const FilledProblem& filled, const RoundingS
   return reference;
 }
 
-TEST(Threads, BitsDoNotDependOnTheirNumber) {
+TEST(Threads, CountDoesNotChangeBits) {
   const FilledProblem filled(several_blocks());
   RoundingSpec spec = strict_spec(several_blocks());
   spec.s_rounded = DType::bf16;
@@ -54,7 +54,7 @@ TEST(Threads, BitsDoNotDependOnTheirNumber) {
   for (int repeat = 0; repeat < 3; ++repeat) expect_same(one, compute_with(4, filled, spec));
 }
 
-TEST(Threads, SubsetOfRowsGivesTheSameNumbers) {
+TEST(Threads, RowSubsetGivesEqualResults) {
   const FilledProblem filled(several_blocks());
   const RoundingSpec spec = strict_spec(several_blocks());
   const Reference all = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
@@ -106,7 +106,7 @@ TEST(Threads, RowsWithoutKeys) {
 }
 
 // Runs in its own process, in which oneTBB has no threads yet.
-TEST(BlasThreads, EndWithTheCall) {
+TEST(BlasThreads, EndOnRequest) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task"), end;

@@ -69,7 +69,7 @@ Difference of_spec(const std::function<void(RoundingSpec&)>& change) {
   return difference(question(), strict_spec(question()), question(), wrong);
 }
 
-TEST(WrongReference, RightAnswerPasses) {
+TEST(WrongReference, CorrectReferencePasses) {
   const Difference right = of_problem([](Problem&) {});
   EXPECT_LE(right.o, 1e-13);
   EXPECT_LE(right.lse, 1e-13);
@@ -103,7 +103,7 @@ TEST(WrongReference, OtherFeaturesAreCaught) {
 }
 
 // The logits are the same, but their errors differ.
-TEST(WrongReference, ASlopeLeftOutIsCaught) {
+TEST(WrongReference, MissingSoftcapSlopeIsCaught) {
   const auto fp32 =
       question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 20; });
   RoundingSpec spec = strict_spec(fp32);

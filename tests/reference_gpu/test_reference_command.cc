@@ -16,7 +16,7 @@ class ReferenceCommand : public test::CommandTest {
   }
 };
 
-TEST_F(ReferenceCommand, ALibraryServesARun) {
+TEST_F(ReferenceCommand, LibraryServesRun) {
   const auto by_cpu = plumbline("run --reference cpu " + cases()),
              by_library = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases());
   EXPECT_EQ(by_cpu.code, 0) << by_cpu.text;
@@ -26,7 +26,7 @@ TEST_F(ReferenceCommand, ALibraryServesARun) {
 
 // The library does not support softcap. The result is correct, and the report says that the CPU
 // computed it.
-TEST_F(ReferenceCommand, WhatItLeftToTheCpuIsSaid) {
+TEST_F(ReferenceCommand, ReportsProblemsComputedOnCpu) {
   const auto run = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() +
                              " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");
   EXPECT_EQ(run.code, 0) << run.text;
@@ -34,7 +34,7 @@ TEST_F(ReferenceCommand, WhatItLeftToTheCpuIsSaid) {
                                                "instead: reference on .*: not for this problem"));
 }
 
-TEST_F(ReferenceCommand, ALibraryThatCannotBeOpenedIsSaid) {
+TEST_F(ReferenceCommand, UnopenableLibraryIsAnError) {
   const auto refused = plumbline("run --reference ./none.so " + cases());
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("cannot load the reference library: ./none.so"));

@@ -100,7 +100,7 @@ LaunchOptions ordered(Schedule schedule) {
   return options;
 }
 
-TEST(ReferenceKernel, TheSameBitsUnderEverySchedule) {
+TEST(ReferenceKernel, EqualBitsUnderEverySchedule) {
   const Answer in_order = compute_with({});
   for (const double variance : in_order.variance)
     ASSERT_TRUE(std::isfinite(variance) && variance > 0);
@@ -112,7 +112,7 @@ TEST(ReferenceKernel, TheSameBitsUnderEverySchedule) {
 }
 
 // With one block per row, memory from an earlier row would contain keys that this row lacks.
-TEST(ReferenceKernel, NeedsEachOfItsBarriers) {
+TEST(ReferenceKernel, NeedsEveryBarrier) {
   std::set<SyncSite> sites;
   LaunchOptions options;
   options.sites = &sites;

@@ -157,7 +157,7 @@ TEST_P(ReferenceLibraryAgrees, UnderEverySpec) {
 INSTANTIATE_TEST_SUITE_P(Problems, ReferenceLibraryAgrees, testing::ValuesIn(quad_problems()),
                          id_of);
 
-TEST(ReferenceLibrary, NonFiniteInputsAreNonFiniteAtTheSamePlaces) {
+TEST(ReferenceLibrary, NonFiniteOutputsMatchCpu) {
   NEED_LIBRARY();
   Problem problem;
   problem.batch = 1;
@@ -190,7 +190,7 @@ TEST(ReferenceLibrary, NonFiniteInputsAreNonFiniteAtTheSamePlaces) {
   }
 }
 
-TEST(ReferenceLibrary, ServesWhereItCanAndTheCpuElsewhere) {
+TEST(ReferenceLibrary, UsedUnlessScoresAreRequested) {
   NEED_LIBRARY();
   Problem problem;
   problem.seq_q = problem.seq_kv = 9;
@@ -210,7 +210,7 @@ TEST(ReferenceLibrary, ServesWhereItCanAndTheCpuElsewhere) {
 }
 
 // Flat logits, and a repeating V with repeating weights: "Local kappa" and TA.
-TEST(ReferenceLibrary, LeavesRowsOfFewNumbersToTheCpu) {
+TEST(ReferenceLibrary, LeavesRepeatingRowsToCpu) {
   NEED_LIBRARY();
   Problem problem;
   problem.seq_q = 5, problem.seq_kv = 300;
@@ -233,7 +233,7 @@ TEST(ReferenceLibrary, LeavesRowsOfFewNumbersToTheCpu) {
   }
 }
 
-TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
+TEST(ReferenceLibrary, LeavesFeaturesToCpu) {
   NEED_LIBRARY();
   int refused = 0;
   for (const Problem& problem : quad_problems()) {
@@ -251,7 +251,7 @@ TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
   EXPECT_GT(refused, 10);
 }
 
-TEST(ReferenceLibrary, SaysWhyItCannotBeOpened) {
+TEST(ReferenceLibrary, OpenErrorNamesReason) {
   const auto missing = ReferenceLibrary::open("/nowhere/library.so");
   ASSERT_FALSE(missing.has_value());
   EXPECT_NE(

@@ -61,7 +61,7 @@ class Annotations : public testing::Test {
   SuitePlaces places_;
 };
 
-TEST_F(Annotations, AFailureStandsAtItsLineOfTheSuite) {
+TEST_F(Annotations, FailureNamesSuiteLine) {
   outcomes_ = {passing_outcome(), failing_outcome()};
   const Outcome& failing = outcomes_[1].outcome;
   places_[{failing.suite, failing.case_id}] = {"cases/smoke.toml", 12};
@@ -76,12 +76,12 @@ TEST_F(Annotations, AFailureStandsAtItsLineOfTheSuite) {
               testing::HasSubstr("reproduce: plumbline run --case '" + failing.case_id + "'"));
 }
 
-TEST_F(Annotations, WhatIsFineSaysNothing) {
+TEST_F(Annotations, NoneForPasses) {
   outcomes_ = {passing_outcome()};
   EXPECT_EQ(text(), "");
 }
 
-TEST_F(Annotations, AClockBehindIsAWarning) {
+TEST_F(Annotations, SlowClockIsWarning) {
   outcomes_ = {passing_outcome()};
   run_.run_id = "7d3f0a52-0000-4000-8000-000000000001";
   run_.clock_behind_s = 7200;
@@ -93,7 +93,7 @@ TEST_F(Annotations, AClockBehindIsAWarning) {
   EXPECT_THAT(found[0].message, testing::HasSubstr("set the clock and run again"));
 }
 
-TEST_F(Annotations, NoNameEndsTheCommand) {
+TEST_F(Annotations, NamesAreEscaped) {
   outcomes_ = {failing_outcome()};
   Outcome& failing = outcomes_[0].outcome;
   failing.c.kernel = "mine/a,file=other.toml::b";
@@ -106,7 +106,7 @@ TEST_F(Annotations, NoNameEndsTheCommand) {
   EXPECT_THAT(found[0].message, testing::StartsWith("100 %\r\n::error::planted, 50%0A\n"));
 }
 
-TEST_F(Annotations, TenOfALevelAndACount) {
+TEST_F(Annotations, TenPerLevelAndCount) {
   for (int i = 0; i < 25; ++i) {
     outcomes_.push_back(failing_outcome());
     outcomes_.back().outcome.cause = "cause " + std::to_string(i);
@@ -117,7 +117,7 @@ TEST_F(Annotations, TenOfALevelAndACount) {
   EXPECT_EQ(found.back().message, "15 more errors; `plumbline show` has them");
 }
 
-TEST_F(Annotations, WhatIsOpenIsAWarning) {
+TEST_F(Annotations, OpenCaseIsWarning) {
   outcomes_ = {passing_outcome()};
   outcomes_[0].judgement.verdict = Verdict::ambiguous;
   const auto found = commands(text());

@@ -55,7 +55,7 @@ std::vector<StoredOutcome> four_devices() {
   return outcomes;
 }
 
-TEST(ArchMatrix, OverTheCasesThatAllDevicesOfAKernelHave) {
+TEST(ArchMatrix, UsesCasesCommonToAllDevices) {
   const ArchMatrix matrix = arch_matrix(four_devices());
   std::vector<std::string> devices;
   for (const auto& column : matrix.columns) devices.push_back(column.device + " " + column.arch);
@@ -71,7 +71,7 @@ TEST(ArchMatrix, OverTheCasesThatAllDevicesOfAKernelHave) {
   EXPECT_EQ(matrix.reused, 2U);
 }
 
-TEST(ArchMatrix, BitsOfNeighboursAndOfAGpuWithItsEmulator) {
+TEST(ArchMatrix, ComparesNeighboursAndGpuWithEmulator) {
   const ArchMatrix matrix = arch_matrix(four_devices());
   std::vector<std::string> bits;
   for (const auto& b : matrix.bits) {
@@ -93,7 +93,7 @@ TEST(ArchMatrix, BitsOfNeighboursAndOfAGpuWithItsEmulator) {
   EXPECT_EQ(compare_bits(four_devices(), "cuda:0", "cuda:1").common, 0U);
 }
 
-TEST(ArchMatrix, WhatDidNotRunHasNoBits) {
+TEST(ArchMatrix, CrashedCaseHasNoBits) {
   std::vector<StoredOutcome> outcomes{
       on("emulated/prefill_mma", "emulated:sm_80", DType::f16, 16, "a", 50),
       on("emulated/prefill_mma", "emulated:sm_90", DType::f16, 16, "", 0)};
@@ -108,7 +108,7 @@ TEST(ArchMatrix, WhatDidNotRunHasNoBits) {
   EXPECT_THAT(render_matrix(matrix, "plumbline run", {}), HasSubstr("did not run, 1 failure"));
 }
 
-TEST(ArchMatrix, OnATerminal) {
+TEST(ArchMatrix, RendersText) {
   EXPECT_EQ(render_matrix(arch_matrix(four_devices()), "plumbline run", Style{false, 120}),
             R"(worst percent of a limit
 kernel        dtype  tensor cores  cases  emulated:sm_80  emulated:sm_90  emulated:sm_100  cuda:0 (sm_90)
@@ -136,7 +136,7 @@ reproduce: plumbline run --format json --case 'emulated/prefill_mma/bf16/b1-h1-s
 )");
 }
 
-TEST(ArchMatrix, InMarkdown) {
+TEST(ArchMatrix, RendersMarkdown) {
   EXPECT_EQ(render_matrix_markdown(arch_matrix(four_devices()), "plumbline run"),
             R"(Worst percent of a limit:
 
@@ -170,7 +170,7 @@ reproduce: plumbline run --format json --case 'emulated/prefill_mma/bf16/b1-h1-s
 )");
 }
 
-TEST(ArchMatrix, AsJson) {
+TEST(ArchMatrix, RendersJson) {
   const auto json =
       nlohmann::json::parse(json_of_matrix(arch_matrix(four_devices()), "plumbline run"));
   EXPECT_EQ(json["devices"][3]["device"], "cuda:0");
@@ -182,7 +182,7 @@ TEST(ArchMatrix, AsJson) {
   EXPECT_FALSE(json["bits"][1].contains("first_different"));
 }
 
-TEST(ArchMatrix, TheSummaryOfARunThatFailsHasItWhereThereIsMoreThanOneArchitecture) {
+TEST(ArchMatrix, InSummaryOfMultiArchRun) {
   SampleRun sample = mixed_run();
   EXPECT_THAT(render_markdown(sample.report(1)), Not(HasSubstr("### Architectures")));
   sample.outcomes = four_devices();

@@ -38,7 +38,7 @@ CaseHistory slower() {
   return history;
 }
 
-TEST(Sparkline, GoesFromLowToHigh) {
+TEST(Sparkline, RisesFromLowToHigh) {
   EXPECT_EQ(sparkline({1, 2, 3, 4, 5, 6, 7, 8}, true), "▁▂▃▄▅▆▇█");
   EXPECT_EQ(sparkline({1, 2, 3, 4, 5, 6, 7, 8}, false), "_.:-=+*#");
   EXPECT_EQ(sparkline({8, std::nullopt, 1}, false), "# _");
@@ -52,7 +52,7 @@ TEST(Sparkline, NoiseLooksFlat) {
   EXPECT_EQ(sparkline({0, 0}, false), "__");
 }
 
-TEST(CaseHistory, SaysLevelLimitAndChangesIn80Columns) {
+TEST(CaseHistory, ShowsChangesIn80Columns) {
   const std::string text = render_history(slower(), 3, {false, 80});
   EXPECT_THAT(text, AllOf(HasSubstr("  time  _______#####\n"), HasSubstr("               ^   x\n"),
                           HasSubstr("4.8 ms, ratio 4.8; level 4, limit 4.1"),
@@ -66,13 +66,13 @@ TEST(CaseHistory, SaysLevelLimitAndChangesIn80Columns) {
   }
 }
 
-TEST(CaseHistory, WithoutAPastThereIsNoLevel) {
+TEST(CaseHistory, NoLevelWithoutPast) {
   CaseHistory history = slower();
   history.level = history.limit = std::nullopt;
   EXPECT_THAT(render_history(history, 3, {false, 80, true}), HasSubstr("level -, limit -"));
 }
 
-TEST(CaseHistory, ATimeThatWasSetAsideIsMarked) {
+TEST(CaseHistory, ExcludedTimeIsMarked) {
   CaseHistory history = slower();
   EXPECT_THAT(render_history(history, 3, {false, 80, true}), Not(HasSubstr("set aside")));
   history.points.back().is_set_aside = true;
@@ -81,7 +81,7 @@ TEST(CaseHistory, ATimeThatWasSetAsideIsMarked) {
                           HasSubstr("~ set aside: the night or the case was disturbed")));
 }
 
-TEST(CaseHistory, AnUntimedCaseHasNoTimes) {
+TEST(CaseHistory, UntimedCaseHasNoTimes) {
   CaseHistory history = slower();
   for (auto& point : history.points) point.time_ratio = point.time_ns = std::nullopt;
   history.changes.clear();

@@ -47,7 +47,7 @@ TEST(RenderCase, Fail) {
             std::string(failure) + repeat);
 }
 
-TEST(RenderCase, AVerboseReportHasEverything) {
+TEST(RenderCase, VerboseHasEverything) {
   EXPECT_EQ(
       render_case(failing_outcome(), "plumbline run --provider './mine.so'", in_full),
       std::string(failure) +
@@ -66,7 +66,7 @@ TEST(RenderCase, Unsupported) {
 )");
 }
 
-TEST(RenderCase, CrashedSaysWhyAndHowToRepeat) {
+TEST(RenderCase, CrashHasReasonAndReproduceLine) {
   EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain),
             R"(crashed: signal 11 (segmentation fault)
   cpu/flash/fp32/b1-h1-s1-d64: no row was compared
@@ -76,7 +76,7 @@ reproduce: plumbline run --case 'cpu/flash/fp32/b1-h1-s1-d64'
 )");
 }
 
-TEST(RenderCase, AnExceptionHasItsTracebackBehindTheFirstLine) {
+TEST(RenderCase, TracebackFollowsFirstLine) {
   StoredOutcome stored = crashed_outcome();
   stored.outcome.reason = "ZeroDivisionError: division by zero\n  mine.py:3: out = 1 / 0";
   stored.judgement.findings[0].text = stored.outcome.reason;
@@ -104,7 +104,7 @@ TEST(RenderCase, ResourcesAndTimes) {
       << text;
 }
 
-TEST(RenderCase, FirstSeenIsTwoWordsAndNanIsVisible) {
+TEST(RenderCase, FirstSeenWithNan) {
   StoredOutcome stored = passing_outcome();
   stored.judgement.verdict = Verdict::first_seen;
   stored.judgement.percent_of_limit = std::nan("");
@@ -145,7 +145,7 @@ TEST(RenderErrors, DrawsHistogramAndMap) {
     EXPECT_LE(display_width(blocks.substr(begin, end - begin)), 80U);
 }
 
-TEST(RenderErrors, OfNothingComparedIsEmpty) {
+TEST(RenderErrors, EmptyIfNothingCompared) {
   EXPECT_EQ(render_errors(crashed_outcome(), plain), "");
 }
 
@@ -170,7 +170,7 @@ TEST(RenderCase, QuotesForTheShell) {
             std::string::npos);
 }
 
-TEST(RenderCase, ColoursOnlyTheVerdictAndOnlyIfAsked) {
+TEST(RenderCase, ColoursOnlyTheVerdict) {
   const std::string coloured = render_case(failing_outcome(), "plumbline run", Style{true, 0});
   EXPECT_TRUE(coloured.starts_with("\x1b[31mfail\x1b[0m: the sums")) << coloured.substr(0, 40);
   EXPECT_EQ(render_case(failing_outcome(), "plumbline run", plain).find('\x1b'), std::string::npos);
@@ -205,7 +205,7 @@ TEST(RenderDiff, OneSideDidNotRun) {
 )");
 }
 
-TEST(CaseText, SaysWhatWasReused) {
+TEST(CaseText, NamesReusedCase) {
   StoredOutcome stored = passing_outcome();
   stored.outcome.reused_from = "emulated/prefill_simt/bf16/b1-h1-s8-d64/device=emulated:sm_80";
   EXPECT_THAT(render_case(stored, "plumbline run", {}),

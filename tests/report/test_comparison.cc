@@ -32,14 +32,14 @@ RunComparison comparison_of(std::vector<ComparedCase> cases) {
   return comparison;
 }
 
-TEST(Comparison, ListsNothingWhereNothingChanged) {
+TEST(Comparison, EmptyIfNothingChanged) {
   const std::string text = render_comparison(comparison_of({same("a/b/c")}), {false, 80});
   EXPECT_EQ(text,
             "1 case in both, 1 with equal bits; 0 only in night 1, 0 only in night 2\n"
             "time, over that of the sentinel: 0 slower and 0 faster by more than noise\n");
 }
 
-TEST(Comparison, ListsTimesByTheSizeOfTheirChange) {
+TEST(Comparison, TimesSortedByChange) {
   ComparedCase slow = same("k/slow/x"), fast = same("k/fast/x"), noisy = same("k/noisy/x");
   slow.after.time_ratio = 4.4, slow.after.time_ns = 1.1e6;
   fast.after.time_ratio = 2.0, fast.after.time_ns = 0.5e6;
@@ -65,7 +65,7 @@ TEST(Comparison, ListsVerdictsAndErrors) {
                           HasSubstr("\"bits_equal\": false")));
 }
 
-TEST(Comparison, StateIsThatOfTheWorstChangeOfStanding) {
+TEST(Comparison, StateOfWorstStandingChange) {
   for (const Verdict verdict : all<Verdict>()) {
     ComparedCase changed = same("k/changed/x");
     changed.after.verdict = verdict;
@@ -80,7 +80,7 @@ TEST(Comparison, StateIsThatOfTheWorstChangeOfStanding) {
   }
 }
 
-TEST(Comparison, TimesOfOtherMachinesAreNoChange) {
+TEST(Comparison, IgnoresTimesOfOtherMachines) {
   ComparedCase other = same("k/other/x");
   other.same_class = false;
   other.after.time_ratio = 40;
@@ -91,7 +91,7 @@ TEST(Comparison, TimesOfOtherMachinesAreNoChange) {
   EXPECT_FALSE(untimed.is_slower());
 }
 
-TEST(Comparison, ManyOtherBitsAreCounted) {
+TEST(Comparison, CountsManyChangedBits) {
   std::vector<ComparedCase> cases;
   for (int i = 0; i < 30; ++i) {
     cases.push_back(same("k/c" + std::to_string(i) + "/x"));

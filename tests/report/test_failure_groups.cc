@@ -34,14 +34,14 @@ std::size_t line_count(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-TEST(FailureGroups, FiguresDoNotTellCausesApart) {
+TEST(FailureGroups, CausesIgnoreNumbers) {
   EXPECT_EQ(without_figures("the softmax scale is 0.54 % too large"),
             without_figures("the softmax scale is 1.2e-05 % too large"));
   EXPECT_EQ(without_figures("z = -3.5"), without_figures("z = 4"));
   EXPECT_NE(without_figures("the first key"), without_figures("the last key"));
 }
 
-TEST(FailureGroups, OneCauseInManyKernelsIsOneGroup) {
+TEST(FailureGroups, SharedCauseIsOneGroup) {
   const SampleRun sample = failing_run(
       13, 15, [](int kernel) { return fmt::format("the output is {} % too large", kernel + 1); });
   const RunReport report = sample.report(1);
@@ -56,7 +56,7 @@ TEST(FailureGroups, OneCauseInManyKernelsIsOneGroup) {
                                                     << text;
 }
 
-TEST(FailureGroups, ManyCausesAreFiveReportsTwelveLinesAndACount) {
+TEST(FailureGroups, ManyCausesAreBounded) {
   const SampleRun sample =
       failing_run(40, 2, [](int kernel) { return "cause " + std::string(1U + kernel, 'x'); });
   const std::string text = render_text(sample.report(1), {.width = 100});
@@ -69,7 +69,7 @@ TEST(FailureGroups, ManyCausesAreFiveReportsTwelveLinesAndACount) {
   EXPECT_LE(line_count(text), 5U * 14 + 15 + 2 + 3 + 40 + 4) << text;
 }
 
-TEST(FailureGroups, AVerboseRunShowsEachFailure) {
+TEST(FailureGroups, VerboseShowsEachFailure) {
   const SampleRun sample = failing_run(2, 3, [](int) { return "the sums are kept in bf16"; });
   const std::string brief = render_text(sample.report(1), {.width = 100}),
                     in_full = render_text(sample.report(1), {.width = 100, .verbose = true});
@@ -77,7 +77,7 @@ TEST(FailureGroups, AVerboseRunShowsEachFailure) {
   EXPECT_THAT(in_full, HasSubstr("mine/kernel_1/bf16/b1-h1-s3-d64"));
 }
 
-TEST(FailureGroups, VerdictsAreNotMixedAndTheLargestGroupIsFirst) {
+TEST(FailureGroups, SplitByVerdictLargestFirst) {
   SampleRun sample = failing_run(1, 2, [](int) { return "the sums are kept in bf16"; });
   sample.outcomes.insert(sample.outcomes.begin(), crashed_outcome());
   sample.outcomes.push_back(passing_outcome());
@@ -89,7 +89,7 @@ TEST(FailureGroups, VerdictsAreNotMixedAndTheLargestGroupIsFirst) {
   EXPECT_EQ(members_text(groups[1]), "cpu/flash/fp32/b1-h1-s1-d64");
 }
 
-TEST(Refusals, AreListedByReasonUnderTheTables) {
+TEST(Refusals, ListedByReasonAfterTables) {
   SampleRun sample;
   sample.outcomes.assign(6, unsupported_outcome());
   sample.outcomes[5].outcome.reason = "head dim 80 is not declared";
@@ -101,7 +101,7 @@ TEST(Refusals, AreListedByReasonUnderTheTables) {
   EXPECT_LT(text.find("suite stories"), text.find("\nunsupported\n"));
 }
 
-TEST(Refusals, AreAllListedWhereNothingWasMeasuredAndElseTheFirst) {
+TEST(Refusals, AllListedIfNothingMeasured) {
   SampleRun sample;
   for (char reason = 'a'; reason < 'a' + 12; ++reason) {
     sample.outcomes.push_back(unsupported_outcome());
@@ -113,7 +113,7 @@ TEST(Refusals, AreAllListedWhereNothingWasMeasuredAndElseTheFirst) {
   EXPECT_THAT(text, HasSubstr("  1 of cpu/flash: h\n  and 4 more reasons\n"));
 }
 
-TEST(SuiteStatistics, ThatAreNotJudgedStandAtTheEndAndOnlyBesideOthers) {
+TEST(SuiteStatistics, UnjudgedListedLastNextToJudged) {
   SampleRun sample;
   sample.outcomes = {passing_outcome()};
   sample.scores = {

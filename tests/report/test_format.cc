@@ -48,7 +48,7 @@ TEST(Format, WrapsAtBlanks) {
   EXPECT_EQ(wrapped("one two three four", 2, Style{false, 0}), "one two three four");
 }
 
-TEST(Table, NumbersToTheRightTextToTheLeft) {
+TEST(Table, NumbersRightTextLeft) {
   EXPECT_EQ(render_table({"case", "limit", "rms"},
                          {{"a", "62 %", "1.5"}, {"long name", "143 %", ""}}, Style{false, 0}),
             R"(case       limit  rms
@@ -58,7 +58,7 @@ long name  143 %
 )");
 }
 
-TEST(Table, WhatLooksLikeANumberButIsNot) {
+TEST(Table, DatesAndFractionsAreText) {
   EXPECT_EQ(render_table({"date", "heads"}, {{"2030-01-02", "3 of 4"}, {"x", "10 of 12"}},
                          Style{false, 0}),
             R"(date        heads
@@ -68,7 +68,7 @@ x           10 of 12
 )");
 }
 
-TEST(Table, BreaksTextToFitAndLosesNothing) {
+TEST(Table, WrapsTextWithoutLoss) {
   EXPECT_EQ(render_table({"case", "rms"}, {{"cpu/flash/bf16/b1-h4-s128-d64/mask=causal", "1.5"}},
                          Style{false, 25}),
             R"(case                  rms
@@ -81,7 +81,7 @@ mask=causal
             "digest\n------------\n0123456789ab\ncdef0123\n");
 }
 
-TEST(Table, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
+TEST(Table, DropsColumnsOnNarrowTerminal) {
   const std::vector<std::string> columns{"case", "a number", "another", "the last"};
   const std::vector<std::vector<std::string>> rows{{"x", "1", "2", "3"}};
   EXPECT_EQ(render_table(columns, rows, Style{false, 24}),
@@ -91,7 +91,7 @@ TEST(Table, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
             render_table(columns, rows, Style{false, 120}));
 }
 
-TEST(Table, HeadersOfNumbersAreBrokenBeforeText) {
+TEST(Table, NumberHeadersWrapBeforeText) {
   EXPECT_EQ(
       render_table({"kernel", "first seen", "of the limit"},
                    {{"cpu/flash", "3", "62 %"}, {"cpu/split_kv", "12", "143 %"}}, Style{false, 30}),
@@ -103,7 +103,7 @@ TEST(Table, HeadersOfNumbersAreBrokenBeforeText) {
       "cpu/split_kv     12  143 %\n");
 }
 
-TEST(Table, WithoutRowsItIsItsHeader) {
+TEST(Table, OnlyHeaderWithoutRows) {
   EXPECT_EQ(render_table({"a", "b"}, {}, Style{false, 80}), "a  b\n-  -\n");
 }
 
@@ -115,7 +115,7 @@ TEST(Table, ColoursVerdictsWithoutMovingColumns) {
             "   y\n\x1b[31mregressed\x1b[0m  z\n");
 }
 
-TEST(Tally, CountsPerSuiteAndKernelAndNanIsTheWorst) {
+TEST(Tally, CountsPerSuiteAndKernel) {
   std::vector<StoredOutcome> outcomes(4, passing_outcome());
   outcomes[1].judgement.percent_of_limit = std::nan("");
   outcomes[2].judgement.percent_of_limit = 90;

@@ -78,7 +78,7 @@ std::pair<std::string, int> breaches(const std::string& xml) {
   return python(PLUMBLINE_SOURCE_DIRECTORY "/tests/report/junit_rules.py", xml);
 }
 
-TEST(RenderJunit, KeepsTheRulesOfThoseWhoReadIt) {
+TEST(RenderJunit, FollowsJenkinsSchema) {
   SampleRun sample = mixed_run();
   sample.outcomes.push_back(crashed_outcome());
   sample.outcomes.back().outcome.case_id += "/seed=1";
@@ -99,7 +99,7 @@ TEST(RenderJunit, KeepsTheRulesOfThoseWhoReadIt) {
   EXPECT_THAT(broken("/seed=2", ""), HasSubstr("two tests are smoke.causal mutants"));
 }
 
-TEST(RenderJunit, AMessageIsOneLineWithTheCauseFirst) {
+TEST(RenderJunit, MessageIsOneLineCauseFirst) {
   SampleRun sample;
   sample.outcomes = {failing_outcome()};
   auto& findings = sample.outcomes[0].judgement.findings;
@@ -109,7 +109,7 @@ TEST(RenderJunit, AMessageIsOneLineWithTheCauseFirst) {
       HasSubstr("message=\"the sums are kept in bf16; peak is 9.3, its limit 6.5; and 2 more\">"));
 }
 
-TEST(RenderJunit, AnExpectedFailureSaysUntilWhenAndWhere) {
+TEST(RenderJunit, ExpectedFailureHasExpiryAndIssue) {
   SampleRun sample;
   sample.outcomes = {expected_outcome()};
   EXPECT_THAT(render_junit(sample.report(0)),
@@ -117,7 +117,7 @@ TEST(RenderJunit, AnExpectedFailureSaysUntilWhenAndWhere) {
                         "https://example.com/7: peak is 9.3, its limit 6.5\">"));
 }
 
-TEST(RenderJunit, ParsesWhateverAKernelSays) {
+TEST(RenderJunit, ParsesWithAnyKernelText) {
   SampleRun sample = mixed_run();
   sample.outcomes.push_back(crashed_outcome());
   sample.outcomes.back().judgement.findings[0].text =
@@ -131,7 +131,7 @@ TEST(RenderJunit, ParsesWhateverAKernelSays) {
       "\n");
 }
 
-TEST(RenderJunit, StatisticsThatFailAndNothingOfThoseThatAreNotJudged) {
+TEST(RenderJunit, OmitsUnjudgedStatistics) {
   SampleRun sample;
   sample.scores = {
       {"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"},
@@ -143,7 +143,7 @@ TEST(RenderJunit, StatisticsThatFailAndNothingOfThoseThatAreNotJudged) {
   EXPECT_THAT(xml, HasSubstr(R"(tests="1" failures="1" errors="0" skipped="0")"));
 }
 
-TEST(RenderJunit, EveryVerdictIsOneKind) {
+TEST(RenderJunit, KindOfEveryVerdict) {
   const auto tag_of = [](Verdict verdict) -> std::string {
     SampleRun sample;
     sample.outcomes = {passing_outcome()};

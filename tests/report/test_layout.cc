@@ -59,7 +59,7 @@ OutputReport large_report(std::size_t length) {
   return report;
 }
 
-TEST(Layout, VerdictAndCauseThenWhatWasJudgedThenACommand) {
+TEST(Layout, VerdictFirstCommandLast) {
   EXPECT_EQ(render(small_report(), {}), R"(BUG: the softmax scale is 0.8 % too large
   wrong.safetensors: all 1024 rows compared with fp64
   problem   bf16, batch 2
@@ -73,7 +73,7 @@ in full: plumbline check wrong.safetensors -v
   EXPECT_THAT(render(small_report(), {.colour = true}), StartsWith("\x1b[31mBUG\x1b[0m: the "));
 }
 
-TEST(Layout, TwelveLinesAndNoneIsWider) {
+TEST(Layout, FitsTwelveLinesAndWidth) {
   for (const int width : {40, 60, 80, 100, 120}) {
     for (const std::size_t length : {20U, 90U, 140U}) {
       for (const std::size_t taken : {0U, 16U}) {
@@ -92,7 +92,7 @@ TEST(Layout, TwelveLinesAndNoneIsWider) {
   }
 }
 
-TEST(Layout, WhatMattersLeastGoesFirst) {
+TEST(Layout, DropsSmallestWeightFirst) {
   OutputReport report = small_report();
   for (int weight = 10; weight < 16; ++weight)
     report.details.push_back({"kept", {"of weight " + std::to_string(weight)}, weight});
@@ -105,13 +105,13 @@ TEST(Layout, WhatMattersLeastGoesFirst) {
   EXPECT_THAT(render(report, {.verbose = true}), HasSubstr("problem"));
 }
 
-TEST(Layout, ShortenedTextSaysSo) {
+TEST(Layout, ShortenedTextHasEllipsis) {
   const std::string text = render(large_report(140), {.width = 80});
   EXPECT_THAT(text, HasSubstr(" …\n"));
   EXPECT_THAT(render(large_report(140), {.width = 80, .verbose = true}), Not(HasSubstr("…")));
 }
 
-TEST(Layout, ABrokenCommandIsTheSameCommand) {
+TEST(Layout, WrappedCommandIsEquivalent) {
   OutputReport report = small_report();
   report.command =
       "printf '%s|' --provider './mine.so:a=1' --case "
@@ -138,14 +138,14 @@ TEST(Layout, ABrokenCommandIsTheSameCommand) {
   }
 }
 
-TEST(Layout, APipeGetsTextOfAHundredColumnsAndWholeCommands) {
+TEST(Layout, PipedCommandStaysOnOneLine) {
   const OutputReport report = large_report(140);
   const auto lines = lines_of(render(report, {.piped = true}));
   EXPECT_EQ(lines.back(), "in full: " + report.command);
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 100U);
 }
 
-TEST(Layout, SaysHowManyRowsAndWhichTensorsTookNoPart) {
+TEST(Layout, NamesComparedRowsAndUnusedTensors) {
   EXPECT_EQ(rows_judged(0, 0), "no row was compared");
   EXPECT_EQ(rows_judged(1, 1), "its one row compared with fp64");
   EXPECT_EQ(rows_judged(128, 4096),
@@ -157,7 +157,7 @@ TEST(Layout, SaysHowManyRowsAndWhichTensorsTookNoPart) {
             "; without a part in it: a, b, c, d, e");
 }
 
-TEST(Layout, AnElementShowsAsManyDigitsAsTellTheTwoApart) {
+TEST(Layout, ElementShowsDistinguishingDigits) {
   WorstElement worst;
   worst.element = {0, 3, 17, 5};
   worst.got = 0.515625, worst.expected = 0.5, worst.sigma = 0.00168;
@@ -169,7 +169,7 @@ TEST(Layout, AnElementShowsAsManyDigitsAsTellTheTwoApart) {
               StartsWith("the LSE of sample 0 head 3 row 17: 0.50000001, not 0.5 ("));
 }
 
-TEST(Layout, TravelsAsJson) {
+TEST(Layout, JsonRoundTrip) {
   const OutputReport report = large_report(90);
   const auto back = report_from_json(json_of(report));
   ASSERT_TRUE(back) << to_string(back.error());

@@ -66,7 +66,7 @@ Run `7d3f0a52-0000-4000-8000-000000000001` of smoke, stories on Some CPU (x86-64
 )");
 }
 
-TEST(RenderMarkdown, AtMostTenLinesWhereAllIsWell) {
+TEST(RenderMarkdown, TenLinesIfAllIsWell) {
   SampleRun sample = mixed_run();
   sample.outcomes.erase(sample.outcomes.begin() + 1);
   sample.outcomes.insert(sample.outcomes.end(), 500, passing_outcome());
@@ -95,7 +95,7 @@ TEST(RenderMarkdown, Headlines) {
                          "cpu/flash: shrink over suite smoke."));
 }
 
-TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
+TEST(RenderMarkdown, KernelTextIsEscaped) {
   SampleRun sample;
   sample.outcomes = {crashed_outcome()};
   sample.outcomes[0].outcome.reason = "```</details><script>";

@@ -41,7 +41,7 @@ StoredOutcome slower_outcome(double change) {
   return stored;
 }
 
-TEST(News, OneKernelVerdictAndCauseAreOnePiece) {
+TEST(Issues, GroupByKernelVerdictAndCause) {
   Sample sample;
   sample.run.commit = "4567def";
   sample.outcomes = {failing_outcome(), passing_outcome(), failing_outcome()};
@@ -64,7 +64,7 @@ TEST(News, OneKernelVerdictAndCauseAreOnePiece) {
               HasSubstr("in 2 cases since night 2027-01-05: the sums"));
 }
 
-TEST(News, OfAnotherPastOrCauseIsAnother) {
+TEST(Issues, OtherPastOrCauseIsSeparate) {
   Sample sample;
   sample.outcomes = {failing_outcome(), failing_outcome(), failing_outcome()};
   sample.outcomes[1].outcome.cause = "the last key is missing";
@@ -75,7 +75,7 @@ TEST(News, OfAnotherPastOrCauseIsAnother) {
                         "bf16. There are 2 more causes."));
 }
 
-TEST(News, ACauseThatManyKernelsShareIsOneInTheSentence) {
+TEST(Issues, SharedCauseCountsOnceInSentence) {
   Sample sample;
   for (int i = 0; i < 39; ++i) {
     sample.outcomes.push_back(failing_outcome());
@@ -90,7 +90,7 @@ TEST(News, ACauseThatManyKernelsShareIsOneInTheSentence) {
             "large.");
 }
 
-TEST(News, SlowerCasesOfAKernelAreOnePieceBehindWhatIsBroken) {
+TEST(Issues, SlowerCasesFollowBrokenOnes) {
   Sample sample;
   sample.outcomes = {slower_outcome(0.05), slower_outcome(0.12), failing_outcome(),
                      crashed_outcome()};
@@ -104,7 +104,7 @@ TEST(News, SlowerCasesOfAKernelAreOnePieceBehindWhatIsBroken) {
   EXPECT_THAT(news[2].cases, ElementsAre(1, 0));
 }
 
-TEST(News, VanishedAndFasterCasesAreTold) {
+TEST(Issues, IncludeVanishedAndFasterCases) {
   Sample sample;
   sample.outcomes = {passing_outcome()};
   sample.changes = {
@@ -122,7 +122,7 @@ TEST(News, VanishedAndFasterCasesAreTold) {
   EXPECT_EQ(news[1].kind, NewsKind::faster);
 }
 
-TEST(News, StatesAreWhatWasMeasured) {
+TEST(Issues, SentenceOfEachRunState) {
   Sample sample;
   sample.outcomes = {passing_outcome(), unsupported_outcome()};
   EXPECT_EQ(sample.report().state(), RunState::fine);
@@ -139,7 +139,7 @@ TEST(News, StatesAreWhatWasMeasured) {
   EXPECT_THAT(news_of(sample.report(), {}), IsEmpty());
 }
 
-TEST(News, ALongCauseIsCutInTheSentenceAlone) {
+TEST(Issues, OnlySentenceCutsLongCause) {
   Sample sample;
   sample.outcomes = {crashed_outcome()};
   sample.outcomes[0].outcome.reason = std::string(1'000'000, 'x') + "\xC3\xA9";

@@ -65,7 +65,7 @@ TEST_F(PageData, ColumnsHoldEveryCase) {
     EXPECT_EQ(column.contains("numbers") ? column["numbers"].size() : column["places"].size(), 4U);
 }
 
-TEST_F(PageData, DetailsAreOfWhatIsNotFineAndOfTheNearest) {
+TEST_F(PageData, DetailsOfBadAndNearestCases) {
   EXPECT_THAT(outcomes_in_detail(outcomes_), ElementsAre(0, 1, 3)) << "a refused case has none";
   std::vector<StoredOutcome> many(1000, failing_outcome());
   for (int i = 0; i < 1000; ++i) {
@@ -78,7 +78,7 @@ TEST_F(PageData, DetailsAreOfWhatIsNotFineAndOfTheNearest) {
   EXPECT_EQ(chosen.back(), 1999U) << "the nearest to its limit";
 }
 
-TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
+TEST_F(PageData, DetailHasPictureAndReproduceLine) {
   ErrorPicture& picture = outcomes_[1].outcome.picture;
   picture.histogram.assign(ErrorPicture::bins, 10);
   picture.spre_ratios.assign(ErrorPicture::ratio_classes, 0);
@@ -101,7 +101,7 @@ TEST_F(PageData, ADetailHasThePictureAndTheReproduceLine) {
   EXPECT_TRUE(json::parse(json_of_page_case(input_, 3))["picture"].is_null());
 }
 
-TEST_F(PageData, HistoryNamesItsNights) {
+TEST_F(PageData, HistoryRefersToNights) {
   input_.nights = {
       {.name = "2027-01-01", .commit = "a", .run_ids = {"r1"}, .state = RunState::fine},
       {.name = "2027-01-02",
@@ -127,7 +127,7 @@ TEST_F(PageData, HistoryNamesItsNights) {
   EXPECT_EQ(history["set_aside"], json::parse("[true, false]"));
 }
 
-TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
+TEST_F(PageData, FirstBadNightWithoutCommits) {
   for (const char* name : {"1", "2", "3", "4"})
     input_.nights.push_back({.name = name, .run_ids = {name}});
   const std::size_t lead = input_.news[0].cases[0];
@@ -146,7 +146,7 @@ TEST_F(PageData, ANightSinceWhichItFailsNeedsNoCommit) {
   EXPECT_EQ(page()["groups"][0]["since_night"], -1) << "neither commits nor a history";
 }
 
-TEST_F(PageData, HeadsWithoutRowsAreNoZeros) {
+TEST_F(PageData, HeadsWithoutRowsAreMinusOne) {
   outcomes_[1].outcome.head_rms = {0.5F, 0.0F, std::nanf(""), 2.0F};
   EXPECT_EQ(json::parse(json_of_page_case(input_, 1))["heads"], json::parse("[0.5, -1, null, 2]"));
   outcomes_[1].outcome.head_rms = {0.0F, 0.0F};
@@ -154,7 +154,7 @@ TEST_F(PageData, HeadsWithoutRowsAreNoZeros) {
       << "an exact kernel";
 }
 
-TEST_F(PageData, TheMapDividesTheRowsOfTheLongestSample) {
+TEST_F(PageData, MapCoversLongestSample) {
   Outcome& outcome = outcomes_[1].outcome;
   outcome.picture.histogram.assign(ErrorPicture::bins, 1);
   outcome.picture.spre_ratios.assign(ErrorPicture::ratio_classes, 1);
@@ -168,7 +168,7 @@ TEST_F(PageData, TheMapDividesTheRowsOfTheLongestSample) {
   EXPECT_EQ(json::parse(json_of_page_case(input_, 1))["picture"]["rows"], longest);
 }
 
-TEST_F(PageData, AnotherRunHasItsOwnColumns) {
+TEST_F(PageData, OtherRunHasOwnColumns) {
   EXPECT_TRUE(page()["other"].is_null());
   const std::vector<StoredOutcome> before = {passing_outcome()};
   RunInfo run;
@@ -187,7 +187,7 @@ TEST_F(PageData, AnotherRunHasItsOwnColumns) {
     }
 }
 
-TEST_F(PageData, AnAuditIsTakenOutOfItsDocument) {
+TEST_F(PageData, ExtractsAuditFromDocument) {
   EXPECT_TRUE(page()["audit"].is_null());
   const std::string document = R"({"schema": {"name": "plumbline.audit", "version": 1},
     "data": {"suites": ["pr"], "problems": 3, "runs": 9, "exit_code": 1, "diagnoses": {"right": 1},
@@ -208,7 +208,7 @@ TEST_F(PageData, AnAuditIsTakenOutOfItsDocument) {
                 HasSubstr("a.json: no result of an audit"));
 }
 
-TEST_F(PageData, NumbersThatJsonLacksAreNull) {
+TEST_F(PageData, NonFiniteNumbersAreNull) {
   outcomes_[0].judgement.percent_of_limit = std::nan("");
   outcomes_[0].outcome.errors.rms = HUGE_VAL;
   const json root = page();

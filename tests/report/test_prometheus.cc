@@ -28,7 +28,7 @@ class Prometheus : public testing::Test {
   std::vector<SuiteScore> scores_;
 };
 
-TEST_F(Prometheus, CountsCasesAndTellsTheWorst) {
+TEST_F(Prometheus, CountsCasesAndReportsWorst) {
   outcomes_[0].outcome.timed = true;
   outcomes_[0].outcome.time_ns = 1'276'000;
   outcomes_[0].outcome.time_ratio = 0.5;
@@ -42,7 +42,7 @@ TEST_F(Prometheus, CountsCasesAndTellsTheWorst) {
                                 "b1-h4-s128-d64/mask=causal_top_left\"} 0.001276\n"));
 }
 
-TEST_F(Prometheus, TellsEachTimeThatIsNotJudged) {
+TEST_F(Prometheus, ReportsUnjudgedTimes) {
   for (StoredOutcome& stored : outcomes_) {
     stored.outcome.timed = true;
     stored.judgement.gated_time = GatedTime{.finding = "quiet", .nights = 12};
@@ -59,20 +59,20 @@ TEST_F(Prometheus, TellsEachTimeThatIsNotJudged) {
   EXPECT_EQ(text().find(once), text().rfind(once));
 }
 
-TEST_F(Prometheus, TellsAClockBehind) {
+TEST_F(Prometheus, ReportsSlowClock) {
   EXPECT_THAT(text(), HasSubstr("plumbline_run_clock_behind_seconds 0\n"));
   run_.clock_behind_s = 7200;
   EXPECT_THAT(text(), HasSubstr("plumbline_run_clock_behind_seconds 7200\n"));
 }
 
-TEST_F(Prometheus, WhatWasNotMeasuredHasNoSample) {
+TEST_F(Prometheus, NoSampleIfUnmeasured) {
   outcomes_ = {unsupported_outcome()};
   EXPECT_THAT(text(), HasSubstr("verdict=\"unsupported\"} 1\n"));
   EXPECT_THAT(text(), Not(HasSubstr("plumbline_worst_ratio_of_limit")));
   EXPECT_THAT(text(), Not(HasSubstr("plumbline_case_seconds")));
 }
 
-TEST_F(Prometheus, EveryLineIsOfTheFormatAndOnce) {
+TEST_F(Prometheus, LinesAreValidAndUnique) {
   outcomes_[1].outcome.suite = "a \"b\" \\ c\nd";
   outcomes_[1].judgement.percent_of_limit = std::nan("");
   outcomes_[0].judgement.percent_of_limit = HUGE_VAL;

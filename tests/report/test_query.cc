@@ -21,7 +21,7 @@ TEST(RenderQuery, Text) {
   EXPECT_EQ(render_query(table, Style{false, 0}),
             "case    rms\n------  ---\na, \"b\"  0.5\n          1\n");
 }
-TEST(RenderQuery, HeadersAreBrokenBehindTheirUnderscores) {
+TEST(RenderQuery, HeadersWrapAfterUnderscores) {
   const std::string text(30, 'x');
   const Store::Table wide{{"case_id", "last_good_commit", "first_bad_commit"},
                           {{text, "0123456789abcdef", "fedcba9876543210"}},
@@ -69,7 +69,7 @@ TEST(RenderJson, HasEverything) {
   EXPECT_EQ(json["suite_scores"][0]["status"], "pass");
 }
 
-TEST(RenderJson, NumbersThatJsonLacksAndTextThatIsNotUtf8) {
+TEST(RenderJson, InvalidNumbersAndUtf8) {
   SampleRun sample;
   sample.outcomes = {passing_outcome()};
   sample.outcomes[0].outcome.errors.peak = std::nan("");

@@ -50,7 +50,7 @@ TEST(RenderText, NothingMeasured) {
             "measured\n");
 }
 
-TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
+TEST(RenderText, BoundedForBrokenKernel) {
   SampleRun sample;
   sample.outcomes.assign(25, failing_outcome());
   EXPECT_THAT(render_text(sample.report(1), plain),
@@ -64,7 +64,7 @@ TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
   EXPECT_THAT(text, HasSubstr("and 5 more:\nverdict  cause                      case\n"));
 }
 
-TEST(RenderText, ChangedBitsAreOneLineAKernel) {
+TEST(RenderText, ChangedBitsOneLinePerKernel) {
   SampleRun sample;
   sample.outcomes.assign(3, passing_outcome());
   sample.outcomes[0].judgement.verdict = sample.outcomes[2].judgement.verdict = Verdict::changed;
@@ -94,7 +94,7 @@ TEST(RenderText, AmbiguousCasesAreShown) {
               HasSubstr("ambiguous: 62 % of the limit (peak)\n  cpu/flash/"));
 }
 
-TEST(RenderText, ExpectedFailuresAreCountedByTheirIssue) {
+TEST(RenderText, ExpectedFailuresCountedByIssue) {
   SampleRun sample;
   sample.outcomes = {expected_outcome(), passing_outcome(), expected_outcome()};
   sample.outcomes[2].outcome.expected->issue = "https://example.com/8";

@@ -88,7 +88,7 @@ class EveryVerdict : public testing::TestWithParam<Verdict> {
   SampleRun sample_;
 };
 
-TEST_P(EveryVerdict, HasOneStandingAndOneExitCode) {
+TEST_P(EveryVerdict, HasStandingAndExitCode) {
   EXPECT_EQ(standing_of(GetParam()), expected_.standing);
   EXPECT_EQ(is_failure(GetParam()), expected_.standing == Standing::failure);
   EXPECT_EQ(is_open(GetParam()), expected_.standing == Standing::open);
@@ -101,7 +101,7 @@ TEST_P(EveryVerdict, IsGreenOnlyIfFine) {
   EXPECT_EQ(text.find("plumbline run --case") != std::string::npos, expected_.has_command) << text;
 }
 
-TEST_P(EveryVerdict, IsOneElementOfJunit) {
+TEST_P(EveryVerdict, HasOneJunitElement) {
   // Use only the case's suite: a suite "plumbline" for the whole run may follow.
   const std::string all = render_junit(report());
   const std::string xml = all.substr(0, all.find("</testsuite>"));
@@ -109,7 +109,7 @@ TEST_P(EveryVerdict, IsOneElementOfJunit) {
     EXPECT_EQ(xml.find("<" + tag + " ") != std::string::npos, tag == expected_.junit) << xml;
 }
 
-TEST_P(EveryVerdict, DecidesTheStateOfARun) {
+TEST_P(EveryVerdict, DecidesRunState) {
   EXPECT_EQ(report().state(), expected_.state);
   const std::string sentence = sentence_of(report(), news_of(report(), {}));
   EXPECT_EQ(sentence.starts_with("Fine"), expected_.state == RunState::fine) << sentence;
@@ -117,7 +117,7 @@ TEST_P(EveryVerdict, DecidesTheStateOfARun) {
   EXPECT_THAT(render_markdown(report()), HasSubstr(sentence.substr(0, sentence.find(':'))));
 }
 
-TEST_P(EveryVerdict, IsOneOutlookOfThePage) {
+TEST_P(EveryVerdict, HasOneOutlookOnPage) {
   const RunReport run = report();
   PageInput input;
   input.report = &run;
@@ -184,7 +184,7 @@ TEST_P(EveryRunState, HasOneExitCode) {
   EXPECT_EQ(report().state(), GetParam());
 }
 
-TEST_P(EveryRunState, StandsInTheLastLineOfATerminal) {
+TEST_P(EveryRunState, IsInLastTerminalLine) {
   const std::string text = render_text(report(), Style{});
   const std::size_t last = text.rfind('\n', text.size() - 2);
   EXPECT_THAT(text, HasSubstr(expected_.text));
@@ -193,7 +193,7 @@ TEST_P(EveryRunState, StandsInTheLastLineOfATerminal) {
   EXPECT_NE(text.find("Incomplete", text.rfind('\n', last - 1)), std::string::npos) << text;
 }
 
-TEST_P(EveryRunState, BeginsMarkdownAndThePage) {
+TEST_P(EveryRunState, OpensMarkdownAndPage) {
   EXPECT_THAT(render_markdown(report()),
               StartsWith(std::string("## plumbline: ") + expected_.first_word));
   const RunReport run = report();
@@ -208,7 +208,7 @@ TEST_P(EveryRunState, BeginsMarkdownAndThePage) {
   EXPECT_EQ(page["nights"][0]["state"], name(GetParam()));
 }
 
-TEST_P(EveryRunState, IsWhatProgramsRead) {
+TEST_P(EveryRunState, IsInMachineReadableReports) {
   const auto json = nlohmann::json::parse(json_of_run(report()));
   EXPECT_EQ(json["state"], name(GetParam()));
   EXPECT_EQ(json["exit_code"], expected_.exit_code);
@@ -228,7 +228,7 @@ TEST_P(EveryRunState, IsWhatProgramsRead) {
             GetParam() == RunState::incomplete);
 }
 
-TEST_P(EveryRunState, IsTheStateOfItsNight) {
+TEST_P(EveryRunState, IsReportedForNight) {
   NightSummary summary;
   summary.night.night_id = "2027-01-02";
   summary.night.runs = {{sample_.run, GetParam() != RunState::incomplete, true}};

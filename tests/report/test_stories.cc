@@ -37,7 +37,7 @@ class Stories : public testing::Test {
   std::vector<SuiteScore> scores_;
 };
 
-TEST_F(Stories, WhatWasNotMeasuredHasNoFigure) {
+TEST_F(Stories, UnmeasuredFigureIsEmpty) {
   const RunReport report{&run_, &outcomes_, &diffs_, &scores_, 0, "plumbline run"};
   const auto stories = stories_of(report);
   ASSERT_EQ(stories.size(), 5U);
@@ -52,7 +52,7 @@ TEST_F(Stories, WhatWasNotMeasuredHasNoFigure) {
   EXPECT_EQ(ours(0, "largest difference of the two paths"), "");
 }
 
-TEST_F(Stories, TwoPathsPreferTheRealKernels) {
+TEST_F(Stories, TwoPathsPreferRealKernels) {
   add_diff("s1_prefill_vs_decode", "outputs_in_16_32").outcome.max_abs = 0.125;
   DiffOutcome& plain = add_diff("s1_prefill_vs_decode", "last_rows").outcome;
   plain.mean_abs = 1.25e-5;
@@ -65,7 +65,7 @@ TEST_F(Stories, TwoPathsPreferTheRealKernels) {
   EXPECT_EQ(ours(0, "largest difference of the two paths"), "0.25");
 }
 
-TEST_F(Stories, RaggedBf16TakesTheWorstCase) {
+TEST_F(Stories, RaggedBf16UsesWorstCase) {
   for (const double share : {0.01, 0.125}) {
     StoredOutcome& stored = add_outcome("s2_bf16_ragged", passing_outcome());
     stored.outcome.errors.outside_allclose_1e3 = share;
@@ -76,7 +76,7 @@ TEST_F(Stories, RaggedBf16TakesTheWorstCase) {
   EXPECT_EQ(ours(1, "fp16, likewise"), "");
 }
 
-TEST_F(Stories, TheCrossoverIsWhereUnpaddingStaysFaster) {
+TEST_F(Stories, CrossoverIfUnpaddingStaysFaster) {
   const auto add = [&](int length, double padded, double unpadded) {
     DiffOutcome& diff = add_diff("s3_padding_policy", "valid_rows").outcome;
     diff.case_a =
@@ -93,7 +93,7 @@ TEST_F(Stories, TheCrossoverIsWhereUnpaddingStaysFaster) {
             "unpadding is faster from 256 tokens on (of 64 to 512 tokens)");
 }
 
-TEST_F(Stories, TimesOfAnotherSizeAreNotPutBesideTheDifference) {
+TEST_F(Stories, UntimedDiffShowsNoTime) {
   DiffOutcome& full = add_diff("s4_tensor_cores", "full_size").outcome;
   full.max_rel = 1.5;
   EXPECT_THAT(ours(3, "largest relative difference"), testing::StartsWith("1.5, where"));
@@ -104,7 +104,7 @@ TEST_F(Stories, TimesOfAnotherSizeAreNotPutBesideTheDifference) {
   EXPECT_EQ(ours(3, "time with and without"), "1 ms and 1.25 ms (+25 %)");
 }
 
-TEST_F(Stories, RefusalsHaveTheirReason) {
+TEST_F(Stories, RefusalHasReason) {
   StoredOutcome& refused = add_outcome("s5_unsupported_dtype", unsupported_outcome());
   refused.outcome.reason = "only fp16 and bf16";
   EXPECT_EQ(ours(4, "fp32 on that kernel"), "refused in 1 case: only fp16 and bf16");

@@ -68,7 +68,7 @@ TEST(ApprovedText, IsReadBack) {
     EXPECT_EQ(read->kernels[i], approved_form(written.kernels[i])) << i;
 }
 
-TEST(ApprovedText, ErrorsNameTheLine) {
+TEST(ApprovedText, ErrorsNameLine) {
   const auto complaint = [](const std::string& text) {
     const auto read = parse_approved(text, "x.toml");
     return read ? "no error" : to_string(read.error());

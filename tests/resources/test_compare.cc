@@ -20,11 +20,11 @@ std::pair<Verdict, std::string> judged(const std::function<void(ApprovedResource
   return judge_resources(now, approved_row());
 }
 
-TEST(JudgeResources, TheSameFiguresPass) {
+TEST(JudgeResources, EqualFiguresPass) {
   EXPECT_EQ(judged([](auto&) {}), std::pair(Verdict::pass, std::string()));
 }
 
-TEST(JudgeResources, AnySpillThatIsNotApproved) {
+TEST(JudgeResources, UnapprovedSpillRegresses) {
   EXPECT_EQ(judged([](auto& now) { now.spill_load_bytes = 4; }),
             std::pair(Verdict::regressed, std::string("4 bytes spilled (0 approved)")));
   ApprovedResources spills = approved_row(), more = spills, less = spills;
@@ -45,7 +45,7 @@ TEST(JudgeResources, StackSharedMemoryAndOccupancy) {
   EXPECT_EQ(judged([](auto& now) { now.warps = 20; }).first, Verdict::improved);
 }
 
-TEST(JudgeResources, RegistersMatterByTheOccupancyTheyLeave) {
+TEST(JudgeResources, RegistersAreJudgedByOccupancy) {
   EXPECT_EQ(judged([](auto& now) { now.registers = 160; }),
             std::pair(Verdict::changed, std::string("160 registers (128 approved)")));
   EXPECT_EQ(judged([](auto& now) { now.registers = 160, now.warps = 12; }).second,
@@ -53,14 +53,14 @@ TEST(JudgeResources, RegistersMatterByTheOccupancyTheyLeave) {
   EXPECT_EQ(judged([](auto& now) { now.registers = 120; }).first, Verdict::improved);
 }
 
-TEST(JudgeResources, WithoutOccupancyRegistersHaveSlack) {
+TEST(JudgeResources, UnknownOccupancyAllowsRegisterSlack) {
   EXPECT_EQ(judged([](auto& now) { now.registers = 136, now.warps.reset(); }).first,
             Verdict::changed);
   EXPECT_EQ(judged([](auto& now) { now.registers = 137, now.warps.reset(); }).first,
             Verdict::regressed);
 }
 
-TEST(JudgeResources, OneThingWorseIsWorse) {
+TEST(JudgeResources, OneWorseFigureRegresses) {
   EXPECT_EQ(judged([](auto& now) {
               now.registers = 96, now.warps = 20, now.spill_store_bytes = 4;
             }).first,
@@ -87,14 +87,14 @@ class CompareResources : public testing::Test {
   ResourceComparison comparison_;
 };
 
-TEST_F(CompareResources, EachArchitectureByItself) {
+TEST_F(CompareResources, JudgesEachArchitectureSeparately) {
   compiled_[0].kernels[1].usage.spill_store_bytes = 8;
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::pass, Verdict::regressed));
   EXPECT_THAT(verdicts(false, {"sm_90"}), ElementsAre(Verdict::pass));
   EXPECT_THAT(comparison_.notes, IsEmpty());
 }
 
-TEST_F(CompareResources, ANewKernelAndAMissingOne) {
+TEST_F(CompareResources, NewAndMissingKernels) {
   compiled_[0].kernels[0].usage.kernel = "prefill<128>";
   compiled_[0].kernels[0].usage.spill_load_bytes = 8;
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::first_seen, Verdict::pass, Verdict::missing));
@@ -103,18 +103,18 @@ TEST_F(CompareResources, ANewKernelAndAMissingOne) {
   EXPECT_FALSE(comparison_.rows[2].now);
 }
 
-TEST_F(CompareResources, ALaunchIsASeriesOfItsOwn) {
+TEST_F(CompareResources, LaunchesAreSeparateRows) {
   compiled_[0].kernels[0].launch = "head_dim 64";
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::first_seen, Verdict::pass, Verdict::missing));
 }
 
-TEST_F(CompareResources, ASourceWithoutAReport) {
+TEST_F(CompareResources, SourceWithoutReport) {
   compiled_.clear();
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::missing, Verdict::missing));
   EXPECT_THAT(comparison_.notes, ElementsAre(HasSubstr("no report prefill.ptxas.txt")));
 }
 
-TEST_F(CompareResources, FiguresOfAnotherToolkitAreNotComparableWhereTheyDiffer) {
+TEST_F(CompareResources, OtherToolkitIsNotComparable) {
   compiled_[0].toolkit = "nvcc 13.1.2";
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::pass, Verdict::pass));
   compiled_[0].kernels[0].usage.spill_store_bytes = 8;
@@ -125,7 +125,7 @@ TEST_F(CompareResources, FiguresOfAnotherToolkitAreNotComparableWhereTheyDiffer)
   EXPECT_THAT(verdicts(true), ElementsAre(Verdict::regressed, Verdict::pass));
 }
 
-TEST_F(CompareResources, AnotherToolkitMayDropAnArchitectureButNoKernel) {
+TEST_F(CompareResources, OtherToolkitMayDropArchitecture) {
   compiled_[0].toolkit = "nvcc 14.0.1";
   approved_[0].kernels.push_back(approved_row("prefill<64>", "sm_75"));
   approved_[0].kernels.push_back(approved_row("prefill<256>", "sm_90"));

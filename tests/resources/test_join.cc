@@ -18,7 +18,7 @@ std::vector<KernelUsage> usages() {
   return parse_ptxas_report(recorded::functions, "x").value().kernels;
 }
 
-TEST(Join, ARowForEachLaunchAndForKernelsWithoutOne) {
+TEST(Join, OneRowPerLaunchOrKernel) {
   const auto rows =
       join(usages(), {facts("anon<*>", "large", 2048), facts("anon<*>", "small", 1024)},
            "x.launch.toml");
@@ -33,7 +33,7 @@ TEST(Join, ARowForEachLaunchAndForKernelsWithoutOne) {
   EXPECT_EQ((*rows)[0].occupancy.has_value(), occupancy_is_known());
 }
 
-TEST(Join, FactsThatFitNoKernelOrTwoThatFitOne) {
+TEST(Join, UnmatchedOrAmbiguousFactsAreErrors) {
   const auto rows =
       join(usages(), {facts("anon<*>", "", 0), facts("*", "", 0), facts("prefill<*>", "", 0)},
            "x.launch.toml");
@@ -43,7 +43,7 @@ TEST(Join, FactsThatFitNoKernelOrTwoThatFitOne) {
                     HasSubstr("\"prefill<*>\" matches no kernel")));
 }
 
-TEST(ReadResources, AFolderThatIsNotThereHasNone) {
+TEST(ReadResources, MissingFolderIsEmpty) {
   EXPECT_TRUE(read_resources("/nonexistent/folder").value().empty());
 }
 

@@ -29,14 +29,14 @@ TEST(LaunchFacts, TilesAndDefaults) {
   EXPECT_EQ(facts->front().tiles->stages, 1);
 }
 
-TEST(LaunchFacts, WithoutTilesNothingIsPredicted) {
+TEST(LaunchFacts, NoPredictionWithoutTiles) {
   const auto facts =
       parse_launch_facts("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\n", "x");
   ASSERT_TRUE(facts) << to_string(facts.error());
   EXPECT_FALSE(facts->front().tiles);
 }
 
-TEST(LaunchFacts, ErrorsNameTheLine) {
+TEST(LaunchFacts, ErrorsNameLine) {
   EXPECT_THAT(complaint("[[launch]]\nkernel = \"k\"\nthreads = 32\n"),
               HasSubstr("write schema = 1"));
   EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 2048\n"),

@@ -56,17 +56,17 @@ TEST_F(TheoreticalOccupancy, StoryS4) {
 }
 
 // A block may have at most the multiprocessor's shared memory minus the reserved KiB.
-TEST_F(TheoreticalOccupancy, WhatDoesNotFitHasNone) {
+TEST_F(TheoreticalOccupancy, ZeroIfBlockDoesNotFit) {
   expect("sm_86", {32, 128, 0, 99 << 10, 1}, 4, 48, "shared memory");
   expect("sm_86", {32, 128, 0, 100 << 10, 1}, 0, 48, "shared memory");
   expect("sm_90", {32, 128, 0, 100 << 10, 1}, 8, 64, "shared memory");
 }
 
-TEST_F(TheoreticalOccupancy, AnUnknownArchitectureHasNone) {
+TEST_F(TheoreticalOccupancy, NoneForUnknownArchitecture) {
   EXPECT_FALSE(theoretical_occupancy("sm_42", {32, 128, 0, 0, 1}));
 }
 
-TEST(MultiprocessorLimits, SuffixesNameTheSameDevice) {
+TEST(MultiprocessorLimits, IgnoreArchitectureSuffix) {
   ASSERT_TRUE(multiprocessor_limits("sm_90a"));
   EXPECT_EQ(multiprocessor_limits("sm_90a")->shared_kib,
             multiprocessor_limits("sm_90")->shared_kib);

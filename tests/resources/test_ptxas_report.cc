@@ -53,13 +53,13 @@ TEST(PtxasReport, SpillsByArchitecture) {
   EXPECT_THAT(report.kernels, ElementsAre(on_sm_80, on_sm_90));
 }
 
-TEST(PtxasReport, StaticSharedMemoryConstantsAndStackOfACaller) {
+TEST(PtxasReport, ReadsSharedConstantAndStackBytes) {
   EXPECT_THAT(parsed(recorded::functions).kernels,
               ElementsAre(KernelUsage{"anon<128, (Mode)0>", "sm_80", 10, 0, 0, 0, 512, 360, 1},
                           KernelUsage{"caller", "sm_80", 18, 32, 0, 0, 0, 368, 0}));
 }
 
-TEST(PtxasReport, ASpillInAFunctionThatWasNotInlinedIsNotOverlooked) {
+TEST(PtxasReport, ListsSpillOfDeviceFunction) {
   std::string text = recorded::functions;
   const std::string last = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
   text.replace(text.rfind(last), last.size(),
@@ -68,7 +68,7 @@ TEST(PtxasReport, ASpillInAFunctionThatWasNotInlinedIsNotOverlooked) {
             (KernelUsage{"helper (device function)", "sm_80", -1, 16, 8, 4, 0, 0, 0}));
 }
 
-TEST(PtxasReport, WarningsBetweenTheLines) {
+TEST(PtxasReport, IgnoresWarningsBetweenLines) {
   EXPECT_THAT(parsed(recorded::warnings).kernels,
               ElementsAre(KernelUsage{"spill", "sm_75", 64, 288, 568, 592, 0, 360, 0}));
 }
@@ -86,7 +86,7 @@ TEST(PtxasReport, DamagedReportsAreRefused) {
               HasSubstr("x.ptxas.txt:4: "));
 }
 
-TEST(DisplayName, ArgumentsStayAndWhatAllKernelsShareGoes) {
+TEST(DisplayName, KeepsArgumentsDropsNamespaces) {
   EXPECT_EQ(
       display_name(
           "_ZN9plumbline9attention15naive_attentionI13__nv_bfloat16EEvNS0_15NaiveParametersE"),
@@ -98,7 +98,7 @@ TEST(DisplayName, ArgumentsStayAndWhatAllKernelsShareGoes) {
   EXPECT_EQ(display_name("plain_c_kernel"), "plain_c_kernel");
 }
 
-TEST(ArchNumber, LettersDoNotCount) {
+TEST(ArchNumber, IgnoresLetters) {
   EXPECT_EQ(arch_number("sm_90a"), 90);
   EXPECT_EQ(arch_number("sm_120"), 120);
   EXPECT_EQ(arch_number("registers"), 0);

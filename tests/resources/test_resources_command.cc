@@ -52,7 +52,7 @@ tile_attention: 128 threads, tile 16 x 64, 1 stage of K and V
 )");
 }
 
-TEST_F(ResourcesCommand, WhatWasAcceptedPasses) {
+TEST_F(ResourcesCommand, AcceptedFiguresPass) {
   accept();
   EXPECT_THAT(
       read("approved/tile.toml"),
@@ -65,7 +65,7 @@ TEST_F(ResourcesCommand, WhatWasAcceptedPasses) {
   EXPECT_EQ(read("approved/tile.toml"), before);
 }
 
-TEST_F(ResourcesCommand, WorseIsExit1AndBetterIsNot) {
+TEST_F(ResourcesCommand, ExitsWithOneIfWorse) {
   accept();
   plant("0 bytes spill stores", "12 bytes spill stores");
   const auto worse = resources("");
@@ -84,7 +84,7 @@ TEST_F(ResourcesCommand, WorseIsExit1AndBetterIsNot) {
               HasSubstr("improved: tile_attention on sm_80: 0 bytes spilled (12 approved)"));
 }
 
-TEST_F(ResourcesCommand, AMissingArchitectureIsAFinding) {
+TEST_F(ResourcesCommand, MissingArchitectureIsReported) {
   accept();
   const std::string text = recorded::small_tile;
   write("reports/tile.ptxas.txt", text.substr(0, text.rfind("ptxas info    : 0 bytes gmem")));
@@ -109,7 +109,7 @@ TEST_F(ResourcesCommand, AnotherToolkitIsNotComparable) {
   EXPECT_EQ(resources("--strict").code, 1);
 }
 
-TEST_F(ResourcesCommand, WithoutReportsItSaysSo) {
+TEST_F(ResourcesCommand, MissingReportsAreAnError) {
   std::filesystem::create_directory(directory_ / "empty");
   const auto nothing =
       shell("PATH=/nonexistent '" + program().string() + "' resources --reports empty");
@@ -124,7 +124,7 @@ TEST_F(ResourcesCommand, WithoutReportsItSaysSo) {
       << unknown.text;
 }
 
-TEST_F(ResourcesCommand, UsageAndDamage) {
+TEST_F(ResourcesCommand, UsageAndDamagedReports) {
   EXPECT_EQ(plumbline("resources --reports nowhere").code, 2);
   EXPECT_EQ(resources("--accept --who Ada").code, 2);
   EXPECT_EQ(resources("--accept --reason r --who ''").code, 2);
@@ -136,7 +136,7 @@ TEST_F(ResourcesCommand, UsageAndDamage) {
   EXPECT_EQ(resources("").code, 3);
 }
 
-TEST_F(ResourcesCommand, StoredLikeAnyMetric) {
+TEST_F(ResourcesCommand, StoresFiguresInDatabase) {
   accept();
   EXPECT_EQ(resources("--db runs.db").code, 0);
   plant("0 bytes spill stores", "12 bytes spill stores");
@@ -158,7 +158,7 @@ TEST_F(ResourcesCommand, StoredLikeAnyMetric) {
   EXPECT_EQ(resources("--db runs.db --run latest").code, 3);
 }
 
-TEST_F(ResourcesCommand, WithARunOfOutcomes) {
+TEST_F(ResourcesCommand, AddsFiguresToExistingRun) {
   write("s.toml",
         "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = "
         "\"r\"\nkernels = [\"cpu/flash\"]\nset = { seq = 8 "
@@ -173,7 +173,7 @@ TEST_F(ResourcesCommand, WithARunOfOutcomes) {
 }
 
 // A night's summary lists only the night's kernels.
-TEST_F(ResourcesCommand, OfARunListsItsKernelsAndWhatGotWorse) {
+TEST_F(ResourcesCommand, RunOptionSelectsKernels) {
   const auto report_of = [](const std::string& kernel) {
     std::string text = recorded::small_tile;
     const std::string mangled = "_Z14tile_attentionPK6__halfS1_S1_Pfi";
@@ -256,7 +256,7 @@ class PlantedRegression : public test::CommandTest {
   }
 };
 
-TEST_F(PlantedRegression, ATileThatSpillsIsFlaggedOnBothArchitectures) {
+TEST_F(PlantedRegression, SpillIsFlaggedOnBothArchitectures) {
   if (shell("command -v nvcc").code != 0) GTEST_SKIP() << "nvcc is not on the PATH";
   compile("small", 16);
   compile("large", 192);

@@ -111,7 +111,7 @@ std::vector<std::string> found(const Judgement& judgement) {
   return names;
 }
 
-TEST_F(ExactNights, OneChangedBitOfTheSameBuildFailsInEveryCase) {
+TEST_F(ExactNights, ChangedBitInSameBuildFails) {
   const auto session = second_night("bit=1,same_build=1");
   ASSERT_NE(session, nullptr);
   for (const auto& [outcome, judgement] : session->outcomes()) {
@@ -123,7 +123,7 @@ TEST_F(ExactNights, OneChangedBitOfTheSameBuildFailsInEveryCase) {
   EXPECT_EQ(session->exit_code(), 1);
 }
 
-TEST_F(ExactNights, OneChangedBitOfAnotherBuildIsListedInEveryCase) {
+TEST_F(ExactNights, ChangedBitInOtherBuildListed) {
   const auto session = second_night("bit=1");
   ASSERT_NE(session, nullptr);
   int changed = 0, beyond_a_limit = 0;
@@ -140,7 +140,7 @@ TEST_F(ExactNights, OneChangedBitOfAnotherBuildIsListedInEveryCase) {
 }
 
 // A change in one problem of one kernel is found only there, and makes the night fail.
-TEST_F(ExactNights, OneChangedBitInOneCaseIsFound) {
+TEST_F(ExactNights, SingleChangedBitIsFound) {
   int nights = 0;
   for (int part = 0; part < 97 && nights < 3; part += 11) {
     const auto session =
@@ -166,7 +166,7 @@ TEST_F(ExactNights, OneChangedBitInOneCaseIsFound) {
 }
 
 // Each night is judged against all earlier nights, then stored.
-TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
+TEST_F(ExactNights, ThousandEqualNightsRaiseNoAlarm) {
   constexpr int nights = 1000;
   std::filesystem::copy_file(directory_->path() / "first.db", directory_->path() / "many.db");
   auto opened = Store::open(directory_->path() / "many.db");

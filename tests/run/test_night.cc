@@ -10,9 +10,9 @@
 namespace plumbline {
 namespace {
 
-class Groups : public testing::Test {
+class AlertGroups : public testing::Test {
  protected:
-  Groups() {
+  AlertGroups() {
     run_.run_id = "r";
     run_.machine.arch = "x86-64-v3";
     run_.commit = "bbb";
@@ -34,7 +34,7 @@ class Groups : public testing::Test {
   std::vector<AlertInput> inputs_;
 };
 
-TEST_F(Groups, LeadIsTheOneFarthestBeyondItsLimitAndOpenGroupsComeLast) {
+TEST_F(AlertGroups, WorstAlertFirstOpenGroupsLast) {
   add("cpu/flash", DType::bf16, Verdict::unconfirmed, 500);
   add("cpu/flash", DType::f16, Verdict::regressed, 120);
   add("cpu/flash", DType::f16, Verdict::regressed, 180);

@@ -96,7 +96,7 @@ class NightOfTwenty : public testing::Test {
   int disturbed_left_ = 0;  // number of coming measurements that are disturbed
 };
 
-TEST_F(NightOfTwenty, QuietOnesAreMeasuredTwiceAsDrawnAndNoMore) {
+TEST_F(NightOfTwenty, QuietNightRepeatsOnlyDrawnCases) {
   const NightTimes row = judge();
   EXPECT_EQ(row.series, series);
   EXPECT_FALSE(row.suspect);
@@ -114,7 +114,7 @@ TEST_F(NightOfTwenty, QuietOnesAreMeasuredTwiceAsDrawnAndNoMore) {
   EXPECT_EQ(asked_, once) << "the same night draws the same cases";
 }
 
-TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
+TEST_F(NightOfTwenty, FreshProcessesConfirmSlowdown) {
   slow_down(7, 1.1);
   const NightTimes row = judge();
   EXPECT_EQ(row.candidates, 1);
@@ -128,7 +128,7 @@ TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
   }
 }
 
-TEST_F(NightOfTwenty, FreshProcessesThatWereDisturbedAreAskedOnceMore) {
+TEST_F(NightOfTwenty, DisturbedFreshProcessesRunAgain) {
   for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;  // already measured
   slow_down(7, 1.1);
   disturbed_left_ = 1;
@@ -138,7 +138,7 @@ TEST_F(NightOfTwenty, FreshProcessesThatWereDisturbedAreAskedOnceMore) {
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
 }
 
-TEST_F(NightOfTwenty, WhereFreshProcessesStayDisturbedItIsUnconfirmed) {
+TEST_F(NightOfTwenty, UnconfirmedIfFreshProcessesStayDisturbed) {
   for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 1;
   slow_down(7, 1.1);
   disturbed_left_ = 100;
@@ -147,7 +147,7 @@ TEST_F(NightOfTwenty, WhereFreshProcessesStayDisturbedItIsUnconfirmed) {
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed);
 }
 
-TEST_F(NightOfTwenty, ATransientOneIsRefuted) {
+TEST_F(NightOfTwenty, TransientSlowdownIsRefuted) {
   stored_[7].outcome.time_ratio *= 1.1;
   const NightTimes row = judge();
   EXPECT_EQ(row.candidates, 1);
@@ -156,7 +156,7 @@ TEST_F(NightOfTwenty, ATransientOneIsRefuted) {
   EXPECT_EQ(stored_[7].judgement.confirmation, Confirmation::refuted);
 }
 
-TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
+TEST_F(NightOfTwenty, UnconfirmedWithoutReruns) {
   slow_down(7, 1.1);
   const NightTimes row = judge(false);
   EXPECT_EQ(row.confirmed, 0);
@@ -169,7 +169,7 @@ TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
 }
 
-TEST_F(NightOfTwenty, OneThatWasDisturbedInAllRoundsIsSetAsideAlone) {
+TEST_F(NightOfTwenty, DisturbedCaseIsExcludedAlone) {
   stored_[7].outcome.times.rounds = disturbed_rounds();
   slow_down(7, 1.3);
   slow_down(8, 1.1);
@@ -184,7 +184,7 @@ TEST_F(NightOfTwenty, OneThatWasDisturbedInAllRoundsIsSetAsideAlone) {
   EXPECT_THAT(stored_[7].outcome.times.fresh_ratios, IsEmpty());
 }
 
-TEST_F(NightOfTwenty, WhereEverythingMovedForAWhileItIsMeasuredAgain) {
+TEST_F(NightOfTwenty, TransientShiftIsMeasuredAgain) {
   for (StoredOutcome& stored : stored_) stored.outcome.time_ratio *= 1.08;
   const NightTimes row = judge();
   EXPECT_FALSE(row.suspect);
@@ -193,7 +193,7 @@ TEST_F(NightOfTwenty, WhereEverythingMovedForAWhileItIsMeasuredAgain) {
   EXPECT_NEAR(stored_[3].outcome.time_ratio, usual(3, 0), 1e-9);
 }
 
-TEST_F(NightOfTwenty, WhereEverythingStaysMovedTheNightIsSetAside) {
+TEST_F(NightOfTwenty, PersistentShiftExcludesNight) {
   for (int i = 0; i < series; ++i) slow_down(i, 1.08);
   const NightTimes row = judge();
   EXPECT_TRUE(row.suspect);
@@ -206,7 +206,7 @@ TEST_F(NightOfTwenty, WhereEverythingStaysMovedTheNightIsSetAside) {
   }
 }
 
-TEST_F(NightOfTwenty, ASmallShiftOfAllIsTakenOutAndOneOfTheirsIsFound) {
+TEST_F(NightOfTwenty, CommonShiftIsSubtracted) {
   for (int i = 0; i < series; ++i) slow_down(i, 1.015);
   slow_down(7, 1.06);
   const NightTimes row = judge();
@@ -223,7 +223,7 @@ TEST_F(NightOfTwenty, ASmallShiftOfAllIsTakenOutAndOneOfTheirsIsFound) {
               HasSubstr("slower of the whole machine is taken out"));
 }
 
-TEST(FloorOfSpread, IsThatOfOneOfThePair) {
+TEST(FloorOfSpread, IsSpreadOfOneMeasurement) {
   EXPECT_EQ(floor_of_spread(std::vector<double>(19, 1.5)), 0) << "too few";
   // The median of |ln| is 0.02: 0.02 * 1.4826 / sqrt(2).
   std::vector<double> ratios;

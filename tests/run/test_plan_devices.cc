@@ -57,7 +57,7 @@ std::string error_of(const Suite& suite, const std::vector<OfferedKernel>& kerne
   return plan ? "" : to_string(plan.error());
 }
 
-TEST(PlanDevices, TensorCoresChooseAmongTheKernelsThatAPatternMatches) {
+TEST(PlanDevices, TensorCoreModeFiltersMatchingKernels) {
   EXPECT_THAT(ids({suite_from(group("kernels = [\"emulated/*\"]\narch = [\"sm_80\", "
                                     "\"sm_90\"]\ntensor_cores = [\"on\"]\n"))},
                   emulated),
@@ -70,7 +70,7 @@ TEST(PlanDevices, TensorCoresChooseAmongTheKernelsThatAPatternMatches) {
       ElementsAre("cpu/flash emulated:sm_80 none", "emulated/prefill_simt emulated:sm_80 off"));
 }
 
-TEST(PlanDevices, AModeThatNoKernelHasIsAnErrorWithItsLine) {
+TEST(PlanDevices, UnavailableModeErrorNamesLine) {
   const Suite suite = suite_from(
       group("kernels = [\"emulated/*_mma\"]\narch = [\"sm_80\"]\ntensor_cores = [\"off\"]\n"));
   EXPECT_THAT(
@@ -79,7 +79,7 @@ TEST(PlanDevices, AModeThatNoKernelHasIsAnErrorWithItsLine) {
             HasSubstr("it matches emulated/prefill_mma (on)")));
 }
 
-TEST(PlanDevices, MissingGpuProvidersSayWhatToDo) {
+TEST(PlanDevices, MissingGpuProviderErrorHasRemedy) {
   EXPECT_THAT(error_of(suite_from(group("kernels = [\"emulated/*\"]\narch = [\"sm_80\"]\n")), cpu),
               AllOf(HasSubstr("no kernel matches \"emulated/*\""),
                     HasSubstr("build the target plumbline_emulated")));
@@ -91,7 +91,7 @@ TEST(PlanDevices, MissingGpuProvidersSayWhatToDo) {
       HasSubstr("emulated has emulated/prefill_mma"));
 }
 
-TEST(PlanDevices, TheSidesOfADiffChooseArchAndMode) {
+TEST(PlanDevices, DiffSidesChooseArchAndMode) {
   const std::string diff = "[[diff]]\nname = \"d\"\nreason = \"r\"\nset = { seq = 8 }\n";
   const std::string a = "a = { kernel = \"emulated/prefill_mma\", arch = \"sm_80\" }\n";
   EXPECT_THAT(
@@ -107,7 +107,7 @@ TEST(PlanDevices, TheSidesOfADiffChooseArchAndMode) {
               HasSubstr("has tensor_cores off"));
 }
 
-TEST(PlanDevices, OtherDevicesTakeTheGpuPartOfASuite) {
+TEST(PlanDevices, DeviceOptionMovesOnlyGpuCases) {
   const std::string groups =
       group("kernels = [\"cpu/flash\", \"emulated/*\"]\n") +
       "[[group]]\nname = \"h\"\nreason = \"r\"\nset = { dtype = \"fp16\", seq = 8 }\ntimed = true\n"
@@ -122,14 +122,14 @@ TEST(PlanDevices, OtherDevicesTakeTheGpuPartOfASuite) {
                           "emulated/prefill_simt emulated:sm_80 off"));
 }
 
-TEST(PlanDevices, OtherKernelsNeedNoMode) {
+TEST(PlanDevices, KernelOptionDropsTensorCoreMode) {
   std::vector<Suite> suites{suite_from(
       group("kernels = [\"emulated/*\"]\narch = [\"sm_80\"]\ntensor_cores = [\"on\"]\n"))};
   use_kernels(suites, {"emulated/*_simt"});
   EXPECT_THAT(ids(suites, emulated), ElementsAre("emulated/prefill_simt emulated:sm_80 off"));
 }
 
-TEST(PlanDevices, CasesThatBecomeTheSameAreKeptOnce) {
+TEST(PlanDevices, EqualCasesAreKeptOnce) {
   const std::string lines = "kernels = [\"emulated/prefill_mma\"]\narch = [\"sm_80\", \"sm_90\"]\n";
   std::vector<Suite> suites{suite_from(group(lines) +
                                        "[[group]]\nname = \"h\"\nreason = \"r\"\ntimed = true\nset "
@@ -141,7 +141,7 @@ TEST(PlanDevices, CasesThatBecomeTheSameAreKeptOnce) {
   EXPECT_EQ(suites[0].cases[0].kernel_pattern, "cuda/prefill_mma");
 }
 
-TEST(PlanDevices, BothSidesOfADiffMove) {
+TEST(PlanDevices, BothDiffSidesMove) {
   const std::string common =
       "reason = \"r\"\nset = { seq = 8 }\na = { kernel = \"emulated/prefill_mma\", arch = "
       "\"sm_80\" }\n";
@@ -163,7 +163,7 @@ const std::vector<OfferedKernel> foreign{{"torch/flash", "on", {"cpu", "cuda"}},
                                          {"onnx/gqa", "none", {"cpu"}},
                                          {"cpu/flash", "none"}};
 
-TEST(PlanDevices, KernelsThatTakeTheDeviceMoveAndTheOthersStayOnce) {
+TEST(PlanDevices, OnlySupportedKernelsMove) {
   std::vector<Suite> suites{
       suite_from(group("kernels = [\"torch/flash\", \"onnx/*\", \"cpu/flash\"]\n"))};
   ASSERT_TRUE(use_devices(suites, {"cuda:0", "cuda:1", "emulated:sm_90"}, foreign));
@@ -171,14 +171,14 @@ TEST(PlanDevices, KernelsThatTakeTheDeviceMoveAndTheOthersStayOnce) {
                                                 "onnx/gqa cpu none", "cpu/flash cpu none"));
 }
 
-TEST(PlanDevices, APatternMovesTheKernelsThatTakeTheDevice) {
+TEST(PlanDevices, PatternMovesSupportedKernels) {
   std::vector<Suite> suites{suite_from(group("kernels = [\"*/*\"]\n"))};
   ASSERT_TRUE(use_devices(suites, {"cuda:0"}, foreign));
   EXPECT_THAT(ids(suites, foreign), ElementsAre("torch/flash cuda:0 on", "torch/cudnn cuda:0 on",
                                                 "onnx/gqa cpu none", "cpu/flash cpu none"));
 }
 
-TEST(PlanDevices, ASideThatDoesNotTakeTheDeviceStays) {
+TEST(PlanDevices, DiffSideStaysOnUnsupportedDevice) {
   std::vector<Suite> suites{
       suite_from("[[diff]]\nname = \"d\"\nreason = \"r\"\nset = { seq = 8 }\n"
                  "a = { kernel = \"torch/flash\" }\nb = { kernel = \"onnx/gqa\" }\n")};
@@ -186,7 +186,7 @@ TEST(PlanDevices, ASideThatDoesNotTakeTheDeviceStays) {
   EXPECT_THAT(ids(suites, foreign), ElementsAre("torch/flash cuda:0 : onnx/gqa cpu"));
 }
 
-TEST(PlanDevices, AKernelIsNotAskedOnADeviceItDoesNotTake) {
+TEST(PlanDevices, UnsupportedDeviceIsNotPlanned) {
   const std::string gpu = "devices = [\"cuda:0\"]\n";
   EXPECT_THAT(ids({suite_from(group("kernels = [\"torch/*\"]\n"))}, foreign),
               ElementsAre("torch/flash cpu on"));
@@ -201,7 +201,7 @@ std::vector<std::string> absent(const std::string& groups, const Surroundings& h
   return plan ? absent_lines(plan->absent) : std::vector<std::string>{};
 }
 
-TEST(PlanDevices, CasesOnAGpuThatIsNotHereAreNamedAndNotPlanned) {
+TEST(PlanDevices, CasesOnAbsentGpuAreListed) {
   const std::string on_gpu =
       "kernels = [\"torch/cudnn\", \"flashinfer/ragged\"]\ndevices = [\"cuda:0\"]\n";
   const std::string diff =
@@ -218,7 +218,7 @@ TEST(PlanDevices, CasesOnAGpuThatIsNotHereAreNamedAndNotPlanned) {
               ElementsAre("not measured, for jax is not installed for python3: 1 case: s/g (1)"));
 }
 
-TEST(PlanDevices, ADeviceThatIsNoGpuIsRefused) {
+TEST(PlanDevices, NonGpuDeviceIsRefused) {
   std::vector<Suite> suites;
   for (const char* device : {"cpu", "gpu", "cuda:x", "emulated:"}) {
     const auto used = use_devices(suites, {device});

@@ -33,7 +33,7 @@ Problem large() {
 
 bool never_stop() { return false; }
 
-TEST(Reduce, WhateverFails_OneRowAndTwoKeysAreLeft) {
+TEST(Reduce, ConstantFailureShrinksToMinimum) {
   const Reduced reduced = reduce(
       large(), [](const Problem&) { return true; }, never_stop);
   Problem least;
@@ -45,7 +45,7 @@ TEST(Reduce, WhateverFails_OneRowAndTwoKeysAreLeft) {
   EXPECT_EQ(reduced.steps.back().problem, reduced.problem);
 }
 
-TEST(Reduce, KeepsWhatTheFailureNeeds) {
+TEST(Reduce, KeepsFeaturesNeededForFailure) {
   const auto fails = [](const Problem& p) {
     return p.seq_kv >= 65 && p.group() > 1 && p.is_paged() && p.law == Law::llm && p.batch > 2;
   };
@@ -59,7 +59,7 @@ TEST(Reduce, KeepsWhatTheFailureNeeds) {
   EXPECT_EQ(p.head_dim_qk, 1);
 }
 
-TEST(Reduce, OnlyAsksAboutValidProblemsAndNoneTwice) {
+TEST(Reduce, TriesValidProblemsOnce) {
   std::vector<std::string> asked;
   reduce(
       large(),
@@ -74,7 +74,7 @@ TEST(Reduce, OnlyAsksAboutValidProblemsAndNoneTwice) {
   EXPECT_LT(asked.size(), 200U);
 }
 
-TEST(Reduce, NothingSmallerFails_TheProblemStays) {
+TEST(Reduce, KeepsProblemIfNothingSmallerFails) {
   const Reduced reduced = reduce(
       large(), [](const Problem&) { return false; }, never_stop);
   EXPECT_EQ(reduced.problem, canonical(large()));
@@ -91,7 +91,7 @@ TEST(Reduce, NeverGoesBelowTwoKeys) {
     EXPECT_EQ(step.problem.seq_kv, 2) << step.what;
 }
 
-TEST(Reduce, KeepsACauseThatExplainsUpToItsNumbers) {
+TEST(Reduce, KeepsExplainingCauseExceptNumbers) {
   const std::string would = "would be explained if ";
   EXPECT_TRUE(keeps_cause(would + "the scale were 0.693147 (ln 2)",
                           would + "the scale were 0.0866 (ln 2)"));
@@ -103,12 +103,12 @@ TEST(Reduce, KeepsACauseThatExplainsUpToItsNumbers) {
 }
 
 // Descriptions name places and sizes, which a smaller case does not have.
-TEST(Reduce, DescriptionsOfTheErrorNeedNotComeAgain) {
+TEST(Reduce, IgnoresChangedDescriptions) {
   EXPECT_TRUE(keeps_cause("", ""));
   EXPECT_TRUE(keeps_cause("the outputs are 20 % too large", "key 14 weighs too little"));
 }
 
-TEST(Reduce, StopsWhenAsked) {
+TEST(Reduce, StopsOnRequest) {
   int asked = 0;
   const Reduced reduced = reduce(
       large(), [&](const Problem&) { return ++asked > 0; }, [&] { return asked == 3; });
@@ -118,7 +118,7 @@ TEST(Reduce, StopsWhenAsked) {
 
 // Every field of a problem must shrink: a field that the reduction ignores would stay in the
 // printed id.
-TEST(SmallerProblems, ShrinkEveryField) {
+TEST(SmallerProblems, EveryFieldShrinks) {
   const std::map<std::string_view, std::string_view> others{
       {"kv_dtype", "e4m3"},
       {"out_dtype", "fp32"},
@@ -176,7 +176,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
   }
 }
 
-TEST(SmallerProblems, DifferFromTheProblem) {
+TEST(SmallerProblems, DifferFromOriginal) {
   EXPECT_THAT(smaller_problems(large()), Each(Truly([](const ReduceStep& s) {
                 return s.problem != canonical(large()) && !s.what.empty();
               })));

@@ -45,7 +45,7 @@ Plan forty_problems() {
   return plan;
 }
 
-TEST(Shards, EachCaseIsInOnePartAndItsProblemWithIt) {
+TEST(Shards, KeepProblemsWhole) {
   const Plan whole = forty_problems();
   for (const int parts : {1, 3, 20, 64}) {
     const Partition partition = partition_of(whole, parts, {}, 10);
@@ -69,7 +69,7 @@ TEST(Shards, EachCaseIsInOnePartAndItsProblemWithIt) {
   }
 }
 
-TEST(Shards, FollowFromPlanAndCostsAlone) {
+TEST(Shards, DependOnlyOnPlanAndCosts) {
   const Plan whole = forty_problems();
   CaseCosts costs;
   for (const auto& c : whole.cases)
@@ -85,7 +85,7 @@ TEST(Shards, FollowFromPlanAndCostsAlone) {
   EXPECT_NE(partition_of(whole, 4, costs, 10).digest, first.digest) << "the past was another";
 }
 
-TEST(Shards, AreEvenByWhatCasesTook) {
+TEST(Shards, AreBalancedByRecordedCosts) {
   const Plan whole = forty_problems();
   CaseCosts costs;  // the last problem costs a third of the other 39 together
   for (const auto& c : whole.cases) costs.emplace(c.case_id, 10);
@@ -99,7 +99,7 @@ TEST(Shards, AreEvenByWhatCasesTook) {
   EXPECT_LE(most, 1.34 * sum / 4) << testing::PrintToString(partition.milliseconds);
 }
 
-TEST(Shards, AreToldInTheRunsVersions) {
+TEST(Shards, AreStoredInVersionsJson) {
   const Plan whole = forty_problems();
   const ShardFacts facts = shard_facts(whole, partition_of(whole, 4, {}, 10));
   EXPECT_THAT(facts.suites, testing::ElementsAre("s"));

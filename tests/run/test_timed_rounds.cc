@@ -106,7 +106,7 @@ class TimedRounds : public testing::Test {
   int steps_ = 0;
 };
 
-TEST_F(TimedRounds, EveryCaseIsTimedOnceBeforeAnyIsTimedAgain_EachInAFreshProcess) {
+TEST_F(TimedRounds, RoundsInterleaveInFreshProcesses) {
   Plan plan;
   plan.cases = {timed("plain", 31), timed("plain", 32), timed("plain", 33)};
   run(plan);
@@ -140,7 +140,7 @@ TEST_F(TimedRounds, EveryCaseIsTimedOnceBeforeAnyIsTimedAgain_EachInAFreshProces
   }
 }
 
-TEST_F(TimedRounds, TheSidesOfADiffAreTimedAsTheCasesThatTheyAre) {
+TEST_F(TimedRounds, DiffSidesAreTimedAsCases) {
   PlannedDiff diff;
   diff.suite = "s";
   diff.name = "two_lengths";
@@ -161,7 +161,7 @@ TEST_F(TimedRounds, TheSidesOfADiffAreTimedAsTheCasesThatTheyAre) {
   EXPECT_GT(diffs_[0].time_ns_b, 5e6);
 }
 
-TEST_F(TimedRounds, ProcessorTimeIsBlindToSleep) {
+TEST_F(TimedRounds, ProcessorTimeExcludesSleep) {
   Plan plan;
   plan.cases = {timed("plain", 16), timed("sleeps", 16)};
   run(plan);
@@ -173,7 +173,7 @@ TEST_F(TimedRounds, ProcessorTimeIsBlindToSleep) {
       << "processor time gates, not the wall";
 }
 
-TEST_F(TimedRounds, WhoCopiesAnEarlierResultIsFasterThanPhysics) {
+TEST_F(TimedRounds, CachedResultIsFasterThanPhysics) {
   Plan plan;
   plan.cases = {timed("plain", 192), timed("remembers", 192)};
   run(plan);
@@ -199,7 +199,7 @@ TEST_F(TimedRounds, WhoCopiesAnEarlierResultIsFasterThanPhysics) {
   }
 }
 
-TEST_F(TimedRounds, NaNOfATimedCallFailsAndIsNamed) {
+TEST_F(TimedRounds, NanInTimedCallFails) {
   Plan plan;
   plan.cases = {timed("decays", 16)};
   run(plan);
@@ -210,7 +210,7 @@ TEST_F(TimedRounds, NaNOfATimedCallFailsAndIsNamed) {
   EXPECT_EQ(judge({.outcome = &outcome, .contracts = &contracts_}).verdict, Verdict::fail);
 }
 
-TEST_F(TimedRounds, OtherBitsOfATimedCallFailWherePromised) {
+TEST_F(TimedRounds, BrokenBitPromiseInTimedCallFails) {
   Plan plan;
   plan.cases = {timed("drifts", 16)};
   run(plan);
@@ -224,7 +224,7 @@ TEST_F(TimedRounds, OtherBitsOfATimedCallFailWherePromised) {
   EXPECT_THAT(judgement.findings[0].text, StartsWith("the last timed call gave "));
 }
 
-TEST_F(TimedRounds, AStoppedPlanHandsOnNothingThatLacksARound) {
+TEST_F(TimedRounds, StoppedPlanDropsUnfinishedCases) {
   Plan plan;
   plan.cases = {timed("plain", 31), timed("plain", 32)};
   on_step_ = [&] { stop_ = steps_ == 3; };
@@ -233,7 +233,7 @@ TEST_F(TimedRounds, AStoppedPlanHandsOnNothingThatLacksARound) {
   EXPECT_THAT(lengths_in_order(), ElementsAre(31, 32, 31));
 }
 
-TEST_F(TimedRounds, WhatFailsIsHandedOnAtOnceAndTimedNoMore) {
+TEST_F(TimedRounds, FailedCaseIsReportedAtOnce) {
   Plan plan;
   plan.cases = {timed("plain", 31), timed("absent", 32)};
   run(plan);
@@ -243,7 +243,7 @@ TEST_F(TimedRounds, WhatFailsIsHandedOnAtOnceAndTimedNoMore) {
   EXPECT_EQ(steps_, 2 * time_rounds_on_cpu);
 }
 
-TEST_F(TimedRounds, ASecondMeasurementIsMadeAsTheFirst) {
+TEST_F(TimedRounds, SecondMeasurementUsesAllRounds) {
   const PlannedCase plain = timed("plain", 64);
   const double ratio = runner().time_fresh({&plain}).front().time_ratio;
   EXPECT_GT(ratio, 0);
@@ -254,7 +254,7 @@ TEST_F(TimedRounds, ASecondMeasurementIsMadeAsTheFirst) {
   EXPECT_LT(std::max(ratio, again.time_ratio) / std::min(ratio, again.time_ratio), 20);
 }
 
-TEST_F(TimedRounds, SecondMeasurementsTakeTurns) {
+TEST_F(TimedRounds, SecondMeasurementsInterleave) {
   const PlannedCase first = timed("plain", 31), second = timed("plain", 32),
                     absent = timed("absent", 33);
   std::vector<std::size_t> told;
@@ -278,7 +278,7 @@ TEST_F(TimedRounds, SecondMeasurementsTakeTurns) {
   }
 }
 
-TEST_F(TimedRounds, SecondMeasurementsThatAreStoppedSayNothing) {
+TEST_F(TimedRounds, StoppedSecondMeasurementsAreErrors) {
   const PlannedCase plain = timed("plain", 31);
   const auto outcomes = runner().time_fresh(
       {&plain, &plain},

@@ -72,7 +72,7 @@ int outside(const StoredOutcome& stored) {
 void PrintTo(const Shape& of, std::ostream* to) { *to << of.name; }
 class ErrorCurveOf : public testing::TestWithParam<Shape> {};
 
-TEST_P(ErrorCurveOf, ACorrectKernelHoldsItsErrors) {
+TEST_P(ErrorCurveOf, CorrectKernelStaysInBand) {
   Plan plan;
   for (int seed = 1; seed <= seeds; ++seed) {
     // flash_p32 has no 16-bit rounding, so its errors are a tenth of the permitted ones and not
@@ -99,7 +99,7 @@ TEST_P(ErrorCurveOf, ACorrectKernelHoldsItsErrors) {
 INSTANTIATE_TEST_SUITE_P(Shapes, ErrorCurveOf, testing::ValuesIn(shapes),
                          [](const auto& of) { return of.param.name; });
 
-TEST(ErrorCurve, AWrongKernelLeavesTheBand) {
+TEST(ErrorCurve, WrongKernelLeavesBand) {
   Plan plan;
   for (const char* kernel :
        {"mutants/mask_drops_last_key", "mutants/softmax_output_rescaled_a_tile_late"}) {

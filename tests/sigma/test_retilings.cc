@@ -165,7 +165,7 @@ std::vector<Retiling> legal_retilings() {
   return all;
 }
 
-TEST_F(Retilings, AreNoRegression) {
+TEST_F(Retilings, AreNotRegressions) {
   const auto retilings = legal_retilings();
   ASSERT_EQ(retilings.size(), 100U);
   double largest = 0;
@@ -197,7 +197,7 @@ TEST_F(Retilings, AreNoRegression) {
   EXPECT_EQ(split_kv.judged, 100);
 }
 
-TEST_F(Retilings, ASecondRoundingOfPIsARegression) {
+TEST_F(Retilings, SecondRoundingOfPIsRegression) {
   const auto session = run_after_baseline("double_round_p=1");
   ASSERT_NE(session, nullptr);
   const Drift drift = drift_of(*session, "cpu/flash");
@@ -210,7 +210,7 @@ TEST_F(Retilings, ASecondRoundingOfPIsARegression) {
   EXPECT_EQ(session->exit_code(), 1);
 }
 
-TEST_F(Retilings, UndeclaredPartialResultsIn16BitsAreARegression) {
+TEST_F(Retilings, UndeclaredNarrowPartialsAreRegression) {
   const auto session = run_after_baseline("partials=16,undeclared=1");
   ASSERT_NE(session, nullptr);
   const Drift drift = drift_of(*session, "cpu/split_kv");

@@ -509,14 +509,14 @@ const std::vector<Question> questions{
      })},
 };
 void PrintTo(const Question& of, std::ostream* to) { *to << of.name; }
-class SimulatedQuestion : public testing::TestWithParam<Question> {};
-TEST_P(SimulatedQuestion, SpreadIsSigma) {
+class SimulatedProblem : public testing::TestWithParam<Question> {};
+TEST_P(SimulatedProblem, SpreadIsSigma) {
   Problem problem = base_problem();
   GetParam().ask(problem);
   expect_spreads(
       measure_laws({GetParam().spec, GetParam().set}, GetParam().name, problem, few_v_laws), false);
 }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedQuestion, testing::ValuesIn(questions),
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedProblem, testing::ValuesIn(questions),
                          [](const auto& at) { return at.param.name; });
 
 struct Shape {

@@ -168,7 +168,7 @@ const std::vector<Named> accumulators{{"sm_80", {DType::f32, true, 24, 4}},
                                       {"sm_90", {DType::f32, true, 25, 8}}};
 class Tf32 : public testing::TestWithParam<Named> {};
 
-TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
+TEST_P(Tf32, StaysWithinLimitsForAllLaws) {
   Statistics worst;
   double worst_rms = 0;
   for (const Law law : all<Law>()) {
@@ -196,7 +196,7 @@ TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
 }
 
 // The reason for the field: with Q, K and V unrounded, the same kernel is far outside.
-TEST_P(Tf32, IsAccusedByASpecThatKeepsTheInputs) {
+TEST_P(Tf32, FailsSpecWithoutInputRounding) {
   const Problem problem = base_problem();
   RoundingSpec spec = tf32_spec(problem, GetParam().accumulator);
   spec.kv_dequantized_to = DType::none;

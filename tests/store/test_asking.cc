@@ -10,7 +10,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-class Asking : public StoreTest {
+class IndexedViews : public StoreTest {
  protected:
   static Rows old_rows(const std::filesystem::path& path, const std::string& sql) {
     Rows rows = raw_sql(path, old_views + sql);
@@ -54,7 +54,7 @@ class Asking : public StoreTest {
   }
 };
 
-TEST_F(Asking, RandomHistories) {
+TEST_F(IndexedViews, RandomHistories) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     path_ = directory_ / fmt::format("{}.db", seed);
     RandomHistory history(seed);
@@ -65,7 +65,7 @@ TEST_F(Asking, RandomHistories) {
   }
 }
 
-TEST_F(Asking, ACaseThatIsStoredAgainMovesToItsNewSeries) {
+TEST_F(IndexedViews, RestoredCaseMovesToNewSeries) {
   const auto store = open();
   for (int i = 1; i <= 3; ++i) store_run(*store, run_info(i), {passing()});
   StoredOutcome moved = passing();
@@ -80,7 +80,7 @@ TEST_F(Asking, ACaseThatIsStoredAgainMovesToItsNewSeries) {
 }
 
 // Later copies replace runs, files are merged in any order, and outcomes are deleted.
-TEST_F(Asking, RandomHistoriesThatAreMergedAndDeletedFrom) {
+TEST_F(IndexedViews, MergedAndPrunedHistories) {
   for (unsigned seed = 100; seed < 106; ++seed) {
     RandomHistory history(seed);
     std::vector<std::filesystem::path> files;

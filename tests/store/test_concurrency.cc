@@ -51,7 +51,7 @@ TEST_F(Concurrency, WritersLoseNothing) {
   EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
 }
 
-TEST_F(Concurrency, AReaderSeesFinishedBatchesWhileAWriterWrites) {
+TEST_F(Concurrency, ReaderSeesFinishedBatches) {
   const auto writer = open();
   value_of(writer->begin_run(run_info(1)));
   const auto reader = open(true);
@@ -84,7 +84,7 @@ TEST_F(Concurrency, RowsAreCommittedPromptly) {
 }
 
 // The verdict of one of forty rows is removed from the schema, in the middle of a statement's rows.
-TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
+TEST_F(Concurrency, InvalidRowIsSkippedAndNamed) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
   value_of(store->begin_run(run_info(1)));
@@ -108,7 +108,7 @@ TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
   EXPECT_EQ(suites, expected) << "the others are stored, in their order";
 }
 
-TEST_F(Concurrency, ALaterRowOfOneStatementReplacesTheEarlierOne) {
+TEST_F(Concurrency, LaterRowReplacesEarlierInStatement) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
   value_of(store->begin_run(run_info(1)));
@@ -124,7 +124,7 @@ TEST_F(Concurrency, ALaterRowOfOneStatementReplacesTheEarlierOne) {
     EXPECT_EQ(row.outcome.wall_ms, 30 + std::stoi(row.outcome.suite));
 }
 
-TEST_F(Concurrency, ADeletedFileIsNamed) {
+TEST_F(Concurrency, DeletedFileIsAnError) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   value_of(store->add(run_info(1).run_id, passing()));
@@ -155,7 +155,7 @@ class FullDisk {
   void (*old_handler_)(int) = nullptr;
 };
 
-TEST_F(Concurrency, AFullDiskIsNamedAndEarlierRowsStay) {
+TEST_F(Concurrency, FullDiskKeepsEarlierRows) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
   value_of(store->begin_run(run_info(1)));

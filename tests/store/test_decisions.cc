@@ -61,7 +61,7 @@ TEST_F(Nights, RunsAreFoundByCommit) {
   EXPECT_THAT(error_of(store->resolve_runs("zzzz")), HasSubstr("no run's id begins with 'zzzz'"));
 }
 
-TEST_F(Nights, AnAcknowledgementIsPartOfThePastUntilTheCaseIsFine) {
+TEST_F(Nights, AcknowledgementEndsWhenCaseIsFine) {
   const auto store = open();
   StoredOutcome slow = with_verdict(passing(), Verdict::regressed);
   slow.outcome.timed = true;

@@ -91,7 +91,7 @@ class Merge : public StoreTest {
   }
 };
 
-TEST_F(Merge, EveryTableIsMergedButThoseOfTheProgram) {
+TEST_F(Merge, MergesAllButProgramTables) {
   open("a.db");
   std::set<std::string> tables;
   for (const auto& row :
@@ -104,7 +104,7 @@ TEST_F(Merge, EveryTableIsMergedButThoseOfTheProgram) {
   EXPECT_EQ(std::set<std::string>(merged.begin(), merged.end()), tables);
 }
 
-TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
+TEST_F(Merge, OrderOfFilesDoesNotMatter) {
   auto files = shards();
   Rows expected;
   std::mt19937 random(7);
@@ -132,7 +132,7 @@ TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
   }
 }
 
-TEST_F(Merge, MergingAgainChangesNothingAndShardsStayAsTheyAre) {
+TEST_F(Merge, IsIdempotentAndKeepsShards) {
   const auto files = shards();
   std::vector<std::string> bytes;
   for (const auto& shard : files) bytes.push_back(read_file(shard));
@@ -150,7 +150,7 @@ TEST_F(Merge, MergingAgainChangesNothingAndShardsStayAsTheyAre) {
     EXPECT_EQ(read_file(files[i]), bytes[i]) << files[i];
 }
 
-TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
+TEST_F(Merge, BaselineFromAnotherShard) {
   store_run(*open("a.db"), run_info(1), {passing()});
   store_run(*open("b.db"), run_info(2), {passing("fp16/b1-h4-s128-d64")});
   value_of(merge_databases(file("b.db"), {file("a.db")}));
@@ -161,7 +161,7 @@ TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
 }
 
 // A run that was copied before it ended, and the finished run.
-TEST_F(Merge, APartOfARunIsCompletedByItsEnd) {
+TEST_F(Merge, FinishedCopyReplacesUnfinished) {
   const auto store = open("a.db");
   value_of(store->begin_run(run_info(1)));
   value_of(store->add(run_info(1).run_id, passing()));
@@ -190,7 +190,7 @@ TEST_F(Merge, ContradictionsAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(file("new.db")));
 }
 
-TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
+TEST_F(Merge, RefusedFilesLeaveOutputUnchanged) {
   store_run(*open("a.db"), run_info(1), {passing()});
   store_run(*open("out.db"), run_info(2), {passing()});
   const std::string out = read_file(file("out.db"));
@@ -226,7 +226,7 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
 }
 
 // Private copies must have no name, so that a killed merge leaves none.
-TEST_F(Merge, PrivateCopiesHaveNoNameWhileMerging) {
+TEST_F(Merge, PrivateCopiesHaveNoName) {
   const auto files = shards();
   const auto folder = file("temporary");
   std::filesystem::create_directory(folder);
@@ -249,7 +249,7 @@ TEST_F(Merge, PrivateCopiesHaveNoNameWhileMerging) {
   EXPECT_TRUE(seen.empty()) << *seen.begin();
 }
 
-TEST_F(Merge, NothingIsLostBesideAWriter) {
+TEST_F(Merge, ConcurrentWriterLosesNothing) {
   constexpr int merges = 6, rows = 300;
   for (int i = 0; i < merges; ++i)
     store_run(*open("s" + std::to_string(i) + ".db"), run_info(10 + i), {passing()});

@@ -26,7 +26,7 @@ class Migrations : public StoreTest {
   std::string version() { return raw_sql(path_, "PRAGMA user_version")[0][0]; }
 };
 
-TEST_F(Migrations, CMakeFindsThemAndTheyApplyByNumber) {
+TEST_F(Migrations, AppliedInOrderOfNumber) {
   EXPECT_EQ(embedded_schema.first, 8);
   EXPECT_EQ(embedded_schema.number(), 10);
   migrate_to(embedded_schema);
@@ -38,7 +38,7 @@ TEST_F(Migrations, CMakeFindsThemAndTheyApplyByNumber) {
               ElementsAre(ElementsAre("hello", "me")));
 }
 
-TEST_F(Migrations, EachFileTakesUpWhereItIs) {
+TEST_F(Migrations, ContinueFromCurrentVersion) {
   const Schema first{8, embedded_schema.sql, {}};
   migrate_to(first);
   EXPECT_EQ(version(), "8");
@@ -51,7 +51,7 @@ TEST_F(Migrations, EachFileTakesUpWhereItIs) {
               ElementsAre(ElementsAre("hello", "nobody")));
 }
 
-TEST_F(Migrations, OneThatFailsChangesNothing) {
+TEST_F(Migrations, FailureChangesNothing) {
   migrate_to({8, embedded_schema.sql, {}});
   const std::string before = read_file(path_);
   const std::array<Migration, 2> broken{{embedded_migrations[0], {10, "DROP TABLE nothing"}}};
@@ -71,7 +71,7 @@ std::vector<std::filesystem::path> releases() {
 class Releases : public StoreTest, public testing::WithParamInterface<std::filesystem::path> {};
 
 // Also fails if a schema was changed without a new number.
-TEST_P(Releases, AreMigratedAndReadInFull) {
+TEST_P(Releases, MigrateAndReadInFull) {
   raw_sql(path_, read_file(GetParam()));
   const auto store = open();
   ASSERT_NE(store, nullptr);

@@ -31,7 +31,7 @@ class Nights : public StoreTest {
   }
 };
 
-TEST_F(Nights, AreWhatTheirEventsAndRunsSay) {
+TEST_F(Nights, HaveEventsAndRuns) {
   const auto store = open();
   EXPECT_THAT(value_of(store->nights(0)), IsEmpty());
   value_of(store->add(NightEvent{"n1", NightEventKind::opened, "2026-01-31T00:00:00Z", "me", ""}));
@@ -59,7 +59,7 @@ TEST_F(Nights, AreWhatTheirEventsAndRunsSay) {
             (std::vector<std::vector<std::string>>{{"n1", "1", "0"}, {"n2", "2", "0"}}));
 }
 
-TEST_F(Nights, HowTheTimesOfARunStoodIsReplaced) {
+TEST_F(Nights, NightTimesOfRunAreReplaced) {
   const auto store = open();
   store_run(*store, of_night(1, "n1"), {passing()});
   const NightTimes row{machine_of(), 37, 0.02, 1.5, true, "all moved", 3, 2, 1, 0.01, 4, 1, 0.5};
@@ -71,7 +71,7 @@ TEST_F(Nights, HowTheTimesOfARunStoodIsReplaced) {
 }
 
 // The history omits excluded times and has ambiguous ones. An accepted failure starts a level.
-TEST_F(Nights, TheTimesOfASeriesLeaveOutWhatWasSetAside) {
+TEST_F(Nights, TimeHistoryOmitsExcludedTimes) {
   const auto store = open();
   store_run(*store, run_info(1), {timed(1)});
   StoredOutcome aside = timed(9);
@@ -96,7 +96,7 @@ TEST_F(Nights, TheTimesOfASeriesLeaveOutWhatWasSetAside) {
   EXPECT_THAT(history.starts_level, ElementsAre(true, true, false, false));
 }
 
-TEST_F(Nights, SecondMeasurementsOfAMachineClassAreFound) {
+TEST_F(Nights, SecondRatiosOfMachineClass) {
   const auto store = open();
   StoredOutcome twice = timed(2);
   twice.outcome.times.second_ratio = 2.5;

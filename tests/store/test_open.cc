@@ -36,7 +36,7 @@ class Open : public StoreTest {
   }
 };
 
-TEST_F(Open, CreatesADatabaseThatSaysWhoseItIs) {
+TEST_F(Open, SetsApplicationIdAndSchema) {
   open();
   EXPECT_EQ(raw_sql(path_, "PRAGMA application_id")[0][0], std::to_string(0x706C6D62));
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
@@ -66,7 +66,7 @@ TEST_F(Open, Tables) {
 }
 
 // The columns of wide tables are exactly those that the row descriptions fill.
-TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
+TEST_F(Open, WideTablesHaveStoredColumns) {
   open();
   const auto stored_columns = [&](const std::string& table) {
     std::set<std::string> names;
@@ -121,7 +121,7 @@ TEST_F(Open, KeysAreContentAddressed) {
   EXPECT_THAT(first, Contains(ElementsAre("A80808A5D979A8721706B25A24A376AD", "EPYC")));
 }
 
-TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
+TEST_F(Open, AdoptsEmptyFileAndDatabase) {
   write("");
   store_run(*open(), run_info(1), {passing()});
   path_ = directory_ / "empty.db";
@@ -131,7 +131,7 @@ TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
 }
 
 // Views may not contain bytes, so SQL decodes the float32.
-TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
+TEST_F(Open, HeadRmsViewIsJson) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
   stored.outcome.head_rms = {
       1, 0.9371F, 1234.5F, 3e-5F, 0, 99, std::numeric_limits<float>::quiet_NaN(), 2.5F};
@@ -142,7 +142,7 @@ TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
       ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
 }
 
-TEST_F(Open, ThePictureOfErrorsIsJsonInItsView) {
+TEST_F(Open, ErrorPictureViewIsJson) {
   StoredOutcome stored = passing();
   ErrorPicture& picture = stored.outcome.picture;
   picture.histogram.assign(ErrorPicture::bins, 0);
@@ -179,7 +179,7 @@ TEST_F(Open, OpeningAgainChangesNothing) {
   EXPECT_EQ(read_file(path_), before);
 }
 
-TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
+TEST_F(Open, ReplacesOldViewsKeepsUserViews) {
   store_run(*open(), run_info(1), {passing()});
   raw_sql(path_,
           "DROP VIEW v_latest; CREATE VIEW v_latest AS SELECT 1 AS old; CREATE VIEW v_gone AS "
@@ -193,7 +193,7 @@ TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
   EXPECT_TRUE(value_of(store->baseline({passing().outcome.case_id, machine_of()}, "")).has_value());
 }
 
-TEST_F(Open, RefusesWhatIsNotADatabase) {
+TEST_F(Open, RefusesOtherFiles) {
   write("# my notes\n" + std::string(5000, 'x'));
   EXPECT_THAT(refusal_that_leaves_no_trace(),
               AllOf(HasSubstr(path_.string()), HasSubstr("is not an SQLite database")));
@@ -201,7 +201,7 @@ TEST_F(Open, RefusesWhatIsNotADatabase) {
   EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("is not an SQLite database"));
 }
 
-TEST_F(Open, RefusesOtherPrograms) {
+TEST_F(Open, RefusesDatabasesOfOtherPrograms) {
   raw_sql(path_, "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
   EXPECT_THAT(refusal_that_leaves_no_trace(),
               HasSubstr("belongs to another program (application_id 0x47504b47"));
@@ -211,7 +211,7 @@ TEST_F(Open, RefusesOtherPrograms) {
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("database of another program"));
 }
 
-TEST_F(Open, RefusesANewerSchema) {
+TEST_F(Open, RefusesNewerSchema) {
   open();
   raw_sql(path_, fmt::format("PRAGMA user_version = {}", schema_version + 1));
   EXPECT_THAT(
@@ -223,7 +223,7 @@ TEST_F(Open, RefusesANewerSchema) {
 }
 
 // Schemas 1 to 9 were never released.
-TEST_F(Open, RefusesAnEarlierSchema) {
+TEST_F(Open, RefusesUnreleasedSchemas) {
   store_run(*open(), run_info(1), {passing()});
   for (const int earlier : {1, 9}) {
     raw_sql(path_, fmt::format("PRAGMA user_version = {}; PRAGMA journal_mode = delete", earlier));
@@ -249,7 +249,7 @@ TEST_F(Open, RefusesDamage) {
   EXPECT_EQ(read_file(path_), bytes);
 }
 
-TEST_F(Open, RefusesPlacesWhereNoFileCanBe) {
+TEST_F(Open, RefusesMissingDirectory) {
   path_ = directory_ / "no" / "such" / "runs.db";
   EXPECT_THAT(refusal(),
               AllOf(HasSubstr("directory " + path_.parent_path().string() + " does not exist"),
@@ -259,14 +259,14 @@ TEST_F(Open, RefusesPlacesWhereNoFileCanBe) {
   EXPECT_THAT(refusal(), HasSubstr("is a directory"));
 }
 
-TEST_F(Open, ReadingNeedsADatabase) {
+TEST_F(Open, ReadOnlyNeedsDatabase) {
   EXPECT_THAT(refusal(true), HasSubstr("there is no database of runs here"));
   EXPECT_FALSE(std::filesystem::exists(path_));
   write("");
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("there is no database of runs here"));
 }
 
-TEST_F(Open, AReadOnlyStoreRefusesToWrite) {
+TEST_F(Open, ReadOnlyStoreRefusesWrites) {
   store_run(*open(), run_info(1), {passing()});
   const auto store = open(true);
   const std::string run_id = run_info(1).run_id;
@@ -319,7 +319,7 @@ TEST_F(Open, NamesMissingPermissions) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(Open, ReadsWhereItMayNotWrite) {
+TEST_F(Open, ReadsInReadOnlyDirectory) {
   path_ = directory_ / "100% of #1?.db";
   store_run(*open(), run_info(1), {passing()});
   chmod(path_.c_str(), 0444);

@@ -51,7 +51,7 @@ class Prune : public StoreTest {
   std::unique_ptr<Store> store_ = open();
 };
 
-TEST_F(Prune, TheLastNightsStayWholeAndOfTheOthersTheEnds) {
+TEST_F(Prune, KeepsNewestNightsAndSeriesEnds) {
   for (int day = 1; day <= 9; ++day) night(day, {took(2)});
   const auto told = prune(3, true);
   EXPECT_EQ(told.outcomes_deleted, 5);
@@ -71,7 +71,7 @@ TEST_F(Prune, TheLastNightsStayWholeAndOfTheOthersTheEnds) {
   EXPECT_EQ(prune(3).outcomes_deleted, 0) << "again";
 }
 
-TEST_F(Prune, FailuresDecisionsAndChangesStay) {
+TEST_F(Prune, KeepsFailuresDecisionsAndChanges) {
   for (int day = 1; day <= 28; ++day) {
     StoredOutcome outcome = took(2);
     if (day == 5) outcome.judgement.verdict = Verdict::fail;
@@ -88,7 +88,7 @@ TEST_F(Prune, FailuresDecisionsAndChangesStay) {
               testing::ElementsAre(testing::ElementsAre(id(4))));
 }
 
-TEST_F(Prune, APinStaysWithTheNightsBeforeIt) {
+TEST_F(Prune, KeepsPinAndNightsBefore) {
   for (int day = 1; day <= 28; ++day) night(day, {took(2 + 0.001 * day)});
   value_of(store_->pin(id(20), "*", "Ada", "release 1"));
   const auto before = value_of(store_->past({passing().outcome.case_id, machine_of()}, "", true));
@@ -104,7 +104,7 @@ TEST_F(Prune, APinStaysWithTheNightsBeforeIt) {
   EXPECT_EQ(after.baseline->run_id, before.baseline->run_id);
 }
 
-TEST_F(Prune, BothSidesOfALevelOfTimesStay) {
+TEST_F(Prune, KeepsBothSidesOfLevelChange) {
   for (int day = 1; day <= 28; ++day)
     night(day, {took((day < 12 ? 2 : 3) * (1 + 0.001 * (day % 3)))});
   const auto report = prune(3);
@@ -113,7 +113,7 @@ TEST_F(Prune, BothSidesOfALevelOfTimesStay) {
 }
 
 // A weekly suite: its newest complete run defines the expected cases of the next one.
-TEST_F(Prune, TheNewestCompleteRunOfAKindStaysWhole) {
+TEST_F(Prune, KeepsNewestCompleteRun) {
   RunInfo weekly = run_info(1440);
   weekly.purpose = "gpu";
   store_run(*store_, weekly, {took(2), passing("fp16/b1-h4-s128-d64")});
@@ -126,7 +126,7 @@ TEST_F(Prune, TheNewestCompleteRunOfAKindStaysWhole) {
 
 // Kept outcomes stay accepted or not, keep their previous accepted run, and stay the newest of
 // their series; new outcomes get the same baselines and pins.
-TEST_F(Prune, NoAnswerAboutWhatStaysChanges) {
+TEST_F(Prune, KeptOutcomesHaveSameResults) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     store_.reset();
     path_ = directory_ / fmt::format("{}.db", seed);
@@ -171,7 +171,7 @@ TEST_F(Prune, NoAnswerAboutWhatStaysChanges) {
   }
 }
 
-TEST_F(Prune, WhatIsMergedAgainComesBackAndNothingElse) {
+TEST_F(Prune, MergeRestoresPrunedRows) {
   for (int day = 1; day <= 9; ++day) night(day, {took(2)});
   value_of(merge_databases(directory_ / "copy.db", {path_}));
   prune(3);
@@ -179,7 +179,7 @@ TEST_F(Prune, WhatIsMergedAgainComesBackAndNothingElse) {
   EXPECT_EQ(days().size(), 9U);
 }
 
-TEST_F(Prune, RefusedItChangesNothing) {
+TEST_F(Prune, ErrorChangesNothing) {
   for (int day = 1; day <= 9; ++day) night(day, {took(2)});
   PruneOptions options;
   options.nights = 0;

@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 class Queries : public StoreTest {};
 
-TEST_F(Queries, ColumnsOfAHistoryAreTheEnumeration) {
+TEST_F(Queries, HistoryColumnsMatchEnum) {
   const auto store = open();
   const auto table = value_of(history_of_series(*store, "x", {"", ""}, 1));
   std::vector<std::string> names;
@@ -22,7 +22,7 @@ TEST_F(Queries, ColumnsOfAHistoryAreTheEnumeration) {
   EXPECT_EQ(table.columns, names);
 }
 
-TEST_F(Queries, WhatIsTypedIsNeverSql) {
+TEST_F(Queries, UserTextIsNeverSql) {
   EXPECT_EQ(sql_literal("it's; DROP TABLE run"), "'it''s; DROP TABLE run'");
   EXPECT_EQ(sql_array({"a'b", "\""}), R"('["a''b","\""]')");
   const auto store = open();
@@ -33,7 +33,7 @@ TEST_F(Queries, WhatIsTypedIsNeverSql) {
   EXPECT_THAT(value_of(events_of_nights(*store, {"'"})), IsEmpty());
 }
 
-TEST_F(Queries, NightsOfACaseComeNewestFirst) {
+TEST_F(Queries, CaseNightsNewestFirst) {
   const auto store = open();
   StoredOutcome failing = with_verdict(passing(), Verdict::fail);
   failing.outcome.errors.rms = 2.5;
@@ -50,7 +50,7 @@ TEST_F(Queries, NightsOfACaseComeNewestFirst) {
   EXPECT_EQ(nights[1].time_ratio, passing().outcome.time_ratio);
 }
 
-TEST_F(Queries, ARunThatDidNotFinishHasNoExitCode) {
+TEST_F(Queries, UnfinishedRunHasNoExitCode) {
   const auto store = open();
   store_run(*store, run_info(1), {passing()});
   RunInfo second = run_info(2);
@@ -65,7 +65,7 @@ TEST_F(Queries, ARunThatDidNotFinishHasNoExitCode) {
   EXPECT_EQ(rows[1].exit_code, std::nullopt);
 }
 
-TEST_F(Queries, PointsKeepTheirPlaceAndTheSeries) {
+TEST_F(Queries, PointsKeepPlaceAndSeries) {
   const auto store = open();
   const StoredOutcome one = passing(), other = passing("bf16/b1-h4-s256-d64");
   store_run(*store, run_info(1), {one, other});
@@ -80,7 +80,7 @@ TEST_F(Queries, PointsKeepTheirPlaceAndTheSeries) {
   EXPECT_FALSE(points[1].is_set_aside);
 }
 
-TEST_F(Queries, MillisecondsAreThoseOfTheNewestRun) {
+TEST_F(Queries, MillisecondsOfNewestRun) {
   const auto store = open();
   StoredOutcome slow = passing();
   slow.outcome.wall_ms = 40;

@@ -171,7 +171,7 @@ TEST_F(Query, ReturnsColumnsAndTexts) {
 }
 
 // a wins up to 128 keys, b from 256 on; at another dtype b always wins.
-TEST_F(Query, CrossoverIsTheLengthFromWhichTheOtherSideWins) {
+TEST_F(Query, CrossoverIsFirstLengthWon) {
   const RunInfo run = run_info(6 * 1440);
   value_of(store_->begin_run(run));
   const auto add = [&](const std::string& dtype, int seq, double time_a, double time_b,
@@ -244,7 +244,7 @@ TEST_F(Query, TakesExactlyOneStatement) {
   EXPECT_THAT(rows("; -- first\n SELECT 1 ;; /* last */ "), ElementsAre(ElementsAre("1")));
 }
 
-TEST_F(Query, SaysWhatSqliteSays) {
+TEST_F(Query, ReportsSqliteMessage) {
   EXPECT_THAT(error_of(store_->query("SELEC 1")), HasSubstr("near \"SELEC\": syntax error"));
   EXPECT_THAT(error_of(store_->query("SELECT mood FROM v_latest")),
               AllOf(HasSubstr("no such column: mood"), HasSubstr("plumbline query --list")));
@@ -255,21 +255,21 @@ TEST_F(Query, SaysWhatSqliteSays) {
   EXPECT_THAT(error_of(store_->query("SELECT '\xff'")), HasSubstr("not UTF-8"));
 }
 
-TEST_F(Query, SeesRowsThatAreStillPending) {
+TEST_F(Query, SeesPendingRows) {
   value_of(store_->begin_run(run_info(9000)));
   value_of(store_->add(run_info(9000).run_id, passing()));
   EXPECT_THAT(rows("SELECT finished, outcomes FROM v_runs ORDER BY run_order DESC LIMIT 1"),
               ElementsAre(ElementsAre("0", "1")));
 }
 
-TEST_F(Query, LatestHasOneRowASeries) {
+TEST_F(Query, LatestHasOneRowPerSeries) {
   EXPECT_THAT(rows("SELECT count(*), count(DISTINCT case_id || machine_class) FROM v_latest"),
               ElementsAre(ElementsAre("7", "7")));
   EXPECT_THAT(rows("SELECT DISTINCT run_id FROM v_latest WHERE machine LIKE '%EPYC'"),
               ElementsAre(ElementsAre(id(5))));
 }
 
-TEST_F(Query, LatestShowsACaseOfTwoSuitesOnce) {
+TEST_F(Query, LatestShowsSharedCaseOnce) {
   StoredOutcome smoke = passing(), pr = passing();
   pr.outcome.suite = "pr";
   store_run(*store_, run_info(9000), {pr, smoke});
@@ -279,7 +279,7 @@ TEST_F(Query, LatestShowsACaseOfTwoSuitesOnce) {
               ElementsAre(ElementsAre("pr", "1")));
 }
 
-TEST_F(Query, RegressionsNameThePreviousAcceptedRun) {
+TEST_F(Query, RegressionsNamePreviousAcceptedRun) {
   EXPECT_THAT(rows("SELECT started_at, previous_run_id, accepted FROM v_regressions WHERE mask <> "
                    "'none' ORDER BY run_order"),
               ElementsAre(ElementsAre("2026-01-04T00:00:00Z", id(2), "0"),
@@ -289,7 +289,7 @@ TEST_F(Query, RegressionsNameThePreviousAcceptedRun) {
               ElementsAre(ElementsAre(id(2), "1")));
 }
 
-TEST_F(Query, RegressionsWithoutAPastSaySo) {
+TEST_F(Query, RegressionsWithoutPast) {
   store_run(*store_, run_info(9000), {with_verdict(passing("bf16/b1-h1-s1-d64"), Verdict::fail)});
   EXPECT_THAT(
       rows("SELECT previous_run_id, failing_since = run_order FROM v_regressions WHERE run_id = '" +
@@ -297,7 +297,7 @@ TEST_F(Query, RegressionsWithoutAPastSaySo) {
       ElementsAre(ElementsAre("NULL", "1")));
 }
 
-TEST_F(Query, CoverageCountsTheNewestVerdicts) {
+TEST_F(Query, CoverageCountsNewestVerdicts) {
   EXPECT_THAT(rows("SELECT cases, outcomes, fine, failures, unsupported, ambiguous FROM v_coverage "
                    "WHERE kernel = 'cpu/flash' AND dtype = "
                    "'bf16' ORDER BY mask"),
@@ -308,7 +308,7 @@ TEST_F(Query, CoverageCountsTheNewestVerdicts) {
               ElementsAre(ElementsAre("0")));
 }
 
-TEST_F(Query, SupportIsWhatTheKernelSaid) {
+TEST_F(Query, SupportFollowsKernelRefusals) {
   StoredOutcome crash =
       not_run(Status::crashed, Verdict::crashed, "signal 11", "fp16/b1-h4-s128-d64/layout=ragged");
   StoredOutcome large = not_run(Status::unsupported, Verdict::unsupported, "head_dim above 128",
@@ -324,7 +324,7 @@ TEST_F(Query, SupportIsWhatTheKernelSaid) {
           ElementsAre("fp32", "padded_bshd", "unsupported", "0", "1", "fp32 is not supported")));
 }
 
-TEST_F(Query, ExamplesAnswerTheirQuestions) {
+TEST_F(Query, ExampleResults) {
   const std::string failing = "cpu/flash/bf16/b1-h4-s128-d64/mask=causal_bottom_right",
                     flipping = "cpu/flash/fp16/b1-h4-s128-d64";
   const std::string epyc = "cpu x86-64-v3 EPYC";
@@ -370,7 +370,7 @@ TEST_F(Query, ExamplesAnswerTheirQuestions) {
 }
 
 // What a night's reader asks next.
-TEST_F(Query, ExamplesAnswerWhatIsAskedOfNights) {
+TEST_F(Query, ExampleResultsForNights) {
   const std::string epyc = "cpu x86-64-v3 EPYC", last = "c0001c20";
   EXPECT_THAT(example("19-lost-accuracy.sql"),
               ElementsAre(ElementsAre("cpu/split_kv", "fp16", "1", "1", "0.8", "0.9", "1.125",
@@ -394,7 +394,7 @@ TEST_F(Query, ExamplesAnswerWhatIsAskedOfNights) {
                                       "", "NULL", "2.0", "60.0", "NULL")));
 }
 
-TEST_F(Query, InvariancesSayWhatWasPromisedAndFound) {
+TEST_F(Query, InvariancesHavePromiseAndAgreement) {
   EXPECT_THAT(
       rows("SELECT invariance, promise, agreement, verdict, statistic, row_index, column_index, "
            "sigmas FROM v_invariances ORDER BY 1"),
@@ -418,7 +418,7 @@ TEST_F(Query, InvariancesSayWhatWasPromisedAndFound) {
   EXPECT_THAT(error_of(store_->add_invariances("nobody", {})), HasSubstr("is not in the database"));
 }
 
-TEST_F(Query, ResourcesSayWhatWasMeasuredAndWhatIsUnknown) {
+TEST_F(Query, ResourcesHaveNullIfUnknown) {
   EXPECT_THAT(rows("SELECT shared_bytes, tensor_cores, predicted_registers, "
                    "predicted_shared_bytes, limited_by FROM v_resources LIMIT 1"),
               ElementsAre(ElementsAre("41984", "1", "64.0", "40960", "registers")));
@@ -434,7 +434,7 @@ TEST_F(Query, ResourcesSayWhatWasMeasuredAndWhatIsUnknown) {
               HasSubstr("is not in the database"));
 }
 
-TEST_F(Query, EveryExampleBeginsWithItsQuestionAndIsTested) {
+TEST_F(Query, ExamplesStartWithQuestion) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(PLUMBLINE_BASELINES) / "queries")) {
     const std::string sql = read_file(entry.path());
@@ -497,7 +497,7 @@ std::set<std::string> documented_columns(const std::string& section) {
   return names;
 }
 
-TEST_F(Query, ReadmeDocumentsExactlyTheColumnsOfTheViews) {
+TEST_F(Query, ReadmeDocumentsViewColumns) {
   const auto sections = readme_sections();
   for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'")) {
     std::set<std::string> columns;

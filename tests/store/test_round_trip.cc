@@ -185,7 +185,7 @@ TEST_F(RoundTrip, EveryFieldOfADiff) {
   }
 }
 
-TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
+TEST_F(RoundTrip, EveryFieldOfRunAndMachine) {
   RunInfo stored = run_info(3);
   stored.machine = {"cuda", "sm_90", "NVIDIA H200", std::int64_t{139} << 30, "locked 1755 MHz"};
   stored.shard = "2/3";
@@ -212,7 +212,7 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
                      stored.machine.memory_bytes, stored.machine.clock_policy));
 }
 
-TEST_F(RoundTrip, ARunIsFinishedAndCompleteOnlyWhenSaidSo) {
+TEST_F(RoundTrip, RunIsIncompleteUntilFinished) {
   const auto store = open();
   for (int i = 1; i <= 3; ++i) value_of(store->begin_run(run_info(i)));
   value_of(store->finish_run(run_info(2).run_id, 0, false));
@@ -227,7 +227,7 @@ TEST_F(RoundTrip, ARunIsFinishedAndCompleteOnlyWhenSaidSo) {
               HasSubstr("there is no run no-such-run"));
 }
 
-TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
+TEST_F(RoundTrip, NewestSuiteScoreWins) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   const SuiteScore first{"smoke", "cpu/flash", "bf16", "shrink", 40, 1.25, 3.5, "pass"};
@@ -245,7 +245,7 @@ TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
   EXPECT_EQ(loaded[1].status, other.status);
 }
 
-TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
+TEST_F(RoundTrip, NanStatisticIsInfinite) {
   StoredOutcome stored = passing();
   ErrorStatistics& e = stored.outcome.errors;
   e.has_lse = e.has_elsewhere = e.has_suite_scores = true;
@@ -286,7 +286,7 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
               ElementsAre(ElementsAre("Inf", "7", "Inf", "0", "1")));
 }
 
-TEST_F(RoundTrip, WhatWasNotMeasuredIsNull) {
+TEST_F(RoundTrip, UnmeasuredIsNull) {
   StoredOutcome untimed = passing();
   untimed.outcome.timed = false;
   untimed.outcome.head_rms.clear();
@@ -302,7 +302,7 @@ TEST_F(RoundTrip, WhatWasNotMeasuredIsNull) {
           ElementsAre("ok", "3.9", "32768", "NULL", "NULL", "NULL", "NULL", "NULL", "0")));
 }
 
-TEST_F(RoundTrip, TheLargestHeadIsNamedBySampleAndHead) {
+TEST_F(RoundTrip, LargestHeadHasSampleAndHead) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
   stored.outcome.head_rms = {1, 1, 1, 1, 1, 1, 2.5f, 1};  // [2 samples, 4 heads]
   store_run(*open(), run_info(1), {stored});
@@ -311,7 +311,7 @@ TEST_F(RoundTrip, TheLargestHeadIsNamedBySampleAndHead) {
       ElementsAre(ElementsAre("2.5", "1", "2")));
 }
 
-TEST_F(RoundTrip, ArchIsTheEmulatedOneElseWhatTheKernelSaysElseTheMachines) {
+TEST_F(RoundTrip, ArchOfEmulatorKernelOrMachine) {
   StoredOutcome emulated = passing();
   emulated.outcome.c.device = "emulated:sm_90";
   emulated.outcome.case_id = case_id(emulated.outcome.c);
@@ -325,7 +325,7 @@ TEST_F(RoundTrip, ArchIsTheEmulatedOneElseWhatTheKernelSaysElseTheMachines) {
                           ElementsAre("emulated:sm_90", "sm_90")));
 }
 
-TEST_F(RoundTrip, TheSameCaseAndSuiteOfARunReplacesTheEarlierOne) {
+TEST_F(RoundTrip, SameCaseAndSuiteIsReplaced) {
   StoredOutcome second = with_verdict(passing(), Verdict::fail);
   second.outcome.errors.peak = 99;
   StoredOutcome other_suite = passing();
@@ -337,7 +337,7 @@ TEST_F(RoundTrip, TheSameCaseAndSuiteOfARunReplacesTheEarlierOne) {
   expect_equal(loaded[1], other_suite);
 }
 
-TEST_F(RoundTrip, UpdateJudgementReplacesOneVerdict) {
+TEST_F(RoundTrip, UpdateJudgementReplacesOneCase) {
   const auto store = open();
   store_run(*store, run_info(1), {passing(), passing("fp16/b1-h4-s128-d64")});
   Judgement judgement;
@@ -354,7 +354,7 @@ TEST_F(RoundTrip, UpdateJudgementReplacesOneVerdict) {
       HasSubstr("no/such/case"));
 }
 
-TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
+TEST_F(RoundTrip, InvalidIdIsRefused) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   const std::string run_id = run_info(1).run_id;
@@ -375,7 +375,7 @@ TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
   EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 1u) << "what is refused leaves no trace";
 }
 
-TEST_F(RoundTrip, WordsOfADyingKernelAreMadeReadable) {
+TEST_F(RoundTrip, InvalidTextIsRepaired) {
   StoredOutcome stored =
       not_run(Status::crashed, Verdict::crashed, std::string("log: \xff\xfe\0 core dumped", 20));
   stored.judgement.notes = {"\x80"};
@@ -386,7 +386,7 @@ TEST_F(RoundTrip, WordsOfADyingKernelAreMadeReadable) {
   EXPECT_THAT(loaded[0].judgement.notes, ElementsAre("\xEF\xBF\xBD"));
 }
 
-TEST_F(RoundTrip, ASpecThatCannotBeReadBackIsRefused) {
+TEST_F(RoundTrip, UnreadableSpecIsRefused) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   StoredOutcome stored = passing();
@@ -395,7 +395,7 @@ TEST_F(RoundTrip, ASpecThatCannotBeReadBackIsRefused) {
               HasSubstr("rounding spec that cannot be read back"));
 }
 
-TEST_F(RoundTrip, RunsAreNamedByLatestAndByPrefix) {
+TEST_F(RoundTrip, ResolvesRunByLatestOrPrefix) {
   const auto store = open();
   for (int i : {1, 3, 2}) value_of(store->begin_run(run_info(i)));
   EXPECT_EQ(value_of(store->resolve_run("latest")), run_info(3).run_id)
@@ -410,7 +410,7 @@ TEST_F(RoundTrip, RunsAreNamedByLatestAndByPrefix) {
   }
 }
 
-TEST_F(RoundTrip, RunsOfOneSecondKeepTheirOrder) {
+TEST_F(RoundTrip, RunsInOneSecondKeepOrder) {
   const auto store = open();
   RunInfo a = run_info(1), b = run_info(1), c = run_info(1);
   a.run_id = "ffff", b.run_id = "aaaa", c.run_id = "0000";
@@ -421,7 +421,7 @@ TEST_F(RoundTrip, RunsOfOneSecondKeepTheirOrder) {
   EXPECT_EQ(value_of(store->resolve_run("latest~2")), "ffff");
 }
 
-TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
+TEST_F(RoundTrip, UnknownRunIsAnError) {
   const auto store = open();
   const StoredOutcome outcome = passing();
   EXPECT_THAT(error_of(store->add("nobody", outcome)), HasSubstr("'nobody' was not begun"));
@@ -440,7 +440,7 @@ TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
               testing::AllOf(HasSubstr("'yesterday'"), HasSubstr("versions_json")));
 }
 
-TEST_F(RoundTrip, RowsAreBatchedByThousands) {
+TEST_F(RoundTrip, FlushesEveryThousandRows) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   const auto stored_rows = [&] { return raw_sql(path_, "SELECT count(*) FROM outcome")[0][0]; };
@@ -459,7 +459,7 @@ TEST_F(RoundTrip, RowsAreBatchedByThousands) {
   EXPECT_EQ(stored_rows(), "1001");
 }
 
-TEST_F(RoundTrip, AStoreThatGoesAwayWritesItsRows) {
+TEST_F(RoundTrip, DestructorFlushes) {
   auto store = open();
   value_of(store->begin_run(run_info(1)));
   value_of(store->add(run_info(1).run_id, passing()));

@@ -30,12 +30,12 @@ class Series : public StoreTest {
   std::string case_ = passing().outcome.case_id;
 };
 
-TEST_F(Series, NoPastNoBaseline) {
+TEST_F(Series, NoBaselineWithoutPast) {
   EXPECT_EQ(baseline_run(), "");
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, IsEmpty());
 }
 
-TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
+TEST_F(Series, BaselineIsLastPassingOutcome) {
   add_run(1, passing());
   StoredOutcome second = with_verdict(passing(), Verdict::changed);
   second.outcome.errors.rms = 0.9;
@@ -56,7 +56,7 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
   EXPECT_TRUE(deterministic);
 }
 
-TEST_F(Series, TheBaselineKnowsItsRowOutputsAndTheirLimits) {
+TEST_F(Series, BaselineHasRowOutputLimits) {
   StoredOutcome outcome = passing();
   outcome.judgement.terms = Terms{};
   outcome.judgement.terms->limits.max_logit = 7;
@@ -74,7 +74,7 @@ TEST_F(Series, TheBaselineKnowsItsRowOutputsAndTheirLimits) {
   EXPECT_EQ(without.terms.value().limits.max_logit, HUGE_VAL) << "no limit is looser than none";
 }
 
-TEST_F(Series, JudgingAgainStoresTheLimitOfARowOutput) {
+TEST_F(Series, RejudgingStoresRowOutputLimit) {
   StoredOutcome outcome = passing();
   outcome.outcome.errors.has_max_logit = true;
   outcome.judgement.terms = Terms{};
@@ -89,7 +89,7 @@ TEST_F(Series, JudgingAgainStoresTheLimitOfARowOutput) {
 
 // The past excludes outcomes with other provider options: their bits, times, pins and accepted
 // refusals.
-TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
+TEST_F(Series, ProviderOptionsSeparateSeries) {
   const auto past_with = [&](const std::string& options) {
     return value_of(store_->pasts({{{case_, machine_of(), options}, true}}, "")).at(0);
   };
@@ -130,7 +130,7 @@ TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
               ElementsAre(ElementsAre("tile_kv=32", "NULL")));
 }
 
-TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
+TEST_F(Series, DeterministicIfPromisedAndConfirmed) {
   const auto deterministic = [&] {
     return value_of(store_->baseline({case_, machine_of()}, ""))->deterministic;
   };
@@ -158,14 +158,14 @@ TEST_F(Series, OnlyFineVerdictsBecomeBaselines) {
   }
 }
 
-TEST_F(Series, AFailureIsSteppedOver) {
+TEST_F(Series, BaselineSkipsFailures) {
   add_run(1, passing());
   add_run(2, with_verdict(passing(), Verdict::regressed));
   add_run(3, not_run(Status::crashed, Verdict::crashed, "signal 11", "bf16/b1-h4-s128-d64"));
   EXPECT_EQ(baseline_run(), id(1));
 }
 
-TEST_F(Series, AnUnfinishedRunIsNoBaseline) {
+TEST_F(Series, BaselineSkipsUnfinishedRuns) {
   add_run(1, passing());
   value_of(store_->begin_run(run_info(2)));
   value_of(store_->add(id(2), passing()));
@@ -175,7 +175,7 @@ TEST_F(Series, AnUnfinishedRunIsNoBaseline) {
   EXPECT_EQ(baseline_run(), id(2));
 }
 
-TEST_F(Series, BeforeARunMeansByTimeAndNotByStorage) {
+TEST_F(Series, BaselineIsEarlierInTime) {
   for (int number : {3, 1, 5, 2}) add_run(number, passing());
   EXPECT_EQ(baseline_run(), id(5));
   EXPECT_EQ(baseline_run(id(5)), id(3));
@@ -183,7 +183,7 @@ TEST_F(Series, BeforeARunMeansByTimeAndNotByStorage) {
   EXPECT_EQ(baseline_run(id(1)), "");
 }
 
-TEST_F(Series, OtherMachinesCasesAndVersionsAreOtherSeries) {
+TEST_F(Series, MachineCaseAndVersionSeparateSeries) {
   add_run(1, passing(), "Xeon");
   add_run(2, passing("fp16/b1-h4-s128-d64"));
   EXPECT_EQ(baseline_run(), "");
@@ -199,7 +199,7 @@ TEST_F(Series, OtherMachinesCasesAndVersionsAreOtherSeries) {
   EXPECT_EQ(baseline_run(), id(3));
 }
 
-TEST_F(Series, AcceptingMakesAFailedOutcomeTheBaseline) {
+TEST_F(Series, AcceptedFailureIsBaseline) {
   add_run(1, passing());
   add_run(2, with_verdict(passing(), Verdict::regressed));
   add_run(3, with_verdict(passing(), Verdict::regressed));
@@ -214,7 +214,7 @@ TEST_F(Series, AcceptingMakesAFailedOutcomeTheBaseline) {
   EXPECT_EQ(baseline_run(), id(4));
 }
 
-TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
+TEST_F(Series, AcceptAppliesToGlobMatches) {
   const StoredOutcome bf16 = with_verdict(passing(), Verdict::fail),
                       fp16 = with_verdict(passing("fp16/b1-h4-s128-d64"), Verdict::fail);
   store_run(*store_, run_info(1), {bf16, fp16});
@@ -223,7 +223,7 @@ TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
   EXPECT_TRUE(value_of(store_->baseline({fp16.outcome.case_id, machine_of()}, "")).has_value());
 }
 
-TEST_F(Series, AcceptingNeedsAMatchANameAndAReason) {
+TEST_F(Series, AcceptNeedsMatchNameAndReason) {
   store_run(*store_, run_info(1),
             {with_verdict(passing(), Verdict::fail),
              not_run(Status::crashed, Verdict::crashed, "signal 11")});
@@ -249,7 +249,7 @@ TEST_F(Series, AcceptsAreAppendOnly) {
   }
 }
 
-TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostSixty) {
+TEST_F(Series, TimeHistoryHasNewestSixty) {
   for (int i = 1; i <= 65; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
@@ -270,7 +270,7 @@ TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostSixty) {
               ElementsAre(3, 2, 1));
 }
 
-TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
+TEST_F(Series, CaseInTwoSuitesCountsOnce) {
   StoredOutcome smoke = passing(), pr = passing();
   smoke.outcome.time_ratio = 2;
   pr.outcome.suite = "pr";
@@ -281,7 +281,7 @@ TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
 
 // A shard whose database had no past stored it as first_seen. It is not a baseline until it has
 // been judged against the past in this database.
-TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
+TEST_F(Series, FirstSeenWithPastNotBaseline) {
   add_run(1, with_verdict(passing(), Verdict::first_seen));
   add_run(2, passing());
   add_run(3, with_verdict(passing(), Verdict::first_seen));
@@ -293,7 +293,7 @@ TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
   EXPECT_EQ(baseline_run(), id(3)) << "judged";
 }
 
-TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
+TEST_F(Series, NewestPinApplies) {
   const auto past = [&](const std::string& before) {
     return value_of(store_->past({case_, machine_of()}, before, true));
   };
@@ -321,7 +321,7 @@ TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
     EXPECT_NONFATAL_FAILURE(raw_sql(path_, change), "append-only");
 }
 
-TEST_F(Series, AcceptingAnOutcomeThatFailedBeginsALevel) {
+TEST_F(Series, AcceptedFailureStartsLevel) {
   for (int i = 1; i <= 4; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
@@ -340,7 +340,7 @@ TEST_F(Series, AcceptingAnOutcomeThatFailedBeginsALevel) {
 
 // Shards of another partition, and unsharded runs, are compared with the complete shard set of the
 // earlier night.
-TEST_F(Series, ExpectedOfShardsAreTheCasesOfAllShardsOfANight) {
+TEST_F(Series, ExpectedCasesOfShardSet) {
   const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
   const auto shard_of_night = [](int number, const char* shard, const char* partition) {
     RunInfo run = run_info(number);
@@ -361,7 +361,7 @@ TEST_F(Series, ExpectedOfShardsAreTheCasesOfAllShardsOfANight) {
   EXPECT_EQ(expected(third, {id(3), id(4), id(5)}), 2U) << "divided otherwise";
 }
 
-TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
+TEST_F(Series, ExpectedCasesOfCompleteRun) {
   const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
   const auto expected = [&](const RunInfo& run) {
     std::vector<std::string> cases;
@@ -395,7 +395,7 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
 }
 
 // Later runs know of the accepted refusal, and so does the run itself when it is judged again.
-TEST_F(Series, ARefusalIsAccepted) {
+TEST_F(Series, AcceptedRefusalIsKnown) {
   add_run(1, passing());
   StoredOutcome refused =
       not_run(Status::unsupported, Verdict::unsupported, "no bf16", "bf16/b1-h4-s128-d64");
@@ -413,7 +413,7 @@ TEST_F(Series, ARefusalIsAccepted) {
   EXPECT_FALSE(accepted("")) << "it has a result again";
 }
 
-TEST_F(Series, TimesThatWereSetAsideDoNotCount) {
+TEST_F(Series, ExcludedTimesDoNotCount) {
   for (int i = 1; i <= 3; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
@@ -426,7 +426,7 @@ TEST_F(Series, TimesThatWereSetAsideDoNotCount) {
 }
 
 // A night looks up every case, so a lookup must not read the whole past.
-TEST_F(Series, ThePastIsFoundThroughIndexes) {
+TEST_F(Series, LookupsUseIndexes) {
   add_run(1, passing());
   for (const char* more : {"", " AND o.timed"}) {
     const auto plan = raw_sql(

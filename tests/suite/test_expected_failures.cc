@@ -56,7 +56,7 @@ class ExpectedFailures : public SuiteFiles {
   }
 };
 
-TEST_F(ExpectedFailures, CarryWhatTheEntrySays) {
+TEST_F(ExpectedFailures, CopiedFromEntry) {
   const auto suite = read(groups + head + "kernels = [\"mine/*\"]\n");
   ASSERT_TRUE(suite) << to_string(suite.error());
   const SuiteCase& c = suite->cases.back();
@@ -66,7 +66,7 @@ TEST_F(ExpectedFailures, CarryWhatTheEntrySays) {
                              (directory_ / "suite.toml").string(), entry_line}));
 }
 
-TEST_F(ExpectedFailures, ByKernelGroupProblemAndDevice) {
+TEST_F(ExpectedFailures, MatchKernelGroupProblemAndDevice) {
   EXPECT_THAT(covered("kernels = [\"mine/fast\"]\n"),
               ElementsAre("mine/fast/bf16/b1-h1-s8-d64",
                           "mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90",
@@ -90,7 +90,7 @@ TEST_F(ExpectedFailures, DatesMayBeTexts) {
   EXPECT_EQ(suite->cases.back().failures.at(0)->what.expires, "2028-02-29");
 }
 
-TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
+TEST_F(ExpectedFailures, CoverIncludesButNotSiblings) {
   const std::string file =
       "schema = 1\nname = \"NAME\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
       "[\"cpu/flash\"]\nset = { seq = SEQ }\n";
@@ -120,7 +120,7 @@ TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
   EXPECT_EQ(twice->cases[1].failures.size(), 1U);
 }
 
-TEST_F(ExpectedFailures, ThatNoCaseCanHaveAreErrors) {
+TEST_F(ExpectedFailures, UnmatchedEntryIsAnError) {
   const auto place =
       "suite.toml:" + std::to_string(entry_line) + ": the expected failure occurs in no case";
   for (const char* entry :
@@ -131,7 +131,7 @@ TEST_F(ExpectedFailures, ThatNoCaseCanHaveAreErrors) {
   }
 }
 
-TEST_F(ExpectedFailures, ErrorsAllAtOnce) {
+TEST_F(ExpectedFailures, AllErrorsAtOnce) {
   EXPECT_THAT(errors(groups + R"([[expect_failure]]
 reason = " "
 issue = "the tracker"
@@ -165,7 +165,7 @@ gruops = ["a"]
                           HasSubstr("suite.toml:23: seq takes a string, number or boolean")));
 }
 
-TEST(Dates, AreDaysOfTheCalendar) {
+TEST(Dates, MustExistInCalendar) {
   EXPECT_TRUE(parse_date("2028-02-29"));
   for (const char* text : {"", "2027-02-29", "2027-1-31", "27-01-31", "2027-01-31 ", "2027-13-01",
                            "+027-01-31", "2027-01-31-", "tomorrow"}) {

@@ -77,13 +77,13 @@ class FieldText : public SuiteFiles {
   }
 };
 
-TEST_F(FieldText, HasAProblemForEveryField) {
+TEST_F(FieldText, EveryFieldHasTestProblem) {
   for (const std::string_view field : field_names())
     EXPECT_EQ(others.count(field), 1U) << field << " is missing in this test";
   EXPECT_EQ(others.size(), field_names().size());
 }
 
-TEST_F(FieldText, SetsEachFieldBack) {
+TEST_F(FieldText, EveryFieldReadsBack) {
   for (const std::string_view field : field_names()) {
     const Problem problem = problem_with(field);
     Problem copy;
@@ -98,7 +98,7 @@ TEST_F(FieldText, SetsEachFieldBack) {
   }
 }
 
-TEST_F(FieldText, AGroupReadsBackAsTheSameProblem) {
+TEST_F(FieldText, GroupReadsBackAsEqualProblem) {
   for (const std::string_view field : field_names()) {
     const Case c{"mine/k.1_x", "cuda:1", problem_with(field)};
     const std::string group = group_text(c, "reduced", "fails: \"of the limit\"\n");
@@ -112,7 +112,7 @@ TEST_F(FieldText, AGroupReadsBackAsTheSameProblem) {
   }
 }
 
-TEST_F(FieldText, OnlyTheShapeIsWrittenWithoutNeed) {
+TEST_F(FieldText, DefaultsExceptShapeAreOmitted) {
   Problem problem;
   problem.softcap = 5;
   EXPECT_EQ(group_text({"cpu/flash", "cpu", problem}, "g", "r"), R"([[group]]
@@ -124,7 +124,7 @@ set = { dtype = "bf16", heads_q = 1, heads_kv = 1, seq_q = 1, seq_kv = 1, head_d
 }
 
 // A recorded mask that is removed must be written, although it is the default of other problems.
-TEST_F(FieldText, WhatARecordingSaysIsNoDefault) {
+TEST_F(FieldText, OverriddenRecordedMaskIsWritten) {
   Recording causal = Recording::sample();
   causal.metadata["mask"] = "causal_bottom_right";
   causal.write(directory_ / "causal.safetensors");

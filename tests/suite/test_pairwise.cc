@@ -68,7 +68,7 @@ TEST(PairwiseTest, EveryPairOccursInFewCombinations) {
   }
 }
 
-TEST(PairwiseTest, TwoDimensionsAreTheirProduct) {
+TEST(PairwiseTest, TwoDimensionsGiveFullProduct) {
   EXPECT_EQ(covering(Sizes{4, 5}, anything).size(), 20u);
 }
 
@@ -99,7 +99,7 @@ void expect_restricted_cover(const Sizes& sizes,
   EXPECT_EQ(pairs_in(rows), pairs_in(possible));
 }
 
-TEST(PairwiseTest, ForbiddenCombinationsAreAvoidedAndTheirOtherPairsCovered) {
+TEST(PairwiseTest, ForbiddenCombinationsAreAvoided) {
   const Sizes sizes{3, 4, 3, 2, 3};
   expect_restricted_cover(sizes, [](const Combination& c) { return !(c[0] == 1 && c[1] == 2); });
   expect_restricted_cover(
@@ -125,7 +125,7 @@ TEST(PairwiseTest, LargeSpacesWithRestrictions) {
   EXPECT_LE(rows.size(), 96u);
 }
 
-TEST(PairwiseTest, EndsWhenItHasTriedEnough) {
+TEST(PairwiseTest, StopsWhenTriesRunOut) {
   const Sizes sizes(10, 20);
   std::size_t tries_left = 5000, tries = 0;
   const auto rows = all_pairs(

@@ -56,7 +56,7 @@ TEST(Plan, ExpandsKernelGlobs) {
   EXPECT_EQ(plan->cases.size(), 13U);
 }
 
-TEST(Plan, KernelsGetTheirOwnQuestionOnly) {
+TEST(Plan, KernelsGetOnlyMatchingOperation) {
   const std::vector<OfferedKernel> offered{{"cpu/flash"}, {"cpu/merge", "none", {}, "merge"}};
   const Suite suite = suite_from(R"(
 schema = 1
@@ -91,7 +91,7 @@ set = { merge = "base_2", seq_kv = 3, head_dim_qk = 1 }
   EXPECT_FALSE(redirected->cases[0].c.problem.is_merge());
 }
 
-TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
+TEST(Plan, ProviderGlobSkipsGpuKernelsOnCpu) {
   const std::vector<OfferedKernel> all{{"cpu/flash"}, {"emulated/flash"}, {"cuda/flash"}};
   const auto kernels_on = [&](const std::string& pattern, const std::string& device) {
     Suite suite = two_groups();
@@ -115,7 +115,7 @@ TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
 
 // The command line at the head of cases/nightly.toml: a CPU kernel, and --exclude of cases on
 // emulated devices.
-TEST(Plan, WhatTheFilterDropsIsNoErrorOfItsDevice) {
+TEST(Plan, FilteredDeviceIsNotAnError) {
   const std::vector<OfferedKernel> offered{{"mine/fast", "none", {"cpu"}}};
   std::vector<Suite> suites{two_groups()};
   suites[0].cases.front().device = "emulated:sm_90";
@@ -150,7 +150,7 @@ TEST(Plan, FiltersByTierAndGlob) {
   EXPECT_EQ(make_plan({two_groups()}, kernels, match)->cases.size(), 3U);
 }
 
-TEST(Plan, AnUnknownKernelNamesTheLineAndWhatThereIs) {
+TEST(Plan, UnknownKernelErrorNamesLine) {
   const auto plan = make_plan({two_groups()}, std::vector<OfferedKernel>{{"cpu/flash"}}, {});
   ASSERT_FALSE(plan);
   EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("no kernel matches \"mine/fast\""));
@@ -169,7 +169,7 @@ TEST(Plan, OtherKernelsRunTheSameProblems) {
   for (const auto& c : plan->cases) EXPECT_EQ(c.c.kernel, "mine/fast");
 }
 
-TEST(Plan, ASeedIsThatOfCasesWhichNameNone) {
+TEST(Plan, SeedAppliesToCasesWithoutOne) {
   const std::string text = R"(
 schema = 1
 name = "s"
@@ -226,7 +226,7 @@ kernels = [")" +
          kernels_of_entry + "\"]\n" + more;
 }
 
-TEST(Plan, ExpectedFailuresAreThoseOfTheKernelsOfAnEntry) {
+TEST(Plan, ExpectedFailuresMatchEntryKernels) {
   const auto plan = make_plan({suite_from(expecting("cpu/flash_*"))}, kernels, {});
   ASSERT_TRUE(plan) << to_string(plan.error());
   ASSERT_EQ(plan->cases.size(), 2U);
@@ -237,7 +237,7 @@ TEST(Plan, ExpectedFailuresAreThoseOfTheKernelsOfAnEntry) {
 }
 
 // A case that is also a diff's side is judged once, whichever is measured first.
-TEST(Plan, ASideOfADiffIsExpectedToDoAsTheCaseDoes) {
+TEST(Plan, DiffSideSharesExpectedFailure) {
   const auto of_case =
       make_plan({suite_from(expecting("cpu/flash", "groups = [\"a\"]\n"))}, kernels, {});
   ASSERT_TRUE(of_case) << to_string(of_case.error());
@@ -252,7 +252,7 @@ TEST(Plan, ASideOfADiffIsExpectedToDoAsTheCaseDoes) {
   EXPECT_TRUE(of_diff->diffs.at(0).b.expected);
 }
 
-TEST(Plan, AnExpectedFailureOfNoKernelIsAnErrorWhereItsProviderIsLoaded) {
+TEST(Plan, UnmatchedExpectedFailureIsAnError) {
   const auto unknown = make_plan({suite_from(expecting("cpu/flsh"))}, kernels, {});
   ASSERT_FALSE(unknown);
   ASSERT_EQ(unknown.error().size(), 1U);
@@ -267,7 +267,7 @@ TEST(Plan, AnExpectedFailureOfNoKernelIsAnErrorWhereItsProviderIsLoaded) {
   EXPECT_TRUE(make_plan({suite_from(elsewhere)}, kernels, {}));
 }
 
-TEST(Plan, AFilterMayLeaveNothing) {
+TEST(Plan, FilterMayLeaveEmptyPlan) {
   CaseFilter filter;
   filter.match = {"no such case"};
   const auto plan = make_plan({two_groups()}, kernels, filter);

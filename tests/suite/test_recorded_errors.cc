@@ -96,7 +96,7 @@ TEST_F(RecordedErrorsTest, LengthsAndMetadata) {
 }
 
 // A suite would silently ask kernels for something else than the model computed.
-TEST_F(RecordedErrorsTest, PartsThatNoSuiteAsksWith) {
+TEST_F(RecordedErrorsTest, UnsupportedPartsAreRefused) {
   Recording recording = Recording::sample();
   recording.add("attn_mask", {2, 1, 5, 5}, 1);
   recording.add("alibi_slopes", {4}, 1);
@@ -108,7 +108,7 @@ TEST_F(RecordedErrorsTest, PartsThatNoSuiteAsksWith) {
                           HasSubstr("softcap = 30 is part of the recorded call")));
 }
 
-TEST_F(RecordedErrorsTest, AFileThatIsNoneOrNotThere) {
+TEST_F(RecordedErrorsTest, InvalidOrMissingFile) {
   std::ofstream(directory_ / "text.safetensors") << "q, k and v";
   EXPECT_FALSE(recorded_inputs("text.safetensors"));
   const auto missing = recorded_inputs("missing.safetensors");
@@ -123,7 +123,7 @@ TEST_F(RecordedErrorsTest, AFileThatIsNoneOrNotThere) {
               HasSubstr("means the same on every machine"));
 }
 
-TEST_F(RecordedErrorsTest, AProblemThatContradictsItsFile) {
+TEST_F(RecordedErrorsTest, ProblemContradictsFile) {
   Recording::sample().write(directory_ / "held.safetensors");
   Problem problem;
   ASSERT_EQ(set_field(problem, "inputs", "held.safetensors"), std::nullopt);

@@ -29,7 +29,7 @@ std::string group(const std::string& lines) {
          lines;
 }
 
-TEST_F(SuiteTest, AWholeFile) {
+TEST_F(SuiteTest, CompleteFile) {
   const auto suite = read(R"(
 schema = 1
 name = "smoke"
@@ -74,7 +74,7 @@ kernels = ["cpu/flash"]
   EXPECT_FALSE(suite->cases.back().timed);
 }
 
-TEST_F(GroupTest, ProductVariesTheLastCanonicalFieldFastestWhateverTheFileSays) {
+TEST_F(GroupTest, ProductVariesLastCanonicalFieldFastest) {
   const std::vector<std::string> expected{
       "cpu/flash/fp16/b1-h1-s8-d64", "cpu/flash/fp16/b1-h1-s16-d64", "cpu/flash/bf16/b1-h1-s8-d64",
       "cpu/flash/bf16/b1-h1-s16-d64"};
@@ -102,7 +102,7 @@ TEST_F(GroupTest, BroadKeysDoNotUndoNarrowOnes) {
               ElementsAre("cpu/flash/bf16/b1-h4x2-s1-d64", "cpu/flash/bf16/b1-h8x2-s1-d64"));
 }
 
-TEST_F(GroupTest, DuplicatesAreDroppedButKeepTheStrongerWish) {
+TEST_F(GroupTest, DuplicatesKeepTimingAndLowerTier) {
   const auto suite =
       read(group("product = { dtype = [\"bf16\", \"bf16\"], out_dtype = [\"none\", \"bf16\"] "
                  "}\ntier = \"full\"\n"
@@ -115,7 +115,7 @@ TEST_F(GroupTest, DuplicatesAreDroppedButKeepTheStrongerWish) {
   EXPECT_EQ(suite->cases[0].tier, Tier::pr);
 }
 
-TEST_F(GroupTest, ExcludeNeedsAllFieldsOfATableAndAnyValueOfAList) {
+TEST_F(GroupTest, ExcludeMatchesAllFieldsAnyValue) {
   EXPECT_THAT(
       ids(group("product = { dtype = [\"fp32\", \"fp16\", \"bf16\"], layout = [\"ragged\", "
                 "\"padded_bshd\"] }\n"
@@ -142,7 +142,7 @@ TEST_F(GroupTest, ExcludeDropsInvalidCombinations) {
       testing::SizeIs(3));
 }
 
-TEST_F(GroupTest, PairwiseCoversPairsPassesOverInvalidOnesAndCombinesWithProduct) {
+TEST_F(GroupTest, PairwiseSkipsInvalidWithinProduct) {
   const auto suite =
       read(group("product = { dtype = [\"fp16\", \"bf16\"] }\n"
                  "pairwise = { mask = [\"none\", \"causal_top_left\", \"causal_bottom_right\"], "
@@ -201,7 +201,7 @@ b = { kernel = "cpu/split_kv", seq_q = 1, device = "emulated:sm_80" }
   EXPECT_TRUE(suite->cases.empty());
 }
 
-TEST_F(IncludeTest, IncludedFilesKeepTheirNameTierAndDefaults) {
+TEST_F(IncludeTest, KeepsNameTierAndDefaults) {
   write("models/llama.toml",
         "schema = 1\nname = \"llama\"\ntier = \"full\"\n[[group]]\nname = \"g\"\nreason = "
         "\"r\"\nkernels = [\"cpu/flash\"]\nset = { heads "

@@ -36,7 +36,7 @@ set = { heads = 1, seq = 8 }
                   AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_100"))));
 }
 
-TEST_F(SuiteDevicesTest, TheSameProblemInTwoModesIsTwoCases) {
+TEST_F(SuiteDevicesTest, TwoModesAreTwoCases) {
   const auto suite = read(R"(schema = 1
 name = "s"
 [[group]]
@@ -67,7 +67,7 @@ b = { kernel = "emulated/a", device = "emulated:sm_90" }
   EXPECT_EQ(suite->diffs[0].b.device, "emulated:sm_90");
 }
 
-TEST_F(SuiteDevicesTest, WhatCanBeWrong) {
+TEST_F(SuiteDevicesTest, Errors) {
   EXPECT_THAT(
       errors(R"(schema = 1
 name = "s"

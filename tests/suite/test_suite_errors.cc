@@ -14,7 +14,7 @@ using testing::StartsWith;
 
 class SuiteErrorsTest : public SuiteFiles {};
 
-TEST_F(SuiteErrorsTest, AllAtOnceInTheOrderOfTheFile) {
+TEST_F(SuiteErrorsTest, AllAtOnceInFileOrder) {
   EXPECT_THAT(
       errors(R"(schema = 1
 name = "smoke tests"
@@ -72,7 +72,7 @@ std::string group(const std::string& lines) {
          lines;
 }
 
-TEST_F(SuiteErrorsTest, InvalidProblemsAreSaidOncePerGroup) {
+TEST_F(SuiteErrorsTest, InvalidProblemReportedOncePerGroup) {
   EXPECT_THAT(
       errors(group("product = { heads_q = [4, 5], heads_kv = [2], seq = [8, 16] }")),
       ElementsAre(AllOf(StartsWith("suite.toml:3: group \"g\" contains an invalid problem: "
@@ -82,13 +82,13 @@ TEST_F(SuiteErrorsTest, InvalidProblemsAreSaidOncePerGroup) {
               ElementsAre(HasSubstr("mask custom cannot have a window")));
 }
 
-TEST_F(SuiteErrorsTest, PairwiseWithNothingValid) {
+TEST_F(SuiteErrorsTest, PairwiseWithoutValidCombination) {
   EXPECT_THAT(errors(group("set = { padding = \"left\" }\npairwise = { layout = [\"ragged\", "
                            "\"paged_nhd\"], seq = [8, 16] }")),
               ElementsAre(HasSubstr("padding left needs a padded layout")));
 }
 
-TEST_F(SuiteErrorsTest, ValuesThatNoCaseHas) {
+TEST_F(SuiteErrorsTest, UnusedValues) {
   EXPECT_THAT(errors(group("set = { padding = \"left\" }\npairwise = { layout = [\"ragged\", "
                            "\"padded_bshd\"], seq = [8, 16] }")),
               ElementsAre("suite.toml:8: layout = ragged occurs in no case | every combination "
@@ -98,7 +98,7 @@ TEST_F(SuiteErrorsTest, ValuesThatNoCaseHas) {
       ElementsAre(HasSubstr("dtype = fp32 occurs in no case")));
 }
 
-TEST_F(SuiteErrorsTest, AGroupThatExpandsToNothing) {
+TEST_F(SuiteErrorsTest, EmptyGroup) {
   EXPECT_THAT(errors(group("exclude = [{ dtype = \"bf16\" }]")),
               ElementsAre(HasSubstr("group \"g\" expands to nothing")));
 }
@@ -110,7 +110,7 @@ TEST_F(SuiteErrorsTest, TooManyCombinations) {
               ElementsAre(HasSubstr("product and zip span more than 100000 combinations")));
 }
 
-TEST_F(SuiteErrorsTest, ListsThatNobodyCanSearch) {
+TEST_F(SuiteErrorsTest, TooManyPairwiseCombinations) {
   const auto numbers = [](int count) {
     std::string list;
     for (int i = 1; i <= count; ++i) list += std::to_string(i) + ", ";
@@ -188,7 +188,7 @@ TEST_F(SuiteErrorsTest, IncludeCyclesAndMissingFiles) {
                           StartsWith("gone.toml:0: the file cannot be read")));
 }
 
-TEST_F(SuiteErrorsTest, ErrorsOfIncludedFilesComeWithTheOthers) {
+TEST_F(SuiteErrorsTest, ErrorsOfIncludesAreReported) {
   write("b.toml", "schema = 1\nname = \"b\"\n[[group]]\nname = \"g\"\nkernels = [\"cpu/a\"]\n");
   EXPECT_THAT(errors("schema = 1\nname = \"s\"\ninclude = [\"b.toml\"]\n[[group]]\nname = "
                      "\"g\"\nreason = \"r\"\n"),
@@ -196,7 +196,7 @@ TEST_F(SuiteErrorsTest, ErrorsOfIncludedFilesComeWithTheOthers) {
                           StartsWith("suite.toml:4: kernels is missing")));
 }
 
-TEST_F(SuiteErrorsTest, AMissingSuite) {
+TEST_F(SuiteErrorsTest, MissingSuite) {
   const auto suite = read_suite(directory_ / "none.toml");
   ASSERT_FALSE(suite.has_value());
   EXPECT_THAT(suite.error()[0].to_string(), HasSubstr("none.toml: the file cannot be read"));

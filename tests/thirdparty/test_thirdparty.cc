@@ -50,19 +50,19 @@ class Thirdparty : public test::CommandTest {
   }
 };
 
-TEST_F(Thirdparty, MlxPassesItsSuite) {
+TEST_F(Thirdparty, MlxPassesSuite) {
   const auto result = passes_its_suite("mlx");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(kernels_that_ran(), HasSubstr("mlx/sdpa"));
 }
 
-TEST_F(Thirdparty, KerasPassesItsSuite) {
+TEST_F(Thirdparty, KerasPassesSuite) {
   const auto result = passes_its_suite("keras");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(kernels_that_ran(), HasSubstr("keras/dpa"));
 }
 
-TEST_F(Thirdparty, OpenVinoPassesItsSuite) {
+TEST_F(Thirdparty, OpenVinoPassesSuite) {
   const auto result = passes_its_suite("openvino");
   EXPECT_EQ(result.code, 0) << result.text;
   for (const char* kernel : {"openvino/sdpa\r", "openvino/sdpa_bf16", "openvino/sdpa_f16"})
@@ -70,7 +70,7 @@ TEST_F(Thirdparty, OpenVinoPassesItsSuite) {
 }
 
 // Findings in the order of docs/findings.md.
-TEST_F(Thirdparty, MlxRoundsTheScale) {
+TEST_F(Thirdparty, MlxRoundsScale) {
   for (const auto& [head_dim, code] : {std::pair{59, 1}, std::pair{64, 0}}) {
     const std::string dump = std::to_string(head_dim) + ".safetensors";
     const auto written = shell(
@@ -91,14 +91,14 @@ TEST_F(Thirdparty, MlxRoundsTheScale) {
   }
 }
 
-TEST_F(Thirdparty, OpenVinoRoundsTheScaleToFp16) {
+TEST_F(Thirdparty, OpenVinoRoundsScaleToFp16) {
   const auto result =
       run("--case openvino/sdpa/fp16/b1-h8x2-s17x100-d59 --provider openvino --format json");
   EXPECT_EQ(result.code, 1) << result.text;
   EXPECT_THAT(result.text, ContainsRegex("the softmax scale is 0\\.04[0-9]* % too large"));
 }
 
-TEST_F(Thirdparty, OpenVinoComputesBf16InBf16WhateverTheHint) {
+TEST_F(Thirdparty, OpenVinoBf16IgnoresHint) {
   const auto result =
       run("--case openvino/sdpa_bf16/bf16/b1-h8x2-s1x33-d64/law=peaky --provider "
           "openvino --format json" +
@@ -107,7 +107,7 @@ TEST_F(Thirdparty, OpenVinoComputesBf16InBf16WhateverTheHint) {
   EXPECT_THAT(result.text, AllOf(HasSubstr("s_rounded: rounded to bf16"), HasSubstr("hint f32")));
 }
 
-TEST_F(Thirdparty, OpenVinoWithTheHintF16IsNanInPaddedRows) {
+TEST_F(Thirdparty, OpenVinoF16GivesNanPadding) {
   const std::string of_case =
       "--case openvino/sdpa_f16/fp16/b3-h8x2-s40-d64/lengths=random --provider openvino";
   const auto result = run(of_case);
@@ -115,7 +115,7 @@ TEST_F(Thirdparty, OpenVinoWithTheHintF16IsNanInPaddedRows) {
   EXPECT_THAT(result.text, HasSubstr("NaN"));
 }
 
-TEST_F(Thirdparty, OpenVinoComputesInBf16ByDefaultWhereTheProcessorHasIt) {
+TEST_F(Thirdparty, OpenVinoDefaultsToBf16) {
   const auto result =
       run("--case openvino/sdpa/fp32/b1-h8x2-s17x100-d64 --provider openvino:raw --format json");
   if (result.text.find("hint bf16") == std::string::npos)
@@ -123,7 +123,7 @@ TEST_F(Thirdparty, OpenVinoComputesInBf16ByDefaultWhereTheProcessorHasIt) {
   EXPECT_EQ(result.code, 1) << result.text;
 }
 
-TEST_F(Thirdparty, KerasOverflowsInFp16BeforeItScales) {
+TEST_F(Thirdparty, KerasOverflowsFp16BeforeScaling) {
   const auto result = run("--case keras/dpa/fp16/b1-h8x2-s17x257-d64/law=extreme --provider keras");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, HasSubstr("NaN"));

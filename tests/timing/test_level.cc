@@ -19,13 +19,13 @@ std::vector<GateNight> with_step(std::size_t before, std::size_t behind, double 
   return nights;
 }
 
-TEST(Level, OfNoNightIsNothing) {
+TEST(Level, ZeroWithoutNights) {
   const GateLevel level = level_of({}, {});
   EXPECT_EQ(level.nights, 0);
   EXPECT_EQ(level.spread, GateOptions().least_spread);
 }
 
-TEST(Level, OfEqualNightsHasTheFloorForASpread) {
+TEST(Level, EqualNightsHaveFloorSpread) {
   const std::vector<GateNight> nights(30, {0.5, {}, false});
   const GateLevel level = level_of(nights, {});
   EXPECT_DOUBLE_EQ(level.level, 0.5);
@@ -34,7 +34,7 @@ TEST(Level, OfEqualNightsHasTheFloorForASpread) {
   EXPECT_TRUE(level.changes.empty());
 }
 
-TEST(Level, AndSpreadAreThoseOfTheNights) {
+TEST(Level, LevelAndSpreadMatchNights) {
   const GateLevel level = level_of(quiet_nights(56, 0.3), {});
   EXPECT_NEAR(level.level, 0.3, 0.1 * wobble_size);
   EXPECT_GT(level.spread, 0.8 * wobble_size);
@@ -42,7 +42,7 @@ TEST(Level, AndSpreadAreThoseOfTheNights) {
   EXPECT_LT(level.persistence, 0.3);
 }
 
-TEST(Level, SpikesDoNotMoveIt) {
+TEST(Level, IgnoresSpikes) {
   auto nights = quiet_nights(60);
   for (const std::size_t spike : {7U, 31U, 48U}) nights[spike].value += 0.5;
   const GateLevel level = level_of(nights, {});
@@ -50,14 +50,14 @@ TEST(Level, SpikesDoNotMoveIt) {
   EXPECT_LT(level.spread, 1.5 * wobble_size);
 }
 
-TEST(Level, ASeriesOfTwoModesHasAWideSpread) {
+TEST(Level, TwoModesHaveWideSpread) {
   std::vector<GateNight> nights = quiet_nights(30);
   for (std::size_t i = 0; i < nights.size(); ++i)
     nights[i].value = nights[i].value / 5 + (i * 7 % 12 < 5 ? 0.12 : 0);
   EXPECT_GT(level_of(nights, {}).spread, 0.05);
 }
 
-TEST(Level, BeginsAtAStep) {
+TEST(Level, BeginsAtStep) {
   const GateLevel level = level_of(with_step(35, 12, 0.06), {});
   EXPECT_NEAR(level.level, 0.06, 0.4 * wobble_size);
   EXPECT_EQ(level.nights, 12);
@@ -67,7 +67,7 @@ TEST(Level, BeginsAtAStep) {
   EXPECT_EQ(level.changes[0], 35U);
 }
 
-TEST(Level, BeginsWhereSomebodyAcceptedASmallStep) {
+TEST(Level, BeginsAtAcceptedStep) {
   auto nights = with_step(20, 3, 0.015);
   nights[20].starts_level = true;
   const GateLevel level = level_of(nights, {});
@@ -76,7 +76,7 @@ TEST(Level, BeginsWhereSomebodyAcceptedASmallStep) {
   EXPECT_EQ(level.changes, std::vector<std::size_t>{20});
 }
 
-TEST(Level, LooksAtSixtyNights) {
+TEST(Level, UsesSixtyNights) {
   auto nights = quiet_nights(100);
   for (std::size_t i = 0; i < 40; ++i) nights[i].value += 3;
   const GateLevel level = level_of(nights, {});
@@ -84,32 +84,32 @@ TEST(Level, LooksAtSixtyNights) {
   EXPECT_NEAR(level.level, 0, wobble_size);
 }
 
-TEST(Level, ANightWithFreshProcessesIsWhatTheyGave) {
+TEST(Level, ShownIsMeanOfFreshProcesses) {
   EXPECT_DOUBLE_EQ(shown({0.5, {}, false}), 0.5);
   EXPECT_DOUBLE_EQ(shown({0.5, {0.1, 0.3}, false}), 0.2);
 }
 
-TEST(Persistence, OfAClassNeedsTwentySeries) {
+TEST(Persistence, NeedsTwentySeries) {
   const std::vector<GateLevel> few(19, level_of(quiet_nights(40), {}));
   EXPECT_EQ(persistence_of(few), GateOptions().persistence);
   const std::vector<GateLevel> enough(20, level_of(quiet_nights(40), {}));
   EXPECT_LT(persistence_of(enough), 0.3);
 }
 
-TEST(LevelChanges, OfAShortOrQuietSeriesAreNone) {
+TEST(LevelChanges, NoneInShortOrStableSeries) {
   EXPECT_TRUE(level_changes({}).empty());
   EXPECT_TRUE(level_changes(values_of(quiet_nights(8))).empty());
   EXPECT_TRUE(level_changes(values_of(quiet_nights(300))).empty());
 }
 
-TEST(LevelChanges, AreWhereTheLevelChanges) {
+TEST(LevelChanges, FoundAtEachStep) {
   std::vector<double> values;
   for (std::size_t i = 0; i < 90; ++i)
     values.push_back(wobble(i) + (i >= 30 ? 0.08 : 0) - (i >= 64 ? 0.12 : 0));
   EXPECT_EQ(level_changes(values), (std::vector<std::size_t>{30, 64}));
 }
 
-TEST(LevelChanges, ASpikeIsNone) {
+TEST(LevelChanges, NoneAtSpike) {
   auto values = values_of(quiet_nights(60));
   values[40] += 1;
   EXPECT_TRUE(level_changes(values).empty());

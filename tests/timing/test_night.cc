@@ -28,7 +28,7 @@ Night night_of(std::size_t series, double shift) {
   return night;
 }
 
-TEST(NightLook, AUsualNightIsNotSuspect) {
+TEST(NightLook, UsualNightIsNotSuspect) {
   const Night night = night_of(42, 0);
   const NightLook look = look_at_night(night.changes, night.deviations);
   EXPECT_FALSE(look.suspect);
@@ -38,7 +38,7 @@ TEST(NightLook, AUsualNightIsNotSuspect) {
   EXPECT_NEAR(look.spread, 1, 0.4);
 }
 
-TEST(NightLook, ACommonShiftMakesItSuspect) {
+TEST(NightLook, LargeCommonShiftIsSuspect) {
   for (const double shift : {0.03, -0.03}) {
     const Night night = night_of(42, shift);
     const NightLook look = look_at_night(night.changes, night.deviations);
@@ -49,13 +49,13 @@ TEST(NightLook, ACommonShiftMakesItSuspect) {
   }
 }
 
-TEST(NightLook, AThirdOfTheSeriesIsAKernelAndNotTheMachine) {
+TEST(NightLook, MinorityShiftIsNotSuspect) {
   Night night = night_of(42, 0);
   for (std::size_t i = 0; i < 14; ++i) night.changes[i] += 0.2, night.deviations[i] += 20;
   EXPECT_FALSE(look_at_night(night.changes, night.deviations).suspect);
 }
 
-TEST(NightLook, FewSeriesTellNothing) {
+TEST(NightLook, TooFewSeriesAreNotSuspect) {
   const Night night = night_of(4, 0.5);
   const NightLook look = look_at_night(night.changes, night.deviations);
   EXPECT_FALSE(look.suspect);
@@ -63,7 +63,7 @@ TEST(NightLook, FewSeriesTellNothing) {
   EXPECT_FALSE(look_at_night({}, {}).suspect);
 }
 
-TEST(NightLook, OfFewSeriesTakesAClearerShift) {
+TEST(NightLook, FewSeriesNeedClearerShift) {
   const Night night = night_of(6, 0.015);
   const NightLook look = look_at_night(night.changes, night.deviations);
   EXPECT_FALSE(look.suspect);
@@ -71,7 +71,7 @@ TEST(NightLook, OfFewSeriesTakesAClearerShift) {
 }
 
 // A neighbour on the same host shifts all series a little, and alike.
-TEST(NightLook, ASmallShiftOfAllAlikeIsTakenOut) {
+TEST(NightLook, SmallEvenShiftIsSubtracted) {
   for (const double shift : {0.015, -0.015}) {
     const Night night = night_of(42, shift);
     const NightLook look = look_at_night(night.changes, night.deviations);
@@ -83,7 +83,7 @@ TEST(NightLook, ASmallShiftOfAllAlikeIsTakenOut) {
   }
 }
 
-TEST(NightLook, ASmallShiftOfSomeAndNotOfOthersIsNot) {
+TEST(NightLook, UnevenShiftIsNotSubtracted) {
   Night night = night_of(42, 0);
   for (std::size_t i = 0; i < 42; ++i) {
     night.changes[i] += 0.015 + (i % 2 == 0 ? 0.03 : -0.03);

@@ -23,12 +23,12 @@ std::vector<double> times(std::size_t count, std::size_t step_at, double factor)
   return values;
 }
 
-TEST(Replay, AQuietSeriesHasNoAlert) {
+TEST(Replay, NoAlertInStableSeries) {
   EXPECT_TRUE(replay(times(200, 200, 1), false).empty());
   EXPECT_TRUE(replay({}, false).empty());
 }
 
-TEST(Replay, AStepIsOneAlertOncePointsShowIt) {
+TEST(Replay, StepIsOneAlert) {
   const auto alerts = replay(times(80, 40, 1.1), false);
   ASSERT_EQ(alerts.size(), 1U);
   EXPECT_EQ(alerts[0].begin, 40U);
@@ -39,13 +39,13 @@ TEST(Replay, AStepIsOneAlertOncePointsShowIt) {
   EXPECT_FALSE(replay(times(80, 40, 1.1), true)[0].worse) << "more throughput is better";
 }
 
-TEST(Replay, ASpikeIsNoAlert) {
+TEST(Replay, NoAlertAtSpike) {
   auto values = times(80, 80, 1);
   values[5] *= 2, values[50] *= 3;
   EXPECT_TRUE(replay(values, false).empty());
 }
 
-TEST(Replay, AnAlertUsesNoLaterPoint) {
+TEST(Replay, AlertUsesNoLaterPoint) {
   const auto values = times(120, 60, 1.06);
   const auto alerts = replay(values, false);
   ASSERT_FALSE(alerts.empty());
@@ -81,7 +81,7 @@ class ReplayFile : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-TEST_F(ReplayFile, HasTheColumnValueOrTheLastWithNumbers) {
+TEST_F(ReplayFile, ReadsValueOrLastNumericColumn) {
   auto series = read_series(file("commit,value,load\r\n\"a,b\",1.5,9\n\nc,2e3,9\n"));
   ASSERT_TRUE(series) << to_string(series.error());
   EXPECT_EQ(series->column, "value");
@@ -92,7 +92,7 @@ TEST_F(ReplayFile, HasTheColumnValueOrTheLastWithNumbers) {
   EXPECT_EQ(series->values, (std::vector{12.0, 13.0}));
 }
 
-TEST_F(ReplayFile, ThatIsBadIsNamedWithLineAndRemedy) {
+TEST_F(ReplayFile, ErrorsNameLineAndRemedy) {
   const std::string bad = errors("point,value\n0,1\n1,none\n2,-3\n3\n4,nan\n5,2\n");
   EXPECT_THAT(bad, HasSubstr("series.csv:3: \"none\" in column \"value\""));
   EXPECT_THAT(bad, HasSubstr("series.csv:4: \"-3\""));
@@ -108,7 +108,7 @@ TEST_F(ReplayFile, ThatIsBadIsNamedWithLineAndRemedy) {
 }
 
 // 365 points of a database's throughput, with a slow and a fast step that were found late.
-TEST(Replay, FindsTheStepsOfTigerBeetle) {
+TEST(Replay, FindsStepsOfTigerBeetle) {
   const char* data = std::getenv("PLUMBLINE_DATA");
   const std::filesystem::path folder =
       data != nullptr ? data : PLUMBLINE_SOURCE_DIRECTORY "/../shared/data";

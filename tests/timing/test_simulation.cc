@@ -6,7 +6,7 @@
 namespace plumbline::testing {
 namespace {
 
-TEST(Simulation, HardlyCriesWolf) {
+TEST(Simulation, HasFewFalseAlerts) {
   SimulationOptions options;
   options.series = 300;
   options.nights = 60;

@@ -22,7 +22,7 @@ Confirmation confirmed(const std::vector<GateNight>& past, double tonight,
   return confirm(screened(past, tonight), past, tonight, fresh, std::nullopt, {});
 }
 
-TEST(Screening, OfAFewNightsFindsHugeChangesOnly) {
+TEST(Screening, FewNightsShowOnlyHugeChanges) {
   const auto past = quiet_nights(9);
   EXPECT_EQ(screened({}, 3).finding, GateFinding::too_few);
   EXPECT_EQ(screened(past, 0.2).finding, GateFinding::too_few);
@@ -32,7 +32,7 @@ TEST(Screening, OfAFewNightsFindsHugeChangesOnly) {
   EXPECT_EQ(confirmed(past, 0.3, {0, 0.01, 0}), Confirmation::refuted);
 }
 
-TEST(Screening, AndConfirmationTakeTheMachinesShiftOut) {
+TEST(Screening, SubtractsCommonShift) {
   const auto past = quiet_nights(40);
   GateOptions moved;
   moved.common_shift = 0.02;
@@ -49,7 +49,7 @@ TEST(Screening, AndConfirmationTakeTheMachinesShiftOut) {
             Confirmation::refuted);
 }
 
-TEST(Screening, OfAUsualNightIsQuiet) {
+TEST(Screening, UsualNightIsQuiet) {
   const auto past = quiet_nights(40);
   for (const double tonight : {-0.015, 0.0, 0.02}) {
     const Screening screening = screened(past, tonight);
@@ -62,7 +62,7 @@ TEST(Screening, OfAUsualNightIsQuiet) {
   }
 }
 
-TEST(Screening, FindsAStepOfFiveSpreadsInOneNight) {
+TEST(Screening, FindsFiveSpreadsInOneNight) {
   const auto past = quiet_nights(40);
   const Screening slower = screened(past, 0.05);
   EXPECT_EQ(slower.finding, GateFinding::slower);
@@ -73,7 +73,7 @@ TEST(Screening, FindsAStepOfFiveSpreadsInOneNight) {
   EXPECT_EQ(confirmed(past, -0.05, {-0.04, -0.055, -0.06}), Confirmation::confirmed);
 }
 
-TEST(Screening, IsNoFindingBeforeFreshProcessesAgree) {
+TEST(Screening, NeedsAllFreshProcesses) {
   const auto past = quiet_nights(40);
   EXPECT_EQ(confirmed(past, 0.05, {0.001, -0.01, 0.01}), Confirmation::refuted);
   EXPECT_EQ(confirmed(past, 0.05, {0.001, -0.01, 0.05}), Confirmation::refuted);
@@ -83,7 +83,7 @@ TEST(Screening, IsNoFindingBeforeFreshProcessesAgree) {
 }
 
 // A kernel is gated alike if it takes a tenth of the sentinel's time, or ten times it.
-TEST(Screening, DoesNotDependOnWhereTheLevelIs) {
+TEST(Screening, IsIndependentOfLevel) {
   const GateOptions options;
   for (const double level : {-2.3, 0.0, 2.3}) {
     const auto past = testing::quiet_nights(40, level);
@@ -104,12 +104,12 @@ TEST(Screening, DoesNotDependOnWhereTheLevelIs) {
   }
 }
 
-TEST(Screening, ANotANumberIsNoAgreement) {
+TEST(Screening, NanDoesNotConfirm) {
   const auto past = quiet_nights(40);
   EXPECT_NE(confirmed(past, 0.05, {0.05, NAN, 0.05}), Confirmation::confirmed);
 }
 
-TEST(Screening, PoolsNightsForASmallStep) {
+TEST(Screening, PoolsNightsForSmallStep) {
   auto past = quiet_nights(40);
   const double step = 3 * wobble_size;
   for (int night = 1; night <= 14; ++night) {
@@ -128,7 +128,7 @@ TEST(Screening, PoolsNightsForASmallStep) {
   FAIL() << "a step of three spreads was not found in 14 nights";
 }
 
-TEST(Screening, DoesNotFindWhatWasAccepted) {
+TEST(Screening, AcceptedStepIsQuiet) {
   auto past = quiet_nights(40);
   for (std::size_t i = 35; i < 40; ++i) past[i].value += 0.05;
   EXPECT_EQ(screened(past, 0.05).finding, GateFinding::slower) << "nobody accepted it";
@@ -137,7 +137,7 @@ TEST(Screening, DoesNotFindWhatWasAccepted) {
   EXPECT_EQ(screened(past, 0.10).finding, GateFinding::slower) << "but the next one";
 }
 
-TEST(Drift, FiveAcceptedStepsOfFourPercentAreFoundAgainstThePin) {
+TEST(Drift, AcceptedStepsAddUpAgainstPin) {
   std::vector<GateNight> past = quiet_nights(20);
   double level = 0;
   bool found = false;
@@ -161,11 +161,11 @@ TEST(Drift, FiveAcceptedStepsOfFourPercentAreFoundAgainstThePin) {
   EXPECT_TRUE(found);
 }
 
-TEST(Drift, OneSlowNightIsNoDrift) {
+TEST(Drift, OneSlowNightDoesNotDrift) {
   EXPECT_NE(screen(quiet_nights(40), 0.5, 0.0, {}).finding, GateFinding::drifted);
 }
 
-TEST(Budget, TakesMoreFreshProcessesForMoreSeries) {
+TEST(Budget, MoreSeriesNeedMoreFreshProcesses) {
   EXPECT_EQ(fresh_processes(30), 2);
   EXPECT_EQ(fresh_processes(10'000), 4);
   int before = 0;

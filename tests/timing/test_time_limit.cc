@@ -18,13 +18,13 @@ Problem of_size(std::int64_t seq) {
   return problem;
 }
 
-TEST(TimeLimit, ASmallCaseHasTheLeast) {
+TEST(TimeLimit, SmallCaseGetsMinimum) {
   const auto limit = time_limit(of_size(64), "cpu", 0);
   EXPECT_GE(limit, least_time_limit);
   EXPECT_LT(limit, least_time_limit + seconds(1));
 }
 
-TEST(TimeLimit, GrowsWithTheWork) {
+TEST(TimeLimit, GrowsWithWork) {
   EXPECT_DOUBLE_EQ(multiply_adds(of_size(8192)), 4.0 * 4 * 8192 * 8192 * 128);
   const auto once = time_limit(of_size(8192), "cpu", 0) - milliseconds(least_time_limit);
   const auto timed = time_limit(of_size(8192), "cpu", 10) - milliseconds(least_time_limit);
@@ -34,17 +34,17 @@ TEST(TimeLimit, GrowsWithTheWork) {
 }
 
 // With the former limit of 60 s for every case, this one timed out.
-TEST(TimeLimit, TheLongestCaseOfTheStoriesHasMoreThanAMinute) {
+TEST(TimeLimit, LongestStoryCaseGetsTenMinutes) {
   EXPECT_GT(time_limit(of_size(8192), "cpu", 10), seconds(600));
 }
 
-TEST(TimeLimit, TheEmulatorIsSlower) {
+TEST(TimeLimit, EmulatorGetsMore) {
   EXPECT_LT(slowest_rate("emulated:sm_90"), slowest_rate("cpu"));
   EXPECT_EQ(slowest_rate("cuda:0"), slowest_rate("cpu"));
   EXPECT_GT(time_limit(of_size(512), "emulated:sm_90", 0), time_limit(of_size(512), "cpu", 0));
 }
 
-TEST(TimeLimit, StaysFiniteForAProblemWithoutEnd) {
+TEST(TimeLimit, StaysFiniteForHugeProblem) {
   EXPECT_LT(time_limit(of_size(std::int64_t{1} << 40), "emulated:sm_90", 1000),
             std::chrono::hours(24 * 31));
 }

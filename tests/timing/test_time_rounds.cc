@@ -26,7 +26,7 @@ TEST(TimeRounds, RepetitionsAreSpreadAndRoundedUp) {
   EXPECT_EQ(repetitions_of_round(1, 9), 1);
 }
 
-TEST(TimeRounds, TheCpuHasMoreOfThemThanADevice) {
+TEST(TimeRounds, SevenOnCpuThreeOnDevice) {
   Case c;
   EXPECT_EQ(time_rounds_of(c), 7);
   c.device = "cuda:0";
@@ -35,7 +35,7 @@ TEST(TimeRounds, TheCpuHasMoreOfThemThanADevice) {
   EXPECT_EQ(time_rounds_of(c), 3);
 }
 
-TEST(TimeRounds, TheLeastProcessorTimesGate) {
+TEST(TimeRounds, RatioUsesLeastProcessorTimes) {
   Timing timing;
   timing.kernel_ns = {90, 70, 80};
   timing.sentinel_ns = {9, 10, 11};
@@ -53,7 +53,7 @@ TEST(TimeRounds, TheLeastProcessorTimesGate) {
   EXPECT_EQ(round.kernel_cpu_ns, timing.kernel_cpu_ns);
 }
 
-TEST(TimeRounds, WithoutProcessorTimeTheClockGates) {
+TEST(TimeRounds, RatioUsesClockWithoutProcessorTime) {
   Timing timing;
   timing.kernel_ns = {90, 70, 80};
   timing.sentinel_ns = {14, 10, 11};
@@ -63,7 +63,7 @@ TEST(TimeRounds, WithoutProcessorTimeTheClockGates) {
   EXPECT_EQ(round_of(timing, 0).ratio, 0) << "none";
 }
 
-TEST(TimeRounds, TheMedianRoundStands) {
+TEST(TimeRounds, SummaryIsMedianOverRounds) {
   Outcome outcome;
   outcome.times.rounds = {with_ratio(4, 40), with_ratio(9, 90), with_ratio(5, 50)};
   summarise_rounds(outcome);
@@ -83,7 +83,7 @@ TimeRound round_of_times(std::vector<double> kernel, std::vector<double> sentine
   return round_of(timing, 0);
 }
 
-TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
+TEST(TimeRounds, UsesQuietRepetitionsIfAny) {
   // A neighbour slows the sentinel by 40 % and the kernel by 20 %.
   const TimeRound quiet_at_last = round_of_times({120, 120, 100, 101}, {14, 14, 10, 10});
   const TimeRound disturbed = round_of_times({120, 121}, {14, 14});
@@ -105,7 +105,7 @@ TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
   EXPECT_NEAR(outcome.time_ratio, 120 / 14.0, 1e-9) << "there is nothing better";
 }
 
-TEST(TimeRounds, ARoundIsQuietByTwoRepetitions) {
+TEST(TimeRounds, QuietRoundNeedsTwoQuietRepetitions) {
   const TimeRound one = round_of_times({100, 101, 130}, {10, 14, 14});
   const TimeRound two = round_of_times({110, 111, 130}, {10, 10, 14});
   EXPECT_TRUE(has_quiet_rounds({one, two, two}, 2, 10));
@@ -122,7 +122,7 @@ TEST(TimeRounds, ARoundIsQuietByTwoRepetitions) {
   EXPECT_EQ(outcome.time_ratio, 10) << "of quiet repetitions, where no round is quiet";
 }
 
-TEST(TimeRounds, NotMoreQuietRoundsCountThanOnAQuietMachine) {
+TEST(TimeRounds, UsesFirstSevenQuietRounds) {
   std::vector<TimeRound> rounds(time_rounds_on_cpu, round_of_times({100, 100}, {10, 10}));
   rounds.push_back(round_of_times({90, 90}, {10, 10}));
   Outcome outcome;
@@ -131,7 +131,7 @@ TEST(TimeRounds, NotMoreQuietRoundsCountThanOnAQuietMachine) {
   EXPECT_EQ(outcome.time_ratio, 10);
 }
 
-TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietOne) {
+TEST(TimeRounds, DisturbedIfFewQuietRounds) {
   const auto rounds = [&](std::size_t count, std::size_t quiet) {
     std::vector<TimeRound> all(count, round_of_times({7, 7}, {1, 1}));
     for (std::size_t i = 0; i < quiet; ++i) all[i].quiet = 2;
@@ -143,7 +143,7 @@ TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietOne) {
   EXPECT_FALSE(is_disturbed(std::vector(22, round_of_times({7}, {1})))) << "repetitions are few";
 }
 
-TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
+TEST(TimeRounds, NoPaceWithoutProcessorTime) {
   Timing timing;
   timing.kernel_ns = {5, 5};
   timing.sentinel_ns = {1, 9};
@@ -154,19 +154,19 @@ TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
   EXPECT_TRUE(has_quiet_rounds(rounds, 7, 1)) << "no round more is asked for";
 }
 
-TEST(TimeRounds, ThePaceIsThatOfTheFastestTenth) {
+TEST(TimeRounds, PaceIsFastestTenth) {
   SentinelPace pace;
   for (int i = 0; i < 20; ++i) pace.add(round_of_times({1}, {i == 7 ? 8.0 : i < 10 ? 10.0 : 14.0}));
   EXPECT_EQ(pace.ns(), 10) << "one stray is none";
 }
 
-TEST(TimeRounds, WithoutARoundNothingIsTimed) {
+TEST(TimeRounds, UntimedWithoutRounds) {
   Outcome outcome;
   summarise_rounds(outcome);
   EXPECT_FALSE(outcome.timed);
 }
 
-TEST(TimeRounds, TheLoadIsKnownHere) { EXPECT_GE(load_average(), 0); }
+TEST(TimeRounds, LoadAverageIsKnown) { EXPECT_GE(load_average(), 0); }
 
 }  // namespace
 }  // namespace plumbline

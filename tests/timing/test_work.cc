@@ -21,7 +21,7 @@ Problem small() {
   return p;
 }
 
-TEST(Work, EveryPairIsAMultiplyAddForEachDimension) {
+TEST(Work, CountsMultiplyAddsPerVisiblePair) {
   const Work work = work_of(Geometry(small()));
   EXPECT_EQ(work.flops, 2.0 * 4 * 15 * 2 * (8 + 16));
   EXPECT_EQ(work.bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * (8 + 16) + 2 * 3 * 4 * 16));
@@ -29,7 +29,7 @@ TEST(Work, EveryPairIsAMultiplyAddForEachDimension) {
   EXPECT_EQ(work.least_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * 8 + 2 * 3 * 4 * 16));
 }
 
-TEST(Work, HiddenPairsCountNothing) {
+TEST(Work, SkipsHiddenPairs) {
   Problem p = small();
   p.mask = Mask::causal_top_left;  // 1 + 2 + 3 pairs; no row sees the last two keys
   const Work work = work_of(Geometry(p));
@@ -39,7 +39,7 @@ TEST(Work, HiddenPairsCountNothing) {
   EXPECT_EQ(work_of(Geometry(p)).flops, 2.0 * 4 * 3 * 2 * (8 + 16));
 }
 
-TEST(Work, MasksOfBitsAreCountedByTheirBits) {
+TEST(Work, CountsBitsOfMasks) {
   Problem p = small();
   p.mask = Mask::custom;
   p.seq_kv = 40;
@@ -63,7 +63,7 @@ TEST(Work, MasksOfBitsAreCountedByTheirBits) {
   EXPECT_EQ(work.bytes, 2.0 * (rows * 4 * 8 + keys * 2 * (8 + 16) + 2 * 3 * 4 * 16));
 }
 
-TEST(Work, WithAlibiAWholeKeyMayBeSkipped) {
+TEST(Work, AlibiMaySkipKeys) {
   Problem p = small();
   p.alibi = Alibi::standard;
   const Work work = work_of(Geometry(p));
@@ -72,7 +72,7 @@ TEST(Work, WithAlibiAWholeKeyMayBeSkipped) {
   EXPECT_EQ(work.flops, work_of(Geometry(small())).flops);
 }
 
-TEST(ProcessorPeak, IsThatOfAMachine) {
+TEST(ProcessorPeak, IsPlausible) {
   const ProcessorPeak peak = processor_peak();
   EXPECT_GT(peak.flops, 1e6);
   EXPECT_GT(peak.cache_bytes, 1e6);
