@@ -140,7 +140,7 @@ def parse_attack(parser):
     if arguments.count < 1:
         parser.error("--count needs a whole number above 0")
     if not os.access(arguments.program, os.X_OK):
-        parser.error(f"{arguments.program} is no program: build it, or name it with --plumbline")
+        parser.error(f"{arguments.program} is not a program: build it, or name it with --plumbline")
     arguments.program = arguments.program.resolve()
     if arguments.seed is None:
         arguments.seed = random.SystemRandom().randrange(1 << 31)

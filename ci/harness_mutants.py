@@ -361,7 +361,7 @@ def checked(options):
     if options.jobs < 1:
         raise Refused("--jobs: 1 or more")
     if options.build.exists() and not options.build.is_dir():
-        raise Refused(f"--build: {options.build} is no folder")
+        raise Refused(f"--build: {options.build} is not a folder")
     check_places(mutants)
     return mutants
 

@@ -249,10 +249,10 @@ def checked(options):
     if options.list:
         return mutants, None
     if not os.access(options.plumbline, os.X_OK) or options.plumbline.is_dir():
-        raise Refused(f"--plumbline: {options.plumbline} is no program; remedy: build it, or name "
-                      "another")
+        raise Refused(f"--plumbline: {options.plumbline} is not a program; remedy: build it, or "
+                      "name another")
     if options.build.exists() and not options.build.is_dir():
-        raise Refused(f"--build: {options.build} is no folder")
+        raise Refused(f"--build: {options.build} is not a folder")
     bench = Bench(options, mutants)
     for mutant in mutants:  # before the first of them is compiled
         mutate(bench.texts[mutant["file"]], mutant)

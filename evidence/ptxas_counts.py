@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares ptxas's counts of FFMA, FADD and FMUL for PTX with our counts for the same PTX.
 
-ptxas chooses which products and sums become one fma; emulator/ptx/contract.h has our rule for it.
-Equal counts do not prove that the same pairs were chosen, but different counts prove the opposite.
+ptxas chooses which products and sums become one fma; emulator/ptx/contraction.h has our rule for
+it. Equal counts do not prove that the same pairs were chosen, but different counts prove the
+opposite.
 """
 import argparse
 import collections

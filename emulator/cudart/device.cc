@@ -47,9 +47,9 @@ std::filesystem::path prebuilt_folder() {
 }  // namespace
 
 tl::expected<Module::Loaded*, Failure> Module::load(emulator::Arch arch) {
-  if (const auto known = of_arch_.find(arch); known != of_arch_.end()) return known->second;
+  if (const auto known = by_arch_.find(arch); known != by_arch_.end()) return known->second;
   const auto loaded = read(arch);
-  if (loaded) of_arch_[arch] = *loaded;
+  if (loaded) by_arch_[arch] = *loaded;
   return loaded;
 }
 

@@ -56,7 +56,7 @@ class Module {
 
   const void* wrapper_;
   std::map<std::string, std::unique_ptr<Loaded>> loaded_;  // by architecture of the PTX: "sm_80"
-  std::map<emulator::Arch, Loaded*> of_arch_;              // by architecture of the device
+  std::map<emulator::Arch, Loaded*> by_arch_;              // by architecture of the device
 };
 
 // A kernel and a variable that a program registered under the addresses of its stubs.

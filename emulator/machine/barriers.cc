@@ -28,18 +28,18 @@ ThreadContext* arrive_at_syncthreads(Where where) {
   return block.arrive_at_block_barrier(lane, where);
 }
 
-void sync_threads(Where where) { go_on_with(arrive_at_syncthreads(where)); }
+void sync_threads(Where where) { continue_with(arrive_at_syncthreads(where)); }
 
 Lane* Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
   lane.wait = {Call::syncthreads, where, 0};
   if (barrier_arrived_++ == 0) {
     barrier_where_ = where;
-  } else if (barriers() == BarrierMatch::place && !same_place(where, barrier_where_)) {
+  } else if (barriers() == BarrierMatch::place && !same_location(where, barrier_where_)) {
     barrier_diverged_ = true;
   }
-  if (!block_barrier_is_complete()) return next_without(lane);  // for ever if they diverged
+  if (!block_barrier_is_complete()) return next_while_blocked(lane);  // for ever if they diverged
   release_block_barrier();
-  return next_with(lane);
+  return next_by_schedule(lane);
 }
 
 bool Block::block_barrier_is_complete() const {
@@ -63,8 +63,8 @@ ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where whe
     barrier.expected = static_cast<unsigned>(threads);
   } else if (barrier.expected != static_cast<unsigned>(threads)) {
     block.fail_at(call, where,
-                  fmt::format("barrier {} of {} threads, where others asked for {}", id, threads,
-                              barrier.expected));
+                  fmt::format("barrier {} of {} threads, but other threads asked for {}", id,
+                              threads, barrier.expected));
   }
   if ((barrier.arrived_lanes[lane.warp] & bit) != 0) {
     block.fail_at(call, where,
@@ -76,17 +76,17 @@ ThreadContext* arrive_at_named_barrier(Call call, int id, int threads, Where whe
   if (++barrier.arrived < barrier.expected) {
     if (call == Call::named_barrier_arrive) return nullptr;
     barrier.waiting_lanes[lane.warp] |= bit;
-    return block.next_without(lane);
+    return block.next_while_blocked(lane);
   }
   for (unsigned w = 0; w < warp_size; ++w) {
     if (barrier.waiting_lanes[w] != 0) block.wake(w, barrier.waiting_lanes[w]);
   }
   barrier = {};
-  return block.next_with(lane);
+  return block.next_by_schedule(lane);
 }
 
 void named_barrier(Call call, int id, int threads, Where where) {
-  go_on_with(arrive_at_named_barrier(call, id, threads, where));
+  continue_with(arrive_at_named_barrier(call, id, threads, where));
 }
 
 }  // namespace plumbline::emulator

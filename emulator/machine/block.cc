@@ -16,8 +16,8 @@ namespace plumbline::emulator {
 namespace {
 
 constexpr std::size_t shared_alignment = 128;
-constexpr std::size_t fence_bytes = 128;  // guard bytes, before and after shared memory
-constexpr int fence_value = 0xA5;
+constexpr std::size_t guard_bytes = 128;  // guard bytes, before and after shared memory
+constexpr int guard_value = 0xA5;
 // Offsets the stacks of a warp's lanes, so that equal depths fall on different parts of a page.
 // Without it our kernels took 8 % longer (Xeon with AMX, 2026-11-25).
 constexpr std::size_t stagger = 4096 / warp_size;
@@ -47,7 +47,7 @@ std::string Block::run(const Grid& grid, std::uint64_t number) {
   outside_.switch_to(first->fiber, grid.options.switching);
   current = nullptr;
   allow(memory_.data(), memory_.size());
-  if (failure_.empty()) failure_ = fence_damage();
+  if (failure_.empty()) failure_ = guard_damage();
   return failure_.empty() ? failure_ : prefix() + failure_;
 }
 
@@ -133,7 +133,7 @@ void Block::fiber_main() {
 void Block::finish(Lane& lane) {
   Warp& warp = warps_[lane.warp];
   warp.finished |= 1U << lane.lane;
-  no_longer_ready(lane.warp, 1U << lane.lane);
+  remove_ready(lane.warp, 1U << lane.lane);
   if (++finished_ == thread_count_) {
     lane.fiber.switch_to(outside_, grid_->options.switching, true);
     __builtin_unreachable();
@@ -172,7 +172,7 @@ void Block::fail_stuck() { fail(describe_stuck()); }
 
 bool Block::watch(Call call, const Where& where) {
   const auto same = [&](const Visit& visit) {
-    return visit.call == call && same_place(visit.where, where);
+    return visit.call == call && same_location(visit.where, where);
   };
   if (grid_->options.sites != nullptr && std::none_of(visits_.begin(), visits_.end(), same))
     visits_.push_back({call, where});
@@ -185,28 +185,28 @@ bool Block::watch(Call call, const Where& where) {
 
 void Block::poison_shared() {
   const std::size_t bytes = grid_->shared_bytes;
-  memory_.resize(shared_alignment + 2 * fence_bytes + bytes);
-  auto first = reinterpret_cast<std::uintptr_t>(memory_.data()) + fence_bytes;
+  memory_.resize(shared_alignment + 2 * guard_bytes + bytes);
+  auto first = reinterpret_cast<std::uintptr_t>(memory_.data()) + guard_bytes;
   first = (first + shared_alignment - 1) / shared_alignment * shared_alignment;
   context_.shared = reinterpret_cast<std::byte*>(first);
-  std::memset(context_.shared - fence_bytes, fence_value, fence_bytes);
+  std::memset(context_.shared - guard_bytes, guard_value, guard_bytes);
   std::memset(context_.shared, poison_value, bytes);
-  std::memset(context_.shared + bytes, fence_value, fence_bytes);
-  forbid(context_.shared - fence_bytes, fence_bytes);
-  forbid(context_.shared + bytes, fence_bytes);
+  std::memset(context_.shared + bytes, guard_value, guard_bytes);
+  forbid(context_.shared - guard_bytes, guard_bytes);
+  forbid(context_.shared + bytes, guard_bytes);
 }
 
-std::string Block::fence_damage() const {
-  const auto damaged = [](std::byte value) { return value != static_cast<std::byte>(fence_value); };
-  const std::byte* const before = context_.shared - fence_bytes;
+std::string Block::guard_damage() const {
+  const auto damaged = [](std::byte value) { return value != static_cast<std::byte>(guard_value); };
+  const std::byte* const before = context_.shared - guard_bytes;
   const std::byte* const after = context_.shared + grid_->shared_bytes;
-  if (const std::byte* at = std::find_if(before, before + fence_bytes, damaged);
-      at != before + fence_bytes) {
+  if (const std::byte* at = std::find_if(before, before + guard_bytes, damaged);
+      at != before + guard_bytes) {
     return fmt::format("wrote before its shared memory: {} bytes before its first",
                        context_.shared - at);
   }
-  if (const std::byte* at = std::find_if(after, after + fence_bytes, damaged);
-      at != after + fence_bytes) {
+  if (const std::byte* at = std::find_if(after, after + guard_bytes, damaged);
+      at != after + guard_bytes) {
     return fmt::format("wrote past its {} bytes of shared memory: at byte {}", grid_->shared_bytes,
                        at - context_.shared);
   }

@@ -104,12 +104,12 @@ class Block {
   void wake(unsigned warp, unsigned lanes);
   // Returns the lane to run while the running lane waits to be woken; nullptr: the running lane
   // itself.
-  Lane* next_without(Lane& lane);
+  Lane* next_while_blocked(Lane& lane);
   // Returns the lane to run while the running lane waits for the ready lanes of its warp; nullptr:
   // the running lane itself.
-  Lane* next_to_converge(Lane& lane);
+  Lane* next_while_converging(Lane& lane);
   // Returns the lane that the schedule chooses among all ready lanes; nullptr: the running lane.
-  Lane* next_with(const Lane& lane);
+  Lane* next_by_schedule(const Lane& lane);
   [[nodiscard]] bool random_order() const { return schedule_ == Schedule::random; }
   // Ends the block. The running lane is never resumed.
   [[noreturn]] void fail(std::string what);
@@ -131,15 +131,15 @@ class Block {
   void start(const Grid& grid, std::uint64_t number);
   void start_threads();
   void poison_shared();
-  [[nodiscard]] std::string fence_damage() const;
+  [[nodiscard]] std::string guard_damage() const;
   static void fiber_main();
   void finish(Lane& lane);
-  void no_longer_ready(unsigned warp, unsigned lanes);
+  void remove_ready(unsigned warp, unsigned lanes);
   [[nodiscard]] bool block_barrier_is_complete() const;
   void release_block_barrier();
   Lane* choose();
   Lane* choose_random();
-  Lane* choose_beside(Lane& lane);
+  Lane* choose_neighbour(Lane& lane);
   bool watch(Call call, const Where& where);
   // diagnosis.cc
   [[nodiscard]] std::string describe_stuck() const;
@@ -193,7 +193,7 @@ inline Lane* Block::choose() {
 // Returns the neighbour of a lane that is not ready, if choose() would return that neighbour;
 // otherwise nullptr. These branches predict well, so the processor continues before `ready` is
 // known.
-inline Lane* Block::choose_beside(Lane& lane) {
+inline Lane* Block::choose_neighbour(Lane& lane) {
   const unsigned bit = 1U << lane.lane, ready = warp_of(lane).ready;
   if (schedule_ == Schedule::in_order) {
     const bool first_warp = (ready_warps_ & -ready_warps_) == 1U << lane.warp;
@@ -206,7 +206,7 @@ inline Lane* Block::choose_beside(Lane& lane) {
   return nullptr;
 }
 
-inline void Block::no_longer_ready(unsigned warp, unsigned lanes) {
+inline void Block::remove_ready(unsigned warp, unsigned lanes) {
   Warp& state = warps_[warp];
   state.ready &= ~lanes;
   if (state.ready != 0) return;
@@ -215,23 +215,23 @@ inline void Block::no_longer_ready(unsigned warp, unsigned lanes) {
   if (state.ready == 0) ready_warps_ &= ~(1U << warp);
 }
 
-inline Lane* Block::next_without(Lane& lane) {
-  no_longer_ready(lane.warp, 1U << lane.lane);
-  if (Lane* const beside = choose_beside(lane)) [[likely]]
+inline Lane* Block::next_while_blocked(Lane& lane) {
+  remove_ready(lane.warp, 1U << lane.lane);
+  if (Lane* const beside = choose_neighbour(lane)) [[likely]]
     return beside;
   Lane* const next = choose();
   if (next == nullptr) fail_stuck();
   return next == &lane ? nullptr : next;  // converging, and the only one
 }
 
-inline Lane* Block::next_with(const Lane& lane) {
+inline Lane* Block::next_by_schedule(const Lane& lane) {
   Lane* const next = choose();
   return next == &lane ? nullptr : next;
 }
 
-inline Lane* Block::next_to_converge(Lane& lane) {
+inline Lane* Block::next_while_converging(Lane& lane) {
   warp_of(lane).converging |= 1U << lane.lane;
-  return next_without(lane);
+  return next_while_blocked(lane);
 }
 
 inline void Block::wake(unsigned warp, unsigned lanes) {
@@ -239,7 +239,7 @@ inline void Block::wake(unsigned warp, unsigned lanes) {
   if (lanes != 0) ready_warps_ |= 1U << warp;
 }
 
-bool same_place(const Where& a, const Where& b);
+bool same_location(const Where& a, const Where& b);
 // For example "kernel.cuh:12".
 std::string place(const Where& where);
 std::string file_of(const Where& where);

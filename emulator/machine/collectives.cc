@@ -30,7 +30,7 @@ Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, cons
   for (unsigned i = 0; i < warp.gatherings; ++i) {
     Gathering& gathering = warp.gathering[i];
     if (gathering.mask != mask) continue;
-    const bool elsewhere = aligned(call) && !same_place(gathering.where, where);
+    const bool elsewhere = aligned(call) && !same_location(gathering.where, where);
     if (gathering.call != call || elsewhere) {
       block.fail_at(call, where, describe(gathering));
     }
@@ -194,20 +194,20 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
     lane.wait.call = call;
     lane.wait.where = where;
     lane.wait.detail = mask;
-    return block.next_without(lane);
+    return block.next_while_blocked(lane);
   }
   if (--warp.gatherings != 0) gathering = warp.gathering[warp.gatherings];
   work(block, call, mask, warp);
   block.wake(lane.warp, mask);
-  return block.random_order() ? block.next_with(lane) : nullptr;
+  return block.random_order() ? block.next_by_schedule(lane) : nullptr;
 }
 
 }  // namespace
 
 ThreadContext* arrive(Call call, unsigned mask, Where where) { return arrived(call, mask, where); }
 
-void* switched_to(ThreadContext& next) {
-  go_on_with(&next);
+void* suspend_for(ThreadContext& next) {
+  continue_with(&next);
   return nullptr;
 }
 
@@ -220,7 +220,7 @@ ThreadContext* arrive_at_syncwarp(unsigned mask, Where where) {
   return arrive(Call::syncwarp, mask, where);
 }
 
-void sync_warp(unsigned mask, Where where) { go_on_with(arrive_at_syncwarp(mask, where)); }
+void sync_warp(unsigned mask, Where where) { continue_with(arrive_at_syncwarp(mask, where)); }
 
 std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
                       Where where) {
@@ -252,10 +252,10 @@ std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine com
 ThreadContext* arrive_to_converge() {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  return block.lanes() == Lanes::lockstep ? block.next_to_converge(lane) : nullptr;
+  return block.lanes() == Lanes::lockstep ? block.next_while_converging(lane) : nullptr;
 }
 
-void converge() { go_on_with(arrive_to_converge()); }
+void converge() { continue_with(arrive_to_converge()); }
 
 void check_row(Call call, const void* row, Where where) {
   Lane& lane = Block::self();

@@ -33,7 +33,7 @@ ThreadContext* arrive_to_converge();
 void check_row(Call call, const void* row, Where where);
 
 // Suspends the running thread and resumes `next`; does nothing if `next` is nullptr.
-[[gnu::always_inline]] inline void go_on_with(ThreadContext* next) {
+[[gnu::always_inline]] inline void continue_with(ThreadContext* next) {
   if (next == nullptr) return;
   ThreadContext& self = *current;
   current = next;
@@ -42,14 +42,14 @@ void check_row(Call call, const void* row, Where where);
 
 // Suspends the running thread for `next` if a fiber is more than its stack pointer. Returns
 // nullptr. A separate function, because one that contains a switch saves all registers.
-void* switched_to(ThreadContext& next);
+void* suspend_for(ThreadContext& next);
 
-// Like go_on_with(), for code that contains switch_stacks() but knows no fibers. Returns the stack
-// to resume; `next` then counts as running. nullptr: continue (or the switch has already happened
-// and this thread was resumed).
+// Like continue_with(), for code that contains switch_stacks() but knows no fibers. Returns the
+// stack to resume; `next` then counts as running. nullptr: continue (or the switch has already
+// happened and this thread was resumed).
 [[gnu::always_inline]] inline void* stack_to_resume(ThreadContext* next) {
   if (next == nullptr) return nullptr;
-  if (!Fiber::is_stack_pointer(next->block->switching)) return switched_to(*next);
+  if (!Fiber::is_stack_pointer(next->block->switching)) return suspend_for(*next);
   current = next;
   return *next->fiber.stack_pointer();
 }
@@ -57,7 +57,7 @@ void* arrive_to_stack(Call call, unsigned mask, Where where);
 
 // Returns after all lanes of the mask have brought their parts and the results are there.
 [[gnu::always_inline]] inline void together(Call call, unsigned mask, Where where) {
-  go_on_with(arrive(call, mask, where));
+  continue_with(arrive(call, mask, where));
 }
 
 // Returns the lane that `lane` reads from, as the PTX ISA defines it for shfl.sync; `lane` itself

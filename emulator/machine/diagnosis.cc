@@ -59,7 +59,7 @@ static_assert(names.size() == static_cast<std::size_t>(Call::mma_e5m2_k16) + 1);
 
 const char* name(Call call) { return names[static_cast<std::size_t>(call)]; }
 
-bool same_place(const Where& a, const Where& b) {
+bool same_location(const Where& a, const Where& b) {
   return a.line() == b.line() &&
          (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }

@@ -205,7 +205,7 @@ tl::expected<fs::path, std::string> cache_folder(const CompileOptions& options) 
 constexpr std::string_view number_of_bits =
     "#define F(...) __builtin_bit_cast(f32, u32(__VA_ARGS__))";
 
-std::string whole_source(const Translation& translation, std::string_view name) {
+std::string full_source(const Translation& translation, std::string_view name) {
   return fmt::format("{}{}\n{}\nnamespace plumbline::ptx {{\n#line 1 \"{}\"\n{}}}\n",
                      translation.host_flushes ? "#define PLUMBLINE_HOST_FLUSHES\n" : "", prelude(),
                      number_of_bits, name, translation.source);
@@ -223,7 +223,7 @@ tl::expected<void, std::string> compile_ahead(const Module& module, std::string_
   std::error_code error;
   fs::create_directories(into, error);
   if (error) return tl::unexpected(fmt::format("{}: {}", into.string(), error.message()));
-  const std::string source = whole_source(*facts, name);
+  const std::string source = full_source(*facts, name);
   const fs::path library = into / (key_of(source, "") + ".so");
   if (fs::exists(library)) return {};
   std::string version;
@@ -237,7 +237,7 @@ tl::expected<Kernel, std::string> compile(const Module& module, std::string_view
                                           const CompileOptions& how) {
   auto facts = translation_of(module, entry, name, options);
   if (!facts) return tl::unexpected(facts.error());
-  const auto library = library_of(whole_source(*facts, name), how);
+  const auto library = library_of(full_source(*facts, name), how);
   if (!library) return tl::unexpected(library.error());
   void* const handle = dlopen(library->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return tl::unexpected(fmt::format("{}: {}", library->string(), dlerror()));

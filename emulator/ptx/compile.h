@@ -38,7 +38,7 @@ tl::expected<std::filesystem::path, std::string> cache_folder(const CompileOptio
 
 // Returns the complete C++ source: translated/machine.h, numbers.h and thread.h as one text, then
 // the translation, whose line numbers are those of the PTX file `name`.
-std::string whole_source(const Translation&, std::string_view name);
+std::string full_source(const Translation&, std::string_view name);
 
 // Translates, compiles and loads one entry of a module. `name` ("module.ptx") appears in messages.
 // An error names the PTX line or the compiler's failure, and a remedy.

@@ -55,14 +55,9 @@ Device device(Arch arch) {
   const auto bytes = [](int count, std::size_t unit) {
     return static_cast<std::size_t>(count) * unit;
   };
-  return {of.device,
-          of.multiprocessors,
-          bytes(of.l2_mib, mib),
-          bytes(of.memory_gib, gib),
-          of.threads,
-          of.blocks,
-          bytes(of.shared_kib, kib),
-          bytes(of.block_shared_kib, kib)};
+  return {
+      of.device,  of.multiprocessors, bytes(of.l2_mib, mib),     bytes(of.memory_gib, gib),
+      of.threads, of.blocks,          bytes(of.shared_kib, kib), bytes(of.block_shared_kib, kib)};
 }
 
 int occupancy(Arch arch, int registers_per_thread, int threads_per_block,
@@ -81,9 +76,9 @@ int registers_bound(Arch arch, int max_threads, int min_blocks) {
   const Device on = device(arch);
   if (max_threads <= 0 || max_threads > on.threads_per_block) return on.registers_per_thread;
   const int warps = (max_threads + on.warp_size - 1) / on.warp_size;
-  const int most_blocks =
+  const int max_resident_blocks =
       std::min(on.blocks_per_multiprocessor, on.threads_per_multiprocessor / on.warp_size / warps);
-  const int blocks = min_blocks < 1 || min_blocks > most_blocks ? 1 : min_blocks;
+  const int blocks = min_blocks < 1 || min_blocks > max_resident_blocks ? 1 : min_blocks;
   const int warps_of_a_partition = (warps * blocks + on.partitions - 1) / on.partitions;
   const int of_a_warp = on.registers_per_multiprocessor / on.partitions / warps_of_a_partition /
                         on.register_unit * on.register_unit;

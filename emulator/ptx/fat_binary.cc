@@ -22,7 +22,7 @@ constexpr std::uint16_t kind_ptx = 1, kind_elf = 2;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_exact = 0x100000,
                         flag_family = 0x200000;
 // Limit for all PTX that one call decompresses: a malicious file could exhaust memory.
-constexpr std::uint64_t most_bytes = 1U << 30U;
+constexpr std::uint64_t max_text_bytes = 1U << 30U;
 
 using Bytes = std::span<const std::byte>;
 using Unexpected = tl::unexpected<std::string>;
@@ -139,8 +139,7 @@ class Reader {
     if (!text) return Unexpected(std::move(text.error()));
     text->resize(text->find_last_not_of('\0') + 1);
     if (const std::size_t zero = text->find('\0'); zero != std::string::npos)
-      return wrong(entry.payload_offset, "PTX with a zero after {} bytes, and text behind it",
-                   zero);
+      return wrong(entry.payload_offset, "PTX with a zero after {} bytes, and text after it", zero);
     made.bytes = text->size();
     made.text = std::move(*text);
     return made;
@@ -154,9 +153,9 @@ class Reader {
       return wrong(entry.offset + 40,
                    "code that is compressed in a way that is not known: flags {:#x}", entry.flags);
     }
-    if (entry.plain_bytes > most_bytes - decompressed_)
+    if (entry.plain_bytes > max_text_bytes - decompressed_)
       return wrong(entry.offset + 56, "{} bytes of PTX: more than {} in all", entry.plain_bytes,
-                   most_bytes);
+                   max_text_bytes);
     decompressed_ += entry.plain_bytes;
     return packing == Packing::zstd ? unzstd(entry, from) : unlz4(entry, from);
   }
@@ -242,7 +241,7 @@ tl::expected<Bytes, std::string> registered_fat_binary(const void* wrapper) {
   const auto* const from = static_cast<const std::byte*>(wrapper);
   if (const auto magic = value_at<std::uint32_t>(from, 0); magic != wrapper_magic)
     return Unexpected(
-        fmt::format("what was registered is no fat binary: {:#010x} instead of "
+        fmt::format("the registered data is not a fat binary: {:#010x} instead of "
                     "{:#010x}",
                     magic, wrapper_magic));
   const auto* const data = value_at<const std::byte*>(from, 8);

@@ -19,7 +19,7 @@ bool rounds_otherwise(const std::vector<std::string>& parts) {
 
 void need(const std::vector<std::string>& operands, std::size_t count) {
   if (operands.size() != count)
-    refuse(fmt::format("{} operands, where {} are known", operands.size(), count));
+    refuse(fmt::format("{} operands; {} are supported", operands.size(), count));
 }
 
 // The C++ code of an opcode; the instruction must have all of the modifiers in `opcode`, so

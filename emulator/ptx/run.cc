@@ -197,7 +197,7 @@ std::string Allocations::describe(std::uint64_t address) const {
     }
   }
   if (next == ends_.end())
-    return fmt::format("at {:#x}, where nothing is allocated", address & address_bits);
+    return fmt::format("at {:#x}, which is not allocated", address & address_bits);
   return fmt::format("{} bytes before an allocation of {}", next->first - address,
                      next->second - next->first);
 }

@@ -74,7 +74,7 @@ std::int64_t interpolate(const Slice& slice, std::uint32_t low, std::uint32_t lo
 
 // Returns the position in [1, 4) of a number over a power of 4. The lowest bit of the exponent
 // selects one half of the table, 64 slices each.
-std::uint32_t place_to_four(const Parts& p) {
+std::uint32_t table_position(const Parts& p) {
   return (p.significand - one) | static_cast<std::uint32_t>((p.exponent - bias) & 1) << 23U;
 }
 
@@ -125,7 +125,7 @@ std::uint32_t special_rsqrt(std::uint32_t x) {
   if (p.negative) return not_a_number;
   if (p.is_infinite) return 0;
   const int exponent = p.exponent - bias;
-  const std::uint32_t place = place_to_four(p);
+  const std::uint32_t place = table_position(p);
   const int result = bias - (exponent >> 1) - 1;
   if (place == 0) return number(false, result + 1, one);
   const std::uint32_t low = place & 0x1ffffU;
@@ -139,7 +139,7 @@ std::uint32_t special_sqrt(std::uint32_t x) {
   if (p.significand == 0) return p.negative ? sign_bit : 0;
   if (p.negative) return not_a_number;
   if (p.is_infinite) return infinity;
-  const std::uint32_t place = place_to_four(p), low = place & 0x1ffffU;
+  const std::uint32_t place = table_position(p), low = place & 0x1ffffU;
   const std::int64_t sum = interpolate<15, 1>(sqrt_slices[place >> 17U], low, low);
   return number(false, bias + ((p.exponent - bias) >> 1),
                 static_cast<std::uint32_t>((sum + 0xffff) >> 17));

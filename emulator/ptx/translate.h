@@ -17,7 +17,7 @@ namespace plumbline::ptx {
 
 struct Options {
   // As ptxas with -fmad=true, its default: fuses a product that only sums use into them (rule:
-  // contract.h).
+  // contraction.h).
   bool contract = true;
 };
 

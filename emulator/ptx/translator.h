@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/ptx/contract.h"
+#include "emulator/ptx/contraction.h"
 #include "emulator/ptx/translate.h"
 
 namespace plumbline::ptx {

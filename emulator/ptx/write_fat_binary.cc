@@ -1,4 +1,4 @@
-// Writes fat binaries of PTX texts as nvcc does without compression (layout: fat_binary.h).
+// Writes PTX texts into an uncompressed fat binary, as nvcc lays it out (fat_binary.h).
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -55,7 +55,7 @@ void put_entry(Writer& to, const FatBinaryEntry& entry, Version version) {
   const u64 flags = linux_64_bits | (entry.variant == 'a'   ? exact
                                      : entry.variant == 'f' ? family
                                                             : 0);
-  // at least one zero at the end
+  // 1 to 8 zeros follow the text, up to a multiple of 8 bytes.
   const u64 padded = entry.text.size() / 8 * 8 + 8;
   to.put(u16{1}).put(u16{0x101}).put(own).put(padded);
   to.put(u32{0}).put(options).put(version.minor).put(version.major);
@@ -68,7 +68,7 @@ void put_entry(Writer& to, const FatBinaryEntry& entry, Version version) {
 
 tl::expected<FatBinaryEntry, std::string> ptx_entry(std::string text) {
   if (!version_of(text))
-    return WriteError("no .version with two numbers, which PTX begins with: is it PTX?");
+    return WriteError("no .version with two numbers at the beginning: is this PTX?");
   FatBinaryEntry made;
   char variant = '\0';
   const std::string target = parse_head(text).target;
@@ -88,9 +88,9 @@ tl::expected<std::vector<std::byte>, std::string> write_fat_binary(
     const auto version = version_of(entry.text);
     if (entry.kind != CodeKind::ptx || !version)
       return WriteError(
-          fmt::format("an entry for {} that is no PTX with a .version", architecture(entry)));
+          fmt::format("the entry for {} is not PTX or has no valid .version", architecture(entry)));
     if (entry.text.find('\0') != std::string::npos)
-      return WriteError(fmt::format("PTX for {} with a zero byte in it", architecture(entry)));
+      return WriteError(fmt::format("the PTX for {} contains a zero byte", architecture(entry)));
     put_entry(to, entry, *version);
   }
   const u64 content = to.bytes().size() - 16;

@@ -1,8 +1,8 @@
 // Bit-exact tensor cores: the results of mma.sync on each architecture.
 //
-// mma_sync takes the registers of a warp and is fast. mma_sync_exact is the same function, written
-// to be read (fused_sum.h defines one output element). models.cc has the parameters and their
-// sources. "emulated sm_90" is mma.sync of sm_90, never wgmma.
+// mma_sync takes the registers of a warp and is fast. mma_sync_exact computes the same bits with
+// simple, readable code; fused_sum.h defines the sum of one output element. models.cc has the
+// parameters and their sources. "emulated sm_90" is mma.sync of sm_90, never wgmma.
 #pragma once
 
 #include <cstdint>
@@ -30,23 +30,23 @@ struct MmaInstruction {
 // tf32 accumulate only in f32.
 bool supports(Arch, const MmaInstruction&);
 
-// The architecture's computation of one output element.
+// How an architecture computes one output element.
 struct MmaModel {
   FusedSum sum;
-  // fp8 on sm_90 and sm_100, as ptxas 13.0 compiles it: operands are widened to fp16. h is the sum
-  // over k mod 4 in {0, 1}, starting from 0, then over the other k, one instruction each. D = C +
-  // h, rounded to nearest.
+  // ptxas 13.0 compiles fp8 on sm_90 and sm_100 to two fp16 instructions with widened operands. The
+  // first adds the products with k mod 4 in {0, 1} to 0. The second adds the others, which gives h.
+  // D = C + h, rounded to nearest.
   bool through_f16 = false;
   std::string_view evidence;
 };
 MmaModel model(Arch, const MmaInstruction&);  // the instruction must be supported (asserted)
 
-// Models of instructions that the emulator does not execute, used to replay recordings: mma.m8n8k4
-// of sm_70 with fp16 operands, wgmma of sm_90 with fp8 operands and fp32 results.
+// Tests compare these models with recordings of GPUs; the emulator does not execute the
+// instructions. They are sm_70's mma.m8n8k4 on fp16 and sm_90's wgmma on fp8 with fp32 results.
 FusedSum mma_m8n8k4_sm_70(MmaAccumulator);
 FusedSum wgmma_fp8_sm_90();
 
-// 32-bit registers per lane.
+// The number of 32-bit registers per lane.
 struct MmaRegisters {
   int a, b, c;
 };
@@ -70,8 +70,8 @@ FragmentPlace place_a(const MmaInstruction&, int row, int k);
 FragmentPlace place_b(const MmaInstruction&, int k, int column);
 FragmentPlace place_c(const MmaInstruction&, int row, int column);
 
-// Performs one mma.sync of a warp. Registers are laid out as in the PTX ISA, lane-major: a[lane *
-// registers(i).a + r]. d may be c. The instruction must be supported (asserted).
+// Performs one mma.sync of a warp. Fragments are those of the PTX ISA; register r of a lane is
+// a[lane * registers(instruction).a + r]. d may be c. The instruction must be supported (asserted).
 void mma_sync(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
               const std::uint32_t* c, std::uint32_t* d);
 void mma_sync_exact(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b,
@@ -81,8 +81,8 @@ std::uint32_t mma_element_exact(Arch, const MmaInstruction&, const std::uint32_t
                                 const std::uint32_t* b, const std::uint32_t* c, int row,
                                 int column);
 
-// Returns one output element of a model: k products. Operands, c and the result are raw bits in the
-// low bits of a word.
+// Returns c plus k products as the model computes them. Operands, c and the result are raw bits in
+// the low bits of a word.
 std::uint32_t dot(const MmaModel&, MmaFormat, int k, const std::uint32_t* a, const std::uint32_t* b,
                   std::uint32_t c);
 

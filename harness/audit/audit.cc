@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t allclose_1e2_index = 1;  // in rules_elsewhere()
+constexpr std::size_t allclose_1e2_index = 1;  // in third_party_rules()
 
 // Returns the most frequent text; of several, the first.
 std::string most_frequent(const std::vector<std::string>& texts) {
@@ -226,7 +226,7 @@ class Summary {
     }
     for (const std::string& claim : catalogue_.claims) {
       if (caught.contains(claim)) continue;
-      (whole_ || asked.contains(claim) ? report_.mistrusted : report_.not_asked).push_back(claim);
+      (whole_ || asked.contains(claim) ? report_.mistrusted : report_.not_run).push_back(claim);
     }
   }
 

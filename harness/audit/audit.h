@@ -81,7 +81,7 @@ struct AuditReport {
   std::vector<std::string> inert;
   std::vector<std::string> mistrusted;  // claimed classes of which no mutant was caught
   // Claimed classes that the chosen cases cannot test: no mutant of the class runs in their dtypes.
-  std::vector<std::string> not_asked;
+  std::vector<std::string> not_run;
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are now caught
   // Kernels that only invariances can judge: "varies_solo (solo)".
   std::vector<std::string> breakers;
@@ -96,7 +96,7 @@ struct AuditReport {
 };
 
 // `scores` are suite_scores of the trials. `whole`: the trials cover all cases of the suites;
-// otherwise a class may be in not_asked.
+// otherwise a class may be in not_run.
 AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
                       const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed,
                       bool whole = true);

@@ -61,7 +61,7 @@ class Calibration {
     row.elements += errors.elements;
     if (errors.elements == 0) return;
     const Limits limits =
-        contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, place_of(outcome));
+        contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, target_of(outcome));
     for (const Statistic& statistic : deciding_statistics) {
       if (is_measured(statistic, errors))
         take(row.statistics[statistic], errors.*statistic.value, limits.*statistic.limit,
@@ -95,7 +95,7 @@ class Calibration {
  private:
   CalibrationRow& row_of(const Outcome& outcome) {
     const Problem& problem = outcome.c.problem;
-    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place_of(outcome));
+    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, target_of(outcome));
     return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)),
                   std::string(name(problem.out()))}];
   }

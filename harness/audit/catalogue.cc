@@ -160,12 +160,12 @@ void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offer
     family.provider = provider;
   family.correct = reader.text("correct");
   std::vector<Mutant> mutants;
-  const auto comes_in = [](const std::vector<Mutant>& known, const std::string& name) {
+  const auto contains_name = [](const std::vector<Mutant>& known, const std::string& name) {
     return std::ranges::any_of(known, [&](const Mutant& m) { return m.name == name; });
   };
   for (const ConfigNode* table : reader.tables("mutant")) {
     Mutant mutant = read_mutant(*table, family, offered, errors);
-    if (comes_in(mutants, mutant.name) || comes_in(catalogue.mutants, mutant.name)) {
+    if (contains_name(mutants, mutant.name) || contains_name(catalogue.mutants, mutant.name)) {
       errors.push_back(table->error(fmt::format("{} comes twice", mutant.name),
                                     "names are told apart without their providers: rename one"));
     }

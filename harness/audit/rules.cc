@@ -117,7 +117,7 @@ RuleResult relative_frobenius(const RuleInputs& in) {
   return passes_if(std::sqrt(error) <= 1e-2 * std::sqrt(size));
 }
 
-std::span<const Rule> rules_elsewhere() {
+std::span<const Rule> third_party_rules() {
   static constexpr std::array rules{
       Rule{"allclose 1e-3", "FlashInfer tests/attention, rtol = atol", allclose_1e3},
       Rule{"allclose 1e-2", "vLLM tests/v1/attention, Triton tutorial 06, rtol = atol",

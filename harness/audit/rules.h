@@ -34,7 +34,7 @@ struct Rule {
   std::string_view source;
   RuleResult (*check)(const RuleInputs&);
 };
-std::span<const Rule> rules_elsewhere();
+std::span<const Rule> third_party_rules();
 
 RuleResult allclose_1e3(const RuleInputs& inputs);
 RuleResult allclose_1e2(const RuleInputs& inputs);

@@ -37,7 +37,7 @@ class ProblemRules {
                             math_->sdpa_math,
                             math_->flex_eager,
                             math_->weighted_magnitude};
-    const auto rules = rules_elsewhere();
+    const auto rules = third_party_rules();
     for (std::size_t i = 0; i < rule_count; ++i) results[i] = rules[i].check(inputs);
     return results;
   }
@@ -88,7 +88,7 @@ Judgement judged(const Outcome& outcome, const Contracts& contracts) {
 
 std::string dtype_of(const Outcome& outcome, const Contracts& contracts) {
   const Problem& problem = outcome.c.problem;
-  const RoundingSpec spec = contracts.pinned_spec(outcome.c.kernel, problem, place_of(outcome));
+  const RoundingSpec spec = contracts.pinned_spec(outcome.c.kernel, problem, target_of(outcome));
   if (is_fp8(spec.p_dtype)) return "fp8";
   if (problem.dtype == DType::f32 && inputs_rounded_to(spec) == DType::tf32) return "tf32";
   return std::string(name(problem.dtype));

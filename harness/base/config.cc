@@ -26,16 +26,16 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20;
-constexpr std::ptrdiff_t most_dots = 100;
+constexpr std::size_t max_file_bytes = std::size_t{16} << 20;
+constexpr std::ptrdiff_t max_dots = 100;
 
-// Returns the first line with more than `most_dots` dots, or 0. toml++ makes a table of each part
+// Returns the first line with more than `max_dots` dots, or 0. toml++ makes a table of each part
 // of a dotted key, and deeply nested tables overflow the stack when they are destroyed. A key is on
 // one line, so this limit and that on nested values bound the depth of the tree.
 int line_of_many_dots(std::string_view text) {
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
-    if (std::ranges::count(text.substr(0, length), '.') > most_dots) return line;
+    if (std::ranges::count(text.substr(0, length), '.') > max_dots) return line;
     text.remove_prefix(length);
   }
   return 0;
@@ -124,7 +124,7 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
   if (const int line = line_of_many_dots(text)) {
-    return fail({file_name, line, fmt::format("more than {} dots on one line", most_dots),
+    return fail({file_name, line, fmt::format("more than {} dots on one line", max_dots),
                  "shorten the key, or write one value a line"});
   }
   const toml::parse_result parsed = toml::parse(text, std::string_view(file_name));
@@ -150,14 +150,14 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
   }
   std::string text;
   std::array<char, 1 << 16> chunk;
-  while (stream && text.size() <= most_bytes) {  // a device or a pipe has no size
+  while (stream && text.size() <= max_file_bytes) {  // a device or a pipe has no size
     stream.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad())
     return cannot("the file cannot be read", "check that it exists and that you may read it");
-  if (text.size() > most_bytes)
-    return cannot("the file has more than 16 MiB", "it is no file that people write: name another");
+  if (text.size() > max_file_bytes)
+    return cannot("the file has more than 16 MiB", "it is not a regular file: name another");
   return parse_config(text, path.string());
 }
 

@@ -8,11 +8,11 @@
 namespace plumbline {
 
 std::string percent_of_limit_text(double percent, int decimals) {
-  constexpr double most = 9999, most_times_with_digits = 999'500;
+  constexpr double most = 9999, max_plain_factor = 999'500;
   if (!(percent > most)) return fmt::format("{:.{}f} %", percent, decimals);
   const double times = percent / 100;
   if (!std::isfinite(times)) return "infx";
-  if (times < most_times_with_digits) {
+  if (times < max_plain_factor) {
     const double unit = std::pow(10.0, std::floor(std::log10(times)) - 2);
     return fmt::format("{:.0f}x", std::round(times / unit) * unit);
   }

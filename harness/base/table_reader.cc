@@ -80,7 +80,7 @@ std::vector<const ConfigNode*> TableReader::texts(std::string_view key, bool req
       nodes.push_back(&item);
     } else {
       errors_.push_back(
-          item.error(fmt::format("{} has an entry that is no text", key), "put it in quotes"));
+          item.error(fmt::format("{} has an entry that is not text", key), "put it in quotes"));
     }
   }
   return nodes;

@@ -11,7 +11,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t fewest_rows_of_a_correlation = 8;
+constexpr std::size_t min_correlation_rows = 8;
 
 // Returns the rank of each value, from 0. Ties share the mean of their ranks.
 std::vector<double> ranks(const std::vector<double>& values) {
@@ -100,7 +100,7 @@ Amplification softmax_amplification(const Geometry& geometry, const InputView& i
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y) {
   const auto undefined = std::numeric_limits<double>::quiet_NaN();
   const auto not_a_number = [](double value) { return std::isnan(value); };
-  if (x.size() < fewest_rows_of_a_correlation || std::ranges::any_of(x, not_a_number) ||
+  if (x.size() < min_correlation_rows || std::ranges::any_of(x, not_a_number) ||
       std::ranges::any_of(y, not_a_number)) {
     return undefined;
   }

@@ -20,7 +20,7 @@ constexpr std::size_t worst_shown = 5;
 // If no spec is stated, an output that a looser model only just explains may as well be a bug.
 constexpr double convincing_percent = 90;
 // Compared elements above which a trial drops its reference and errors; restore() recomputes them.
-constexpr std::int64_t most_kept_elements = 4'000'000;
+constexpr std::int64_t max_kept_elements = 4'000'000;
 
 // Returns true if `rung` permits every error that `other` permits.
 bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
@@ -85,10 +85,10 @@ class Checker {
       rungs.insert(rungs.begin(), std::move(*stated));
     }
     for (const Rung& rung : rungs) {
-      if (!options_.whole_ladder && is_settled(rung)) continue;
+      if (!options_.whole_ladder && is_redundant(rung)) continue;
       auto examination = examiner_.examine(rung);
       if (!examination) return tl::unexpected(examination.error());
-      if (examination->trial.outcome.errors.elements > most_kept_elements)
+      if (examination->trial.outcome.errors.elements > max_kept_elements)
         examination->reference = {}, examination->comparison = {};
       examinations_.push_back(std::move(*examination));
       // A stated spec that explains the output decides, so no other model needs a trial.
@@ -102,7 +102,7 @@ class Checker {
   }
 
   // A model that permits all that a convincing one permits cannot be the tightest.
-  bool is_settled(const Rung& rung) const {
+  bool is_redundant(const Rung& rung) const {
     return std::ranges::any_of(examinations_, [&](const Examination& e) {
       return is_convincing(e.trial) && permits(rung.spec, e.trial.rung.spec);
     });
@@ -110,7 +110,7 @@ class Checker {
 
   // Returns the model that fits best: of the convincing ones, or if there are none, of all that
   // explain.
-  std::optional<std::size_t> best_that_explains() const {
+  std::optional<std::size_t> best_explaining_trial() const {
     std::optional<std::size_t> best;
     const auto rank = [&](std::size_t i) {
       const RungTrial& trial = examinations_[i].trial;
@@ -144,7 +144,7 @@ class Checker {
   }
 
   Result<void> decide() {
-    const auto explains = best_that_explains();
+    const auto explains = best_explaining_trial();
     const bool by_stated = report_.stated && examinations_.front().trial.explains;
     report_.judged = by_stated ? 0 : explains ? *explains : report_.stated ? 0 : nearest();
     Examination& judged = examinations_[report_.judged];
@@ -153,7 +153,7 @@ class Checker {
       report_.answer = Answer::undecided;
       report_.sentence = "no row sees a key: there is nothing to compare";
     } else if (by_stated || (explains && !report_.stated)) {
-      report_.answer = by_stated ? Answer::rounding : answer_of_unstated(judged.trial);
+      report_.answer = by_stated ? Answer::rounding : classify_unstated(judged.trial);
       report_.sentence = rounding_sentence(judged.trial);
     } else if (explains) {
       report_.answer = Answer::undecided;
@@ -169,7 +169,7 @@ class Checker {
       report_.answer = Answer::bug;
       find_bug(judged);
     }
-    if (report_.answer != Answer::bug) leave_gradients_open();
+    if (report_.answer != Answer::bug) mark_gradients_undecided();
     report_.worst = examiner_.worst_elements(judged, worst_shown);
     for (Examination& examination : examinations_)
       report_.trials.push_back(std::move(examination.trial));
@@ -177,7 +177,7 @@ class Checker {
   }
 
   // Gradients in a dump are not judged, whatever the result of the forward pass.
-  void leave_gradients_open() {
+  void mark_gradients_undecided() {
     if (dump_.open.gradients.empty()) return;
     const bool explained = report_.answer == Answer::rounding;
     report_.answer = Answer::undecided;
@@ -192,16 +192,15 @@ class Checker {
 
   // Classifies an output if no spec is stated. Rounding S hides many bugs, and so does a model that
   // explains the output only above 90 % of a limit.
-  Answer answer_of_unstated(const RungTrial& trial) {
+  Answer classify_unstated(const RungTrial& trial) {
     const bool fused = std::ranges::any_of(examinations_, [](const auto& e) {
       return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
     });
     if (fused) return Answer::rounding;
     if (dump_.in_other_dtype != nullptr && explains(*dump_.in_other_dtype)) {
-      report_.suggestions.push_back(
-          fmt::format("state dtype = {0} if the kernel computed in {0}, which explains the output, "
-                      "too",
-                      name(dump_.in_other_dtype->problem().dtype)));
+      report_.suggestions.push_back(fmt::format(
+          "state dtype = {0} if the kernel computed in {0}, which also explains the output",
+          name(dump_.in_other_dtype->problem().dtype)));
     }
     if (trial.rung.spec.s_rounded != DType::none) {
       report_.suggestions.push_back(fmt::format(
@@ -209,10 +208,10 @@ class Checker {
           "fused kernel does, and for one this is a bug: state what it rounds",
           trial.rung.name, name(trial.rung.spec.s_rounded)));
     } else {
-      report_.suggestions.push_back(fmt::format(
-          "state spec = \"{}\" if that is what the kernel rounds; a longer dump, of more rows or "
-          "heads, decides it, too",
-          trial.rung.name));
+      report_.suggestions.push_back(
+          fmt::format("state spec = \"{}\" if that is what the kernel rounds; a longer dump, of "
+                      "more rows or heads, also decides it",
+                      trial.rung.name));
     }
     return Answer::undecided;
   }
@@ -271,7 +270,7 @@ class Checker {
     report_.suggestions = other_readings(dump_, trial.rung.spec);
     if (!report_.suggestions.empty()) return;
     find_causes(judged);
-    if (names_a_question(report_.suggestions)) return;
+    if (names_alternative(report_.suggestions)) return;
     if (std::string nothing = unrelated(dump_, judged); !nothing.empty())
       report_.suggestions.insert(report_.suggestions.begin(), std::move(nothing));
   }
@@ -284,13 +283,13 @@ class Checker {
     Examination& tightest = examinations_.front();
     const bool same_inputs =
         inputs_rounded_to(tightest.trial.rung.spec) == inputs_rounded_to(trial.rung.spec);
-    if (same_inputs || names_a_question(report_.suggestions) || !restore(tightest)) return;
+    if (same_inputs || names_alternative(report_.suggestions) || !restore(tightest)) return;
     examiner_.explain_failure(tightest, strict_rms());
-    if (auto others = causes_by(tightest); names_a_question(others))
+    if (auto others = causes_by(tightest); names_alternative(others))
       report_.suggestions = std::move(others);
   }
 
-  static bool names_a_question(const std::vector<std::string>& suggestions) {
+  static bool names_alternative(const std::vector<std::string>& suggestions) {
     return !suggestions.empty() && suggestions.front().starts_with("would be explained");
   }
 
@@ -333,7 +332,7 @@ class Checker {
             "the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if "
             "it has not");
     }
-    if (const std::int64_t rows = only_possible_padding_is_wrong(trial); rows > 0) {
+    if (const std::int64_t rows = count_wrong_padding_rows(trial); rows > 0) {
       report_.suggestions.emplace_back(
           "state seqlens_q and seqlens_kv (and padding) if these rows are padding; rows of queries "
           "that see no key hold 0, and their LSE is -infinity");
@@ -362,13 +361,13 @@ class Checker {
 
   // Returns how many rows see no key, if only these are wrong and all of them may be padding that
   // nothing states; otherwise 0.
-  std::int64_t only_possible_padding_is_wrong(const RungTrial& trial) const {
+  std::int64_t count_wrong_padding_rows(const RungTrial& trial) const {
     const Faults& faults = trial.outcome.faults;
     const bool others_are_right = faults.total() == faults.empty_rows &&
                                   trial.outcome.errors.elements > 0 &&
                                   within(trial.percent_of_limit(), 100);
     const bool may_be = dump_.mask_tensor && faults.empty_rows > 0 && others_are_right;
-    return may_be ? rows_of_possible_padding(*dump_.geometry) : 0;
+    return may_be ? count_possible_padding(*dump_.geometry) : 0;
   }
 
   bool explains(const Dump& other) const {

@@ -11,7 +11,7 @@
 #include "harness/check/diff_measured.h"
 #include "harness/check/examine.h"
 #include "harness/compare/statistics.h"
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 namespace {
@@ -25,7 +25,7 @@ const std::byte* element(const std::vector<std::byte>& tensor, std::int64_t offs
   return tensor.data() + static_cast<std::size_t>(offset) * size_in_bytes(dtype);
 }
 
-tl::unexpected<Errors> other_question(std::string message) {
+tl::unexpected<Errors> different_problem(std::string message) {
   return fail("a and b do not ask the same: " + std::move(message),
               "diff compares two outputs of the same q, k and v under the same mask and "
               "scale; write both dumps from one call's inputs");
@@ -70,13 +70,14 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
         Field{"scale", fmt::format("{:.9g}", x.softmax_scale()),
               fmt::format("{:.9g}", y.softmax_scale())}}) {
     if (field.a != field.b)
-      return other_question(fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
+      return different_problem(
+          fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
   }
   for (std::int64_t sample = 0; sample < x.batch; ++sample) {
     const std::int64_t keys_a = a.geometry->length_kv(sample),
                        keys_b = b.geometry->length_kv(sample);
     if (keys_a != keys_b)
-      return other_question(
+      return different_problem(
           fmt::format("sample {} has {} keys in a and {} in b", sample, keys_a, keys_b));
   }
   return {};
@@ -90,8 +91,8 @@ float scale_of(const Dump& dump, Scales scales, std::size_t at) {
 }
 tl::unexpected<Errors> other_scale(std::string_view name, const std::string& place, float a,
                                    float b) {
-  return other_question(fmt::format("the scale of {} differs first at {}: {:.9g} in a, {:.9g} in b",
-                                    name, place, a, b));
+  return different_problem(fmt::format(
+      "the scale of {} differs first at {}: {:.9g} in a, {:.9g} in b", name, place, a, b));
 }
 
 // The offset of k or v in a dump's geometry.
@@ -118,7 +119,7 @@ Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
         const std::int64_t j = first_difference(x, y, columns, dtype);
         if (j < 0) continue;
         const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(dtype);
-        return other_question(difference_text(
+        return different_problem(difference_text(
             name, fmt::format("sample {} key {} head {} column {}", sample, key, head, j),
             x + bytes, y + bytes, dtype));
       }
@@ -133,7 +134,7 @@ Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t samp
                          std::int64_t head, std::int64_t ra, std::int64_t rb) {
   const KeyRange keys = a.visible_keys(sample, ra, head), of_b = b.visible_keys(sample, rb, head);
   if (keys.size() != of_b.size() || (keys.size() > 0 && keys != of_b)) {
-    return other_question(
+    return different_problem(
         fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in "
                     "b",
                     ra, sample, keys.begin, keys.end, of_b.begin, of_b.end));
@@ -147,9 +148,10 @@ Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t samp
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     const bool in_a = a.sees(sample, ra, key, head), in_b = b.sees(sample, rb, key, head);
     if (in_a != in_b)
-      return other_question(fmt::format("{} sees key {} only in {}", place, key, in_a ? "a" : "b"));
+      return different_problem(
+          fmt::format("{} sees key {} only in {}", place, key, in_a ? "a" : "b"));
     if (in_a && of_row_a.bias(key) != of_row_b.bias(key)) {
-      return other_question(
+      return different_problem(
           fmt::format("what is added to the logit of key {} in {} is {:.9g} in a "
                       "and {:.9g} in b",
                       key, place, of_row_a.bias(key), of_row_b.bias(key)));
@@ -158,7 +160,7 @@ Result<void> same_logits(const Geometry& a, const Geometry& b, std::int64_t samp
   const double sink_a = lse_without_keys(a.side, head, true),
                sink_b = lse_without_keys(b.side, head, true);
   if (sink_a == sink_b) return {};
-  return other_question(
+  return different_problem(
       fmt::format("the sink of head {} is {:.9g} in a and {:.9g} in b", head, sink_a, sink_b));
 }
 
@@ -193,7 +195,7 @@ Result<CommonRows> corresponding_rows(const Dump& a, const Dump& b) {
         const std::int64_t j = first_difference(x, y, problem.head_dim_qk, ga.q.dtype);
         if (j >= 0) {
           const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(ga.q.dtype);
-          return other_question(difference_text(
+          return different_problem(difference_text(
               "q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j),
               x + bytes, y + bytes, ga.q.dtype));
         }
@@ -206,11 +208,11 @@ Result<CommonRows> corresponding_rows(const Dump& a, const Dump& b) {
       }
     }
   }
-  if (rows.pairs.empty()) return other_question("they have no row with a visible key in common");
+  if (rows.pairs.empty()) return different_problem("they have no row with a visible key in common");
   return rows;
 }
 
-Result<CommonRows> same_question(const Dump& a, const Dump& b) {
+Result<CommonRows> find_common_rows(const Dump& a, const Dump& b) {
   for (const auto& [letter, dump] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
     if (dump->out.empty())
       return fail(fmt::format("{} ({}) has no output", letter, dump->name), "add the tensor out");
@@ -363,7 +365,7 @@ DiffReport diff_of_dropout(const Dump& a, const Dump& b) {
 
 // Adds the rows that the other side lacks and those without keys, and names the side in each
 // reason.
-void say_what_is_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows& rows) {
+void add_rows_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows& rows) {
   const auto common = static_cast<std::int64_t>(rows.pairs.size()) + rows.without_keys;
   for (const auto& [letter, side, other] : {std::tuple{"a", &a, "b"}, std::tuple{"b", &b, "a"}}) {
     for (NotJudged& some : side->not_judged) some.why = fmt::format("{}, in {}", some.why, letter);
@@ -382,7 +384,7 @@ void say_what_is_not_compared(MeasuredSide& a, MeasuredSide& b, const CommonRows
 
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options) {
   const UsualFloatingPoint state;
-  auto rows = same_question(a, b);
+  auto rows = find_common_rows(a, b);
   if (!rows) return tl::unexpected(rows.error());
   if (!a.open.dropout.empty() || !b.open.dropout.empty()) return diff_of_dropout(a, b);
   const std::vector<RowPair>& pairs = rows->pairs;
@@ -394,7 +396,7 @@ Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& option
   if (!side_a) errors = side_a.error();
   if (!side_b) errors.insert(errors.end(), side_b.error().begin(), side_b.error().end());
   if (!errors.empty()) return tl::unexpected(errors);
-  say_what_is_not_compared(*side_a, *side_b, *rows);
+  add_rows_not_compared(*side_a, *side_b, *rows);
 
   DiffReport report =
       diff_measured(fmt::format("{} and {}", a.name, b.name), *side_a, *side_b, a.inputs());

@@ -11,19 +11,19 @@
 
 #include "harness/check/dump_parts.h"
 #include "harness/check/feature_tensors.h"
-#include "harness/check/lengths_stated.h"
 #include "harness/check/mask_tensor.h"
 #include "harness/check/merge_dump.h"
 #include "harness/check/row_tensors.h"
 #include "harness/check/scale_tensors.h"
 #include "harness/check/shapes.h"
+#include "harness/check/stated_lengths.h"
 
 namespace plumbline {
 namespace {
 
 // Statistics and value ranges are kept per (sample, head, column). Beyond this number, memory may
 // run out.
-constexpr std::int64_t most_head_columns = std::int64_t{1} << 28;
+constexpr std::int64_t max_head_columns = std::int64_t{1} << 28;
 
 class DumpMaker : public DumpParts {
  public:
@@ -35,7 +35,7 @@ class DumpMaker : public DumpParts {
                     find_lengths() && find_side_inputs() && set_mask() && copy_data();
     if (!ok) return tl::unexpected(printable_errors());
     read_in_other_dtype();
-    note_open_questions();
+    note_unjudged_parts();
     note_padding_by_mask();
     return std::move(dump_);
   }
@@ -269,7 +269,7 @@ class DumpMaker : public DumpParts {
     for (const std::string& wrong : validate(known))
       add(wrong, "docs/dump-format.md says what can be judged");
     if (fine() && problem_.batch * problem_.heads_q >
-                      most_head_columns / std::max(problem_.head_dim_qk, problem_.head_dim_vo)) {
+                      max_head_columns / std::max(problem_.head_dim_qk, problem_.head_dim_vo)) {
       add(fmt::format("{} samples of {} heads are too many to be judged at once", problem_.batch,
                       problem_.heads_q),
           "dump fewer samples");

@@ -32,9 +32,9 @@ class DumpParts {
     return std::move(errors_);
   }
   // Call it after every known tensor was looked up.
-  void note_open_questions() {
-    dump_.tensors_without_a_part = tensors_.unasked();
-    dump_.open = open_questions(all_, attributes_, dump_.tensors_without_a_part);
+  void note_unjudged_parts() {
+    dump_.tensors_without_a_part = tensors_.unused_names();
+    dump_.open = find_unjudged_parts(all_, attributes_, dump_.tensors_without_a_part);
     dump_.not_judged = tensors_not_judged(dump_.open, all_.size());
   }
 

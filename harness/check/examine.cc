@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/compare/elsewhere.h"
+#include "harness/compare/unreferenced_rows.h"
 #include "harness/contract/contract.h"
+#include "harness/diagnose/alternative_search.h"
 #include "harness/diagnose/locate.h"
 #include "harness/diagnose/looser_rung.h"
-#include "harness/diagnose/other_questions.h"
 #include "harness/judge/judge.h"
 #include "harness/outcome/outcome.h"
 
@@ -122,8 +122,8 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   ComparedOutput& outcome = trial.outcome;
   outcome.status = Status::ok;
   outcome.spec_judged = spec_text(spec);
-  const auto elsewhere = look_elsewhere(geometry, dump_.inputs(), dump_.outputs(), spec,
-                                        result.reference, result.comparison.statistics);
+  const auto elsewhere = check_unreferenced_rows(geometry, dump_.inputs(), dump_.outputs(), spec,
+                                                 result.reference, result.comparison.statistics);
   outcome.errors = result.comparison.statistics;
   outcome.head_rms = result.comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));

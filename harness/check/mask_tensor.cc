@@ -13,7 +13,7 @@ namespace {
 
 // Additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9.
 constexpr double hidden_from = -1e4;
-constexpr double most_mask_bits = 0x1p33;  // 1 GiB
+constexpr double max_mask_bits = 0x1p33;  // 1 GiB
 constexpr auto remedy =
     "a mask is [batch, seq_kv], [seq_q, seq_kv], [batch, seq_q, seq_kv], [heads, seq_q, seq_kv] or "
     "[batch, heads, seq_q, seq_kv]; write it with four extents, any but the last 1";
@@ -313,7 +313,7 @@ std::optional<std::string> add_visible_keys(const std::vector<MaskTensor>& masks
   const std::int64_t heads = by_head ? problem.heads_q : 1;
   if (static_cast<double>(heads * problem.batch) * static_cast<double>(problem.seq_q) *
           static_cast<double>(problem.seq_kv) >
-      most_mask_bits) {
+      max_mask_bits) {
     return fmt::format(
         "a mask of {} heads x batch {} x seq_q {} x seq_kv {} bits is larger than "
         "1 GiB",

@@ -23,7 +23,7 @@ class MergeDumpMaker : public DumpParts {
     const bool ok = errors_.empty() && find_tensors() && find_dtypes() && find_parts() &&
                     check_shapes() && copy_data();
     if (!ok) return tl::unexpected(printable_errors());
-    note_open_questions();
+    note_unjudged_parts();
     return std::move(dump_);
   }
 
@@ -35,7 +35,7 @@ class MergeDumpMaker : public DumpParts {
     for (const char* foreign : {"q", "k", "v", "mask", "attn_bias", "alibi_slopes", "sinks",
                                 "page_table", "seqlens_q", "q_scale", "k_scale", "v_scale"}) {
       if (tensors_.find(foreign) != nullptr) {
-        add(fmt::format("tensor {} stands beside partial_out", foreign),
+        add(fmt::format("tensor {} cannot be used together with partial_out", foreign),
             "a dump is one call: of attention, or of a merge of its parts");
       }
     }
@@ -135,7 +135,7 @@ class MergeDumpMaker : public DumpParts {
     for (const std::int64_t length : lengths) {
       if (length < 0 || length > problem_.seq_kv) {
         return add(fmt::format("a token has {} parts, of {}", length, problem_.seq_kv),
-                   "seqlens_kv lies between 0 and the number of parts");
+                   "seqlens_kv is between 0 and the number of parts");
       }
       if (length != problem_.seq_kv) problem_.lengths = Lengths::random;
       layout_.seqlens_kv.push_back(static_cast<std::int32_t>(length));
@@ -172,7 +172,7 @@ class MergeDumpMaker : public DumpParts {
           if (std::isnan(lse) || lse > std::numeric_limits<float>::max()) {
             return add(fmt::format("partial_lse is {} at token {}, part {}, head {}", lse, token,
                                    part, head),
-                       "what a merge makes of it is not defined; write -infinity where a part has "
+                       "the result of a merge with it is undefined; write -infinity if a part has "
                        "no keys, as vLLM reads infinity");
           }
           if (std::isinf(lse) != std::isinf(first)) {

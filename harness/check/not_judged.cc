@@ -51,11 +51,11 @@ bool holds_zero(const TensorData& tensor) {
 
 }  // namespace
 
-OpenQuestions open_questions(const std::map<std::string, TensorData>& tensors,
-                             const std::map<std::string, std::string>& attributes,
-                             std::vector<std::string>& unasked) {
-  OpenQuestions open;
-  std::erase_if(unasked, [&](const std::string& name) {
+UnjudgedParts find_unjudged_parts(const std::map<std::string, TensorData>& tensors,
+                                  const std::map<std::string, std::string>& attributes,
+                                  std::vector<std::string>& unused_names) {
+  UnjudgedParts open;
+  std::erase_if(unused_names, [&](const std::string& name) {
     const bool of_gradients = is_of_gradients(lower(name));
     const auto tensor = tensors.find(name);
     const bool of_dropout = lower(name).starts_with("dropout");
@@ -73,7 +73,7 @@ OpenQuestions open_questions(const std::map<std::string, TensorData>& tensors,
   return open;
 }
 
-std::vector<NotJudged> tensors_not_judged(const OpenQuestions& open, std::size_t tensors) {
+std::vector<NotJudged> tensors_not_judged(const UnjudgedParts& open, std::size_t tensors) {
   std::vector<NotJudged> result;
   const auto add = [&](const std::vector<std::string>& names, const char* why) {
     if (names.empty()) return;

@@ -20,21 +20,21 @@ struct NotJudged {
 };
 
 // Gradients and dropout in a dump, which are not judged yet.
-struct OpenQuestions {
+struct UnjudgedParts {
   std::vector<std::string> gradients;  // tensor names: "dk", "dq"
   // Tensor names, and attributes with a dropout probability: "dropout_p = 0.1".
   std::vector<std::string> dropout;
 };
 
-// Moves tensors of gradients and dropout from `unasked` to the result, and adds attributes that
-// state dropout. Dropout of 0 is left out.
-OpenQuestions open_questions(const std::map<std::string, TensorData>& tensors,
-                             const std::map<std::string, std::string>& attributes,
-                             std::vector<std::string>& unasked);
+// Moves tensors of gradients and dropout from `unused_names` to the result, and adds attributes
+// that state dropout. Dropout of 0 is left out.
+UnjudgedParts find_unjudged_parts(const std::map<std::string, TensorData>& tensors,
+                                  const std::map<std::string, std::string>& attributes,
+                                  std::vector<std::string>& unused_names);
 
 // Returns one entry for gradients and one for dropout, if there are any. `tensors`: the dump's
 // number of tensors.
-std::vector<NotJudged> tensors_not_judged(const OpenQuestions& open, std::size_t tensors);
+std::vector<NotJudged> tensors_not_judged(const UnjudgedParts& open, std::size_t tensors);
 
 // Returns "dk, dout, dq and dv".
 std::string listed(const std::vector<std::string>& names);

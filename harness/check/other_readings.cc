@@ -8,21 +8,21 @@
 #include <numeric>
 
 #include "harness/compare/statistics.h"
-#include "harness/diagnose/other_questions.h"
+#include "harness/diagnose/alternative_search.h"
 
 namespace plumbline {
 namespace {
 
-constexpr double reading_cost = 5e7;            // see select_rows
-constexpr std::int64_t most_permuted = 256;     // samples or heads
-constexpr std::int64_t probes = 3;              // rows examined in each sample and head
-constexpr double same_answer_rms = 3;           // rms of (output - reference) / sigma over a row
-constexpr std::size_t fewest_correlated = 256;  // elements needed for a correlation
+constexpr double reading_cost = 5e7;        // see select_rows
+constexpr std::int64_t max_permuted = 256;  // samples or heads
+constexpr std::int64_t probes = 3;          // rows examined in each sample and head
+constexpr double same_answer_rms = 3;       // rms of (output - reference) / sigma over a row
+constexpr std::size_t min_correlated_elements = 256;  // elements needed for a correlation
 // Outputs of other problems correlate by chance if their rows have much in common, as means of many
 // values of V. Most wrong outputs of this problem correlate by more than 0.9.
-constexpr double least_correlation = 0.2;
+constexpr double min_correlation = 0.2;
 // Share of elements within the peak limit that unrelated outputs may have.
-constexpr double most_near = 0.1;
+constexpr double max_near_share = 0.1;
 
 class Readings {
  public:
@@ -176,11 +176,11 @@ class Readings {
       return n > 1 ? std::vector<std::int32_t>{0, static_cast<std::int32_t>(n - 1)}
                    : std::vector<std::int32_t>{0};
     };
-    if (problem_.batch > 1 && problem_.batch <= most_permuted) {
+    if (problem_.batch > 1 && problem_.batch <= max_permuted) {
       const std::string samples = exchange(all(problem_.batch), ends(problem_.heads_q), rows, true);
       if (!samples.empty()) return {samples};
     }
-    if (problem_.heads_q > 1 && problem_.heads_q <= most_permuted) {
+    if (problem_.heads_q > 1 && problem_.heads_q <= max_permuted) {
       const std::string heads = exchange(ends(problem_.batch), all(problem_.heads_q), rows, false);
       if (!heads.empty()) return {heads};
     }
@@ -247,17 +247,17 @@ class Readings {
   }
 
   static std::string exchange_text(const std::vector<std::size_t>& holds, std::string_view what) {
-    constexpr std::size_t most_named = 3;
+    constexpr std::size_t max_named = 3;
     std::string text;
     std::size_t moved = 0;
     for (std::size_t n = 0; n < holds.size(); ++n) {
-      if (holds[n] == n || ++moved > most_named) continue;
-      text += moved == 1 ? fmt::format("{0} {1} of the output holds the answer of {0} {2}", what, n,
-                                       holds[n])
+      if (holds[n] == n || ++moved > max_named) continue;
+      text += moved == 1 ? fmt::format("{0} {1} of the output contains the result of {0} {2}", what,
+                                       n, holds[n])
                          : fmt::format(", {} that of {}", n, holds[n]);
     }
     if (moved == 0) return "";
-    if (moved > most_named) text += fmt::format(" and so on, {} in all", moved);
+    if (moved > max_named) text += fmt::format(" and so on, {} in all", moved);
     return fmt::format("would be explained if {}s were exchanged: {}", what, text);
   }
 
@@ -303,7 +303,7 @@ std::string unrelated(const Dump& dump, const Examination& judged) {
     correlation.add(got[i], reference.o[i]);
     if (std::abs(judged.comparison.z[i]) <= limit) ++correlation.near;
   }
-  if (correlation.count < fewest_correlated || correlation.yy == 0) return "";
+  if (correlation.count < min_correlated_elements || correlation.yy == 0) return "";
   if (correlation.xx == 0) {
     return fmt::format(
         "the output is {:.6g} in every element: it was never written, or by a kernel "
@@ -312,10 +312,10 @@ std::string unrelated(const Dump& dump, const Examination& judged) {
   }
   const double near =
       static_cast<double>(correlation.near) / static_cast<double>(correlation.count);
-  if (near > most_near || !(std::abs(correlation.value()) < least_correlation)) return "";
+  if (near > max_near_share || !(std::abs(correlation.value()) < min_correlation)) return "";
   return fmt::format(
-      "the output has nothing to do with this question (correlation {:+.2f} over {} "
-      "elements): it answers other inputs, or its tensors lie in another layout",
+      "the output does not match these inputs at all (correlation {:+.2f} over {} "
+      "elements): it was computed from other inputs, or its tensors have another layout",
       correlation.value(), correlation.count);
 }
 

@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 
-std::int64_t rows_of_possible_padding(const Geometry& geometry) {
+std::int64_t count_possible_padding(const Geometry& geometry) {
   const Problem& problem = geometry.problem();
   if (!problem.is_padded() || problem.seq_q != problem.seq_kv) return 0;
   std::int64_t rows = 0;

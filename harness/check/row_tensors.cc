@@ -52,7 +52,7 @@ std::optional<std::vector<std::byte>> read(RowOutput output, const TensorData& t
                                            std::optional<bool> heads_first, TensorSet& tensors) {
   if (tensor.dtype != "F32" && tensor.dtype != "F64") {
     const std::string rounded =
-        fmt::format("; where the kernel rounds it, state spec = \"lse_dtype={}\"",
+        fmt::format("; if the kernel rounds it, state spec = \"lse_dtype={}\"",
                     tensor.dtype == "BF16" ? "bf16" : "fp16");
     tensors.add(fmt::format("tensor {} has dtype {}", name(output), tensor.dtype),
                 "write it as F32" + (output == RowOutput::lse ? rounded : ""));

@@ -56,8 +56,7 @@ class ScaleReader {
     }
     if (tensor == nullptr) {
       return refuse(scale, fmt::format(" is missing: {} is fp8", scale.of),
-                    "save the factor that turns what is stored into numbers, 1.0 where there is "
-                    "none");
+                    "save the factor that scales the stored values, 1.0 if there is none");
     }
     if (tensor->dtype != "F32")
       return refuse(scale, fmt::format(" has dtype {}", tensor->dtype), "write it as F32");

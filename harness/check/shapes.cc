@@ -32,7 +32,7 @@ class ShapeReader {
     if (!paged) same("the batch", "q", sq, q->outer, "k", sk, k->outer);
     same(paged ? "the number of pages" : "the batch", "k", sk, k->outer, "v", sv, v->outer);
     if (k->heads > 0 && q->heads % k->heads != 0) {
-      misfits_.push_back(fmt::format("q {} has {} heads, which is no multiple of the {} of k {}",
+      misfits_.push_back(fmt::format("q {} has {} heads, which is not a multiple of the {} of k {}",
                                      sq, q->heads, k->heads, sk));
     }
     if (out) compare_output(*q, sq, *v, sv, *out, shape_text(*shapes.out));

@@ -122,7 +122,7 @@ const TensorData* TensorSet::find(const std::string& name) const {
   const auto asked = [&](const std::string& spelling) -> const TensorData* {
     const auto found = tensors_.find(spelling);
     if (found == tensors_.end()) return nullptr;
-    asked_.insert(spelling);
+    used_.insert(spelling);
     return &found->second;
   };
   if (const TensorData* tensor = asked(name)) return tensor;
@@ -132,10 +132,10 @@ const TensorData* TensorSet::find(const std::string& name) const {
   return nullptr;
 }
 
-std::vector<std::string> TensorSet::unasked() const {
+std::vector<std::string> TensorSet::unused_names() const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors_) {
-    if (!asked_.contains(name)) names.push_back(printable(name));
+    if (!used_.contains(name)) names.push_back(printable(name));
   }
   return names;
 }

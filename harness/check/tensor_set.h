@@ -23,7 +23,7 @@ class TensorSet {
   // Returns the tensor with this name or an alias of it; nullptr if absent.
   const TensorData* find(const std::string& name) const;
   // Returns the names of the tensors that `find` has not returned yet.
-  std::vector<std::string> unasked() const;
+  std::vector<std::string> unused_names() const;
   // Like find, but adds an error if the tensor is absent.
   const TensorData* need(const std::string& name);
   // Returns a list of integers (I32 or I64) as int64; nullopt if it is absent. If it has another
@@ -46,7 +46,7 @@ class TensorSet {
   const std::string& dump_;
   const std::map<std::string, TensorData>& tensors_;
   Errors& errors_;
-  mutable std::set<std::string> asked_;  // as the dump spells them
+  mutable std::set<std::string> used_;  // as the dump spells them
 };
 
 // Returns element `index` of an integer tensor (BOOL, U8, I8, …, I64); nullopt for other dtypes.

@@ -24,12 +24,12 @@ struct CommandEnd {
   end_command(exit_code, Error{"", 0, std::move(message), std::move(remedy)});
 }
 // Ends the command if there are errors.
-inline void need_none(Errors errors, int exit_code) {
+inline void end_on_errors(Errors errors, int exit_code) {
   if (!errors.empty()) throw CommandEnd{std::move(errors), exit_code};
 }
 // Returns the value of `result`; its errors end the command.
-template <class T, class ErrorsOfIt>
-T need(tl::expected<T, ErrorsOfIt> result, int exit_code = exit_infrastructure) {
+template <class T, class ErrorType>
+T need(tl::expected<T, ErrorType> result, int exit_code = exit_infrastructure) {
   if (!result) throw CommandEnd{std::move(result.error()), exit_code};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }

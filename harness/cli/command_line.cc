@@ -257,7 +257,7 @@ bool Command::is_typed(const std::string& option) const {
   return known->count() > 0 && !program_of(*app_).set_by_setting.contains(known);
 }
 
-Result<bool> Command::give(const GivenBySetting& setting) const {
+Result<bool> Command::give(const SettingValue& setting) const {
   CLI::Option* const option = app_->get_option_no_throw(setting.option);
   if (option == nullptr || option->count() > 0) return false;
   const auto is_given = [](const CLI::Option* other) { return other->count() > 0; };

@@ -60,7 +60,7 @@ struct CommandFacts {
 };
 
 // Values from the environment or plumbline.toml, for an option that the command line leaves out.
-struct GivenBySetting {
+struct SettingValue {
   std::string option;               // "--db", or the word of a positional argument
   std::vector<std::string> values;  // a flag has one, "true"
   std::vector<std::string> unless;  // options that override the setting if any is given
@@ -105,7 +105,7 @@ class Command {
   // Gives the option its values, unless the command line gave it or an option that overrides it.
   // Returns true if it did, and false also if the command has no such option. Errors: values that
   // the option does not accept.
-  Result<bool> give(const GivenBySetting& setting) const;
+  Result<bool> give(const SettingValue& setting) const;
 
   std::string name() const;  // "plumbline baseline accept"
   CommandFacts facts() const;

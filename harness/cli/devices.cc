@@ -79,14 +79,14 @@ bool runs_on(const std::vector<Suite>& suites, const std::vector<std::string>& d
 }
 
 int default_jobs(const Plan& plan) {
-  constexpr int most_on_a_gpu = 4;
+  constexpr int max_jobs_on_gpu = 4;
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
   const bool any = std::ranges::any_of(plan.cases, is_on_gpu) ||
                    std::ranges::any_of(plan.diffs, [&](const PlannedDiff& d) {
                      return is_on_gpu(d.a) || is_on_gpu(d.b);
                    });
-  return any ? std::min(processors, most_on_a_gpu) : processors;
+  return any ? std::min(processors, max_jobs_on_gpu) : processors;
 }
 
 }  // namespace plumbline::cli

@@ -23,7 +23,7 @@ void Envelope::read_arguments(int argc, const char* const* argv) {
     const std::string_view argument = argv[i];
     const bool is_value = i + 1 < argc && argument == "--format";
     if (argument == "--format=json" || (is_value && std::string_view(argv[i + 1]) == "json"))
-      asked_ = true;
+      is_requested_ = true;
     if (command_.empty() && !argument.starts_with("-")) command_ = argument;
   }
 }

@@ -19,8 +19,8 @@ class Envelope {
   // Finds out from the arguments if the output is JSON, and the name of the command. It runs before
   // they are parsed, so that a usage error is JSON as well.
   void read_arguments(int argc, const char* const* argv);
-  bool is_asked_for() const { return asked_; }
-  void withdraw() { asked_ = false; }
+  bool is_requested() const { return is_requested_; }
+  void withdraw() { is_requested_ = false; }
 
   void set_data(std::string json) { data_ = std::move(json); }
   void add(const Errors& errors);
@@ -32,7 +32,7 @@ class Envelope {
   std::string text(int exit_code) const;
 
  private:
-  bool asked_ = false;
+  bool is_requested_ = false;
   std::string command_;
   std::string data_ = "null";
   Errors errors_;

@@ -12,9 +12,9 @@
 namespace plumbline::cli {
 namespace {
 
-constexpr std::size_t most_lines = 20, columns = 80;
-constexpr std::size_t longest_sentence = 420;  // characters of a message or a remedy: six lines
-constexpr std::size_t most_message_lines = 8;  // for text with line breaks, such as a traceback
+constexpr std::size_t max_lines = 20, columns = 80;
+constexpr std::size_t max_sentence_bytes = 420;  // characters of a message or a remedy: six lines
+constexpr std::size_t max_message_lines = 8;     // for text with line breaks, such as a traceback
 
 // An error, how often it occurs, and the other files in which it occurs.
 struct Counted {
@@ -47,18 +47,18 @@ std::string shortened(const std::string& text) {
   std::vector<std::string_view> lines = split(text, '\n');
   std::string kept;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines.size() > most_message_lines && i == 2) {
-      kept += fmt::format("\n  … ({} lines)", lines.size() - most_message_lines);
-      i = lines.size() - (most_message_lines - 2);
+    if (lines.size() > max_message_lines && i == 2) {
+      kept += fmt::format("\n  … ({} lines)", lines.size() - max_message_lines);
+      i = lines.size() - (max_message_lines - 2);
     }
     if (i > 0) kept += "\n";
     kept += lines[i];
   }
-  if (kept.size() <= longest_sentence) return kept;
+  if (kept.size() <= max_sentence_bytes) return kept;
   const auto is_inside = [&](std::size_t at) {
     return (static_cast<unsigned char>(kept[at]) & 0xC0U) == 0x80U;
   };
-  std::size_t head = longest_sentence * 2 / 3, tail = kept.size() - longest_sentence / 3;
+  std::size_t head = max_sentence_bytes * 2 / 3, tail = kept.size() - max_sentence_bytes / 3;
   while (is_inside(head)) --head;
   while (tail < kept.size() && is_inside(tail)) ++tail;
   return kept.substr(0, head) + " … " + kept.substr(tail);
@@ -120,9 +120,9 @@ std::string text_of(const Counted& counted, bool with_remedy) {
   Error error = *counted.error;
   error.message = shortened(error.message);
   error.remedy = with_remedy ? shortened(error.remedy) : "";
-  constexpr std::size_t most_files = 3;
+  constexpr std::size_t max_named_files = 3;
   const std::size_t others = counted.places - 1;
-  if (others > 0 && others <= most_files && counted.other_files.size() == others) {
+  if (others > 0 && others <= max_named_files && counted.other_files.size() == others) {
     error.message += fmt::format(" (also {})", fmt::join(counted.other_files, ", "));
   } else if (others > 0) {
     error.message += fmt::format(" (and at {} more place{})", others, others == 1 ? "" : "s");
@@ -142,7 +142,7 @@ std::string error_text(const Errors& errors, int width) {
         said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
     const std::string next = wrapped_lines(text_of(list[said], !shared), width);
     const std::size_t left = list.size() - said - 1;
-    if (said > 0 && lines + height(next) + (left > 0 ? 1 : 0) > most_lines) break;
+    if (said > 0 && lines + height(next) + (left > 0 ? 1 : 0) > max_lines) break;
     text += (said > 0 ? "\n" : "") + next;
     lines += height(next);
   }

@@ -28,7 +28,7 @@ fs::path nearest_existing(const fs::path& path) {
 }
 
 // Returns the end of a chain of links, which need not exist.
-fs::path followed(fs::path path) {
+fs::path link_target(fs::path path) {
   constexpr int most = 40;  // the kernel's limit
   std::error_code error;
   for (int i = 0; i < most && fs::is_symlink(path, error); ++i) {
@@ -72,7 +72,7 @@ Errors unusable_outputs(const std::vector<Output>& outputs) {
 
 Result<void> write_text(const fs::path& named, const std::string& text) {
   std::error_code ignored;
-  const fs::path path = followed(named);
+  const fs::path path = link_target(named);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
   const bool in_place = fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
   std::optional<PendingFile> pending;

@@ -73,14 +73,14 @@ int run_commands(int argc, const char* const* argv, const ProgramText& text,
 
 int run_program(int argc, const char* const* argv, const ProgramText& text,
                 const std::function<void(const CommandLine& app, int& exit_code)>& add) {
-  end_with_words_on_sigbus();
+  install_sigbus_handler();
   end_blas_threads();
   // A library may have set another state before main(); threads inherit this one.
   const UsualFloatingPoint state;
   Envelope& answer = envelope();
   answer.read_arguments(argc, argv);
   const int code = run_commands(argc, argv, text, add);
-  if (answer.is_asked_for()) std::fputs(answer.text(code).c_str(), stdout);
+  if (answer.is_requested()) std::fputs(answer.text(code).c_str(), stdout);
   return finish_stdout(code);
 }
 

@@ -31,13 +31,13 @@ double expected_seconds(const PlannedCase& planned, int repetitions) {
 
 }  // namespace
 
-RemainingTime::RemainingTime(std::size_t alike, std::vector<double> timed_costs)
-    : alike_(alike), timed_(std::move(timed_costs)) {}
+RemainingTime::RemainingTime(std::size_t untimed_steps, std::vector<double> timed_costs)
+    : untimed_steps_(untimed_steps), timed_(std::move(timed_costs)) {}
 
 void RemainingTime::step(double seconds) {
   ++done_;
   seconds_ = seconds;
-  if (done_ <= alike_) alike_seconds_ = seconds;
+  if (done_ <= untimed_steps_) untimed_seconds_ = seconds;
 }
 
 double RemainingTime::seconds_left() const {
@@ -46,16 +46,16 @@ double RemainingTime::seconds_left() const {
     return std::accumulate(timed_.begin() + static_cast<std::ptrdiff_t>(first),
                            timed_.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
   };
-  if (done_ <= alike_)
-    return seconds_ / static_cast<double>(done_) * static_cast<double>(alike_ - done_) +
+  if (done_ <= untimed_steps_)
+    return seconds_ / static_cast<double>(done_) * static_cast<double>(untimed_steps_ - done_) +
            cost(0, timed_.size());
-  const std::size_t timed_done = done_ - alike_;
-  const double scale = (seconds_ - alike_seconds_) / std::max(cost(0, timed_done), 1e-9);
+  const std::size_t timed_done = done_ - untimed_steps_;
+  const double scale = (seconds_ - untimed_seconds_) / std::max(cost(0, timed_done), 1e-9);
   return scale * cost(timed_done, timed_.size());
 }
 
 RemainingTime remaining_time(const Plan& plan, int repetitions) {
-  std::size_t alike = 0;
+  std::size_t untimed_steps = 0;
   // The rounds alternate: every step once, then every step again.
   struct Step {
     double seconds = 0;  // of one round
@@ -76,14 +76,14 @@ RemainingTime remaining_time(const Plan& plan, int repetitions) {
     if (c.timed) {
       add_rounds(c, nullptr);
     } else {
-      ++alike;
+      ++untimed_steps;
     }
   }
   for (const PlannedDiff& d : plan.diffs) {
     if (d.a.timed || d.b.timed) {
       add_rounds(d.a, &d.b);
     } else {
-      ++alike;
+      ++untimed_steps;
     }
   }
   std::vector<double> timed;
@@ -92,7 +92,7 @@ RemainingTime remaining_time(const Plan& plan, int repetitions) {
       if (round <= step.rounds) timed.push_back(step.seconds);
     }
   }
-  return RemainingTime(alike, std::move(timed));
+  return RemainingTime(untimed_steps, std::move(timed));
 }
 
 Progress::Progress(RemainingTime remaining, bool quiet)

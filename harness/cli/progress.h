@@ -13,19 +13,19 @@ namespace plumbline::cli {
 // relative costs, in the order of the plan.
 class RemainingTime {
  public:
-  explicit RemainingTime(std::size_t alike, std::vector<double> timed_costs = {});
+  explicit RemainingTime(std::size_t untimed_steps, std::vector<double> timed_costs = {});
   // Records that the next step was done `seconds` after the start.
   void step(double seconds);
   std::size_t done() const { return done_; }
-  std::size_t total() const { return alike_ + timed_.size(); }
+  std::size_t total() const { return untimed_steps_ + timed_.size(); }
   // Returns the seconds left at the pace so far. Until the first timed step is done, a cost counts
   // as a second.
   double seconds_left() const;
 
  private:
-  std::size_t alike_, done_ = 0;
+  std::size_t untimed_steps_, done_ = 0;
   std::vector<double> timed_;
-  double alike_seconds_ = 0, seconds_ = 0;
+  double untimed_seconds_ = 0, seconds_ = 0;
 };
 
 // Returns the estimate for a plan: its untimed steps, and a timed step for each round. The cost of

@@ -88,7 +88,7 @@ std::atomic<bool>& stop_on_signals() {
 }
 
 std::vector<ProviderInfo> need(tl::expected<std::vector<ProviderInfo>, ProviderErrors> found) {
-  const bool is_usage = !found && found.error().are_of_options;
+  const bool is_usage = !found && found.error().are_option_errors;
   return need(std::move(found), is_usage ? exit_usage : exit_infrastructure);
 }
 
@@ -130,7 +130,7 @@ void ProviderOptions::add_to(Command command) {
                      "for more. Replaces a provider of the same name");
   command.add_flag(
       "--no-default-provider", no_default_provider,
-      "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
+      "Do not load the kernels that come with plumbline (cpu; emulated and cuda if present)");
   command.add_option("--baselines", baselines, "DIR",
                      "Directory with contracts.toml and support.toml (default: plumbline's own)");
   add_pass_env(command);
@@ -290,9 +290,9 @@ void add_timeout(Command command, MeasureOptions& measure) {
 
 void ReferenceOption::add_to(Command command) {
   command
-      .add_option("--reference", where, "auto|cpu|FILE",
-                  "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a "
-                  "library's file")
+      .add_option(
+          "--reference", where, "auto|cpu|FILE",
+          "Device of the fp64 reference: cpu, auto (a GPU if there is one) or a library's file")
       .capture_default_str();
 }
 
@@ -339,8 +339,8 @@ std::string command_line() {
   return text;
 }
 
-MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOptions& measure) {
-  MeasuredWith with;
+MeasureSetup measured_with(const ProviderOptions& providers, const MeasureOptions& measure) {
+  MeasureSetup with;
   with.providers = providers.providers;
   with.no_default_provider = providers.no_default_provider;
   with.baselines = providers.baselines.string();
@@ -381,10 +381,10 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
   if (kernel == kernels.end()) {
     errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel),
                       missing_kernel_remedy(c->kernel, kernels)});
-  } else if (kernel->question != question_of(c->problem)) {
+  } else if (kernel->question != operation_of(c->problem)) {
     errors.push_back({"", 0,
                       fmt::format("{}: {} is a kernel for {}, and the case asks for {}", id,
-                                  c->kernel, kernel->question, question_of(c->problem)),
+                                  c->kernel, kernel->question, operation_of(c->problem)),
                       "name another kernel, or correct merge"});
   }
   if (!errors.empty()) return tl::unexpected(errors);

@@ -11,7 +11,7 @@
 
 #include "harness/cli/command_end.h"
 #include "harness/cli/command_line.h"
-#include "harness/cli/places.h"
+#include "harness/cli/program_folders.h"
 #include "harness/cli/terminal.h"
 #include "harness/measure/providers.h"
 #include "harness/reference/reference_library.h"
@@ -20,7 +20,7 @@
 
 namespace plumbline {
 struct JudgedRuns;
-struct MeasuredWith;
+struct MeasureSetup;
 struct ReviewedText;
 }  // namespace plumbline
 
@@ -114,7 +114,7 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
 // Returns the options that another process needs to measure a case in the same way.
-MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOptions& measure);
+MeasureSetup measured_with(const ProviderOptions& providers, const MeasureOptions& measure);
 // Returns the day in UTC, "2027-01-31".
 std::string today();
 // Returns the `reproduce` that this_run() stored.

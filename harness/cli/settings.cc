@@ -52,7 +52,7 @@ constexpr std::array settings{
 constexpr std::array<std::string_view, 2> tables{"run", "report"};
 constexpr std::string_view command_of_tables = "plumbline run";
 // Commands whose --provider, --db or suites are not those of a project, or mean nothing.
-constexpr std::array<std::string_view, 4> without_settings{
+constexpr std::array<std::string_view, 4> commands_without_settings{
     "plumbline init", "plumbline audit", "plumbline confirm", "plumbline resources"};
 
 std::vector<std::string_view> keys_of(std::string_view table) {
@@ -112,7 +112,7 @@ std::string typed(const Setting& setting, const std::string& value, const fs::pa
 }
 
 void add_value(const Setting& setting, const ConfigNode& node, const fs::path& folder,
-               GivenBySetting& given, Errors& errors) {
+               SettingValue& given, Errors& errors) {
   const bool good =
       setting.kind == Kind::number
           ? node.kind == ConfigNode::Kind::integer || node.kind == ConfigNode::Kind::real
@@ -131,11 +131,11 @@ void add_value(const Setting& setting, const ConfigNode& node, const fs::path& f
                               fmt::format("write {} = {}", setting.key, whole)));
 }
 
-std::optional<GivenBySetting> value_of_file(const Setting& setting, const ConfigNode& table,
-                                            const fs::path& folder, Errors& errors) {
+std::optional<SettingValue> value_of_file(const Setting& setting, const ConfigNode& table,
+                                          const fs::path& folder, Errors& errors) {
   const ConfigNode* const node = table.find(setting.key);
   if (node == nullptr) return std::nullopt;
-  GivenBySetting given{std::string(setting.option), {}, {}, node->error("")};
+  SettingValue given{std::string(setting.option), {}, {}, node->error("")};
   if (setting.is_list) {
     for (const ConfigNode* item : TableReader(table, errors).texts(setting.key))
       add_value(setting, *item, folder, given, errors);
@@ -145,11 +145,11 @@ std::optional<GivenBySetting> value_of_file(const Setting& setting, const Config
   return given;
 }
 
-std::optional<GivenBySetting> value_of_environment(const Setting& setting) {
+std::optional<SettingValue> value_of_environment(const Setting& setting) {
   if (setting.variable == nullptr) return std::nullopt;
   const std::string text = environment_text(setting.variable);
   if (text.empty()) return std::nullopt;
-  GivenBySetting given{std::string(setting.option), {text}, {}, {}};
+  SettingValue given{std::string(setting.option), {text}, {}, {}};
   given.at.file = setting.variable;
   if (!setting.is_list) return given;
   given.values.clear();
@@ -159,7 +159,7 @@ std::optional<GivenBySetting> value_of_environment(const Setting& setting) {
 }
 
 // The file's values, in the order of `settings`. An absent table counts as empty.
-using Values = std::array<std::optional<GivenBySetting>, settings.size()>;
+using Values = std::array<std::optional<SettingValue>, settings.size()>;
 
 Result<Values> read_file(const fs::path& path) {
   Values values;
@@ -192,8 +192,8 @@ bool concerns(const Setting& setting, const Command& command) {
 
 void SettingsOptions::add_to(Command program) {
   program.add_option("--config", file, "FILE",
-                     "File of settings (default: PLUMBLINE_CONFIG, else the nearest plumbline.toml "
-                     "from here upwards)");
+                     "File of settings (default: PLUMBLINE_CONFIG, otherwise the nearest "
+                     "plumbline.toml in this folder or above)");
   program.add_flag("--no-config", none, "Read no file of settings").excludes("--config");
 }
 
@@ -208,14 +208,15 @@ SettingsInUse& settings_in_use() {
   return of_this_process;
 }
 
-void tell_settings() {
+void print_settings_in_use() {
   const std::string sentence = settings_in_use().sentence();
   if (!sentence.empty()) fmt::print(stderr, "{}\n", sentence);
 }
 
 Result<void> apply_settings(Command command, const SettingsOptions& options) {
   const std::string name = command.name();
-  if (std::ranges::find(without_settings, name) != without_settings.end()) return {};
+  if (std::ranges::find(commands_without_settings, name) != commands_without_settings.end())
+    return {};
   const bool any = std::ranges::any_of(settings, [&](const Setting& setting) {
     return concerns(setting, command) && command.has(std::string(setting.option));
   });

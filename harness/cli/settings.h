@@ -31,7 +31,7 @@ struct SettingsInUse {
 SettingsInUse& settings_in_use();
 
 // Prints the sentence, if any, to stderr, because the user did not type these options.
-void tell_settings();
+void print_settings_in_use();
 
 // Gives the options of a command the values of the environment and the file. Paths in the file are
 // relative to its folder. Errors have file, line and remedy: a missing file, invalid TOML, an

@@ -16,8 +16,8 @@ namespace plumbline::cli {
 
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 20;
-std::array<char, most_bytes> maps;  // too large for a handler's stack
+constexpr std::size_t max_bytes = std::size_t{1} << 20;
+std::array<char, max_bytes> maps;  // too large for a handler's stack
 
 std::uintptr_t hexadecimal(std::string_view text) {
   std::uintptr_t value = 0;
@@ -60,7 +60,7 @@ void end(int, siginfo_t* signal, void*) {
 
 }  // namespace
 
-void end_with_words_on_sigbus() {
+void install_sigbus_handler() {
   struct sigaction action {};
   action.sa_sigaction = end;
   action.sa_flags = SA_SIGINFO;

@@ -5,6 +5,6 @@ namespace plumbline::cli {
 
 // Makes SIGBUS end this program with exit code 3 and a message that names the file. SIGBUS occurs
 // if another process shortens a mapped file: a database, or memory shared with a worker.
-void end_with_words_on_sigbus();
+void install_sigbus_handler();
 
 }  // namespace plumbline::cli

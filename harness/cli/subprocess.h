@@ -6,13 +6,13 @@
 
 namespace plumbline::cli {
 
-struct Said {
-  std::string text;      // its stdout, without line breaks at the end
-  bool is_well = false;  // its exit status was 0
+struct ProgramOutput {
+  std::string text;         // its stdout, without line breaks at the end
+  bool is_success = false;  // its exit status was 0
 };
 
 // Runs a shell command to its end; its stderr is the stderr of this process. nullopt: no process
 // could be started.
-std::optional<Said> output_of(const std::string& command);
+std::optional<ProgramOutput> output_of(const std::string& command);
 
 }  // namespace plumbline::cli

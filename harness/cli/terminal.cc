@@ -60,7 +60,7 @@ bool is_coloured(bool terminal) {
 
 int report_errors(const Errors& errors, int code) {
   envelope().add(errors);
-  if (!envelope().is_asked_for())
+  if (!envelope().is_requested())
     fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
   return code;
 }

@@ -10,7 +10,7 @@
 #include <numbers>
 
 #include "harness/problem/inputs.h"
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 namespace {
@@ -23,9 +23,9 @@ bool is_poison(DType dtype, const void* base, std::int64_t index) {
   return std::all_of(bytes, bytes + size, [](unsigned char b) { return b == 0xFF; });
 }
 
-class JudgementBuilder {
+class FaultFinder {
  public:
-  explicit JudgementBuilder(const FaultInputs& inputs)
+  explicit FaultFinder(const FaultInputs& inputs)
       : in_(inputs),
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
@@ -34,7 +34,7 @@ class JudgementBuilder {
     if (!problem_.is_merge() || in_.reference == nullptr) return;
     // The weights are exp(LSE_i - LSE) with a rounded LSE, so their sum may exceed 1.
     for (const double lse : in_.reference->lse) {
-      if (std::isfinite(lse)) of_merge_ = std::max(of_merge_, 0x1p-23 * std::abs(lse));
+      if (std::isfinite(lse)) merge_slack_ = std::max(merge_slack_, 0x1p-23 * std::abs(lse));
     }
   }
 
@@ -107,7 +107,7 @@ class JudgementBuilder {
     if (std::isnan(value) && is_poison(DType::f32, data, offset)) {
       found(faults_.unwritten, "unwritten");
     } else if (empty) {
-      if (!is_of_no_key(output, h, value))
+      if (!is_value_of_empty_row(output, h, value))
         report(faults_.empty_rows, b, h, i, column_of(output),
                fmt::format("{} {} in a row without visible keys", words, value));
     } else if (std::isnan(value)) {
@@ -117,12 +117,12 @@ class JudgementBuilder {
     }
   }
 
-  bool is_of_no_key(RowOutput output, std::int64_t head, double value) const {
-    return output == RowOutput::lse ? is_lse_of_no_key(head, value) : value == -HUGE_VAL;
+  bool is_value_of_empty_row(RowOutput output, std::int64_t head, double value) const {
+    return output == RowOutput::lse ? is_lse_of_empty_row(head, value) : value == -HUGE_VAL;
   }
 
   // Accepts -infinity, or the sink up to the rounding of a logarithm in fp32.
-  bool is_lse_of_no_key(std::int64_t head, double value) const {
+  bool is_lse_of_empty_row(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);
     const double natural = in_.outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
@@ -145,7 +145,7 @@ class JudgementBuilder {
     const double accumulation =
         (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
     const double tiles = std::ceil(keys / 16) * unit_roundoff(spec.o_between_tiles);
-    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + of_merge_;
+    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + merge_slack_;
   }
 
   // Sets the range of possible outputs of a sample for each key head and column, [H, D]. An output
@@ -258,7 +258,7 @@ class JudgementBuilder {
   Faults faults_;
   std::vector<double> got_;
   std::vector<double> least_, most_;  // range of the current sample, [H, D]
-  double of_merge_ = 0;               // how far a merge's weights may sum beyond 1
+  double merge_slack_ = 0;            // how far a merge's weights may sum beyond 1
 };
 
 }  // namespace
@@ -288,6 +288,6 @@ ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequant
   return range;
 }
 
-Faults find_faults(const FaultInputs& inputs) { return JudgementBuilder(inputs).run(); }
+Faults find_faults(const FaultInputs& inputs) { return FaultFinder(inputs).run(); }
 
 }  // namespace plumbline

@@ -11,7 +11,7 @@
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
-#include "harness/compare/picture_errors.h"
+#include "harness/compare/error_picture_builder.h"
 
 namespace plumbline {
 namespace {
@@ -170,11 +170,11 @@ class Comparer {
       if (!is_measured(statistic, result_.statistics) ||
           !std::isnan(result_.statistics.*statistic.value) || !plumbline::is_finite(reference_))
         continue;
-      throw HarnessFailure({"", 0,
-                            fmt::format("internal error: the statistic {} of finite outputs is no "
-                                        "number ({})",
-                                        statistic.column, problem_id(geometry_.problem())),
-                            "report it, with this line"});
+      throw HarnessFailure(
+          {"", 0,
+           fmt::format("internal error: the statistic {} of finite outputs is not a number ({})",
+                       statistic.column, problem_id(geometry_.problem())),
+           "report it, with this line"});
     }
   }
 
@@ -184,7 +184,7 @@ class Comparer {
   std::int64_t columns_;
   bool is_finite_ = true;  // all compared outputs are finite
   Comparison result_;
-  PictureOfErrors picture_;
+  ErrorPictureBuilder picture_;
   Sums sums_;
   std::vector<double> got_;
   std::vector<std::int64_t> head_rows_;

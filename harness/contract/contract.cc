@@ -11,9 +11,9 @@
 
 namespace plumbline {
 
-const Contract* Contracts::find(std::string_view kernel, const Place& place) const {
+const Contract* Contracts::find(std::string_view kernel, const RunTarget& place) const {
   const auto matches = [&](const Contract& contract) {
-    return holds_at(contract.devices, contract.archs, place) &&
+    return applies_to(contract.devices, contract.archs, place) &&
            std::any_of(contract.kernels.begin(), contract.kernels.end(),
                        [&](const auto& glob) { return glob_match(glob, kernel); });
   };
@@ -22,7 +22,7 @@ const Contract* Contracts::find(std::string_view kernel, const Place& place) con
 }
 
 RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem,
-                                    const Place& place) const {
+                                    const RunTarget& place) const {
   RoundingSpec spec = strict_spec(problem);
   if (const Contract* contract = find(kernel, place)) {
     for (const auto& [field, text] : contract->spec_fields) {
@@ -35,7 +35,7 @@ RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& prob
 }
 
 Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::int64_t elements,
-                         const Place& place) const {
+                         const RunTarget& place) const {
   Limits limits = default_limits(pinned_spec(kernel, problem, place), problem, elements);
   const Contract* contract = find(kernel, place);
   if (contract == nullptr) return limits;

@@ -12,7 +12,7 @@
 
 #include "harness/base/error.h"
 #include "harness/contract/limits.h"
-#include "harness/contract/place.h"
+#include "harness/contract/run_target.h"
 #include "harness/problem/rounding_spec.h"
 #include "harness/provider/promises.h"
 
@@ -47,13 +47,13 @@ class Contracts {
   static Result<Contracts> read(const std::filesystem::path& path);
   // Returns the first contract whose kernels, devices and architectures match, or nullptr: strict
   // default.
-  const Contract* find(std::string_view kernel, const Place& place = {}) const;
+  const Contract* find(std::string_view kernel, const RunTarget& place = {}) const;
   // Returns the spec by which outputs of `kernel` are judged: strict, with the contract's fields.
   // "tensor_core" accumulators are those of the place's architecture.
   RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem,
-                           const Place& place = {}) const;
+                           const RunTarget& place = {}) const;
   Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements,
-                const Place& place = {}) const;
+                const RunTarget& place = {}) const;
 
   std::vector<Contract> contracts;
 };

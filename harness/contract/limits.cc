@@ -85,7 +85,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
   return limits;
 }
 
-bool has_tie_law(const Problem& problem) {
+bool excludes_suite_scores(const Problem& problem) {
   // A needle with V off zero: o differs from the needle's v by less than half an ulp, so output
   // rounding returns v. That error lies along the temperature in every row (z about +9 in one legal
   // bf16 case).

@@ -22,7 +22,7 @@ double grown_limit(double limit, std::int64_t elements);
 // Returns true if the inputs exclude a case from the suite's sums of shrink and temperature: tied
 // logits, constant V, or another input distribution that biases them. The spec may exclude it as
 // well (default_limits().suite_judged), and so may the number of rows (judge_suites).
-bool has_tie_law(const Problem& problem);
+bool excludes_suite_scores(const Problem& problem);
 // The most rows, over samples and query heads, of a case whose scores count in a suite. In larger
 // cases rows that share keys share the error of P, which the scores' variance does not include (a
 // legal kernel reached z = 15 at 2048 rows).

@@ -81,8 +81,8 @@ std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors) {
   return archs;
 }
 
-bool holds_at(const std::vector<std::string>& devices, const std::vector<std::string>& archs,
-              const Place& place) {
+bool applies_to(const std::vector<std::string>& devices, const std::vector<std::string>& archs,
+                const RunTarget& place) {
   const bool device =
       devices.empty() || std::any_of(devices.begin(), devices.end(), [&](const std::string& glob) {
         return glob_match(glob, place.device);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/base/config.h"
-#include "harness/contract/place.h"
+#include "harness/contract/run_target.h"
 
 namespace plumbline {
 
@@ -25,8 +25,8 @@ std::vector<std::string> device_globs(const ConfigNode& table, Errors& errors);
 std::vector<std::string> gpu_archs(const ConfigNode& table, Errors& errors);
 
 // Returns true if a place satisfies conditions on devices and architectures; empty = no condition.
-bool holds_at(const std::vector<std::string>& devices, const std::vector<std::string>& archs,
-              const Place& place);
+bool applies_to(const std::vector<std::string>& devices, const std::vector<std::string>& archs,
+                const RunTarget& place);
 
 // Returns an optional member that must be a table; nullptr if it is missing.
 const ConfigNode* sub_table(const ConfigNode& table, std::string_view key, Errors& errors);

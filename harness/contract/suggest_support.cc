@@ -36,7 +36,7 @@ std::vector<std::string> all_fields() {
   return fields;
 }
 
-std::string value_of(const AskedProblem& asked, const std::string& key) {
+std::string value_of(const TriedProblem& asked, const std::string& key) {
   const Problem& p = asked.problem;
   if (key == device_key)
     return asked.place.device.starts_with("cuda:") ? "cuda:*" : asked.place.device;
@@ -64,7 +64,7 @@ std::string kind_of(const std::string& reason) {
 using Values = std::vector<std::string>;
 // A problem with its value for each field.
 struct Example {
-  const AskedProblem* asked;
+  const TriedProblem* asked;
   Values values;
 };
 // The values that refusals have for each field; empty if the field does not matter.
@@ -80,11 +80,11 @@ bool holds(const Conditions& conditions, const Example& example) {
 }
 
 // The problems that a run gave to one kernel.
-class Asked {
+class KernelRefusals {
  public:
-  explicit Asked(const std::vector<std::string>& fields) : fields_(fields) {}
+  explicit KernelRefusals(const std::vector<std::string>& fields) : fields_(fields) {}
 
-  void add(const AskedProblem& asked) {
+  void add(const TriedProblem& asked) {
     Example example{&asked, {}};
     for (const std::string& field : fields_) example.values.push_back(value_of(asked, field));
     (asked.refused ? refused_[kind_of(asked.reason)] : ran_).push_back(std::move(example));
@@ -137,7 +137,7 @@ class Asked {
 
   SuggestedEntry entry_of(const Conditions& conditions,
                           const std::vector<Example>& refusals) const {
-    const AskedProblem& first = *refusals.front().asked;
+    const TriedProblem& first = *refusals.front().asked;
     SuggestedEntry suggested{{}, refusals.size(), first.case_id, ran_.empty()};
     suggested.entry.kernels = {first.kernel};
     suggested.entry.reason = first.reason;
@@ -166,10 +166,10 @@ std::string values_text(const SupportTable::Condition& condition) {
 
 }  // namespace
 
-SuggestedSupport suggest_support(const std::vector<AskedProblem>& asked) {
+SuggestedSupport suggest_support(const std::vector<TriedProblem>& asked) {
   const std::vector<std::string> fields = all_fields();
-  std::map<std::string, Asked> kernels;
-  for (const AskedProblem& problem : asked)
+  std::map<std::string, KernelRefusals> kernels;
+  for (const TriedProblem& problem : asked)
     kernels.try_emplace(problem.kernel, fields).first->second.add(problem);
   SuggestedSupport suggested;
   for (const auto& [kernel, of_kernel] : kernels) of_kernel.list(suggested);

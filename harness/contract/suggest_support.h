@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "harness/contract/place.h"
+#include "harness/contract/run_target.h"
 #include "harness/contract/support.h"
 #include "harness/problem/problem.h"
 
 namespace plumbline {
 
 // A problem that a run gave to a kernel.
-struct AskedProblem {
+struct TriedProblem {
   std::string kernel;
   Problem problem;
-  Place place;
+  RunTarget place;
   std::string case_id;
   bool refused = false;     // without an entry that explains it; otherwise it ran, however it ended
   std::string reason = {};  // for the refusal
@@ -39,7 +39,7 @@ struct SuggestedSupport {
 // Suggests entries for each kernel and reason, with the field values that separate the refusals
 // from everything the kernel accepted. If several fields would do, the likelier ones are used.
 // Reasons that differ only in numbers count as one. No entry covers a problem that ran.
-SuggestedSupport suggest_support(const std::vector<AskedProblem>& asked);
+SuggestedSupport suggest_support(const std::vector<TriedProblem>& asked);
 
 // Returns an entry of one kernel as a table of support.toml.
 std::string entry_text(const SupportTable::Entry& entry);

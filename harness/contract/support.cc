@@ -97,7 +97,7 @@ class EntryReader {
     if (field == group) {
       const auto number = parse_integer(node.text);
       if (number && *number >= 1) return std::nullopt;
-      return node.error(fmt::format("{}: \"{}\" is no number of query heads", field, node.text),
+      return node.error(fmt::format("{}: \"{}\" is not a number of query heads", field, node.text),
                         "write group = 1 for as many key heads as query heads");
     }
     if (!node.is_scalar()) {
@@ -114,8 +114,8 @@ class EntryReader {
   Errors& errors_;
 };
 
-bool concerns(const SupportTable::Entry& entry, std::string_view kernel, const Place& place) {
-  if (!holds_at(entry.devices, entry.archs, place)) return false;
+bool concerns(const SupportTable::Entry& entry, std::string_view kernel, const RunTarget& place) {
+  if (!applies_to(entry.devices, entry.archs, place)) return false;
   return std::any_of(entry.kernels.begin(), entry.kernels.end(),
                      [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
@@ -134,13 +134,13 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
   return result;
 }
 
-bool SupportTable::covers(std::string_view kernel, const Place& place) const {
+bool SupportTable::covers(std::string_view kernel, const RunTarget& place) const {
   return std::any_of(entries.begin(), entries.end(),
                      [&](const Entry& entry) { return concerns(entry, kernel, place); });
 }
 
 const SupportTable::Entry* SupportTable::entry_for(std::string_view kernel, const Problem& problem,
-                                                   const Place& place) const {
+                                                   const RunTarget& place) const {
   const auto holds = [&](const Condition& condition) {
     const auto& values = condition.values;
     const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) {
@@ -158,7 +158,7 @@ const SupportTable::Entry* SupportTable::entry_for(std::string_view kernel, cons
 
 std::optional<std::string> SupportTable::unsupported(std::string_view kernel,
                                                      const Problem& problem,
-                                                     const Place& place) const {
+                                                     const RunTarget& place) const {
   const Entry* entry = entry_for(kernel, problem, place);
   return entry != nullptr ? std::optional(entry->reason) : std::nullopt;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/contract/place.h"
+#include "harness/contract/run_target.h"
 
 namespace plumbline {
 
@@ -27,9 +27,9 @@ class SupportTable {
   static Result<SupportTable> read(const std::filesystem::path& path);
   // Returns the reason if the table lists the problem as unsupported, otherwise nullopt.
   std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem,
-                                         const Place& place = {}) const;
+                                         const RunTarget& place = {}) const;
   // Returns true if an entry concerns the kernel at this place.
-  bool covers(std::string_view kernel, const Place& place = {}) const;
+  bool covers(std::string_view kernel, const RunTarget& place = {}) const;
 
   struct Condition {
     std::string field;  // a problem's field, `square` or `group`
@@ -48,7 +48,7 @@ class SupportTable {
   std::vector<Entry> entries;
   // Returns the first entry that lists the problem as unsupported, otherwise nullptr.
   const Entry* entry_for(std::string_view kernel, const Problem& problem,
-                         const Place& place = {}) const;
+                         const RunTarget& place = {}) const;
 };
 
 }  // namespace plumbline

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/diagnose/alternative_search.h"
 #include "harness/diagnose/error_shape.h"
 #include "harness/diagnose/looser_rung.h"
-#include "harness/diagnose/other_questions.h"
 #include "harness/diagnose/other_roundings.h"
 #include "harness/diagnose/row_variation.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto longest_look = std::chrono::seconds(3);  // per case of a run
+constexpr auto max_search_time = std::chrono::seconds(3);  // per case of a run
 
 void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
@@ -129,7 +129,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
       Kind{faults.inf, "infinity: an overflow of fp16, or a division by 0"},
       Kind{faults.out_of_range,
            "values outside the range of v, which no weighted mean can reach: a wrong index (page, "
-           "stride, head, memory behind the end) or "
+           "stride, head, memory after the end) or "
            "weights that are not normalised"},
       Kind{faults.empty_rows,
            "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
@@ -150,7 +150,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
 std::vector<std::string> causes(const FailingOutput& failing) {
   std::vector<std::string> sentences;
   if (!nothing_to_explain(failing)) {
-    sentences = other_questions(failing, [](std::size_t) { return false; });
+    sentences = explain_by_alternatives(failing, [](std::size_t) { return false; });
     for (const auto& fit : fits) {
       if (sentences.empty()) add(sentences, fit(failing));
     }
@@ -170,8 +170,9 @@ FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget) {
   if (!spent && !within_limits(failing.comparison->statistics, failing.limits))
     rung = looser_rung(failing);
   if (looks && !spent) {
-    const auto late = [&] { return Clock::now() - start > longest_look; };
-    sentences = other_questions(failing, [&](std::size_t found) { return found > 0 || late(); });
+    const auto late = [&] { return Clock::now() - start > max_search_time; };
+    sentences =
+        explain_by_alternatives(failing, [&](std::size_t found) { return found > 0 || late(); });
     for (const auto& fit : fits) {
       if (sentences.empty() && !late()) add(sentences, fit(failing));
     }

@@ -25,8 +25,8 @@ struct FailingOutput {
 // Returns indices of the reference's rows, ascending and unique: the `worst` rows with the largest
 // squared error and as many evenly spaced ones, all with visible keys. Returns fewer if they would
 // cost more than `cost_limit` multiply-adds, but at least one.
-std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t worst,
-                                      double cost_limit);
+std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::size_t worst,
+                                          double cost_limit);
 // Returns the sum of (e / sigma)^2 over a row of the reference, without elements that are not
 // finite.
 double squared_error(const FailingOutput& failing, std::size_t row);

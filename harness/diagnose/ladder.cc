@@ -235,7 +235,7 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
   if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
   if (problem.has_fp8_q() && wanted == "flashattention2") return rungs.back();
   return fail(
-      fmt::format("spec \"{}\" is no rung of the ladder for {} inputs", text, name(problem.dtype)),
+      fmt::format("spec \"{}\" is not a rounding model for {} inputs", text, name(problem.dtype)),
       fmt::format("{}; or state fields, as in \"p_dtype=input s_rounded=input\"",
                   suggestion(text, names)));
 }

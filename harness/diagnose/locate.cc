@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 namespace {
@@ -22,10 +22,10 @@ constexpr double concentrated = 0.9;
 constexpr double explains = 0.75;
 // A dropped or repeated key must explain at least this share of the squared error beyond rounding,
 // in the rows that read it. Not all of it, because a large weight changes by more than its share.
-constexpr double least_share_of_key = 0.25;
+constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
-constexpr double false_locations = 1e-3;
-constexpr std::size_t rows_of_variance = 16;  // from which rho is estimated (locate.h)
+constexpr double false_location_share = 1e-3;
+constexpr std::size_t variance_rows = 16;  // from which rho is estimated (locate.h)
 // mean of (e / sigma)^2 over a head, row or column
 constexpr double right_below = 4, wrong_above = 25;
 
@@ -62,19 +62,19 @@ class Locator {
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
     const double by_chance = chance(location.z), share = share_of(location.z);
-    const bool is_location = std::abs(location.z) > by_chance &&
-                             (best_ != Direction::key || share >= least_share_of_key);
+    const bool is_location =
+        std::abs(location.z) > by_chance && (best_ != Direction::key || share >= min_share_of_key);
     const bool is_global =
         location.kind == LocationKind::scale || location.kind == LocationKind::denominator;
     if (!is_location || (is_global && location.z * location.z < explains * fitted_energy_)) {
-      if (Location parted = parting(location); parted.kind != LocationKind::none) {
+      if (Location parted = separating_dimension(location); parted.kind != LocationKind::none) {
         const std::string more = concentration();
         parted.description += more;
         parted.text += more;
         return parted;
       }
       if (!is_location) {
-        return none(why_none(location, by_chance, share));
+        return none(no_location_reason(location, by_chance, share));
       }
     }
     location.description += concentration();
@@ -106,7 +106,7 @@ class Locator {
 
   std::size_t hypotheses() const { return 6 + keys_.size(); }
 
-  std::string why_none(const Location& best, double by_chance, double share) const {
+  std::string no_location_reason(const Location& best, double by_chance, double share) const {
     if (!(std::abs(best.z) > by_chance)) {
       return fmt::format(
           "the best of {} hypotheses has z = {:.1f}, and errors that have no place "
@@ -148,7 +148,7 @@ class Locator {
   double chance(double z) const {
     const Energy energy = energy_of_best();
     const double left = energy.elements > 0 ? (energy.squared - z * z) / energy.elements : 0;
-    return std::sqrt(2 * std::log(static_cast<double>(hypotheses()) / false_locations) *
+    return std::sqrt(2 * std::log(static_cast<double>(hypotheses()) / false_location_share) *
                      variance_of_best() * std::max(1.0, left));
   }
 
@@ -296,7 +296,7 @@ class Locator {
              fmt::format("the first visible key weighs {}", more(first_visible_.z())));
     if (beyond_last_.z() > 0)
       consider(LocationKind::edge, Direction::beyond_last, beyond_last_,
-               "the key behind the last visible one is seen");
+               "the key after the last visible one is seen");
     if (before_first_.z() > 0)
       consider(LocationKind::edge, Direction::before_first, before_first_,
                "the key before the first visible one is seen");
@@ -358,7 +358,7 @@ class Locator {
     for (const std::size_t r : fitted_rows_) {
       const RowId& id = in_.reference->selection.rows[r];
       if (!is_about(id)) continue;
-      if (r != best_fit_.top_row && ++rows <= rows_of_variance)
+      if (r != best_fit_.top_row && ++rows <= variance_rows)
         add_variance(r, of_others, squared_of_others);
     }
     if (squared_of_others > 0) variance += of_others / squared_of_others * (best_fit_.dd - squared);
@@ -414,7 +414,7 @@ class Locator {
     return fmt::format("{}{} {}{} of {} {} wrong, the others right", what, is_one ? "" : "s", wrong,
                        count > 8 ? ", …" : "", parts.size(), is_one ? "is" : "are");
   }
-  Location parting(const Location& otherwise) const {
+  Location separating_dimension(const Location& otherwise) const {
     const auto& rows = in_.reference->selection.rows;
     const auto columns = static_cast<std::size_t>(in_.reference->columns);
     std::map<std::int64_t, Part> heads, columns_of, positions;

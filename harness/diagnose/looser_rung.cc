@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "harness/diagnose/other_questions.h"
+#include "harness/diagnose/alternative_search.h"
 #include "harness/reference/scale_test.h"
 
 namespace plumbline {
@@ -58,7 +58,8 @@ std::optional<Rung> looser_rung(const FailingOutput& failing) {
   if (failing.faults->total() > 0 || failing.comparison->statistics.elements == 0)
     return std::nullopt;
   const Problem& problem = failing.geometry->problem();
-  const RowSelection many = second_look(failing), few = look_at(failing, first_rows, first_cost);
+  const RowSelection many = second_look(failing),
+                     few = select_informative_rows(failing, first_rows, first_cost);
   std::optional<Rung> best;
   double best_likelihood = 0;
   for (Rung& rung : ladder(problem)) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "harness/diagnose/contest.h"
+#include "harness/diagnose/explanation_ranking.h"
 #include "harness/diagnose/ladder.h"
-#include "harness/diagnose/other_places.h"
+#include "harness/diagnose/wrong_addresses.h"
 
 namespace plumbline {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr std::array narrow_dtypes{DType::bf16, DType::f16};
 
 // Adds roundings of S at different points between q . k and the logit.
-void add_rounded_s(const FailingOutput& failing, Contest& contest) {
+void add_rounded_s(const FailingOutput& failing, ExplanationRanking& ranking) {
   const Problem& problem = failing.geometry->problem();
   const double scale = problem.softmax_scale();
   // Rounding commutes with a scale that is a power of two.
@@ -47,11 +47,11 @@ void add_rounded_s(const FailingOutput& failing, Contest& contest) {
          }},
     }};
     for (const auto& [where, logit] : ways) {
-      contest.add("S rounded", fmt::format("S is rounded to {} {}", name(dtype), where),
+      ranking.add("S rounded", fmt::format("S is rounded to {} {}", name(dtype), where),
                   [&, dtype, &logit = logit](const RowId& id) {
-                    RowVariation variation = contest.answers().stated(id);
+                    RowVariation variation = ranking.answers().stated(id);
                     variation.s_rounded = dtype;
-                    variation.logit = [&logit, shape = contest.answers().shape(id)](
+                    variation.logit = [&logit, shape = ranking.answers().shape(id)](
                                           double product, std::int64_t key) {
                       return logit(shape, product, key);
                     };
@@ -63,12 +63,12 @@ void add_rounded_s(const FailingOutput& failing, Contest& contest) {
 
 // Adds roundings of P relative to the row's largest logit, which a kernel knows only if it sees all
 // keys before it rounds.
-void add_rounded_p(const FailingOutput& failing, Contest& contest) {
+void add_rounded_p(const FailingOutput& failing, ExplanationRanking& ranking) {
   const DType dtype = failing.geometry->problem().dtype;
   if (dtype == DType::f32) return;
   const auto add = [&](const std::string& kind, const std::string& sentence, auto round_p) {
-    contest.add(kind, sentence, [&, round_p](const RowId& id) {
-      RowVariation variation = contest.answers().stated(id);
+    ranking.add(kind, sentence, [&, round_p](const RowId& id) {
+      RowVariation variation = ranking.answers().stated(id);
       variation.round_p = [round_p](std::span<double> p, double sum) {
         for (double& x : p) x = round_p(x, sum);
       };
@@ -84,16 +84,16 @@ void add_rounded_p(const FailingOutput& failing, Contest& contest) {
 }
 
 // Adds roundings of which only sigma is known, because they depend on the order of the sums.
-void add_scales(const FailingOutput& failing, Contest& contest) {
+void add_scales(const FailingOutput& failing, ExplanationRanking& ranking) {
   const Problem& problem = failing.geometry->problem();
   const RoundingSpec& judged = *failing.spec;
   const auto add = [&](const std::string& kind, const std::string& sentence, const auto& change) {
     RoundingSpec spec = judged;
     change(spec);
-    if (!(spec == judged)) contest.add(kind, sentence, spec);
+    if (!(spec == judged)) ranking.add(kind, sentence, spec);
   };
   add("the spec judged by", "", [](RoundingSpec&) {});
-  contest.add("the spec judged by", "", judged);
+  ranking.add("the spec judged by", "", judged);
   constexpr Accumulator fp16_accumulator{DType::f16, false, 24, 1};
   const std::string in_fp16 = "P V is accumulated in fp16, or O is rounded to it between tiles";
   add("P V", in_fp16, [&](RoundingSpec& spec) { spec.pv_accumulator = fp16_accumulator; });
@@ -120,12 +120,12 @@ void add_scales(const FailingOutput& failing, Contest& contest) {
 }  // namespace
 
 std::string likeliest_change(const FailingOutput& failing) {
-  Contest contest(failing);
-  add_rounded_s(failing, contest);
-  add_rounded_p(failing, contest);
-  add_other_places(failing, contest);
-  add_scales(failing, contest);
-  return contest.winner();
+  ExplanationRanking ranking(failing);
+  add_rounded_s(failing, ranking);
+  add_rounded_p(failing, ranking);
+  add_wrong_addresses(failing, ranking);
+  add_scales(failing, ranking);
+  return ranking.best_sentence();
 }
 
 }  // namespace plumbline

@@ -8,7 +8,7 @@
 #include <map>
 #include <numbers>
 
-#include "harness/diagnose/row_answers.h"
+#include "harness/diagnose/row_calculator.h"
 
 namespace plumbline {
 namespace {
@@ -51,7 +51,7 @@ struct OtherHead {
 enum class Reads { both, only_k, only_v };
 
 // Returns the key head that explains the rows of each head in `wrong`; empty if one has none.
-std::vector<OtherHead> heads_read(const RowAnswers& rows, const Problem& problem,
+std::vector<OtherHead> heads_read(const RowCalculator& rows, const Problem& problem,
                                   const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
                                   Reads reads) {
   std::vector<OtherHead> found;
@@ -100,7 +100,7 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
 
 // Returns true if `vary(row)` explains all these rows.
 template <class Vary>
-bool all_explained(const RowAnswers& rows, const std::vector<std::size_t>& indices,
+bool all_explained(const RowCalculator& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
   return !indices.empty() && std::ranges::all_of(indices, [&](std::size_t r) {
     return rows.explains(r, vary(rows.row(r)));
@@ -114,7 +114,7 @@ std::string other_key_heads(const FailingOutput& failing) {
   if (problem.heads_kv < 2 || problem.heads_kv > 64) return "";
   const auto wrong = wrong_heads(failing);
   if (wrong.empty()) return "";
-  const RowAnswers rows(failing);
+  const RowCalculator rows(failing);
   for (const auto& [reads, what] :
        {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
     if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty())
@@ -127,8 +127,8 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
   // Scales of tokens vary within a row. Such an error shows up as a key in locate().
   if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
-  const RowAnswers rows(failing);
-  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
+  const RowCalculator rows(failing);
+  const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);
   const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
                             std::int64_t head) {
     return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
@@ -192,8 +192,8 @@ std::string other_fp8_scales(const FailingOutput& failing) {
 std::string other_sinks(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
   if (problem.sinks == Sinks::none) return "";
-  const RowAnswers rows(failing);
-  const auto indices = telling_rows(failing, rows_of_all, variation_cost_limit);
+  const RowCalculator rows(failing);
+  const auto indices = informative_rows(failing, rows_of_all, variation_cost_limit);
   using Sink = std::function<double(double stated, std::int64_t head)>;
   const std::vector<std::pair<std::string, Sink>> others{
       {"the attention sinks were multiplied by ln 2: log2(e) is missing",

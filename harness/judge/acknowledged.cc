@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "harness/judge/past.h"
+#include "harness/judge/digest_and_drift.h"
 #include "harness/judge/verdict.h"
 #include "harness/outcome/outcome.h"
 
@@ -16,9 +16,9 @@ namespace {
 
 // Used while the spread between nights is unknown.
 constexpr double noise_without_spread = 1.25;
-constexpr double least_noise = 1.02, spreads = 3;
+constexpr double min_noise_ratio = 1.02, spreads = 3;
 
-bool has_the_same_bits(const Outcome& outcome, const Acknowledgement& acknowledged) {
+bool has_equal_bits(const Outcome& outcome, const Acknowledgement& acknowledged) {
   return !outcome.output_digest.empty() && outcome.output_digest == acknowledged.output_digest;
 }
 
@@ -30,19 +30,20 @@ bool can_be_acknowledged(const Judgement& judgement, const Outcome& outcome,
     case Verdict::ambiguous:
       return true;
     case Verdict::fail:
-      return has_the_same_bits(outcome, acknowledged);
+      return has_equal_bits(outcome, acknowledged);
     default:
       return false;
   }
 }
 
 // Returns a description of what became worse since the acknowledgement; "" if nothing did.
-std::string worse_than_then(const Judgement& judgement, const Outcome& outcome,
-                            const Acknowledgement& acknowledged) {
-  if (!has_the_same_bits(outcome, acknowledged)) {
+std::string describe_worsening(const Judgement& judgement, const Outcome& outcome,
+                               const Acknowledgement& acknowledged) {
+  if (!has_equal_bits(outcome, acknowledged)) {
     const double drift = drift_ratio(outcome.errors.rms, acknowledged.rms);
     if (!(drift <= drift_noise(outcome)))
-      return fmt::format("rms {:.3g}, {:.3g} times that of then", outcome.errors.rms, drift);
+      return fmt::format("rms {:.3g}, {:.3g} times the acknowledged value", outcome.errors.rms,
+                         drift);
   }
   const bool about_time =
       std::any_of(judgement.findings.begin(), judgement.findings.end(),
@@ -55,7 +56,7 @@ std::string worse_than_then(const Judgement& judgement, const Outcome& outcome,
              : fmt::format("it takes {:.3g} times the time of then", slower);
 }
 
-std::string who_and_why(const Acknowledgement& acknowledged) {
+std::string decision_text(const Acknowledgement& acknowledged) {
   return acknowledged.until.empty() ? fmt::format("{}: {}", acknowledged.who, acknowledged.why)
                                     : fmt::format("{}, until {}: {}", acknowledged.who,
                                                   acknowledged.until, acknowledged.why);
@@ -65,19 +66,20 @@ std::string who_and_why(const Acknowledgement& acknowledged) {
 
 double time_noise(const Judgement& judgement) {
   if (!judgement.gated_time || !(judgement.gated_time->spread > 0)) return noise_without_spread;
-  return std::max(least_noise, 1 + spreads * std::numbers::sqrt2 * judgement.gated_time->spread);
+  return std::max(min_noise_ratio,
+                  1 + spreads * std::numbers::sqrt2 * judgement.gated_time->spread);
 }
 
 Judgement judge_acknowledged(Judgement judgement, const Outcome& outcome,
                              const Acknowledgement& acknowledged, std::string_view today) {
   if (!can_be_acknowledged(judgement, outcome, acknowledged)) return judgement;
-  const std::string said = who_and_why(acknowledged);
+  const std::string said = decision_text(acknowledged);
   if (!acknowledged.until.empty() && acknowledged.until <= today) {  // ISO dates sort as text
     judgement.notes.push_back(fmt::format(
         "the acknowledgement has expired ({}): mend it, accept it or acknowledge it again", said));
     return judgement;
   }
-  const std::string worse = worse_than_then(judgement, outcome, acknowledged);
+  const std::string worse = describe_worsening(judgement, outcome, acknowledged);
   if (!worse.empty()) {
     judgement.notes.push_back(
         fmt::format("is worse than what was acknowledged ({}): {}", said, worse));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/contract/terms.h"
+#include "harness/contract/contract_snapshot.h"
 #include "harness/problem/outputs.h"
 
 namespace plumbline {
@@ -23,10 +23,10 @@ struct Baseline {
   bool deterministic = false;  // promised, and confirmed by a repeated call
   std::string run_order;       // sort key of its run
   bool timed = false;
-  std::string driver, runtime;  // as in DeviceFacts
-  std::string spec_judged;      // as in Outcome
-  std::optional<Terms> terms;   // absent: judged by an older plumbline
-  PerRowOutput<bool> judged{};  // true for each row output that was compared
+  std::string driver, runtime;            // as in DeviceFacts
+  std::string spec_judged;                // as in Outcome
+  std::optional<ContractSnapshot> terms;  // absent: judged by an older plumbline
+  PerRowOutput<bool> judged{};            // true for each row output that was compared
 };
 // Times of recent runs, newest first, at most 60. Runs without a known time, excluded times, and
 // confirmed regressions that no user accepted are left out.

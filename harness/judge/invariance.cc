@@ -11,8 +11,8 @@ namespace plumbline {
 namespace {
 
 std::string where(const InvarianceOutcome& outcome) {
-  const bool is_of_rows = row_output_at(outcome.element.column).has_value();
-  return fmt::format("{}{}", is_of_rows ? "" : "the output at ", at(outcome.element));
+  const bool is_row_output = row_output_at(outcome.element.column).has_value();
+  return fmt::format("{}{}", is_row_output ? "" : "the output at ", at(outcome.element));
 }
 
 std::string size(const InvarianceOutcome& outcome) {

@@ -10,8 +10,8 @@
 #include "harness/contract/contract.h"
 #include "harness/contract/support.h"
 #include "harness/judge/acknowledged.h"
+#include "harness/judge/digest_and_drift.h"
 #include "harness/judge/judgement_builder.h"
-#include "harness/judge/past.h"
 #include "harness/outcome/outcome.h"
 #include "harness/problem/geometry.h"
 
@@ -37,14 +37,14 @@ class CaseJudge {
       : inputs_(inputs),
         outcome_(*inputs.outcome),
         contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
-        contract_(contracts_.find(outcome_.c.kernel, place_of(outcome_))),
-        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_))) {
-  }
+        contract_(contracts_.find(outcome_.c.kernel, target_of(outcome_))),
+        pinned_(
+            contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, target_of(outcome_))) {}
 
   Judgement run() {
     if (judge_status()) judge_output();
     Judgement judgement = builder_.finish();
-    judgement.terms = terms_of(contracts_, outcome_);
+    judgement.terms = take_snapshot(contracts_, outcome_);
     return judgement;
   }
 
@@ -70,12 +70,12 @@ class CaseJudge {
   bool judge_status() {
     const auto refusal = inputs_.support != nullptr
                              ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem,
-                                                            place_of(outcome_))
+                                                            target_of(outcome_))
                              : std::nullopt;
     if (outcome_.status == Status::ok) {
       if (refusal)
         find(Verdict::support_mismatch, FindingKind::support,
-             fmt::format("ran, where the support table says: {}", *refusal));
+             fmt::format("ran, although the support table says: {}", *refusal));
       return true;
     }
     if (outcome_.status != Status::unsupported) {
@@ -147,7 +147,7 @@ class CaseJudge {
     const ErrorStatistics& errors = outcome_.errors;
     if (errors.elements <= 0) return judge_nothing_compared();
     const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements,
-                                            place_of(outcome_));
+                                            target_of(outcome_));
     for (const Statistic& statistic : deciding_statistics) {
       if (is_measured(statistic, errors))
         judge_statistic(std::string(statistic.name), errors.*statistic.value,
@@ -206,10 +206,10 @@ class CaseJudge {
   // call, or from another process whose time is not counted.
   void judge_physics() {
     const Times& times = outcome_.times;
-    if (within(times.physics, most_of_physics)) return;
+    if (within(times.physics, max_physics)) return;
     builder_.find(
         Verdict::mistrusted,
-        {FindingKind::physics, times.physics, most_of_physics,
+        {FindingKind::physics, times.physics, max_physics,
          fmt::format(
              "a call took {:.4g} ms of processor time, and any kernel needs {:.4g} ms here: "
              "it did not do the work, or another process did it",
@@ -223,7 +223,7 @@ class CaseJudge {
                 .determinism_promised = determinism_promised()},
                builder_);
     if (inputs_.baseline != nullptr)
-      compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, builder_);
+      compare_terms(outcome_, take_snapshot(contracts_, outcome_), *inputs_.baseline, builder_);
   }
 
   // Adds notes that a reader needs to trust the verdict.
@@ -282,7 +282,7 @@ bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
                             const SupportTable& support) {
   if (outcome.status != Status::unsupported || is_lacking(outcome)) return false;
   const std::string& kernel = outcome.c.kernel;
-  const Place place = place_of(outcome);
+  const RunTarget place = target_of(outcome);
   const bool is_reviewed =
       contracts.find(kernel, place) != nullptr || support.covers(kernel, place);
   return is_reviewed && !support.unsupported(kernel, outcome.c.problem, place);

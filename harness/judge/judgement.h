@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/contract/terms.h"
+#include "harness/contract/contract_snapshot.h"
 #include "harness/judge/change.h"
 #include "harness/judge/finding_kind.h"
 #include "harness/judge/verdict.h"
@@ -47,7 +47,8 @@ struct Judgement {
   std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
   // Only for cases, not for diffs and invariances.
   std::vector<Change> changes;  // stored with the run
-  std::optional<Terms> terms;   // the contract in force; absent: judged by an older plumbline
+  std::optional<ContractSnapshot>
+      terms;  // the contract in force; absent: judged by an older plumbline
   std::optional<TimeAgainstPast> time_against_past;  // only for a timed case with a past
   std::optional<GatedTime> gated_time;               // only for a timed case that was gated
   // Result of measuring a regression again in fresh processes; nullopt: not measured again.

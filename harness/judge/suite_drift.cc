@@ -12,14 +12,14 @@
 #include <set>
 
 #include "harness/base/median.h"
-#include "harness/judge/past.h"
+#include "harness/judge/digest_and_drift.h"
 #include "harness/judge/suite_names.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::size_t least_drift_cases = 30;
+constexpr std::size_t min_drift_cases = 30;
 constexpr double drift_chance = 1e-6;
 // A kernel that rounds P twice reaches 1.18 to 1.20. Legal retilings reach 1.0995 (a lagging
 // maximum over tiles of 16 keys: the largest key loses its exact P = 1, in some cases).
@@ -66,7 +66,7 @@ SuiteScore drift_score(const std::string& kernel, std::string statistic, double 
                    value, limit,  ""};
   if (!complete) {
     score.status = partial_suite;
-  } else if (ratios.size() < least_drift_cases) {
+  } else if (ratios.size() < min_drift_cases) {
     score.status = too_few_cases;
   } else if (!within(value, limit) && Signs(ratios).worsened()) {
     score.status = "fail";

@@ -43,10 +43,10 @@ Standing standing_of(Verdict verdict);
 inline bool is_failure(Verdict verdict) { return standing_of(verdict) == Standing::failure; }
 inline bool is_open(Verdict verdict) { return standing_of(verdict) == Standing::open; }
 // Returns true for a failure or an open verdict: the reader of a report has to act.
-inline bool wants_attention(Standing standing) {
+inline bool needs_attention(Standing standing) {
   return standing == Standing::failure || standing == Standing::open;
 }
-inline bool wants_attention(Verdict verdict) { return wants_attention(standing_of(verdict)); }
+inline bool needs_attention(Verdict verdict) { return needs_attention(standing_of(verdict)); }
 // Returns true for a failure that its suite expects or a user acknowledged: fine, but never green.
 bool is_tolerated(Verdict verdict);
 // Returns the one that wins if both apply: how a case ended, fail, support_mismatch, mistrusted,

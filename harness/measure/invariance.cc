@@ -62,7 +62,7 @@ struct InvarianceMeasurer::Base {
   std::vector<std::byte> q, k, v;
   CallOutputs outputs;
   Description description;
-  Place place;
+  RunTarget place;
   RoundingSpec spec;
   const Contract* contract = nullptr;
   bool has_workspace = false;
@@ -211,10 +211,10 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   return answer;
 }
 
-InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base,
-                                                                 const VariantCall& call) {
+InvarianceMeasurer::Answer InvarianceMeasurer::run_in_worker(const Base& base,
+                                                             const VariantCall& call) {
   Answer answer;
-  if (call.own_process) start_afresh(provider_of(base.planned->c.kernel) + ":");
+  if (call.own_process) restart_worker(provider_of(base.planned->c.kernel) + ":");
   Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
   if (worker == nullptr) return answer;
   if (call.before != nullptr) {
@@ -224,13 +224,13 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& bas
   return run(base, call, *worker);
 }
 
-void InvarianceMeasurer::start_afresh(const std::string& key) {
+void InvarianceMeasurer::restart_worker(const std::string& key) {
   workers_.erase(key);
   served_.erase(key);
 }
 
-InvarianceMeasurer::Answer InvarianceMeasurer::run_or_blame(const Base& base,
-                                                            const VariantCall& call) {
+InvarianceMeasurer::Answer InvarianceMeasurer::run_and_confirm_crash(const Base& base,
+                                                                     const VariantCall& call) {
   const PlannedCase& planned = *base.planned;
   const std::string key = provider_of(planned.c.kernel) + ":" + call.provider_option;
   const auto was_disturbed = [&](const Answer& answer) {
@@ -238,11 +238,11 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_or_blame(const Base& base,
     return answer.status == Status::crashed ||
            (at != workers_.end() && at->second != nullptr && !at->second->changed_input().empty());
   };
-  Answer answer = run_in_its_worker(base, call);
+  Answer answer = run_in_worker(base, call);
   if (was_disturbed(answer) && !served_[key].empty()) {
     const ServedCases before = served_[key];
-    start_afresh(key);
-    Answer again = run_in_its_worker(base, call);
+    restart_worker(key);
+    Answer again = run_in_worker(base, call);
     if (ran(again.status) && !was_disturbed(again)) {
       late_({answer.reason, planned.case_id, before.names()});
       answer = std::move(again);
@@ -267,7 +267,7 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   base.k.resize(base.geometry->k.bytes());
   base.v.resize(base.geometry->v.bytes());
   fill_inputs(*base.geometry, base.q.data(), base.k.data(), base.v.data());
-  Answer answer = run_or_blame(base, own_call(*base.geometry));
+  Answer answer = run_and_confirm_crash(base, own_call(*base.geometry));
   failed.status = answer.status;
   failed.reason = std::move(answer.reason);
   if (!ran(answer.status)) return std::nullopt;
@@ -277,7 +277,7 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   Outcome ran_as;
   ran_as.c = planned.c;
   ran_as.description = base.description;
-  base.place = place_of(ran_as);
+  base.place = target_of(ran_as);
   base.spec = contracts_.pinned_spec(planned.c.kernel, planned.c.problem, base.place);
   base.contract = contracts_.find(planned.c.kernel, base.place);
   return base;
@@ -342,10 +342,10 @@ InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, co
   Variants all = variants(invariance, *base.geometry,
                           base.contract != nullptr ? base.contract->split_option : "");
   if (invariance == Invariance::workspace && !base.has_workspace)
-    all = {{}, "the kernel asks for no workspace"};
+    all = {{}, "the kernel requests no workspace"};
   outcome.reason = all.missing;
   for (const VariantCall& call : all.calls) {
-    if (!compare(base, call, run_or_blame(base, call), outcome)) return outcome;
+    if (!compare(base, call, run_and_confirm_crash(base, call), outcome)) return outcome;
   }
   if (outcome.calls > 0) outcome.status = Status::ok;
   return outcome;

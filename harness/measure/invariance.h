@@ -45,11 +45,11 @@ class InvarianceMeasurer {
   Worker* worker_for(const std::string& kernel, const std::string& provider_option,
                      std::string& why_not);
   Answer run(const Base& base, const VariantCall& call, Worker& worker);
-  Answer run_in_its_worker(const Base& base, const VariantCall& call);
+  Answer run_in_worker(const Base& base, const VariantCall& call);
   // Runs the call. If a process that had served other cases crashed, repeats it in a fresh one.
-  Answer run_or_blame(const Base& base, const VariantCall& call);
+  Answer run_and_confirm_crash(const Base& base, const VariantCall& call);
   // Drops the worker `key`, so that the next request starts a fresh process.
-  void start_afresh(const std::string& key);
+  void restart_worker(const std::string& key);
   std::optional<Base> make_base(const PlannedCase& planned, InvarianceOutcome& failed);
   InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base,
                                 Invariance invariance);

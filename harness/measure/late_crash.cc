@@ -9,7 +9,7 @@ namespace plumbline {
 
 namespace {
 // Cases that are rerun one by one after a late crash; each takes a fraction of a second.
-constexpr std::size_t most_recent = 8;
+constexpr std::size_t max_recent_cases = 8;
 }  // namespace
 
 std::string LateCrash::reason() const {
@@ -33,7 +33,7 @@ void ServedCases::add(const Worker& worker, Status status, const PlannedCase& pl
   if (!names_.empty() && names_.back() == here) return;
   names_.push_back(here);
   recent_.push_back(planned);
-  if (recent_.size() > most_recent) recent_.erase(recent_.begin());
+  if (recent_.size() > max_recent_cases) recent_.erase(recent_.begin());
 }
 
 }  // namespace plumbline

@@ -11,8 +11,8 @@
 
 #include "harness/base/floating_point_state.h"
 #include "harness/base/harness_failure.h"
-#include "harness/compare/elsewhere.h"
 #include "harness/compare/faults.h"
+#include "harness/compare/unreferenced_rows.h"
 #include "harness/contract/contract.h"
 #include "harness/diagnose/causes.h"
 #include "harness/diagnose/locate.h"
@@ -75,7 +75,7 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   return worker.get();
 }
 
-void Measurer::start_afresh(const std::string& kernel, ProblemState& state) {
+void Measurer::restart_worker(const std::string& kernel, ProblemState& state) {
   const auto worker = workers_.find(provider_of(kernel));
   if (worker == workers_.end()) return;
   state.requests.erase(worker->second.get());
@@ -124,25 +124,25 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   const ServedCases before =
       is_suspicious(measurement) ? std::exchange(served_[provider_of(kernel)], {}) : ServedCases();
   if (!before.empty()) {
-    start_afresh(kernel, state);
+    restart_worker(kernel, state);
     Measurement again = measure_once(planned, state);
-    start_afresh(kernel, state);
+    restart_worker(kernel, state);
     // A pass here does not clear the case: leftovers of its own first call may have crashed it.
     const bool passes = again.outcome.status == Status::ok && !again.inputs_changed;
-    if (passes && !crashes_after_its_call(planned)) {
+    if (passes && !crashes_alone(planned)) {
       late = find_suspects({measurement.outcome.reason, planned.case_id, {}}, before, state);
       // Without proof the crash stays: the case may crash at random.
       if (late->is_proven) measurement = std::move(again);
     }
   }
   // The code that overwrote the inputs may still be running.
-  if (measurement.inputs_changed) start_afresh(kernel, state);
+  if (measurement.inputs_changed) restart_worker(kernel, state);
   measurement.late = std::move(late);
-  note_served(planned, measurement.outcome.status);
+  record_served(planned, measurement.outcome.status);
   return measurement;
 }
 
-void Measurer::note_served(const PlannedCase& planned, Status status) {
+void Measurer::record_served(const PlannedCase& planned, Status status) {
   const auto at = workers_.find(provider_of(planned.c.kernel));
   if (at != workers_.end()) served_[at->first].add(*at->second, status, planned);
 }
@@ -159,13 +159,13 @@ std::optional<LateCrash> Measurer::crash_since_last_case(const std::string& kern
   if (late.what.empty() && served.process() == at->second->process()) return std::nullopt;
   const ServedCases before = std::exchange(served, {});
   if (late.what.empty()) return std::nullopt;
-  start_afresh(kernel, state);
+  restart_worker(kernel, state);
   return find_suspects(std::move(late), before, state);
 }
 
 std::vector<LateCrash> Measurer::finish() {
   constexpr std::chrono::milliseconds patience{100};
-  std::vector<LateCrash> all = std::exchange(unclaimed_, {});
+  std::vector<LateCrash> all = std::exchange(round_crashes_, {});
   std::vector<std::string> kernels;  // one for each provider
   for (const auto& [provider, served] : served_) {
     if (!served.empty()) kernels.push_back(served.recent().back().c.kernel);
@@ -181,8 +181,8 @@ std::vector<LateCrash> Measurer::finish() {
 LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, ProblemState& state) {
   late.suspects = served.names();
   for (auto at = served.recent().rbegin(); at != served.recent().rend(); ++at) {
-    start_afresh(at->c.kernel, state);
-    if (!crashes_after_its_call(*at)) continue;
+    restart_worker(at->c.kernel, state);
+    if (!crashes_alone(*at)) continue;
     late.suspects = {{at->suite, at->case_id}};
     late.is_proven = true;
     break;
@@ -190,7 +190,7 @@ LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, Pro
   return late;
 }
 
-bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
+bool Measurer::crashes_alone(const PlannedCase& suspect) try {
   // Longer than leftover work ran in every bug report of this kind that we know.
   constexpr std::chrono::milliseconds patience{300};
   ProblemState alone;
@@ -211,7 +211,7 @@ bool Measurer::crashes_after_its_call(const PlannedCase& suspect) try {
   const bool crashed = reply.status == Status::crashed ||
                        !(*worker)->crash_between_requests().empty() ||
                        !(*worker)->changed_input().empty();
-  start_afresh(suspect.c.kernel, alone);
+  restart_worker(suspect.c.kernel, alone);
   return crashed;
 } catch (const HarnessFailure&) {
   throw;
@@ -223,7 +223,7 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
   const auto start = Clock::now();
   Measurement measurement;
   Outcome& outcome = measurement.outcome;
-  name_after(planned, outcome);
+  copy_identity(planned, outcome);
   if (const ProviderInfo* provider = find_provider(providers_, planned.c.kernel))
     outcome.provider_options = split_provider(provider->library).second;
   try {
@@ -231,7 +231,7 @@ Measurement Measurer::measure_once(const PlannedCase& planned, ProblemState& sta
     if (state.geometry == nullptr)
       state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     measurement.geometry = state.geometry;
-    if (planned.timed) start_afresh(planned.c.kernel, state);
+    if (planned.timed) restart_worker(planned.c.kernel, state);
     if (auto worker = worker_for(planned.c.kernel)) {
       run_kernel(planned, state, **worker, outcome, measurement);
       note_changed_input(**worker, measurement);
@@ -281,13 +281,13 @@ RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) 
   return placed;
 }
 
-RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
-  RoundAlone alone;
+RoundResult Measurer::measure_round(const PlannedCase& planned, double pace_ns) {
+  RoundResult alone;
   try {
     ProblemState state;
     if (auto late = crash_since_last_case(planned.c.kernel, state))
-      unclaimed_.push_back(std::move(*late));
-    start_afresh(planned.c.kernel, state);
+      round_crashes_.push_back(std::move(*late));
+    restart_worker(planned.c.kernel, state);
     state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     const auto worker = worker_for(planned.c.kernel);
     const auto placed =
@@ -298,13 +298,13 @@ RoundAlone Measurer::time_alone(const PlannedCase& planned, double pace_ns) {
       return alone;
     }
     RunRequest request = request_for(planned, *placed);
-    request.quiet_ns = most_of_pace * pace_ns;
+    request.quiet_ns = max_sentinel_slowdown * pace_ns;
     for (const std::size_t slot : request.output_slots()) (*worker)->arena().poison(slot);
     const double load = load_average();
     RunReply reply = (*worker)->run(request);
     alone.status = reply.status;
     alone.reason = std::move(reply.reason);
-    note_served(planned, reply.status);
+    record_served(planned, reply.status);
     if (reply.status != Status::ok) return alone;
     if (!reply.lse_returned) request.lse = -1;
     alone.output_digest = output_digest((*worker)->arena(), request);
@@ -334,7 +334,7 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   calls.timed_timeout = std::exchange(calls.request.timeout, timeout_of(options_, planned.c, 0));
   calls.load = load_average();
   calls.judge = [&](const RunRequest& request, Measurement& judged) {
-    judge_outputs(state, worker, request, judged);
+    compare_outputs(state, worker, request, judged);
   };
   make_calls(calls, worker, measurement);
 }
@@ -357,15 +357,15 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
   return entry;
 }
 
-void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
-                             Measurement& measurement) {
+void Measurer::compare_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
+                               Measurement& measurement) {
   Outcome& outcome = measurement.outcome;
   const Geometry& geometry = *state.geometry;
   const Problem& problem = geometry.problem();
   Arena& arena = worker.arena();
   const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k),
                          arena.data(request.v, geometry.v)};
-  const Place place = place_of(outcome);
+  const RunTarget place = target_of(outcome);
   const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place);
   const OutputView outputs = view_of(arena, request, spec.lse_base);
   outcome.spec_judged = spec_text(spec);
@@ -376,7 +376,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   if (!state.ranges.contains(rounded))
     state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
   const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, place).suite_judged &&
-                            state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
+                            state.rows->rows_total <= suite_score_rows &&
+                            !excludes_suite_scores(problem);
   const auto ref = reference(state, spec, inputs, suite_scores, has_further_rows(outputs));
   measurement.reference = ref;
   outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());
@@ -392,7 +393,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   }
   Comparison comparison = compare(geometry, outputs, *ref);
   const auto elsewhere =
-      look_elsewhere(geometry, inputs, outputs, spec, *ref, comparison.statistics);
+      check_unreferenced_rows(geometry, inputs, outputs, spec, *ref, comparison.statistics);
   outcome.errors = comparison.statistics;
   outcome.head_rms = comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
@@ -412,10 +413,9 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     const auto broken = arena.broken_fence_bytes(slot);
     if (broken.empty()) continue;
     if (outcome.faults.fence_bytes == 0) {
-      outcome.faults.detail =
-          fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
-                      arena.slot(slot).name, std::abs(broken.front()),
-                      broken.front() < 0 ? "before" : "behind");
+      outcome.faults.detail = fmt::format(
+          "{} bytes written outside {}, first at offset {} {} it", broken.size(),
+          arena.slot(slot).name, std::abs(broken.front()), broken.front() < 0 ? "before" : "after");
     }
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
   }

@@ -23,7 +23,7 @@ struct Outcome;
 struct Reference;
 
 // One timing round; the output is not judged.
-struct RoundAlone {
+struct RoundResult {
   Status status = Status::error;
   std::string reason;  // empty only if ok
   TimeRound round;     // filled only if ok
@@ -48,33 +48,33 @@ class Measurer {
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
   // Measures one more timing round in a fresh worker process. Errors are returned in `status`.
   // Repetitions wait for the sentinel's pace, `pace_ns` (SentinelPace); 0 = unknown.
-  RoundAlone time_alone(const PlannedCase& planned, double pace_ns = 0);
+  RoundResult measure_round(const PlannedCase& planned, double pace_ns = 0);
   // Call this after the last case. Waits a tenth of a second for what calls left running. Returns
-  // the crashes and overwritten inputs since then, after those that time_alone found.
+  // the crashes and overwritten inputs since then, after those that measure_round found.
   std::vector<LateCrash> finish();
 
  private:
   struct ProblemState;
   Result<Worker*> worker_for(const std::string& kernel);
   // Drops the kernel's worker, so that its next request starts a fresh process with an empty arena.
-  void start_afresh(const std::string& kernel, ProblemState& state);
+  void restart_worker(const std::string& kernel, ProblemState& state);
   Result<RunRequest> place_inputs(const std::string& kernel, ProblemState& state,
                                   Worker& worker) const;
   RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
   // Measures a case. A crash that does not repeat in a fresh process is not this case's fault
   // (late_crash.h).
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
-  void note_served(const PlannedCase& planned, Status status);
+  void record_served(const PlannedCase& planned, Status status);
   // Returns what happened to the worker since its last case; nullopt if nothing did.
   std::optional<LateCrash> crash_since_last_case(const std::string& kernel, ProblemState& state);
   Measurement measure_once(const PlannedCase& planned, ProblemState& state);
   // Reruns the cases that the process had served, to find the one that causes the crash.
   LateCrash find_suspects(LateCrash late, const ServedCases& served, ProblemState& state);
-  bool crashes_after_its_call(const PlannedCase& suspect);
+  bool crashes_alone(const PlannedCase& suspect);
   void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,
                   Measurement& measurement);
-  void judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
-                     Measurement& measurement);
+  void compare_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
+                       Measurement& measurement);
   std::shared_ptr<const Reference> reference(ProblemState& state, const RoundingSpec& spec,
                                              const InputView& inputs, bool suite_scores,
                                              bool further_rows);
@@ -84,7 +84,7 @@ class Measurer {
   const Contracts& contracts_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name
   std::map<std::string, ServedCases> served_;  // by provider name; of the current worker
-  std::vector<LateCrash> unclaimed_;           // found by time_alone, for finish()
+  std::vector<LateCrash> round_crashes_;       // found by measure_round, for finish()
 };
 
 // Compares two measured cases row by row. harness/suite/suite.h defines which rows correspond.

@@ -32,7 +32,7 @@ PerRowOutput<bool> further_outputs(const ProviderInfo* provider, std::string_vie
 
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
   return {options.worker_executable, provider, options.memory_limit_bytes,
-          options.timeout.value_or(least_time_limit), options.pass_env};
+          options.timeout.value_or(min_time_limit), options.pass_env};
 }
 
 namespace {
@@ -58,7 +58,7 @@ tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOp
     std::unique_ptr<Worker> worker;
     const auto hello = hello_of(worker_options(options, library), worker);
     if (!hello) {
-      errors.are_of_options = errors.are_of_options && worker && worker->refused_options();
+      errors.are_option_errors = errors.are_option_errors && worker && worker->refused_options();
       errors.insert(errors.end(), hello.error().begin(), hello.error().end());
       continue;
     }
@@ -87,14 +87,14 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
   return kernels;
 }
 
-Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
-  Surroundings here;
+RunEnvironment run_environment(const std::vector<ProviderInfo>& providers) {
+  RunEnvironment here;
   std::set<std::string> found;
   bool has_cuda = has_cuda_device();
   for (const auto& [library, hello] : providers) {
     // The cuda provider is loaded only if a GPU was found or the user asked for it.
     has_cuda = has_cuda || hello.provider == "cuda";
-    if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
+    if (hello.kernels.empty()) here.missing_providers.emplace(hello.provider, hello.version);
     for (const std::string& device : hello.devices) {
       if (device_kind(device) == "cuda") found.insert(device);
     }

@@ -62,7 +62,7 @@ WorkerOptions worker_options(const MeasureOptions& options, const std::string& p
 struct ProviderErrors : Errors {
   ProviderErrors() = default;
   // True if every provider that failed was loaded but refused its options.
-  bool are_of_options = true;
+  bool are_option_errors = true;
 };
 // Starts each provider once, to get its name and kernels and to check its options.
 tl::expected<std::vector<ProviderInfo>, ProviderErrors> discover(const MeasureOptions& options);
@@ -70,6 +70,6 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
 // Returns the CUDA devices that the providers list, and the providers that have no kernels because
 // a library is missing. If no provider lists a device but there is a driver, assumes "cuda:0" to
 // "cuda:7".
-Surroundings surroundings(const std::vector<ProviderInfo>& providers);
+RunEnvironment run_environment(const std::vector<ProviderInfo>& providers);
 
 }  // namespace plumbline

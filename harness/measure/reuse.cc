@@ -22,7 +22,7 @@ bool has_bits(const Outcome& outcome) {
 
 }  // namespace
 
-void name_after(const PlannedCase& planned, Outcome& outcome) {
+void copy_identity(const PlannedCase& planned, Outcome& outcome) {
   outcome.suite = planned.suite;
   outcome.group = planned.group;
   outcome.tier = name(planned.tier);
@@ -37,14 +37,14 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
     return std::nullopt;
   const Outcome& first = known->second.first;
   Outcome outcome = first;
-  name_after(planned, outcome);
+  copy_identity(planned, outcome);
   outcome.reused_from = first.case_id;
   if (!outcome.description.device_arch.empty()) outcome.description.device_arch = arch_of(outcome);
   outcome.peak_memory_bytes = -1;
   outcome.wall_ms = 0;
   outcome.saved_to.clear();
   // The statistics are in the first case's sigma, so both cases need the same contract.
-  const Place place = place_of(outcome), first_place = place_of(first);
+  const RunTarget place = target_of(outcome), first_place = target_of(first);
   const bool same_contract =
       contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&
       spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, place)) ==

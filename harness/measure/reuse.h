@@ -15,7 +15,7 @@ namespace plumbline {
 class Contracts;
 
 // Copies suite, case and expected failure into an outcome.
-void name_after(const PlannedCase& planned, Outcome& outcome);
+void copy_identity(const PlannedCase& planned, Outcome& outcome);
 
 // Reuses outcomes among the cases of one problem, in the order in which they are measured. Always
 // measured are timed cases, kernels that use tensor cores or do not declare it, devices that are

@@ -10,7 +10,7 @@
 #include <map>
 #include <utility>
 
-#include "harness/diagnose/other_questions.h"
+#include "harness/diagnose/alternative_search.h"
 #include "harness/outcome/outcome.h"
 #include "harness/problem/safetensors.h"
 

@@ -59,12 +59,12 @@ void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
   }
 }
 
-VariantCall call_for(const Geometry& base, std::string words, const Samples& samples,
-                     std::int64_t seq_q, std::int64_t seq_kv) {
+VariantCall make_sample_call(const Geometry& base, std::string words, const Samples& samples,
+                             std::int64_t seq_q, std::int64_t seq_kv) {
   Problem problem = with_other_values(base.problem());
   problem.batch = static_cast<std::int64_t>(samples.sources.size());
-  problem.seq_q = std::max(seq_q, samples.most_rows());
-  problem.seq_kv = std::max(seq_kv, samples.most_keys());
+  problem.seq_q = std::max(seq_q, samples.max_row_count());
+  problem.seq_kv = std::max(seq_kv, samples.max_key_count());
   StatedLayout stated{samples.rows, samples.keys, {}, 0, 0, {}};
   if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, base.problem().seed, stated);
   return {std::move(words),
@@ -77,8 +77,8 @@ VariantCall call_for(const Geometry& base, std::string words, const Samples& sam
           false};
 }
 
-VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
-                    StatedLayout stated) {
+VariantCall make_full_call(const Geometry& base, std::string words, const Problem& problem,
+                           StatedLayout stated) {
   return {std::move(words),
           std::make_shared<const Geometry>(problem, std::move(stated)),
           all_samples(base),
@@ -89,7 +89,7 @@ VariantCall call_of(const Geometry& base, std::string words, const Problem& prob
           false};
 }
 VariantCall same_call(const Geometry& base, std::string words) {
-  return call_of(base, std::move(words), with_other_values(base.problem()), stated_as(base));
+  return make_full_call(base, std::move(words), with_other_values(base.problem()), stated_as(base));
 }
 
 }  // namespace plumbline

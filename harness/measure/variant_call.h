@@ -33,21 +33,21 @@ struct Samples {
   void add_whole(const Geometry& base, std::int64_t sample) {
     add({sample, 0, false}, base.length_q(sample), base.length_kv(sample));
   }
-  std::int64_t most_rows() const {
+  std::int64_t max_row_count() const {
     return std::max<std::int64_t>(1, *std::ranges::max_element(rows));
   }
-  std::int64_t most_keys() const {
+  std::int64_t max_key_count() const {
     return std::max<std::int64_t>(1, *std::ranges::max_element(keys));
   }
 };
 
 // Builds a call with samples other than the case's. seq_q and seq_kv are minima; 0 = as small as
 // the samples allow.
-VariantCall call_for(const Geometry& base, std::string words, const Samples& samples,
-                     std::int64_t seq_q, std::int64_t seq_kv);
+VariantCall make_sample_call(const Geometry& base, std::string words, const Samples& samples,
+                             std::int64_t seq_q, std::int64_t seq_kv);
 // Builds a call with all samples of the case, in order.
-VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
-                    StatedLayout stated);
+VariantCall make_full_call(const Geometry& base, std::string words, const Problem& problem,
+                           StatedLayout stated);
 VariantCall same_call(const Geometry& base, std::string words);
 
 }  // namespace plumbline

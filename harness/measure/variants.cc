@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t more_keys = 67;
 // Elements between the rows of a view; keeps rows aligned to 64 bytes.
 constexpr std::int64_t row_gap = 32;
-constexpr std::size_t most_alone = 4;  // samples that run alone
+constexpr std::size_t max_solo_samples = 4;  // samples that run alone
 
 // Batch
 
@@ -40,7 +40,7 @@ Variants alone(const Geometry& base) {
     if (base.length_q(sample) > 0 && base.length_kv(sample) > 0) chosen.push_back(sample);
   }
   // Keep the first and the last sample, and the longest and the shortest between them.
-  if (chosen.size() > most_alone) {
+  if (chosen.size() > max_solo_samples) {
     std::sort(chosen.begin() + 1, chosen.end() - 1, [&](std::int64_t a, std::int64_t b) {
       return base.length_kv(a) > base.length_kv(b);
     });
@@ -50,7 +50,8 @@ Variants alone(const Geometry& base) {
   for (const std::int64_t sample : chosen) {
     Samples samples;
     samples.add_whole(base, sample);
-    result.calls.push_back(call_for(base, fmt::format("sample {} alone", sample), samples, 0, 0));
+    result.calls.push_back(
+        make_sample_call(base, fmt::format("sample {} alone", sample), samples, 0, 0));
   }
   return result;
 }
@@ -63,16 +64,17 @@ Variants other_positions(const Geometry& base) {
       if (sample >= 0) samples.add_whole(base, sample);
       if (sample < 0) samples.add({}, base.length_q(0), base.length_kv(0));
     }
-    return call_for(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
+    return make_sample_call(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
   };
-  if (problem.batch == 1) return {{call("behind two other samples", {-1, -1, 0})}, ""};
+  if (problem.batch == 1) return {{call("after two other samples", {-1, -1, 0})}, ""};
   std::vector<std::int64_t> order(static_cast<std::size_t>(problem.batch));
   std::iota(order.begin(), order.end(), 0);
   std::ranges::reverse(order);
   Variants result{{call("samples in reverse order", order)}, ""};
   std::rotate(order.begin(), order.begin() + 1, order.end());
   if (problem.batch > 2)
-    result.calls.push_back(call("samples in reverse order, the last in front moved behind", order));
+    result.calls.push_back(
+        call("samples in reverse order, then the first moved to the end", order));
   return result;
 }
 
@@ -93,7 +95,7 @@ Variants other_neighbours(const Geometry& base) {
     }
     if (problem.batch == 1)
       samples.add({-1, 0, nan}, nan ? base.length_q(0) : rows, nan ? base.length_kv(0) : keys);
-    return call_for(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
+    return make_sample_call(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
   };
   return {{call(fmt::format("sample {} beside longer samples of other values", kept), false),
            call(fmt::format("sample {} beside samples of NaN", kept), true)},
@@ -133,10 +135,10 @@ Variants chunked(const Geometry& base) {
   Variants result;
   if (std::accumulate(first.keys.begin(), first.keys.end(), 0) > 0) {
     result.calls.push_back(
-        call_for(base, "the first two fifths of each sample's query rows", first, 0, 0));
+        make_sample_call(base, "the first two fifths of each sample's query rows", first, 0, 0));
   }
-  result.calls.push_back(call_for(
-      base, "the query rows behind the first two fifths, as a second chunk", second, 0, 0));
+  result.calls.push_back(make_sample_call(
+      base, "the query rows after the first two fifths, as a second chunk", second, 0, 0));
   return result;
 }
 
@@ -144,7 +146,7 @@ Variants decoded(const Geometry& base) {
   const Problem& problem = base.problem();
   if (!has_several_rows(base)) return {{}, "no sample has several query rows: this is a decode"};
   if (problem.mask == Mask::causal_top_left)
-    return {{}, "under a top-left mask the last row does not stand at the last key"};
+    return {{}, "under a top-left mask the last row does not align with the last key"};
   Samples last, middle;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t rows = base.length_q(sample), row = rows / 2;
@@ -155,9 +157,11 @@ Variants decoded(const Geometry& base) {
   }
   Variants result;
   if (!last.sources.empty())
-    result.calls.push_back(call_for(base, "each sample's last row decoded alone", last, 0, 0));
+    result.calls.push_back(
+        make_sample_call(base, "each sample's last row decoded alone", last, 0, 0));
   if (problem.mask == Mask::causal_bottom_right && !middle.sources.empty()) {
-    result.calls.push_back(call_for(base, "each sample's middle row decoded alone", middle, 0, 0));
+    result.calls.push_back(
+        make_sample_call(base, "each sample's middle row decoded alone", middle, 0, 0));
   }
   if (result.calls.empty()) result.missing = "no last row sees a key";
   return result;
@@ -185,7 +189,7 @@ Variants other_page_orders(const Geometry& base) {
   const auto add = [&](std::string words, PageOrder order) {
     StatedLayout stated = stated_as(base);
     lay_out_pages(problem, order, problem.seed, stated);
-    result.calls.push_back(call_of(base, std::move(words), problem, std::move(stated)));
+    result.calls.push_back(make_full_call(base, std::move(words), problem, std::move(stated)));
   };
   add("pages in reverse order", PageOrder::reversed);
   add("pages in another random order", PageOrder::shuffled);
@@ -202,7 +206,7 @@ Variants other_page_sizes(const Geometry& base) {
     StatedLayout stated = stated_as(base);
     lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
     result.calls.push_back(
-        call_of(base, fmt::format("pages of {}", size), problem, std::move(stated)));
+        make_full_call(base, fmt::format("pages of {}", size), problem, std::move(stated)));
   }
   return result;
 }
@@ -226,10 +230,10 @@ Variants other_layouts(const Geometry& base) {
     StatedLayout stated{base.seqlens_q, base.seqlens_kv, {}, 0, 0, {}};
     if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
     result.calls.push_back(
-        call_of(base,
-                fmt::format("layout {}{}", name(layout),
-                            padding == Padding::left ? ", padded on the left" : ""),
-                problem, std::move(stated)));
+        make_full_call(base,
+                       fmt::format("layout {}{}", name(layout),
+                                   padding == Padding::left ? ", padded on the left" : ""),
+                       problem, std::move(stated)));
   }
   return result;
 }
@@ -248,8 +252,8 @@ Variants other_fills(const Geometry& base) {
     if (fill == problem.fill) continue;
     Problem filled = with_other_values(problem);
     filled.fill = fill;
-    result.calls.push_back(
-        call_of(base, fmt::format("padding filled with {}", name(fill)), filled, stated_as(base)));
+    result.calls.push_back(make_full_call(base, fmt::format("padding filled with {}", name(fill)),
+                                          filled, stated_as(base)));
   }
   return result;
 }
@@ -268,8 +272,8 @@ Variants larger_cache(const Geometry& base) {
   problem.seq_kv += more_keys;
   StatedLayout stated = stated_as(base);
   if (!problem.is_paged()) {
-    return {{call_of(base, fmt::format("room for {} keys a sample", problem.seq_kv), problem,
-                     std::move(stated))},
+    return {{make_full_call(base, fmt::format("room for {} keys a sample", problem.seq_kv), problem,
+                            std::move(stated))},
             ""};
   }
   const std::int64_t columns =
@@ -283,9 +287,9 @@ Variants larger_cache(const Geometry& base) {
   stated.pages_per_sample = columns;
   stated.page_count += problem.batch * (more_keys / problem.page_size + 1);
   return {
-      {call_of(base,
-               fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns),
-               problem, stated)},
+      {make_full_call(
+          base, fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns),
+          problem, stated)},
       ""};
 }
 
@@ -327,16 +331,16 @@ Variants after_another_scale(const Geometry& base) {
   VariantCall call = same_call(
       base, fmt::format("in a process whose first call had the scale {:.4g}", problem.scale));
   call.own_process = true;
-  call.before =
-      std::make_shared<const VariantCall>(call_of(base, "another scale", problem, stated_as(base)));
+  call.before = std::make_shared<const VariantCall>(
+      make_full_call(base, "another scale", problem, stated_as(base)));
   return {{std::move(call)}, ""};
 }
 
 Variants with_or_without_lse(const Geometry& base) {
   Problem problem = with_other_values(base.problem());
   problem.lse = !problem.lse;
-  return {{call_of(base, problem.lse ? "LSE asked for" : "LSE not asked for", problem,
-                   stated_as(base))},
+  return {{make_full_call(base, problem.lse ? "LSE requested" : "LSE not requested", problem,
+                          stated_as(base))},
           ""};
 }
 

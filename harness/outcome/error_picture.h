@@ -24,7 +24,7 @@ struct ErrorPicture {
   // The largest |e| / sigma over all samples and heads, by row of the sample and by column. Each
   // axis has at most 16 parts: part i of n has the rows r with r * n / longest == i. `longest` is
   // the number of rows of the longest sample.
-  static constexpr int most_parts = 16;
+  static constexpr int max_parts = 16;
   std::int64_t map_rows = 0, map_columns = 0;
   std::vector<std::uint8_t> map;  // [map_rows, map_columns], of map_code()
   bool operator==(const ErrorPicture&) const = default;

@@ -62,19 +62,20 @@ double rest_of(const ErrorPicture& picture, double rms) {
 
 ErrorBand band_about(const ErrorCurve& expected, std::int64_t columns) {
   // Measured with 100 seeds (evidence/judging.md, "The picture of errors").
-  constexpr double within_a_row = 0.01;  // correlation between two elements of being in one bin
-  constexpr double quantile = 3.67;      // normal quantile: 1 / 4,100 on both sides
-  constexpr double of_model = 0.01;      // error of the model, as a share of the expected count
+  constexpr double same_row_correlation =
+      0.01;                             // correlation between two elements of being in one bin
+  constexpr double quantile = 3.67;     // normal quantile: 1 / 4,100 on both sides
+  constexpr double model_error = 0.01;  // error of the model, as a share of the expected count
   const double together =
-      1 + within_a_row * static_cast<double>(std::max<std::int64_t>(0, columns - 1));
+      1 + same_row_correlation * static_cast<double>(std::max<std::int64_t>(0, columns - 1));
   ErrorBand band;
   for (std::size_t bin = 0; bin < expected.size(); ++bin) {
     // Small counts have a skewed distribution, so the bounds follow from Anscombe's root (1948).
     const double count = expected[bin] / together;
     const double root = 2 * std::sqrt(count + 0.375);
     const double low = std::max(0.0, root - quantile), high = root + quantile;
-    band.low[bin] = std::max(0.0, (low * low / 4 - 0.375) * together - of_model * expected[bin]);
-    band.high[bin] = (high * high / 4 - 0.375) * together + of_model * expected[bin];
+    band.low[bin] = std::max(0.0, (low * low / 4 - 0.375) * together - model_error * expected[bin]);
+    band.high[bin] = (high * high / 4 - 0.375) * together + model_error * expected[bin];
   }
   return band;
 }

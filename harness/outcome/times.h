@@ -29,7 +29,7 @@ struct TimeRound {
 };
 
 // The largest credible Times::physics; above 1, because the peaks are measured as well.
-inline constexpr double most_of_physics = 1.2;
+inline constexpr double max_physics = 1.2;
 
 struct Times {
   std::vector<TimeRound> rounds;  // empty: not timed, or measured by an older plumbline

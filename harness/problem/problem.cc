@@ -198,7 +198,7 @@ void validate_merge(const Problem& p, std::vector<std::string>& wrong) {
     if (!fulfilled) wrong.push_back(fmt::format("merge {} needs {}", name(p.merge), what));
   };
   needs(p.padding == Padding::right, "padding right: a token's parts come first");
-  needs(p.head_dim_qk == 1, "head_dim_qk 1: the LSE of a part stands in the place of its key");
+  needs(p.head_dim_qk == 1, "head_dim_qk 1: the LSE of a part is stored as its key");
   needs(p.seq_q == 1, "seq_q 1: batch counts the tokens, seq_kv their parts");
   needs(p.heads_q == p.heads_kv, "heads_q equal to heads_kv");
   needs(!p.has_fp8_q(), "dtype fp32, fp16 or bf16: that of the partial outputs");
@@ -252,10 +252,10 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
 void validate_features(const Problem& p, std::vector<std::string>& wrong) {
   if (p.has_fp8_kv() && !p.inputs.empty())
     wrong.push_back(fmt::format("kv_dtype {} needs generated inputs", name(p.kv_dtype)));
-  constexpr double most_mask_bits = 0x1p33;  // 1 GiB
+  constexpr double max_mask_bits = 0x1p33;  // 1 GiB
   if (p.has_mask_bits() &&
       static_cast<double>(p.batch) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) >
-          most_mask_bits) {
+          max_mask_bits) {
     wrong.push_back(
         fmt::format("mask {} of batch {} x seq_q {} x seq_kv {} bits is larger than 1 GiB",
                     name(p.mask), p.batch, p.seq_q, p.seq_kv));

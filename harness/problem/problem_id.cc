@@ -89,7 +89,7 @@ constexpr std::array<ShapePart, 4> shape_parts{{{'b', "batch", "batch"},
 std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part,
                                             std::string_view text) {
   if (text.empty() || text.front() != part.letter) {
-    return fmt::format("\"{}\" stands where \"{}<{}>\" is expected", text, part.letter, part.first);
+    return fmt::format("\"{}\" is given, \"{}<{}>\" is expected", text, part.letter, part.first);
   }
   const auto numbers = split(text.substr(1), 'x');
   if (numbers.size() > (part.first == part.second ? 1u : 2u))
@@ -123,8 +123,10 @@ std::string segment_suggestion(std::string_view key) {
 std::optional<std::string> set_inputs_name(Problem& problem, std::string_view text) {
   const auto decoded = percent_decode(text);
   if (!decoded || decoded->empty())
-    return fmt::format("inputs: \"{}\" is not a file name with %2F for what is no letter or digit",
-                       text);
+    return fmt::format(
+        "inputs: \"{}\" is not a file name with %2F and the like for other characters than letters "
+        "and digits",
+        text);
   problem.inputs = *decoded;
   return std::nullopt;
 }

@@ -44,7 +44,7 @@ class FactsReader {
     expect_equal("head_dim of q and k", q.dims, k.dims);
     facts.lengths.q = read_lengths("seqlens_q", q);
     facts.lengths.kv = read_lengths("seqlens_kv", k);
-    refuse_other_questions();
+    refuse_unsupported_parts();
     read_attribute("mask");
     read_attribute("window");
     read_attribute("scale");
@@ -93,7 +93,7 @@ class FactsReader {
     }
     const TensorData& tensor = found->second;
     if (!float_dtype(tensor.dtype))
-      complain(fmt::format("{} is {}, which is no float format", tensor_name, tensor.dtype),
+      complain(fmt::format("{} is {}, which is not a float format", tensor_name, tensor.dtype),
                shape_remedy);
     if (tensor.shape.size() != 4 || std::ranges::count(tensor.shape, 0) > 0) {
       complain(fmt::format("{} has shape [{}]", tensor_name, fmt::join(tensor.shape, ", ")),
@@ -139,13 +139,13 @@ class FactsReader {
 
   // Refuses parts of the recorded call that no problem of a suite has. Otherwise kernels would
   // silently compute something else than the model did.
-  void refuse_other_questions() {
+  void refuse_unsupported_parts() {
     for (const char* part : {"mask", "attn_mask", "attention_mask", "attn_bias", "bias",
                              "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale",
                              "q_descale", "k_descale", "v_descale", "page_table", "block_table"}) {
       if (file_.tensors.count(part) == 0) continue;
       complain(
-          fmt::format("tensor {} is part of the recorded call, and no suite asks with it", part),
+          fmt::format("tensor {} is part of the recorded call, and no suite supports it", part),
           "judge the recorded output with `plumbline check`; for a suite leave the tensor out, "
           "and state padding by seqlens_q and seqlens_kv");
     }

@@ -105,7 +105,7 @@ Result<RoundingSpec> parse_spec_text(std::string_view text) {
     const std::string_view part = parts[next++];
     const std::size_t equals = part.find('=');
     if (part.substr(0, equals) != field) {
-      errors.push_back({"", 0, fmt::format("\"{}\" stands where {} belongs", part, field), ""});
+      errors.push_back({"", 0, fmt::format("\"{}\" is given, {} is expected", part, field), ""});
     } else if (equals == std::string_view::npos ||
                !parse_value(part.substr(equals + 1), of(spec))) {
       errors.push_back(

@@ -162,7 +162,7 @@ class HeaderReader {
     } catch (const std::length_error&) {
       return wrong("the header is nested deeper than any safetensors header");
     } catch (const Json::exception& error) {
-      return wrong(fmt::format("the header is no JSON: {}", shown(error.what())));
+      return wrong(fmt::format("the header is not JSON: {}", shown(error.what())));
     }
     if (!header.is_object())
       return wrong(fmt::format("the header is a JSON {}, not an object", header.type_name()));
@@ -193,7 +193,7 @@ class HeaderReader {
       return wrong(fmt::format("tensor \"{}\": {}", shown(key), what));
     };
     if (!object.is_object())
-      return bad(fmt::format("a JSON {} stands where an object belongs", object.type_name()));
+      return bad(fmt::format("a JSON {} is given, an object is expected", object.type_name()));
     const auto dtype = object.find("dtype"), shape = object.find("shape"),
                offsets = object.find("data_offsets");
     if (dtype == object.end() || !dtype->is_string())
@@ -213,7 +213,7 @@ class HeaderReader {
     std::uint64_t bytes = type->size;
     for (const Json& extent : *shape) {
       if (!extent.is_number_unsigned())
-        return bad("\"shape\" holds something that is no number of elements");
+        return bad("\"shape\" contains a value that is not a number of elements");
       const auto n = extent.get<std::uint64_t>();
       if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ||
           __builtin_mul_overflow(bytes, n, &bytes)) {
@@ -313,7 +313,7 @@ Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path) {
                       "name a safetensors file that this user can read"});
   };
   if (!std::filesystem::exists(path, error)) return cannot("there is none of this name");
-  if (!std::filesystem::is_regular_file(path, error)) return cannot("it is no regular file");
+  if (!std::filesystem::is_regular_file(path, error)) return cannot("it is not a regular file");
   const auto size = std::filesystem::file_size(path, error);
   if (error) return cannot(error.message());
   std::ifstream file(path, std::ios::binary);

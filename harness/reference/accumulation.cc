@@ -3,7 +3,7 @@
 // scales" there).
 #include <cmath>
 
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 namespace {
@@ -135,7 +135,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
       }
       // Ring attention's O -= w (O - O_i) rounds at the size of the previous O.
       const double least =
-          std::max(least_error, model.merges ? u32 * block.head->column_max.data()[j] : 0);
+          std::max(min_error, model.merges ? u32 * block.head->column_max.data()[j] : 0);
       result.data()[at] = of_pv.variance(of_column, least);
     }
   }

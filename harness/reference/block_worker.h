@@ -19,14 +19,15 @@ struct BlockWorker {
 
   // Computes block and scales of rows that share K and V, and the part of the scores that needs no
   // sigma. `head` must outlive their use.
-  void compute(const Question& question, const HeadData& head, std::span<const RowId> ids,
+  void compute(const ReferenceContext& question, const HeadData& head, std::span<const RowId> ids,
                bool suite_scores);
 };
 
 // Gathers K and V of one row that has visible keys. V is 0 for the keys that it does not see.
-HeadData gather_for_row(const Question& question, RowId row);
+HeadData gather_for_row(const ReferenceContext& question, RowId row);
 // Returns the results of rows without visible keys, for every row of the selection.
-Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores);
+Reference without_keys(const ReferenceContext& question, const RowSelection& selection,
+                       bool suite_scores);
 // Returns sigma_squared, raised to cover T_j, the error that all flat rows share, after output
 // rounding.
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,

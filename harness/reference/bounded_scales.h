@@ -6,7 +6,7 @@
 #include <array>
 
 #include "harness/reference/reference.h"
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 

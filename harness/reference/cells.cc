@@ -131,9 +131,9 @@ void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t firs
                         KeepCells keep, Cells& cells) {
   const std::int32_t smallest_kept = keep == KeepCells::multi_key ? 2 : 1;
   if (labels.size() < std::numeric_limits<std::uint16_t>::max()) {
-    of_few_.build(labels, first_key, smallest_kept, cells);
+    small_grouping_.build(labels, first_key, smallest_kept, cells);
   } else {
-    of_many_.build(labels, first_key, smallest_kept, cells);
+    large_grouping_.build(labels, first_key, smallest_kept, cells);
   }
 }
 

@@ -83,8 +83,8 @@ class CellBuilder {
              Cells& cells);
 
  private:
-  Grouping<std::uint16_t> of_few_;
-  Grouping<std::uint32_t> of_many_;
+  Grouping<std::uint16_t> small_grouping_;
+  Grouping<std::uint32_t> large_grouping_;
 };
 
 // Rounds a positive number and drops the last `dropped` bits.

@@ -29,7 +29,7 @@ struct PWeights {
   double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
   double largest_kappa(double p) const {
     const double t = p * t_of_p;
-    return t > 1 - u_one ? std::max(least_kappa, square((1 - t) / u_one)) : 1 / least_kappa;
+    return t > 1 - u_one ? std::max(min_kappa, square((1 - t) / u_one)) : 1 / min_kappa;
   }
   double kappa_of(double p) const {
     const double of_key = row == nullptr ? kappa_p : row->kappa_of(p * t_of_p);
@@ -47,7 +47,7 @@ struct PWeights {
            std::max(p, near_zero(p));
   }
 
-  static constexpr double least_kappa = 0.003;
+  static constexpr double min_kappa = 0.003;
 };
 // `of_sum` is the sum of the block's p_k. If it is not 1, `total` is the denominator with which the
 // p_k sum to 1.
@@ -108,7 +108,7 @@ struct ColumnSums {
 };
 // The least error, in units of max |v|: a bound of the sum of weights too small for fp32. Without
 // it, a column whose heavy keys all have v = 0 would have an error of 0.
-inline constexpr double least_error = 0x1p-48;
+inline constexpr double min_error = 0x1p-48;
 
 // Returns the loss of truncated sums in units of R_j: f_out per step.
 inline double step_loss(const AccumulationModel& pv, std::int64_t n) {

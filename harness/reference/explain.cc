@@ -13,7 +13,7 @@ std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding)
 
 }  // namespace
 
-HeadData gather_for_row(const Question& question, RowId row) {
+HeadData gather_for_row(const ReferenceContext& question, RowId row) {
   const Geometry& geometry = question.geometry;
   return gather_head(question, row.sample, row.head / geometry.problem().group(),
                      geometry.visible_keys(row.sample, row.row, row.head), row);
@@ -24,7 +24,7 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
   assert(column >= 0 && column < geometry.problem().head_dim_vo);
   if (geometry.visible_keys(row.sample, row.row, row.head).size() == 0)
     return {};  // nothing is rounded
-  const Question question(geometry, inputs, spec);
+  const ReferenceContext question(geometry, inputs, spec);
   const Model& model = question.model;
   use_one_blas_thread();
   const HeadData head = gather_for_row(question, row);
@@ -52,7 +52,7 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   RowDetail detail;
   detail.keys = geometry.visible_keys(row.sample, row.row, row.head);
   detail.o.assign(static_cast<std::size_t>(geometry.problem().head_dim_vo), 0);
-  const Question question(geometry, inputs, spec);
+  const ReferenceContext question(geometry, inputs, spec);
   detail.lse = lse_without_keys(question.side, row.head, spec.lse_includes_sink);
   if (detail.keys.size() == 0) return detail;
   use_one_blas_thread();

@@ -120,7 +120,7 @@ Norms norms(std::span<const double> x) {
           static_cast<float>(std::sqrt(std::sqrt(fourths)) * (1 + 1e-6))};
 }
 
-HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
+HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
                      KeyRange keys, std::optional<RowId> only_row) {
   const Problem& problem = question.geometry.problem();
   if (problem.is_merge()) {

@@ -10,7 +10,7 @@
 #include "harness/problem/geometry.h"
 #include "harness/reference/bf16_product.h"
 #include "harness/reference/buffer.h"
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 
@@ -63,7 +63,7 @@ Norms norms(std::span<const double> x);
 
 // With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, and its K
 // is then also 0.
-HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
+HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
                      KeyRange keys, std::optional<RowId> only_row = std::nullopt);
 void pack_for_projections(HeadData& head);
 

@@ -42,9 +42,9 @@ class LogitError {
     drift_out_ = static_cast<float>(std::ceil(dims / qk.step) * qk.f_out / 12);
     spread_ = static_cast<float>(qk.f * qk.f * dims / 6);
     const double root = std::sqrt(dims);
-    least_beta_ =
+    min_beta_ =
         static_cast<float>(square(std::sqrt(double{drift_}) + std::sqrt(double{drift_out_})));
-    most_beta_ = static_cast<float>((1 + 1 / root) * (drift_ * root + drift_out_));
+    max_beta_ = static_cast<float>((1 + 1 / root) * (drift_ * root + drift_out_));
   }
 
   // Returns the size of a logit's products: a times the root of n2 = sum_d (q_d k_d)^2.
@@ -58,9 +58,9 @@ class LogitError {
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
   // Bounds of beta at slope 1 for any norm from x / sqrt(d), the least that has such an x, to
   // `most`. beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm.
-  // The inequality of means of its first two terms gives least_beta().
-  float least_beta(float x) const { return x * least_beta_; }
-  float most_beta(float x, float most) const { return std::max(x * most_beta_, beta(x, 1, most)); }
+  // The inequality of means of its first two terms gives min_beta().
+  float min_beta(float x) const { return x * min_beta_; }
+  float max_beta(float x, float most) const { return std::max(x * max_beta_, beta(x, 1, most)); }
   // Returns the standard deviation, including the systematic part. Grows with norm and beta.
   float sd(float x, float slope, float magnitude, float norm, float beta) const {
     const float m = slope * (x + norm),
@@ -73,7 +73,7 @@ class LogitError {
 
   float scale_, nearest_ = 0, of_s_;
   float drift_ = 0, drift_out_ = 0, spread_ = 0;  // 0 unless products are truncated
-  float least_beta_ = 0, most_beta_ = 0;
+  float min_beta_ = 0, max_beta_ = 0;
 };
 
 }  // namespace plumbline

@@ -57,7 +57,7 @@ struct LargestErrors {
   float q_norm, q_four_norm;
   static constexpr bool are_bounds = true;
   float norm(std::int64_t k) const { return q_four_norm * k_four_norm[k]; }
-  float beta(float x, float, float norm) const { return error.most_beta(x, norm); }
+  float beta(float x, float, float norm) const { return error.max_beta(x, norm); }
   float typical_beta(std::int64_t k, float x, float) const {
     return error.beta(x, 1, q_norm * k_norm[k]);
   }
@@ -68,9 +68,9 @@ template <class SizesAt, class ErrorsAt>
 LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, const double* p,
                    float* p32, float* p_squared, float* sd) {
   const LogitError error = errors.error;
-  float bias = 0, most_bias = 0, size = 0, variance = 0, largest = 0, p_sum = 0, p_sd = 0,
+  float bias = 0, max_bias = 0, size = 0, variance = 0, largest = 0, p_sum = 0, p_sd = 0,
         sd_sum = 0, sd_squared = 0;
-#pragma omp simd reduction(+ : bias, most_bias, size, variance, p_sum, p_sd, sd_sum, sd_squared) \
+#pragma omp simd reduction(+ : bias, max_bias, size, variance, p_sum, p_sd, sd_sum, sd_squared) \
     reduction(max : largest)
   for (std::int64_t k = keys.begin; k < keys.end; ++k) {
     const float x = sizes.x(k), slope = sizes.slope(k), norm = errors.norm(k);
@@ -83,7 +83,7 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
     if constexpr (!ErrorsAt::are_bounds) sd[k] = total;
     bias += weight * errors.typical_beta(k, x, beta);
     if constexpr (ErrorsAt::are_bounds) {
-      most_bias += weight * beta;
+      max_bias += weight * beta;
       size += weight * x;
     }
     const float weighted = weight * total;
@@ -94,8 +94,8 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
     sd_sum += total;
     sd_squared += total * total;
   }
-  return {bias,      variance, largest, p_sum, p_sd, sd_sum, sd_squared, ErrorsAt::are_bounds,
-          most_bias, size};
+  return {bias,     variance, largest, p_sum, p_sd, sd_sum, sd_squared, ErrorsAt::are_bounds,
+          max_bias, size};
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   LogitSums& of_row = sums.data()[row];
   of_row = find_row(PlainSizes{block_->s_of(row)}, errors, block_->keys_of(row), block_->p_of(row),
                     p.data() + first, weights.data() + first, nullptr);
-  const float most = of_row.most_bias, least = errors.error.least_beta(of_row.size);
+  const float most = of_row.max_bias, least = errors.error.min_beta(of_row.size);
   of_row.bias = std::max(least, std::min(of_row.bias, most));  // changes only by rounding
   bound_excess(row, tied);
   const double sure = lse_floor(block_->lse.data()[row], block_->count(row)) + square(least);

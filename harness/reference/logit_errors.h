@@ -19,7 +19,7 @@ struct LogitSums {
   // True if n2_k and sd_k were not computed. `bias` is then an estimate between its bounds, and
   // sums with sd_k are upper bounds.
   bool are_bounds = false;
-  float most_bias = 0, size = 0;  // if are_bounds: upper bound of `bias`, sum p_k x_k
+  float max_bias = 0, size = 0;  // if are_bounds: upper bound of `bias`, sum p_k x_k
 
   double excess = 0;  // excess of the cells of P over p_k sd_k, or its bound
 };

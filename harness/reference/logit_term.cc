@@ -1,7 +1,7 @@
 // The variance of O from errors of the logits, or a bound of it: TL in docs/judging-formulas.md.
 #include <cmath>
 
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 namespace {

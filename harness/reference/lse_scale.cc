@@ -1,5 +1,5 @@
 // The variance of the LSE's error. docs/judging-formulas.md, "Scale of the LSE".
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 namespace {

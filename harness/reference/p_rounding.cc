@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 
@@ -113,7 +113,7 @@ void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
 
 // Reduces the variance of keys with P near 1, which have smaller errors, after all weights were
 // kappa p_k^2.
-void take_largest_p_out(const BlockSums& sums, Buffer<double>& result) {
+void reduce_largest_p(const BlockSums& sums, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
   for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -155,7 +155,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   if (!about_o && model.eta_p == 0) {
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = unit_squared * model.kappa_p * sums.p_squared[i];
-    if (model.p_max == MaximumOfP::one) take_largest_p_out(sums, result);
+    if (model.p_max == MaximumOfP::one) reduce_largest_p(sums, result);
     add_local_rows(sums, moments, result);
   } else {
     std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows));

@@ -21,10 +21,10 @@ namespace {
 
 // Rows of a block: enough to make the products efficient, few enough to keep its matrices over keys
 // in the cache.
-constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 19;
+constexpr std::int64_t max_block_rows = 128, min_block_rows = 16, max_block_elements = 1 << 19;
 
 // Multiply-adds from which threads share the work. Waking a thread takes as long.
-constexpr double least_shared_cost = 1e6;
+constexpr double min_shared_cost = 1e6;
 
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.
 struct HeadPlan {
@@ -65,7 +65,7 @@ RowValue value_of(RowOutput output, const BlockWorker& worker, std::int64_t row)
   return {};
 }
 
-RowValue without_keys(RowOutput output, const Question& question, const RowId& row) {
+RowValue without_keys(RowOutput output, const ReferenceContext& question, const RowId& row) {
   switch (output) {
     case RowOutput::lse: {
       const double lse =
@@ -83,10 +83,10 @@ class Computation {
   Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
               const RowSelection& selection, const ReferenceOptions& options)
       : geometry_(geometry),
-        question_(geometry, inputs, spec),
+        reference_context_(geometry, inputs, spec),
         options_(options),
         workers_([this] { return BlockWorker(model_); }),
-        result_(without_keys(question_, selection, options.suite_scores)) {}
+        result_(without_keys(reference_context_, selection, options.suite_scores)) {}
 
   Reference run() {
     std::vector<HeadPlan> plans = plan_heads();
@@ -134,7 +134,7 @@ class Computation {
     const auto dims =
         static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
     shared_ = std::accumulate(result_.visible.begin(), result_.visible.end(), 0.0) * dims >=
-              least_shared_cost;
+              min_shared_cost;
     return plans;
   }
 
@@ -148,8 +148,9 @@ class Computation {
       const RowId& id = result_.selection.rows[plan.rows[i]];
       const KeyRange seen = geometry_.visible_keys(id.sample, id.row, id.head),
                      with = joined(all, seen);
-      const std::int64_t limit = std::clamp(most_elements / with.size(), fewest_rows, most_rows);
-      const bool wide = with.size() > 2 * std::max(largest, seen.size()) + most_rows;
+      const std::int64_t limit =
+          std::clamp(max_block_elements / with.size(), min_block_rows, max_block_rows);
+      const bool wide = with.size() > 2 * std::max(largest, seen.size()) + max_block_rows;
       const bool unlike = wide || is_long(plan.rows[i]) != is_long(plan.rows[begin]);
       if (i > begin && (one_row_each || unlike || static_cast<std::int64_t>(i - begin) >= limit)) {
         plan.blocks.emplace_back(begin, i);
@@ -167,7 +168,7 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    HeadData head = gather_head(question_, plan.sample, plan.head_kv, plan.keys);
+    HeadData head = gather_head(reference_context_, plan.sample, plan.head_kv, plan.keys);
     if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
     // Isolated, because a thread that waits here must not start another head and also gather its K
@@ -187,10 +188,10 @@ class Computation {
     BlockWorker& worker = workers_.local();
     HeadData of_row;
     if (!head.finite && geometry_.has_hidden_keys()) {
-      of_row = gather_for_row(question_, ids.front());
-      worker.compute(question_, of_row, ids, options_.suite_scores);
+      of_row = gather_for_row(reference_context_, ids.front());
+      worker.compute(reference_context_, of_row, ids, options_.suite_scores);
     } else {
-      worker.compute(question_, head, ids, options_.suite_scores);
+      worker.compute(reference_context_, head, ids, options_.suite_scores);
     }
     worker.sigma_squared.resize(rows.size() * static_cast<std::size_t>(result_.columns));
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -228,8 +229,8 @@ class Computation {
   }
 
   const Geometry& geometry_;
-  const Question question_;
-  const Model& model_ = question_.model;
+  const ReferenceContext reference_context_;
+  const Model& model_ = reference_context_.model;
   const ReferenceOptions options_;
   tbb::enumerable_thread_specific<BlockWorker> workers_;
   Reference result_;
@@ -238,7 +239,7 @@ class Computation {
 
 }  // namespace
 
-void BlockWorker::compute(const Question& question, const HeadData& head,
+void BlockWorker::compute(const ReferenceContext& question, const HeadData& head,
                           std::span<const RowId> ids, bool suite_scores) {
   block.start(question, head, ids);
   scales.start(block);
@@ -252,7 +253,8 @@ void BlockWorker::compute(const Question& question, const HeadData& head,
   scales.finish();
 }
 
-Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores) {
+Reference without_keys(const ReferenceContext& question, const RowSelection& selection,
+                       bool suite_scores) {
   Reference result;
   result.selection = selection;
   result.columns = question.geometry.problem().head_dim_vo;

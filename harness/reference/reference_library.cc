@@ -262,7 +262,7 @@ Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const 
                                                 std::vector<std::size_t>& of_cpu) const {
   if (!takes(geometry.problem(), spec) || geometry.bias != nullptr)
     return fail(fmt::format("reference on {}: not for this problem", device_name()));
-  const Question question(geometry, inputs, spec);
+  const ReferenceContext question(geometry, inputs, spec);
   const Request request(geometry, inputs, question.model, rows.rows);
   if (const char* text = library_->compute(request.abi()))
     return fail(fmt::format("reference on {}: {}", device_name(), text));

@@ -13,7 +13,7 @@ namespace {
 // Returns the i-th sample of n keys. Multiples of the golden ratio are a stride with which no
 // values repeat.
 std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
-  if (n <= most_sampled_keys) return i;
+  if (n <= max_sampled_keys) return i;
   const std::uint64_t fraction = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761};
   return static_cast<std::int64_t>((fraction * static_cast<std::uint64_t>(n)) >> 32);
 }
@@ -28,7 +28,7 @@ bool may_repeat(std::span<const double> values) {
     return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 49);
   };
   constexpr std::int64_t below = eighth_of(16 * two_steps) - 1, bins = eighth_of(1) - below + 1;
-  static_assert(most_sampled_keys < 256);
+  static_assert(max_sampled_keys < 256);
   std::array<std::uint8_t, static_cast<std::size_t>(bins) + 1> counts{};
   for (const double value : values)
     ++counts.data()[std::clamp<std::int64_t>(eighth_of(value) - below, 0, bins - 1)];
@@ -49,9 +49,9 @@ double largest_share(std::span<double> values) {
   return static_cast<double>(most) / static_cast<double>(values.size());
 }
 
-// Keys of the block: at most most_sampled_keys of those that a row sees.
+// Keys of the block: at most max_sampled_keys of those that a row sees.
 struct SampledKeys {
-  std::array<std::int32_t, most_sampled_keys> keys;
+  std::array<std::int32_t, max_sampled_keys> keys;
   std::size_t count;
   [[nodiscard]] std::span<const std::int32_t> all() const { return std::span(keys).first(count); }
 };
@@ -60,7 +60,7 @@ SampledKeys sampled_keys(const RowBlock& block, std::int64_t row) {
   const std::vector<std::int32_t>* seen =
       block.seen.empty() ? nullptr : &block.seen[static_cast<std::size_t>(row)];
   SampledKeys sampled;
-  sampled.count = static_cast<std::size_t>(std::min(n, most_sampled_keys));
+  sampled.count = static_cast<std::size_t>(std::min(n, max_sampled_keys));
   for (std::size_t i = 0; i < sampled.count; ++i) {
     const std::int64_t k = sampled_key(static_cast<std::int64_t>(i), n);
     sampled.keys[i] = seen == nullptr ? static_cast<std::int32_t>(begin + k)
@@ -74,7 +74,7 @@ SampledKeys sampled_keys(const RowBlock& block, std::int64_t row) {
 double repeated_share(const RowBlock& block, std::int64_t row) {
   const double* p = block.p_of(row);
   const SampledKeys sampled = sampled_keys(block, row);
-  std::array<double, most_sampled_keys> buffer;
+  std::array<double, max_sampled_keys> buffer;
   std::size_t count = 0;
   for (const std::int32_t k : sampled.all()) {
     buffer[count] = p[k];

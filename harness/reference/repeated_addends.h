@@ -9,7 +9,7 @@
 namespace plumbline {
 
 // Shares are measured on at most this many keys, spread over all of them.
-inline constexpr std::int64_t most_sampled_keys = 128;
+inline constexpr std::int64_t max_sampled_keys = 128;
 
 // Returns how many of n addends repeat an error, if this share of them lies within a step.
 inline double repeated_addends(double n, double share) {

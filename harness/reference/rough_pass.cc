@@ -16,7 +16,7 @@
 #include "harness/base/parallel.h"
 #include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 namespace {
@@ -29,7 +29,7 @@ struct Excess {
   double got = 0, expected = 0;
 };
 struct OfRow {
-  bool looked_at = false;
+  bool is_compared = false;
   Excess output, lse;
 };
 
@@ -45,7 +45,7 @@ class Rough {
   Rough(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
         const Reference& reference, const RowReader& output, double cost_limit)
       : geometry_(geometry),
-        question_(geometry, inputs, spec),
+        reference_context_(geometry, inputs, spec),
         reference_(reference),
         output_(output),
         columns_(static_cast<std::size_t>(reference.columns)) {
@@ -75,7 +75,7 @@ class Rough {
       pass.column = excess.column, pass.got = excess.got, pass.expected = excess.expected;
     };
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (!of_rows_[i].looked_at || compared_.count(key_of(all_[i])) > 0) continue;
+      if (!of_rows_[i].is_compared || compared_.count(key_of(all_[i])) > 0) continue;
       ++pass.rows;
       take(all_[i], of_rows_[i].output, widest);
       take(all_[i], of_rows_[i].lse, widest_lse * output_.lse_unit);
@@ -118,11 +118,11 @@ class Rough {
   }
 
   void run_head(const RoughHead& of) {
-    const HeadData head = gather_head(question_, of.sample, of.head_kv, of.keys);
+    const HeadData head = gather_head(reference_context_, of.sample, of.head_kv, of.keys);
     if (!head.finite) {  // Inf or NaN in V: gather each row by itself
       for (const std::size_t i : of.rows) {
-        const HeadData of_row = gather_for_row(question_, all_[i]);
-        if (of_row.finite) look_at_rows(of_row, {&i, 1});
+        const HeadData of_row = gather_for_row(reference_context_, all_[i]);
+        if (of_row.finite) compare_row_block(of_row, {&i, 1});
       }
       return;
     }
@@ -136,22 +136,22 @@ class Rough {
       parallel_for(blocks, [&](std::int64_t b) {
         const std::size_t first = static_cast<std::size_t>(b) * rows_together,
                           count = std::min(rows_together, of.rows.size() - first);
-        look_at_rows(head, std::span(of.rows).subspan(first, count));
+        compare_row_block(head, std::span(of.rows).subspan(first, count));
       });
     });
   }
 
-  void look_at_rows(const HeadData& head, std::span<const std::size_t> rows) {
+  void compare_row_block(const HeadData& head, std::span<const std::size_t> rows) {
     std::vector<RowId> ids;
     for (const std::size_t i : rows) ids.push_back(all_[i]);
     RowBlock block;
-    block.compute(question_, head, ids);
+    block.compute(reference_context_, head, ids);
     for (std::size_t i = 0; i < rows.size(); ++i)
       of_rows_[rows[i]] = look_at(block, static_cast<std::int64_t>(i), ids[i]);
   }
 
   OfRow look_at(const RowBlock& block, std::int64_t r, const RowId& id) const {
-    const Model& model = question_.model;
+    const Model& model = reference_context_.model;
     const HeadData& head = *block.head;
     double squares = 0;
     block.for_seen(r, [&](std::int64_t k) { squares += square(block.p_of(r)[k]); });
@@ -160,7 +160,7 @@ class Rough {
     const double lse = output_.read(id, got);
     const auto compared = compared_.find(key_of(id));
     OfRow result;
-    result.looked_at = true;
+    result.is_compared = true;
     for (std::size_t j = 0; j < columns_; ++j) {
       const double o = block.o.data()[static_cast<std::size_t>(r) * columns_ + j],
                    tau = std::hypot(of_p * head.column_max[j] * head.v_unit,
@@ -183,7 +183,7 @@ class Rough {
   }
 
   const Geometry& geometry_;
-  const Question question_;
+  const ReferenceContext reference_context_;
   const Reference& reference_;
   const RowReader& output_;
   std::size_t columns_;
@@ -195,9 +195,9 @@ class Rough {
 
 }  // namespace
 
-RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
-                             const RoundingSpec& spec, const Reference& reference,
-                             const RowReader& output, double cost_limit) {
+RoughPass compare_unreferenced_rows(const Geometry& geometry, const InputView& inputs,
+                                    const RoundingSpec& spec, const Reference& reference,
+                                    const RowReader& output, double cost_limit) {
   use_one_blas_thread();
   return Rough(geometry, inputs, spec, reference, output, cost_limit).run();
 }

@@ -71,14 +71,14 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
   return model.q_base;
 }
 
-void RowBlock::compute(const Question& question, const HeadData& head_data,
+void RowBlock::compute(const ReferenceContext& question, const HeadData& head_data,
                        std::span<const RowId> ids) {
   start(question, head_data, ids);
   for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
   finish();
 }
 
-void RowBlock::start(const Question& question, const HeadData& head_data,
+void RowBlock::start(const ReferenceContext& question, const HeadData& head_data,
                      std::span<const RowId> ids) {
   set_shape(question.geometry, head_data, ids);
   set_features(question, ids);
@@ -127,7 +127,7 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
   for (auto* per_row : {&row_max, &total, &lse}) per_row->resize(static_cast<std::size_t>(rows));
 }
 
-void RowBlock::set_features(const Question& question, std::span<const RowId> ids) {
+void RowBlock::set_features(const ReferenceContext& question, std::span<const RowId> ids) {
   const std::int64_t first = head->first_key + first_key;
   const bool is_shaped = question.geometry.problem().softcap != 0 ||
                          !question.side.alibi_slopes.empty() || question.geometry.bias != nullptr;
@@ -149,7 +149,7 @@ void RowBlock::set_features(const Question& question, std::span<const RowId> ids
   for (auto* per_key : {&x, &slope, &capped}) per_key->resize(shaped);
 }
 
-void RowBlock::load_q(const Question& question, std::span<const RowId> ids) {
+void RowBlock::load_q(const ReferenceContext& question, std::span<const RowId> ids) {
   double* row = q.data();
   for (const RowId& id : ids) {
     const auto dims = static_cast<std::size_t>(head->dim_qk);

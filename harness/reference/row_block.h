@@ -106,15 +106,17 @@ struct RowBlock {
   // `ids` are in one (sample, key head), and each sees at least one key. compute() calls start(),
   // softmax() for every row and finish(), which compute x = scale * (q . k), then S, P and LSE,
   // then O.
-  void compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
-  void start(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
+  void compute(const ReferenceContext& question, const HeadData& head_data,
+               std::span<const RowId> ids);
+  void start(const ReferenceContext& question, const HeadData& head_data,
+             std::span<const RowId> ids);
   void softmax(std::int64_t row, const Model& model);
   void finish();
 
  private:
   void set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids);
-  void set_features(const Question& question, std::span<const RowId> ids);
-  void load_q(const Question& question, std::span<const RowId> ids);
+  void set_features(const ReferenceContext& question, std::span<const RowId> ids);
+  void load_q(const ReferenceContext& question, std::span<const RowId> ids);
   void shape_logits(std::int64_t row);
   void hide(std::int64_t row, double logit);
   void add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model);

@@ -16,7 +16,7 @@ namespace {
 // significands of 50 keys have less.
 constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
-constexpr double least_octave = 1.0 / 1024;
+constexpr double min_octave_share = 1.0 / 1024;
 
 // Returns true if all rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2
 // u_P)^2 sum p_k, with c_k the logit without its bias.
@@ -99,7 +99,7 @@ bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sum
     sums[g] = up_to - before;
     before = up_to;
   }
-  return sum(all) - before < least_octave * sum(all);
+  return sum(all) - before < min_octave_share * sum(all);
 }
 
 }  // namespace
@@ -142,14 +142,14 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   };
   if (of_keys.size() >= 256) {  // quick exit: sums over some keys are at most those over all
     sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
-    const double least = least_octave * octaves_.total();
+    const double least = min_octave_share * octaves_.total();
     std::size_t g = 0;
     while (g < few_.size() && !is_few(g, least)) ++g;
     if (g == few_.size()) return false;
   }
   if (!sum_first_octaves(of_keys, result.t_of_p, octaves_.squares))
     sum_octaves(of_keys, result.t_of_p, octaves_.squares);
-  const double least = least_octave * octaves_.total();
+  const double least = min_octave_share * octaves_.total();
   bool some = false;
   for (std::size_t g = 0; g < few_.size(); ++g) {
     few_[g] = octaves_.squares[g] >= least && is_few(g, least);

@@ -11,7 +11,7 @@
 #include "harness/base/parallel.h"
 #include "harness/reference/blas_threads.h"
 #include "harness/reference/block_worker.h"
-#include "harness/reference/question.h"
+#include "harness/reference/reference_context.h"
 
 namespace plumbline {
 namespace {
@@ -75,9 +75,9 @@ struct Head {
 
 class ScaleSums {
  public:
-  ScaleSums(const Question& question, const Reference& reference, std::span<const float> z,
+  ScaleSums(const ReferenceContext& question, const Reference& reference, std::span<const float> z,
             std::span<const double> lse_errors, const Head& of)
-      : question_(question),
+      : reference_context_(question),
         reference_(reference),
         z_(z),
         lse_errors_(lse_errors),
@@ -86,7 +86,7 @@ class ScaleSums {
         columns_(static_cast<std::size_t>(reference.columns)) {}
 
   void run() {
-    head_ = gather_head(question_, of_.sample, of_.head_kv, of_.keys);
+    head_ = gather_head(reference_context_, of_.sample, of_.head_kv, of_.keys);
     if (!head_.finite) return;
     for (auto& columns : of_columns_) columns.resize(columns_);
     for (std::size_t first = 0; first < of_.rows.size(); first += rows_together) {
@@ -94,7 +94,7 @@ class ScaleSums {
       std::vector<RowId> ids;
       for (std::size_t i = 0; i < count; ++i)
         ids.push_back(reference_.selection.rows[of_.rows[first + i]]);
-      worker_.compute(question_, head_, ids, false);
+      worker_.compute(reference_context_, head_, ids, false);
       for (std::size_t i = 0; i < count; ++i)
         add_row(static_cast<std::int64_t>(i), of_.rows[first + i]);
     }
@@ -122,12 +122,13 @@ class ScaleSums {
     double variance = 0;
     block.for_seen(r, [&](std::int64_t k) { variance += p[k] * square(s[k] - mean_s); });
     // Leaves out flat rows: they share their roundings, which have a direction.
-    if (!(std::sqrt(variance / weight) > 8 * question_.model.u_p)) return;
+    if (!(std::sqrt(variance / weight) > 8 * reference_context_.model.u_p)) return;
     ++rows;
     add_lse(row, mean, weight);
     find_directions(r, row, mean);
     distance_ = distance_from_sink(r, weight);
-    roundings_.errors_by_guess(question_.model, block, r, worker_.scales.rounding(r), errors_);
+    roundings_.errors_by_guess(reference_context_.model, block, r, worker_.scales.rounding(r),
+                               errors_);
     for (std::size_t d = 0; d < 2; ++d) add_direction(r, row, d);
   }
 
@@ -136,7 +137,7 @@ class ScaleSums {
   void add_lse(std::size_t row, double mean, double weight) {
     if (lse_errors_.empty()) return;
     const double sigma = reference_.lse_sigma[row],
-                 slope = question_.model.lse_includes_sink ? mean : mean / weight;
+                 slope = reference_context_.model.lse_includes_sink ? mean : mean / weight;
     if (!(sigma > 0) || slope == 0) return;
     lse.score += lse_errors_[row] * slope / square(sigma);
     lse.norm += square(slope / sigma);
@@ -179,7 +180,7 @@ class ScaleSums {
   }
 
   void add_direction(std::int64_t r, std::size_t row, std::size_t d) {
-    const Model& model = question_.model;
+    const Model& model = reference_context_.model;
     const std::vector<double>& g = directions_[d];
     const std::size_t at = row * columns_;
     Sums& sum = sums[d];
@@ -209,7 +210,7 @@ class ScaleSums {
   // Adds the variance of the score from the roundings of P and S, with y_k = sum_j v_kj g_j w_j.
   void add_p_and_s(std::int64_t r, double on_o, Sums& sum) {
     const RowBlock& block = worker_.block;
-    const Model& model = question_.model;
+    const Model& model = reference_context_.model;
     const RowRounding& rounding = worker_.scales.rounding(r);
     const PWeights of_p = p_weights(model, block.total.data()[r], rounding);
     const double *p = block.p_of(r), *s = block.s_of(r);
@@ -236,7 +237,7 @@ class ScaleSums {
     return head_.v.data() + (worker_.block.first_key + k) * head_.dim_vo;
   }
 
-  const Question& question_;
+  const ReferenceContext& reference_context_;
   const Reference& reference_;
   std::span<const float> z_;
   std::span<const double> lse_errors_;
@@ -296,7 +297,7 @@ ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const R
                       const Reference& reference, std::span<const float> z,
                       std::span<const double> lse_errors, double cost_limit) {
   use_one_blas_thread();
-  const Question question(geometry, inputs, spec);
+  const ReferenceContext question(geometry, inputs, spec);
   const std::vector<Head> heads = chosen_rows(geometry, reference, cost_limit);
   std::vector<std::array<Sums, 2>> sums(heads.size());
   std::vector<LseSums> lse(heads.size());

@@ -1,5 +1,5 @@
 // Variances from roundings that whole cells of keys share: of S, of a softcap's tanh and of exp2.
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 

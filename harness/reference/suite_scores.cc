@@ -27,7 +27,7 @@ double correlated_temperature(const Model& model, double deviation, double sensi
 
 // Long rows that are projected together. Their projections, for up to 8k keys, stay in the L2 cache
 // until they are used.
-constexpr std::int64_t most_long_rows = 16;
+constexpr std::int64_t max_projected_rows = 16;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void SuiteScores::add_row(std::int64_t row) {
 
 void SuiteScores::finish(const Buffer<double>& sigma_squared) {
   find_gradient();
-  const std::int64_t rows_together = rounds_ ? most_long_rows : block_->rows;
+  const std::int64_t rows_together = rounds_ ? max_projected_rows : block_->rows;
   for (std::int64_t first = 0; first < block_->rows; first += rows_together) {
     const std::int64_t rows = std::min(rows_together, block_->rows - first);
     set_directions(sigma_squared, {first, first + rows});

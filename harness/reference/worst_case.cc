@@ -2,7 +2,7 @@
 // docs/judging-formulas.md, "Worst case".
 #include <cmath>
 
-#include "harness/reference/terms.h"
+#include "harness/reference/variance_terms.h"
 
 namespace plumbline {
 namespace {

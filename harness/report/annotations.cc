@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include "harness/report/format.h"
-#include "harness/report/news.h"
+#include "harness/report/issues.h"
 #include "harness/report/summary.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_of_a_level = 10;
+constexpr std::size_t max_per_level = 10;
 
 // Escapes a message or, with more reserved characters, the value of a property.
-std::string of_command(const std::string& text, bool is_property) {
+std::string escape_command(const std::string& text, bool is_property) {
   return escaped(text, [&](char c) {
     const bool is_reserved =
         c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
@@ -22,11 +22,11 @@ std::string of_command(const std::string& text, bool is_property) {
   });
 }
 
-std::string_view level_of(NewsKind kind) {
-  return kind == NewsKind::broken || kind == NewsKind::slower ? "error" : "warning";
+std::string_view level_of(IssueKind kind) {
+  return kind == IssueKind::broken || kind == IssueKind::slower ? "error" : "warning";
 }
 
-std::string place_of(const News& news, const RunReport& report, const SuitePlaces& places) {
+std::string place_of(const Issue& news, const RunReport& report, const SuitePlaces& places) {
   SuitePlaces::const_iterator found = places.end();
   if (!news.cases.empty()) {
     const Outcome& lead = (*report.outcomes)[news.cases.front()].outcome;
@@ -40,12 +40,12 @@ std::string place_of(const News& news, const RunReport& report, const SuitePlace
     }
   }
   if (found == places.end() || found->second.file.empty()) return "";
-  std::string text = "file=" + of_command(found->second.file, true) + ",";
+  std::string text = "file=" + escape_command(found->second.file, true) + ",";
   if (found->second.line > 0) text += fmt::format("line={},", found->second.line);
   return text;
 }
 
-std::string annotation(const News& news, const RunReport& report, const SuitePlaces& places) {
+std::string annotation(const Issue& news, const RunReport& report, const SuitePlaces& places) {
   const std::string title =
       fmt::format("{}: {} {}", news.kernel, plural(news.size(), "case"), news.verdict);
   std::string message = news.title;
@@ -56,7 +56,7 @@ std::string annotation(const News& news, const RunReport& report, const SuitePla
                            shell_quoted(lead.case_id));
   }
   return fmt::format("::{} {}title={}::{}\n", level_of(news.kind), place_of(news, report, places),
-                     of_command(title, true), of_command(message, false));
+                     escape_command(title, true), escape_command(message, false));
 }
 
 }  // namespace
@@ -80,15 +80,15 @@ std::string render_annotations(const RunReport& report, const SuitePlaces& place
   std::string text;
   if (report.state() == RunState::incomplete) {
     text += fmt::format("::error title=plumbline::{}\n",
-                        of_command(incomplete_sentence(report), false));
+                        escape_command(incomplete_sentence(report), false));
   }
   for (const std::string& sentence : report.unsettled)
-    text += fmt::format("::warning title=plumbline::{}\n", of_command(sentence, false));
+    text += fmt::format("::warning title=plumbline::{}\n", escape_command(sentence, false));
   std::map<std::string_view, std::size_t> shown, left_out;
-  for (const News& news : news_of(report, {})) {
-    if (news.kind == NewsKind::faster) continue;
+  for (const Issue& news : find_issues(report, {})) {
+    if (news.kind == IssueKind::faster) continue;
     const std::string_view level = level_of(news.kind);
-    if (++shown[level] <= most_of_a_level)
+    if (++shown[level] <= max_per_level)
       text += annotation(news, report, places);
     else
       ++left_out[level];

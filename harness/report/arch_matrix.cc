@@ -15,9 +15,9 @@
 namespace plumbline {
 namespace {
 
-using Question = std::pair<std::string, std::string>;  // kernel without its provider, problem
-using Answers = std::map<std::string, const StoredOutcome*>;       // by device
-using RowKey = std::tuple<std::string, std::string, std::string>;  // kernel, dtype, tensor cores
+using KernelProblem = std::pair<std::string, std::string>;  // kernel without its provider, problem
+using DeviceOutcomes = std::map<std::string, const StoredOutcome*>;  // by device
+using RowKey = std::tuple<std::string, std::string, std::string>;    // kernel, dtype, tensor cores
 
 // The number sorts "sm_100" after "sm_90". Names without a number come last.
 std::int64_t arch_number(const std::string& arch) {
@@ -33,25 +33,28 @@ class Outcomes {
     for (const StoredOutcome& stored : outcomes) {
       const Outcome& o = stored.outcome;
       if (!is_gpu_case(o.c)) continue;
-      const Question question{gpu_kernel(o.c), problem_id(o.c.problem)};
-      if (!answers_[question].try_emplace(o.c.device, &stored).second) continue;
+      const KernelProblem kernel_problem{gpu_kernel(o.c), problem_id(o.c.problem)};
+      if (!outcomes_[kernel_problem].try_emplace(o.c.device, &stored).second) continue;
       std::string& arch = arch_of_device_[o.c.device];
       if (arch.empty()) arch = arch_of(o);
-      if (o.status == Status::ok) mode_of_kernel_[question.first] = o.description.tensor_cores;
+      if (o.status == Status::ok)
+        mode_of_kernel_[kernel_problem.first] = o.description.tensor_cores;
     }
   }
 
   // Sorted by name, because outcomes are stored in the order in which threads finished.
-  std::vector<Question> questions() const {
-    std::vector<Question> all;
-    for (const auto& [question, answers] : answers_) all.push_back(question);
+  std::vector<KernelProblem> kernel_problems() const {
+    std::vector<KernelProblem> all;
+    for (const auto& [kernel_problem, by_device] : outcomes_) all.push_back(kernel_problem);
     return all;
   }
-  const Answers& answers(const Question& question) const { return answers_.at(question); }
+  const DeviceOutcomes& by_device(const KernelProblem& kernel_problem) const {
+    return outcomes_.at(kernel_problem);
+  }
 
   // Returns the mode of the kernel: an outcome that did not run has none of its own.
-  std::string mode(const Question& question) const {
-    const auto found = mode_of_kernel_.find(question.first);
+  std::string mode(const KernelProblem& kernel_problem) const {
+    const auto found = mode_of_kernel_.find(kernel_problem.first);
     return found == mode_of_kernel_.end() ? "none" : found->second;
   }
 
@@ -66,7 +69,7 @@ class Outcomes {
   }
 
  private:
-  std::map<Question, Answers> answers_;
+  std::map<KernelProblem, DeviceOutcomes> outcomes_;
   std::map<std::string, std::string> arch_of_device_;
   std::map<std::string, std::string> mode_of_kernel_;
 };
@@ -79,31 +82,32 @@ void add_to(ArchMatrix::Cell& cell, const StoredOutcome& stored) {
 }
 
 void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
-  std::map<RowKey, std::vector<Question>> by_row;
-  for (const Question& question : outcomes.questions()) {
-    const Problem& problem = outcomes.answers(question).begin()->second->outcome.c.problem;
-    by_row[{question.first, std::string(name(problem.dtype)), outcomes.mode(question)}].push_back(
-        question);
+  std::map<RowKey, std::vector<KernelProblem>> by_row;
+  for (const KernelProblem& kernel_problem : outcomes.kernel_problems()) {
+    const Problem& problem = outcomes.by_device(kernel_problem).begin()->second->outcome.c.problem;
+    by_row[{kernel_problem.first, std::string(name(problem.dtype)), outcomes.mode(kernel_problem)}]
+        .push_back(kernel_problem);
   }
-  for (const auto& [key, questions] : by_row) {
+  for (const auto& [key, kernel_problems] : by_row) {
     std::set<std::string> devices;
-    for (const Question& question : questions) {
-      for (const auto& [device, stored] : outcomes.answers(question)) devices.insert(device);
+    for (const KernelProblem& kernel_problem : kernel_problems) {
+      for (const auto& [device, stored] : outcomes.by_device(kernel_problem))
+        devices.insert(device);
     }
     ArchMatrix::Row row{std::get<0>(key), std::get<1>(key), std::get<2>(key), 0, {}};
     for (const auto& column : matrix.columns) {
       row.cells.push_back(devices.contains(column.device) ? std::optional(ArchMatrix::Cell{})
                                                           : std::nullopt);
     }
-    for (const Question& question : questions) {
-      const Answers& answers = outcomes.answers(question);
-      if (answers.size() != devices.size()) {
+    for (const KernelProblem& kernel_problem : kernel_problems) {
+      const DeviceOutcomes& by_device = outcomes.by_device(kernel_problem);
+      if (by_device.size() != devices.size()) {
         ++matrix.left_out;
         continue;
       }
       ++row.cases;
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
-        if (row.cells[i]) add_to(*row.cells[i], *answers.at(matrix.columns[i].device));
+        if (row.cells[i]) add_to(*row.cells[i], *by_device.at(matrix.columns[i].device));
       }
     }
     matrix.rows.push_back(std::move(row));
@@ -114,11 +118,11 @@ void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
 ArchMatrix::Bits compare(const Outcomes& outcomes, const std::string& a, const std::string& b,
                          const std::optional<std::string>& mode) {
   ArchMatrix::Bits bits{a, b, mode.value_or(""), 0, 0, "", ""};
-  for (const Question& question : outcomes.questions()) {
-    const Answers& answers = outcomes.answers(question);
-    const auto of_a = answers.find(a), of_b = answers.find(b);
-    if (of_a == answers.end() || of_b == answers.end() ||
-        (mode && outcomes.mode(question) != *mode))
+  for (const KernelProblem& kernel_problem : outcomes.kernel_problems()) {
+    const DeviceOutcomes& by_device = outcomes.by_device(kernel_problem);
+    const auto of_a = by_device.find(a), of_b = by_device.find(b);
+    if (of_a == by_device.end() || of_b == by_device.end() ||
+        (mode && outcomes.mode(kernel_problem) != *mode))
       continue;
     const Outcome &left = of_a->second->outcome, &right = of_b->second->outcome;
     if (left.output_digest.empty() || right.output_digest.empty()) continue;
@@ -162,8 +166,8 @@ ArchMatrix arch_matrix(const std::vector<StoredOutcome>& stored) {
   matrix.columns = outcomes.columns();
   add_rows(outcomes, matrix);
   add_bits(outcomes, matrix);
-  for (const Question& question : outcomes.questions()) {
-    for (const auto& [device, answer] : outcomes.answers(question))
+  for (const KernelProblem& kernel_problem : outcomes.kernel_problems()) {
+    for (const auto& [device, answer] : outcomes.by_device(kernel_problem))
       matrix.reused += answer->outcome.reused_from.empty() ? 0 : 1;
   }
   return matrix;

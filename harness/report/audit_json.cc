@@ -8,7 +8,7 @@ namespace {
 
 Json rules_json(const AuditRow& row) {
   Json list = Json::array();
-  const auto rules = rules_elsewhere();
+  const auto rules = third_party_rules();
   for (std::size_t i = 0; i < rule_count; ++i) {
     const auto& of = row.rules[i];
     Json object{{"rule", rules[i].name}, {"source", rules[i].source}, JSON_FIELDS(of, applies)};
@@ -31,7 +31,7 @@ Json row_json(const AuditRow& row) {
 
 Json mutant_json(const MutantResult& m) {
   Json by_rule = Json::object();
-  const auto rules = rules_elsewhere();
+  const auto rules = third_party_rules();
   for (std::size_t i = 0; i < rule_count; ++i)
     by_rule[std::string(rules[i].name)] = m.caught_by_rule[i];
   Json object{JSON_FIELDS(m, mutant->name),
@@ -58,7 +58,7 @@ std::string json_of_audit(const AuditReport& report) {
   Json root{JSON_FIELDS(report, suites, problems),
             {"runs", report.trials},
             JSON_FIELDS(report, seconds, exit_code(), unreviewed_survivors(), false_alarms(),
-                        mistrusted, not_asked),
+                        mistrusted, not_run),
             {"not_exercised", report.inert},
             {"judged_by_invariances", report.breakers},
             JSON_FIELDS(report, reviews_to_drop)};

@@ -67,7 +67,7 @@ Table rules_table(const AuditReport& report) {
   add("plumbline without LSE", [](const AuditRow& r) {
     return std::pair{share(r.caught_without_lse, r.mutants), std::string()};
   });
-  const auto rules = rules_elsewhere();
+  const auto rules = third_party_rules();
   for (std::size_t i = 0; i < rule_count; ++i) {
     add(std::string(rules[i].name), [i](const AuditRow& r) {
       const auto& of = r.rules[i];
@@ -177,7 +177,7 @@ std::string closing(const AuditReport& report) {
   add("judged by `run --invariances`, not here: {}", report.breakers);
   add("reviewed as survivors, but caught: {}: take them off baselines/audit.toml",
       report.reviews_to_drop);
-  add("not asked: no mutant of the class {} states a dtype of these cases", report.not_asked);
+  add("not run: no mutant of class {} has a dtype of these cases", report.not_run);
   add("mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing",
       report.mistrusted);
   return text +

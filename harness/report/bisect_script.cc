@@ -115,7 +115,7 @@ stop() {
 }
 
 top=$(git rev-parse --show-toplevel 2> /dev/null) ||
-  stop "this is no git repository" "call the script in the repository of the commits" 2
+  stop "this is not a git repository" "call the script in the repository of the commits" 2
 self=$scratch/script
 cp "${BASH_SOURCE[0]}" "$self"
 cd "$top" || exit 3
@@ -124,7 +124,7 @@ for commit in "$good" "$bad"; do
     stop "the repository has no commit $commit" "fetch it, or use the repository that has it" 2
 done
 git merge-base --is-ancestor "$good" "$bad" ||
-  stop "the good commit $good is no ancestor of the bad one $bad" "name commits of one line" 2
+  stop "the good commit $good is not an ancestor of the bad one $bad" "name commits of one line" 2
 [[ -z $(git status --porcelain --untracked-files=no) ]] ||
   stop "the checkout has changes that are not committed" "commit or stash them" 2
 start=$(git symbolic-ref --quiet --short HEAD || git rev-parse HEAD)
@@ -143,8 +143,8 @@ check() {
     stop "the regression is not there: the bad commit is fine here" \
       "measure on the kind of machine that showed it; it may come from the machine, not the code"
   fi
-  stop "the good commit is bad here, too" \
-    "name an earlier good commit (--good), or measure on the kind of machine where it was good"
+  stop "the good commit is also bad here" \
+    "name an earlier good commit (--good), or measure on the machine class on which it was good"
 }
 check bad "$bad" 1
 check good "$good" 0

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::array unicode_levels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::array ascii_levels{"_", ".", ":", "-", "=", "+", "*", "#"};
-constexpr double least_span = 0.1;  // relative to the median
+constexpr double min_span = 0.1;  // relative to the median
 
 constexpr std::size_t label_columns = 8;  // "  error "
-constexpr std::size_t most_points = 60;   // columns of a sparkline
+constexpr std::size_t max_points = 60;    // columns of a sparkline
 constexpr std::size_t commit_digits = 7;
 
 std::string minute_of(const std::string& started_at) {
@@ -88,8 +88,8 @@ std::string sparklines(const CaseHistory& history, const Style& style) {
   const std::size_t room =
       style.width > 0
           ? std::max<std::size_t>(10, static_cast<std::size_t>(style.width) - label_columns)
-          : most_points;
-  const std::size_t shown = std::min({history.points.size(), most_points, room});
+          : max_points;
+  const std::size_t shown = std::min({history.points.size(), max_points, room});
   const std::size_t begin = history.points.size() - shown;
   const HistoryPoint& newest = history.points.back();
   const auto errors = values_of(history, begin, [](const auto& p) { return p.rms; });
@@ -132,7 +132,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values, bool uni
     const auto [least, most] = std::minmax_element(known.begin(), known.end());
     low = *least;
     span = *most - *least;
-    const double wanted = least_span * std::abs(median(known));
+    const double wanted = min_span * std::abs(median(known));
     if (span < wanted) low -= (wanted - span) / 2, span = wanted;
     if (!(span > 0)) span = 1;
   }

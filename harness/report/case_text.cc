@@ -96,7 +96,7 @@ class CaseReport {
     add_findings();
     if (outcome_.status == Status::ok) add_measured();
     add_setting();
-    if (shows_failure(judgement_.verdict) || wants_attention(judgement_.verdict)) {
+    if (shows_failure(judgement_.verdict) || needs_attention(judgement_.verdict)) {
       report_.command_label = "reproduce";
       report_.command = reproduce_line(reproduce_command, outcome_);
     }

@@ -38,8 +38,8 @@ TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most
   sorted.reserve(changes.size());
   for (const RunChange& change : changes) sorted.push_back(&change);
   std::stable_sort(sorted.begin(), sorted.end(), [](const RunChange* a, const RunChange* b) {
-    const bool first = wants_attention(a->change.standing);
-    if (first != wants_attention(b->change.standing)) return first;
+    const bool first = needs_attention(a->change.standing);
+    if (first != needs_attention(b->change.standing)) return first;
     return a->change.kind < b->change.kind;
   });
   TallyTable table{{"changed", "case", "what"}, {}};

@@ -17,7 +17,7 @@ using Cases = std::vector<const ComparedCase*>;
 using Rows = std::vector<std::vector<std::string>>;
 
 // A new build may change the bits of every case, so only the largest changes are listed.
-constexpr std::size_t most_errors = 20;
+constexpr std::size_t max_errors = 20;
 
 template <class Keep>
 Cases cases_that(const RunComparison& comparison, Keep keep) {
@@ -85,7 +85,7 @@ std::string error_section(const RunComparison& comparison, const Style& style) {
   });
   if (changed.empty()) return "";
   sort_by(changed, rms_change);
-  const std::size_t shown = comparison.all ? changed.size() : std::min(changed.size(), most_errors);
+  const std::size_t shown = comparison.all ? changed.size() : std::min(changed.size(), max_errors);
   Rows rows;
   for (std::size_t i = 0; i < shown; ++i) {
     const ComparedCase& c = *changed[i];

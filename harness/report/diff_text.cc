@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::int64_t most_map_lines = 32;
-constexpr std::size_t most_in_full = 5;
+constexpr std::int64_t max_map_lines = 32;
+constexpr std::size_t max_in_full = 5;
 
 std::string side_line(const DiffSide& side) {
   std::string text = side.label;
@@ -141,7 +141,7 @@ std::vector<std::string> difference_map(const DiffReport& report, const Style& s
     samples = std::max(samples, cell.sample + 1), heads = std::max(heads, cell.head + 1);
   const std::int64_t columns = std::max(16, (style.width > 0 ? style.width : 120) - 24);
   const std::int64_t heads_a_cell = 1 + (heads - 1) / columns,
-                     samples_a_line = 1 + (samples - 1) / most_map_lines;
+                     samples_a_line = 1 + (samples - 1) / max_map_lines;
   std::vector<std::string> lines(
       static_cast<std::size_t>((samples + samples_a_line - 1) / samples_a_line),
       std::string(static_cast<std::size_t>((heads + heads_a_cell - 1) / heads_a_cell), ' '));
@@ -223,10 +223,10 @@ std::string render_diffs(const std::vector<DiffReport>& reports, const Style& st
       render_table({"problem", "answer", "max abs", "mean abs", "sigma", "max rel", "% equal"},
                    rows, style) +
       "\n";
-  for (std::size_t i = 0; i < std::min(in_full.size(), most_in_full); ++i)
+  for (std::size_t i = 0; i < std::min(in_full.size(), max_in_full); ++i)
     text += render_diff(*in_full[i], style) + "\n";
-  if (in_full.size() > most_in_full)
-    text += fmt::format("{} more are only in the table\n\n", in_full.size() - most_in_full);
+  if (in_full.size() > max_in_full)
+    text += fmt::format("{} more are only in the table\n\n", in_full.size() - max_in_full);
   if (largest != nullptr) text += render_diff(*largest, style) + "\n";
   const DiffReport& first = reports.front();
   const Answer overall = overall_answer(reports);

@@ -45,7 +45,7 @@ std::string histogram_line(const ErrorPicture& picture, const ErrorCurve& expect
 }
 
 // Indents a line of the drawing to below the text of the labels.
-std::string drawn(std::string line) {
+std::string indented_line(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return std::string(label_width + 2, ' ') + line + "\n";
 }
@@ -69,10 +69,10 @@ std::string histogram(const ErrorPicture& picture, double rms, std::int64_t colu
                   plural(elements, "element"), style.unicode ? "·" : "'"),
       style);
   for (int line = 0; line < lines; ++line)
-    text += drawn(histogram_line(picture, expected, most, line, style.unicode));
+    text += indented_line(histogram_line(picture, expected, most, line, style.unicode));
   const int count = bins_outside(picture, band);
-  if (count > 0) text += drawn(outside);
-  text += drawn("-5        -2.5      0         2.5       5");
+  if (count > 0) text += indented_line(outside);
+  text += indented_line("-5        -2.5      0         2.5       5");
   text += labelled(
       "",
       count == 0
@@ -117,7 +117,7 @@ std::string map(const ErrorPicture& picture, double limit, const Style& style) {
       const std::string cell = sign(shade_of(picture.map[at], limit));
       line += cell + cell;  // a terminal's cell is twice as high as wide
     }
-    text += drawn(line);
+    text += indented_line(line);
   }
   return text;
 }

@@ -11,7 +11,7 @@
 #include "harness/judge/judge.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
-#include "harness/report/news.h"
+#include "harness/report/issues.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -21,7 +21,7 @@ class Grouping {
  public:
   FailureGroup* add(Verdict verdict, const std::string& kernel, const std::string& cause,
                     const std::string& name) {
-    if (!wants_attention(verdict)) return nullptr;
+    if (!needs_attention(verdict)) return nullptr;
     const auto [at, is_new] = index_.try_emplace({verdict, without_figures(cause)}, groups_.size());
     if (is_new) {
       groups_.emplace_back();

@@ -17,7 +17,7 @@ namespace plumbline {
 namespace {
 
 // One broken kernel can violate an invariance in every case.
-constexpr std::size_t most_full_violations = 20;
+constexpr std::size_t max_full_violations = 20;
 
 std::string label(const InvarianceTally& tally) {
   constexpr std::string_view emulated = "emulated:";
@@ -98,11 +98,11 @@ std::string render_invariances(const std::vector<StoredInvariance>& invariances,
   std::string text;
   std::size_t shown = 0;
   for (const StoredInvariance& stored : invariances) {
-    if (is_failure(stored.judgement.verdict) && shown++ < most_full_violations)
+    if (is_failure(stored.judgement.verdict) && shown++ < max_full_violations)
       text += render_invariance(stored, reproduce_command, style);
   }
-  if (shown > most_full_violations)
-    text += fmt::format("and {} more are in the tables\n\n", shown - most_full_violations);
+  if (shown > max_full_violations)
+    text += fmt::format("and {} more are in the tables\n\n", shown - max_full_violations);
   for (const auto& kernel : by_kernel(invariances)) {
     std::vector<std::vector<std::string>> rows;
     for (const InvarianceTally& tally : kernel) {

@@ -296,7 +296,7 @@ Result<OutputReport> report_from_json(const std::string& json) {
     report.colour_of = *colour_of;
     return report;
   } catch (const nlohmann::json::exception& error) {
-    return fail(fmt::format("this is no report: {}", error.what()), "");
+    return fail(fmt::format("this is not a report: {}", error.what()), "");
   }
 }
 

@@ -11,8 +11,8 @@
 #include "harness/report/failure_groups.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
+#include "harness/report/issues.h"
 #include "harness/report/markdown_table.h"
-#include "harness/report/news.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
 #include "harness/store/night.h"
@@ -21,12 +21,13 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_bytes = 58'000;  // page size; GitHub allows a comment 65,536 characters
+constexpr std::size_t max_page_bytes =
+    58'000;  // page size; GitHub allows a comment 65,536 characters
 // Page bytes up to which failures are shown in full
-constexpr std::size_t most_of_details = 40'000;
-constexpr std::size_t most_of_a_body = 6'000;  // for one failure in full
-constexpr std::size_t most_changes = 50;       // rows of changes since the last run
-constexpr std::size_t most_named = 5;          // ids of further cases in a group
+constexpr std::size_t max_bytes_with_details = 40'000;
+constexpr std::size_t max_body_bytes = 6'000;  // for one failure in full
+constexpr std::size_t max_changes = 50;        // rows of changes since the last run
+constexpr std::size_t max_named_cases = 5;     // ids of further cases in a group
 constexpr Style plain{.width = 0, .verbose = true};
 
 // Returns " of smoke, stories": the first few suites, in the order of the outcomes.
@@ -48,7 +49,7 @@ std::string head(const RunReport& report) {
   const RunInfo& run = *report.run;
   return fmt::format(
       "## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n",
-      markdown_cell(sentence_of(report, news_of(report, {}))), verdicts_text(counts_of(report)),
+      markdown_cell(sentence_of(report, find_issues(report, {}))), verdicts_text(counts_of(report)),
       run.run_id, suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
       run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
 }
@@ -77,13 +78,13 @@ std::string title(const FailureGroup& group) {
 std::string details(const FailureGroup& group, const std::string& reproduce_command) {
   const std::string body = render_first(group, reproduce_command, plain);
   std::string text = fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)),
-                                 markdown_fenced(cut_lines(body, most_of_a_body)));
+                                 markdown_fenced(cut_lines(body, max_body_bytes)));
   if (group.names.size() > 1) {
     std::string others;
-    for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i)
+    for (std::size_t i = 1; i < std::min(group.names.size(), max_named_cases + 1); ++i)
       others += group.names[i] + "\n";
-    if (group.names.size() > most_named + 1)
-      others += fmt::format("and {} more\n", group.names.size() - most_named - 1);
+    if (group.names.size() > max_named_cases + 1)
+      others += fmt::format("and {} more\n", group.names.size() - max_named_cases - 1);
     text += "\nAlso:\n\n" + markdown_fenced(others);
   }
   return text + "\n</details>\n\n";
@@ -93,7 +94,7 @@ std::string details(const FailureGroup& group, const std::string& reproduce_comm
 class Page {
  public:
   explicit Page(std::string head) : text_(std::move(head)) {}
-  bool add(const std::string& section, std::size_t most = most_bytes) {
+  bool add(const std::string& section, std::size_t most = max_page_bytes) {
     if (text_.size() + section.size() > most) return false;
     text_ += section;
     return true;
@@ -119,11 +120,12 @@ void add_failures(Page& page, const std::vector<FailureGroup>& groups,
   if (groups.empty()) return;
   page.add("### What fails\n\n");
   auto group = groups.begin();
-  while (group != groups.end() && page.add(details(*group, reproduce_command), most_of_details))
+  while (group != groups.end() &&
+         page.add(details(*group, reproduce_command), max_bytes_with_details))
     ++group;
   bool is_list = false;
   for (; group != groups.end() &&
-         page.add("- " + markdown_cell(title(*group)) + "\n", most_bytes - 8'000);
+         page.add("- " + markdown_cell(title(*group)) + "\n", max_page_bytes - 8'000);
        ++group)
     is_list = true;
   std::size_t left_out = 0;
@@ -151,7 +153,7 @@ std::string suites(const RunReport& report) {
 
 std::string changes(const RunReport& report) {
   if (report.changes == nullptr) return "";
-  const TallyTable table = changes_table(*report.changes, most_changes);
+  const TallyTable table = changes_table(*report.changes, max_changes);
   return table.rows.empty() ? ""
                             : "### Since the last run\n\n" +
                                   markdown_table(table.columns, table.rows, table.columns.size());

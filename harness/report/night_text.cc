@@ -13,7 +13,7 @@ namespace plumbline {
 namespace {
 
 // Further groups are only counted.
-constexpr std::size_t most_groups = 30;
+constexpr std::size_t max_groups = 30;
 
 std::string what_it_means(const NightSummary& summary) {
   switch (summary.state) {
@@ -79,8 +79,8 @@ std::string chance(const NightSummary& summary) {
                   summary.expected_false_alerts);
   if (summary.second_pairs > 0) {
     text += fmt::format(
-        "; of {} measured twice in the last 30 nights, {} ({:.2g} %) would have been asked "
-        "about for nothing",
+        "; of {} measured twice in the last 30 nights, {} ({:.2g} %) would have been measured "
+        "again for nothing",
         plural(static_cast<std::size_t>(summary.second_pairs), "case"), summary.second_alarms,
         100.0 * summary.second_alarms / summary.second_pairs);
   }
@@ -115,15 +115,15 @@ std::string render_night(const NightSummary& summary, const Style& style) {
   text += "\n";
   std::size_t shown = 0;
   for (const AlertGroup& group : summary.groups) {
-    if (++shown > most_groups) break;
+    if (++shown > max_groups) break;
     const Alert& lead = group.alerts.front();
     text += wrapped(title(group), 2, style) + "\n";
     text += "  lead " + lead.case_id + "\n";
     if (const std::string reason = why(lead); !reason.empty())
       text += "       " + wrapped(reason, 7, style) + "\n";
   }
-  if (summary.groups.size() > most_groups)
-    text += fmt::format("and {} more groups\n", summary.groups.size() - most_groups);
+  if (summary.groups.size() > max_groups)
+    text += fmt::format("and {} more groups\n", summary.groups.size() - max_groups);
   for (const auto& [run, score] : summary.failing_scores) {
     text += wrapped(fmt::format("fail: {} of {} {} over suite {}: {:.4g}, its limit {:.4g}",
                                 score.statistic, score.kernel, score.dtype, score.suite,

@@ -26,7 +26,7 @@ namespace {
 // (page/src/format.ts has the same value).
 constexpr double beyond_every_limit = 1e15;
 
-constexpr std::size_t most_not_fine = 500, most_near = 200;
+constexpr std::size_t max_not_fine = 500, max_near_limit = 200;
 
 // Returns the document on one line.
 std::string compact(const Json& root) {
@@ -70,7 +70,7 @@ class Writer {
  public:
   explicit Writer(const PageInput& input)
       : input_(input), report_(*input.report), news_(input.news) {
-    for (News& news : news_) {
+    for (Issue& news : news_) {
       const std::ptrdiff_t night = first_night(news);
       if (night >= 0) news.since_night = input.nights[static_cast<std::size_t>(night)].name;
     }
@@ -123,7 +123,7 @@ class Writer {
 
   // Returns the index of the first of the newest nights in which the lead was failing or open
   // without a break. Uses the commits if its history is unknown. -1: unknown.
-  std::ptrdiff_t first_night(const News& news) const {
+  std::ptrdiff_t first_night(const Issue& news) const {
     if (!news.cases.empty()) {
       const auto history = input_.history.find(news.cases.front());
       if (history != input_.history.end()) return first_bad_night(history->second);
@@ -140,14 +140,14 @@ class Writer {
     std::ptrdiff_t first = -1;
     for (std::size_t i = points.size(); i-- > 0;) {
       const std::ptrdiff_t night = place_of_night(input_, points[i].run_id);
-      if (night >= 0 && !wants_attention(points[i].standing)) break;
+      if (night >= 0 && !needs_attention(points[i].standing)) break;
       if (night >= 0) first = night;
     }
     return first;
   }
 
   Json groups() const {
-    return json_list(news_, [&](const News& news) -> Json {
+    return json_list(news_, [&](const Issue& news) -> Json {
       return {
           JSON_FIELDS(news, kind, title, kernel, dtype, arch, verdict, cases, names, since, commit),
           {"since_night", first_night(news)},
@@ -314,7 +314,7 @@ class Writer {
 
   const PageInput& input_;
   const RunReport& report_;
-  std::vector<News> news_;
+  std::vector<Issue> news_;
 };
 
 }  // namespace
@@ -332,13 +332,13 @@ std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& ou
   std::vector<std::size_t> chosen, others;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Verdict verdict = outcomes[i].judgement.verdict;
-    const bool not_fine = wants_attention(verdict) || is_tolerated(verdict);
-    if (not_fine && chosen.size() < most_not_fine)
+    const bool not_fine = needs_attention(verdict) || is_tolerated(verdict);
+    if (not_fine && chosen.size() < max_not_fine)
       chosen.push_back(i);
     else if (!not_fine && outcomes[i].outcome.status == Status::ok)
       others.push_back(i);
   }
-  const std::size_t near = std::min(most_near, others.size());
+  const std::size_t near = std::min(max_near_limit, others.size());
   std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(near),
                     others.end(), [&](std::size_t a, std::size_t b) {
                       return outcomes[a].judgement.percent_of_limit >

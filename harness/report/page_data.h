@@ -9,7 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/judge/verdict.h"
-#include "harness/report/news.h"
+#include "harness/report/issues.h"
 
 namespace plumbline {
 
@@ -60,7 +60,7 @@ struct PageInput {
   // The start of each outcome's reproduce line, since the runs of a night may have different
   // providers. Empty: all as in the report.
   std::vector<std::string> reproduce_of = {};
-  std::vector<News> news;
+  std::vector<Issue> news;
   std::vector<PageNight> nights;  // oldest first
   std::vector<PageDecision> decisions;
   // By index of an outcome in detail; oldest first

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/contract/terms.h"
+#include "harness/contract/contract_snapshot.h"
 #include "harness/outcome/expected_errors.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/geometry.h"
@@ -157,7 +157,7 @@ Json page_detail(const PageInput& input, std::size_t row) {
   const auto known = [](auto value) { return value < 0 ? Json(nullptr) : Json(value); };
   const std::string& command =
       input.reproduce_of.empty() ? input.report->reproduce_command : input.reproduce_of[row];
-  const Terms terms = judgement.terms.value_or(Terms{});
+  const ContractSnapshot terms = judgement.terms.value_or(ContractSnapshot{});
   return {{"row", row},
           JSON_FIELDS_BY(list_of(finding_json), judgement, findings),
           JSON_FIELDS(judgement, notes),

@@ -61,18 +61,18 @@ class Metrics {
 };
 
 // Labels of a sample that counts several cases: suite, kernel, dtype, architecture.
-using Place = std::tuple<std::string, std::string, std::string, std::string>;
+using CaseLabels = std::tuple<std::string, std::string, std::string, std::string>;
 
-Place place_of(const RunReport& report, const Outcome& outcome) {
+CaseLabels place_of(const RunReport& report, const Outcome& outcome) {
   return {outcome.suite, outcome.c.kernel, std::string(name(outcome.c.problem.dtype)),
           arch_of(outcome, *report.run)};
 }
 
 void add_cases(Metrics& metrics, const RunReport& report) {
-  std::map<std::pair<Place, Verdict>, std::size_t> counts;
-  std::map<Place, double> worst;
+  std::map<std::pair<CaseLabels, Verdict>, std::size_t> counts;
+  std::map<CaseLabels, double> worst;
   for (const auto& [outcome, judgement] : *report.outcomes) {
-    const Place place = place_of(report, outcome);
+    const CaseLabels place = place_of(report, outcome);
     ++counts[{place, judgement.verdict}];
     if (outcome.status != Status::ok) continue;
     const auto [at, is_new] = worst.try_emplace(place, judgement.percent_of_limit);

@@ -67,7 +67,7 @@ std::string by_kernel(const ResourceComparison& comparison, Show show) {
 }
 
 // Returns one line for each row whose verdict has a reason.
-std::vector<std::string> worth_a_line(const ResourceComparison& comparison) {
+std::vector<std::string> notable_rows(const ResourceComparison& comparison) {
   std::vector<std::string> lines;
   for (const JudgedResources& row : comparison.rows) {
     if (row.why.empty()) continue;
@@ -135,14 +135,14 @@ std::string render_resources(const ResourceComparison& comparison, const Style& 
   std::string text = by_kernel(comparison, [&](const std::string& title, const auto& rows) {
     return title + "\n" + indented(render_table(columns, rows, table_style)) + "\n";
   });
-  for (const std::string& line : worth_a_line(comparison)) text += line + "\n";
+  for (const std::string& line : notable_rows(comparison)) text += line + "\n";
   for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
   return text + resource_totals(comparison) + "\n";
 }
 
 std::string render_resources_markdown(const ResourceComparison& comparison) {
   std::string text = "### Resources of compiled kernels\n\n" + resource_totals(comparison) + "\n\n";
-  for (const std::string& line : worth_a_line(comparison)) text += "- `" + line + "`\n";
+  for (const std::string& line : notable_rows(comparison)) text += "- `" + line + "`\n";
   for (const std::string& note : comparison.notes) text += "- " + note + "\n";
   text += "\n<details><summary>registers, stack, spills, shared memory, occupancy</summary>\n\n";
   text += by_kernel(comparison, [](const std::string& title, const auto& rows) {

@@ -19,7 +19,7 @@ namespace plumbline {
 namespace {
 
 // A verbose report shows this many failures in full and lists the rest.
-constexpr std::size_t most_full_failures = 20;
+constexpr std::size_t max_full_failures = 20;
 // Other reports show one failure for each of the first causes, list further causes in one line
 // each, and count the rest: at most 5 * 14 + 12 + 2 lines.
 constexpr std::size_t max_causes_shown = 5, max_causes_listed = 12;
@@ -30,8 +30,8 @@ std::string each_failure(const RunReport& report, const Style& style) {
   std::vector<std::vector<std::string>> rest;
   std::size_t shown = 0;
   for (const StoredOutcome& stored : *report.outcomes) {
-    if (!wants_attention(stored.judgement.verdict)) continue;
-    if (shown++ < most_full_failures) {
+    if (!needs_attention(stored.judgement.verdict)) continue;
+    if (shown++ < max_full_failures) {
       text += render_case(stored, report.reproduce_command, style);
     } else {
       rest.push_back({std::string(in_words(stored.judgement.verdict)), stored.outcome.cause,
@@ -225,7 +225,7 @@ std::string section(std::string_view title, const TallyTable& table, const Style
 
 std::string changes_section(const RunReport& report, const Style& style) {
   if (report.changes == nullptr) return "";
-  return section("since the last run\n", changes_table(*report.changes, most_full_failures), style);
+  return section("since the last run\n", changes_table(*report.changes, max_full_failures), style);
 }
 
 // One table per suite keeps the lines within a terminal.

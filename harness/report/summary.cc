@@ -108,7 +108,7 @@ std::string night_times_sentence(const NightTimes& row) {
   text += fmt::format("{} gated",
                       row.series == 1 ? "1 series" : std::to_string(row.series) + " series");
   if (row.candidates > 0) {
-    text += fmt::format(", {} asked in {} fresh processes each, {} confirmed as slower",
+    text += fmt::format(", {} measured again in {} fresh processes each, {} confirmed as slower",
                         plural(static_cast<std::size_t>(row.candidates), "candidate"), row.fresh,
                         row.confirmed);
   }

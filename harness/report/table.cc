@@ -11,9 +11,9 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t gap = 2;           // blanks between columns
-constexpr std::size_t least_width = 12;  // text columns are not made narrower
-using Lines = std::vector<std::string>;  // lines of one cell
+constexpr std::size_t gap = 2;                // blanks between columns
+constexpr std::size_t min_column_width = 12;  // text columns are not made narrower
+using Lines = std::vector<std::string>;       // lines of one cell
 
 // Returns true for "62 %", "1800x", "1.276 ms", "-3e-05", "nan" and "", but not for "12-34" and "3
 // of 4".
@@ -135,7 +135,7 @@ class TableText {
       for (std::size_t c = 0; c < widths_.size(); ++c) {
         if (!right_[c] && (widest == nullptr || widths_[c] > *widest)) widest = &widths_[c];
       }
-      if (widest == nullptr || *widest <= least_width) return;
+      if (widest == nullptr || *widest <= min_column_width) return;
       --*widest;
       --total;
     }

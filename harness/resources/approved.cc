@@ -66,7 +66,7 @@ class ApprovedReader {
       }
       if (!seen_.emplace(kernel, launch, key).second) {
         errors_.push_back(figures.error(
-            fmt::format("{} {} on {} stands twice", kernel, launch, key), "remove one"));
+            fmt::format("{} {} on {} is listed twice", kernel, launch, key), "remove one"));
       }
       rows.push_back(read_figures(kernel, launch, key, figures));
     }

@@ -83,9 +83,8 @@ class Comparison {
 
   void add_without_report(const ApprovedSource& approved) {
     result.notes.push_back(
-        fmt::format("{} has approved figures, but there is no report {}.ptxas.txt: where the "
-                    "kernel is gone for good, "
-                    "remove its approved text {}.toml",
+        fmt::format("{} has approved figures, but there is no report {}.ptxas.txt: if the kernel "
+                    "was removed, remove its approved text {}.toml",
                     approved.source, approved.name, approved.name));
     for (const ApprovedResources& row : approved.kernels)
       add_missing_row(approved, row, approved.toolkit, ResourceVerdict::missing);

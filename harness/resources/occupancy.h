@@ -31,9 +31,9 @@ struct BlockUsage {
 };
 struct Occupancy {
   int active_warps = 0;  // 0: a block does not fit
-  int most_warps = 0;
+  int max_warps = 0;
   std::string limited_by;  // "registers", "shared memory, registers"
-  double share() const { return static_cast<double>(active_warps) / most_warps; }
+  double share() const { return static_cast<double>(active_warps) / max_warps; }
 };
 
 // Returns false if plumbline was built without cuda_occupancy.h; then no occupancy is known.

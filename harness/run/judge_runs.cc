@@ -11,10 +11,10 @@
 
 #include "harness/base/attempt.h"
 #include "harness/contract/reviewed_text.h"
-#include "harness/run/conclusion.h"
+#include "harness/run/confirmation.h"
 #include "harness/run/night_times.h"
 #include "harness/run/open_cases.h"
-#include "harness/run/settle.h"
+#include "harness/run/run_result.h"
 #include "harness/run/shards.h"
 #include "harness/store/machine.h"
 #include "harness/timing/time_rounds.h"
@@ -23,10 +23,10 @@ namespace plumbline {
 namespace {
 
 // Returns true if the runs are exactly the shards 1/n to n/n, in any order.
-bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
+bool is_complete_shard_set(const std::vector<RunInfo>& runs) {
   std::set<int> parts;
   for (const auto& run : runs) {
-    const ShardNumber shard = read_shard(run.shard);
+    const ShardNumber shard = parse_shard_number(run.shard);
     if (shard.parts != static_cast<int>(runs.size())) return false;
     parts.insert(shard.part);
   }
@@ -34,17 +34,17 @@ bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
 }
 
 // Shards of two different partitions may contain one case twice and miss another.
-Result<void> check_partitions(const std::vector<RunInfo>& runs) {
+Result<void> require_same_partition(const std::vector<RunInfo>& runs) {
   for (const RunInfo& run : runs) {
     const RunInfo& first = runs.front();
-    const std::string one = read_shard_facts(first.versions_json).partition;
-    const std::string other = read_shard_facts(run.versions_json).partition;
+    const std::string one = parse_shard_info(first.versions_json).partition;
+    const std::string other = parse_shard_info(run.versions_json).partition;
     if (one == other) continue;
     const auto words = [](const RunInfo& r, const std::string& partition) {
       return fmt::format("run {} is shard {} of {}", r.run_id.substr(0, 8), r.shard,
                          partition.empty() ? "no partition" : "partition " + partition);
     };
-    return fail(fmt::format("{}, and {}: they are no parts of one whole", words(first, one),
+    return fail(fmt::format("{}, and {}: they are not shards of one run", words(first, one),
                             words(run, other)),
                 "measure the shards with the same suites, options and --costs file, or judge each "
                 "run by itself");
@@ -52,17 +52,17 @@ Result<void> check_partitions(const std::vector<RunInfo>& runs) {
   return {};
 }
 
-bool is_of_time(const Finding& finding) { return is_timing_finding(finding.kind); }
+bool is_time_finding(const Finding& finding) { return is_timing_finding(finding.kind); }
 
-bool has_finding_of_time(const Judgement& judgement) {
-  return std::ranges::any_of(judgement.findings, is_of_time);
+bool has_time_finding(const Judgement& judgement) {
+  return std::ranges::any_of(judgement.findings, is_time_finding);
 }
 
 // Resets a judgement with only timing findings to a pass: judge_times() finds them again from the
 // stored times. Any other judgement is returned unchanged.
-Judgement without_time(Judgement judgement) {
+Judgement without_time_findings(Judgement judgement) {
   if (!judgement.gated_time || judgement.findings.empty() ||
-      !std::ranges::all_of(judgement.findings, is_of_time))
+      !std::ranges::all_of(judgement.findings, is_time_finding))
     return judgement;
   judgement.verdict = Verdict::pass;
   judgement.findings.clear();
@@ -70,7 +70,7 @@ Judgement without_time(Judgement judgement) {
   return judgement;
 }
 
-bool is_found_in_the_past(const Judgement& judgement) {
+bool is_past_regression(const Judgement& judgement) {
   return judgement.verdict == Verdict::regressed || judgement.verdict == Verdict::unconfirmed;
 }
 
@@ -85,21 +85,21 @@ void keep(Judgement& now, const Judgement& before, std::string_view why) {
 //      `unconfirmed`, or `ambiguous` if they disagreed.
 //   2. An unconfirmed regression stays until the case is measured again or accepted.
 //   3. A regression also stays if this database lacks the history it was found against.
-Judgement settled(Judgement now, const Judgement& before, bool has_past) {
+Judgement apply_previous_result(Judgement now, const Judgement& before, bool has_past) {
   now.confirmation = before.confirmation;
   if (now.verdict == Verdict::regressed && before.confirmation != Confirmation::confirmed) {
     now.verdict =
         before.confirmation == Confirmation::disagree ? Verdict::ambiguous : Verdict::unconfirmed;
     if (now.verdict == Verdict::unconfirmed) {
       now.notes.emplace_back(
-          "unconfirmed: found when stored runs were judged again, where no fresh process can be "
-          "asked; measure the case again, or accept it with a reason");
+          "unconfirmed: found when stored runs were judged again, without fresh processes; measure "
+          "the case again, or accept it with a reason");
     }
   } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
              now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
     keep(now, before,
          "found unconfirmed before, and that stays until the case is measured again or accepted");
-  } else if (!is_failure(now.verdict) && !has_past && is_found_in_the_past(before)) {
+  } else if (!is_failure(now.verdict) && !has_past && is_past_regression(before)) {
     keep(now, before, "its past is not in this database: what was found against it stays");
   }
   return now;
@@ -121,16 +121,16 @@ bool is_stored(Judgement now, const Judgement& before, const ErrorStatistics& er
   return now == before;
 }
 
-class Judging {
+class RunJudge {
  public:
-  Judging(Store& store, const ReviewedText& text, const std::string& today)
+  RunJudge(Store& store, const ReviewedText& text, const std::string& today)
       : store_(store), text_(text), today_(today) {}
   JudgedRuns judged;
 
   void read(const std::vector<std::string>& run_ids) {
     for (const std::string& run_id : run_ids) add_run(run_id);
-    unwrap(check_partitions(judged.runs));
-    judged.complete = judged.complete && shards_make_the_whole(judged.runs);
+    unwrap(require_same_partition(judged.runs));
+    judged.complete = judged.complete && is_complete_shard_set(judged.runs);
     fresh_ = unwrap(fresh_outcomes(store_, run_ids));
   }
 
@@ -165,7 +165,7 @@ class Judging {
     auto outcomes = unwrap(store_.outcomes(run_id));
     const auto diffs = unwrap(store_.diffs(run_id));
     const auto invariances = unwrap(store_.invariances(run_id));
-    std::vector<AskedPast> asked;
+    std::vector<PastQuery> asked;
     for (const auto& stored : outcomes)
       asked.push_back({series_of(stored.outcome, run.info.machine), stored.outcome.timed});
     auto pasts = unwrap(store_.pasts(asked, run_id));
@@ -176,7 +176,7 @@ class Judging {
       judged.outcomes = std::move(outcomes);
     else
       std::ranges::move(outcomes, std::back_inserter(judged.outcomes));
-    for (const AskedPast& of : asked) machine_of_.push_back(of.series.machine);
+    for (const PastQuery& of : asked) machine_of_.push_back(of.series.machine);
     judged.diffs.insert(judged.diffs.end(), diffs.begin(), diffs.end());
     judged.invariances.insert(judged.invariances.end(), invariances.begin(), invariances.end());
     judged.complete = judged.complete && run.complete;
@@ -189,7 +189,7 @@ class Judging {
         judged.runs, [&](const RunInfo& run) { return run.run_id == judged.run_of[i]; });
   }
 
-  Judgement judged_with_past(const Outcome& outcome, std::size_t i) const {
+  Judgement judge_against_past(const Outcome& outcome, std::size_t i) const {
     const Past& past = pasts_[i];
     const std::string day = today_.empty() ? run_of(i).started_at.substr(0, 10) : today_;
     return judge(inputs_of(outcome, past, text_.contracts, text_.support, day));
@@ -205,20 +205,20 @@ class Judging {
   void judge_errors(std::size_t i) {
     StoredOutcome& stored = judged.outcomes[i];
     const Past& past = pasts_[i];
-    Judgement now = judged_with_past(stored.outcome, i);
+    Judgement now = judge_against_past(stored.outcome, i);
     before_.push_back(stored.judgement);
-    const Judgement before = without_time(std::move(stored.judgement));
+    const Judgement before = without_time_findings(std::move(stored.judgement));
     const auto& fresh = fresh_of(stored.outcome);
     if (now.verdict == Verdict::regressed && !before.confirmation && fresh.size() >= 2) {
       stored.judgement = std::move(now);
       std::array<StoredOutcome, 2> again{fresh[0], fresh[1]};
-      for (StoredOutcome& answer : again) answer.judgement = judged_with_past(answer.outcome, i);
-      settle(stored, std::move(again));
+      for (StoredOutcome& answer : again) answer.judgement = judge_against_past(answer.outcome, i);
+      apply_confirmation(stored, std::move(again));
       is_changed_[i] = true;
       return;
     }
-    stored.judgement = settled(std::move(now), before, past.baseline || past.pin);
-    if (!has_finding_of_time(before_[i]) || before_[i].verdict != Verdict::unconfirmed) return;
+    stored.judgement = apply_previous_result(std::move(now), before, past.baseline || past.pin);
+    if (!has_time_finding(before_[i]) || before_[i].verdict != Verdict::unconfirmed) return;
     add_fresh_ratios(i, fresh);
   }
 
@@ -243,26 +243,26 @@ class Judging {
       auto& stored = judged.outcomes[i];
       input.cases.push_back({&stored, &pasts_[i], machine_of_[i], nullptr});
     }
-    input.least_spread = [&](const MachineClass& machine) {
+    input.min_spread = [&](const MachineClass& machine) {
       auto ratios = store_.second_ratios(machine);
       if (!ratios) floors = tl::unexpected(ratios.error());
       return ratios ? floor_of_spread(*ratios) : 0.0;
     };
     judged.night_times = judge_night_times(input);
-    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) keep_what_was_found_of_time(i);
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) keep_time_finding(i);
     return floors;
   }
 
-  void keep_what_was_found_of_time(std::size_t i) {
+  void keep_time_finding(std::size_t i) {
     Judgement& now = judged.outcomes[i].judgement;
     const Judgement& before = before_[i];
-    const bool is_open = before.verdict == Verdict::ambiguous || is_found_in_the_past(before);
+    const bool is_open = before.verdict == Verdict::ambiguous || is_past_regression(before);
     if (!now.gated_time || now.gated_time->finding != "too few" || !is_open ||
-        !has_finding_of_time(before))
+        !has_time_finding(before))
       return;
     now.gated_time = before.gated_time;
     now.verdict = worse_of(now.verdict, before.verdict);
-    std::ranges::copy_if(before.findings, std::back_inserter(now.findings), is_of_time);
+    std::ranges::copy_if(before.findings, std::back_inserter(now.findings), is_time_finding);
     now.confirmation = before.confirmation;
     now.notes.emplace_back(
         "the nights before are not in this database: what was found against them stays");
@@ -333,7 +333,7 @@ class Judging {
 
 Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_ids,
                               const ReviewedText& text, const std::string& today) {
-  Judging judging(store, text, today);
+  RunJudge judging(store, text, today);
   return attempt([&] {
     judging.read(run_ids);
     judging.judge_all();
@@ -362,7 +362,7 @@ std::vector<OpenCase> open_cases_of(const JudgedRuns& judged) {
       c.statistic = name(judgement.findings.front().kind);
       c.text = judgement.findings.front().text;
     }
-    if (has_finding_of_time(judgement)) {
+    if (has_time_finding(judgement)) {
       for (const NightTimes& row : judged.night_times) {
         if (row.machine == c.machine) c.processes = std::max(c.processes, row.fresh);
       }

@@ -43,13 +43,13 @@ Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_
 std::vector<OpenCase> open_cases_of(const JudgedRuns& judged);
 
 // Runs that are judged together.
-struct Whole {
+struct ShardSet {
   std::vector<std::string> run_ids;  // finished runs: the shards in order, or a single run
   std::vector<std::string> missing;  // shards without a finished run, "3/20"
 };
 // Returns the shard sets of the given runs. For a run with purpose "confirm" these are the sets of
 // the runs whose cases it measured again. Other shards of the night are found in the database.
 // Errors: the shards of a night were divided differently, so no complete set exists.
-Result<std::vector<Whole>> wholes_of(Store& store, const std::vector<RunInfo>& runs);
+Result<std::vector<ShardSet>> group_shards(Store& store, const std::vector<RunInfo>& runs);
 
 }  // namespace plumbline

@@ -8,13 +8,13 @@
 
 #include "harness/base/attempt.h"
 #include "harness/judge/verdict.h"
-#include "harness/run/conclusion.h"
+#include "harness/run/run_result.h"
 #include "harness/store/machine.h"
 
 namespace plumbline {
 namespace {
 
-constexpr int nights_of_the_rate = 30;
+constexpr int rate_nights = 30;
 
 // Returns the size of a finding in percent: of its limit, or 100 % plus the change of a time.
 double weight(const Judgement& judgement) {
@@ -23,9 +23,9 @@ double weight(const Judgement& judgement) {
   return std::max(judgement.percent_of_limit, of_time);
 }
 
-class Gathering {
+class NightCollector {
  public:
-  explicit Gathering(Store& store) : store_(store) {}
+  explicit NightCollector(Store& store) : store_(store) {}
 
   NightSummary run(const std::string& night_id) {
     summary_.night = unwrap(store_.night(night_id));
@@ -51,14 +51,14 @@ class Gathering {
     summary_.incomplete.add(run, outcomes.size());
     summary_.times.insert(summary_.times.end(), times.begin(), times.end());
     for (const RunChange& change : changes)
-      if (wants_attention(change.change.standing)) summary_.failing_changes.push_back(change);
+      if (needs_attention(change.change.standing)) summary_.failing_changes.push_back(change);
     for (const SuiteScore& score : scores)
       if (score.status == "fail") summary_.failing_scores.emplace_back(id, score);
     kept_.push_back(std::move(outcomes));
     for (const StoredOutcome& stored : kept_.back()) {
       ++summary_.cases;
       summary_.timed += stored.outcome.timed;
-      if (!wants_attention(stored.judgement.verdict)) continue;
+      if (!needs_attention(stored.judgement.verdict)) continue;
       const SeriesName series = series_of(stored.outcome, run.info.machine);
       auto baseline = unwrap(store_.baseline(series, id));
       AlertInput input{&run.info, &stored, describe(series.machine), "", baseline.has_value()};
@@ -78,7 +78,7 @@ class Gathering {
       summary_.expected_false_alerts += row.expected_false_alerts;
     auto nights = unwrap(store_.nights(0));
     const auto at = std::ranges::find(nights, summary_.night.night_id);
-    const auto last = at + std::min<std::ptrdiff_t>(nights_of_the_rate, nights.end() - at);
+    const auto last = at + std::min<std::ptrdiff_t>(rate_nights, nights.end() - at);
     for (auto night = at; night != last; ++night) {
       auto stored = unwrap(store_.night(*night));
       for (const StoredRun& run : stored.runs) {
@@ -135,7 +135,7 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs) {
 }
 
 Result<NightSummary> summarise_night(Store& store, const std::string& night_id) {
-  return attempt([&] { return Gathering(store).run(night_id); });
+  return attempt([&] { return NightCollector(store).run(night_id); });
 }
 
 }  // namespace plumbline

@@ -8,9 +8,9 @@
 
 #include "harness/base/median.h"
 #include "harness/judge/acknowledged.h"
-#include "harness/judge/times.h"
+#include "harness/judge/timing_verdict.h"
 #include "harness/store/keys.h"
-#include "harness/timing/night.h"
+#include "harness/timing/common_shift.h"
 #include "harness/timing/time_rounds.h"
 
 namespace plumbline {
@@ -28,18 +28,18 @@ struct Gated {
 
 // Draws by a hash of night and case: the draw cannot be influenced, and a resumed night draws the
 // same cases.
-Key lot(const std::string& draw, const Outcome& outcome) {
+Key draw_key(const std::string& draw, const Outcome& outcome) {
   return key_of(canonical_text({"second", draw, outcome.suite, outcome.case_id}));
 }
 
 // The times of one machine class.
-class ClassOfNight {
+class MachineClassTimes {
  public:
-  ClassOfNight(const NightTimesInput& input, const MachineClass& machine, std::size_t series)
+  MachineClassTimes(const NightTimesInput& input, const MachineClass& machine, std::size_t series)
       : input_(input) {
     row_.machine = machine;
     options_.fresh = fresh_processes(series);
-    options_.least_spread = std::max(options_.least_spread, input.least_spread(machine));
+    options_.min_spread = std::max(options_.min_spread, input.min_spread(machine));
   }
 
   void add(const TimedCase& timed) { cases_.push_back({timed, timed.stored->judgement, {}}); }
@@ -47,15 +47,15 @@ class ClassOfNight {
 
   NightTimes run() {
     screen_all();
-    if (row_.suspect && can_ask()) measure_again();
+    if (row_.suspect && can_measure()) measure_again();
     measure_second_times();
-    if (!row_.suspect) ask_fresh_processes();
+    if (!row_.suspect) measure_candidates_again();
     conclude();
     return row_;
   }
 
  private:
-  bool can_ask() const { return static_cast<bool>(input_.measure); }
+  bool can_measure() const { return static_cast<bool>(input_.measure); }
 
   struct Answer {
     Gated* gated = nullptr;
@@ -68,7 +68,7 @@ class ClassOfNight {
     std::vector<const PlannedCase*> planned;
     std::vector<Gated*> known;
     for (Gated* gated : asked) {
-      if (!can_ask() || gated->of.planned == nullptr) continue;
+      if (!can_measure() || gated->of.planned == nullptr) continue;
       known.push_back(gated);
       planned.push_back(gated->of.planned);
     }
@@ -90,14 +90,14 @@ class ClassOfNight {
     options_.persistence = persistence_of(levels);
     options_.common_shift = 0;
     screen_each(levels);
-    const NightLook look = look_at_all();
+    const NightLook look = assess_all();
     row_.series = look.series;
     row_.common_shift = std::expm1(look.common_shift);
     row_.shift_limit = look.limit;
     row_.suspect = look.suspect;
     row_.why = look.moved ? look.why : "";
-    if (look.taken_out == 0) return;
-    options_.common_shift = look.taken_out;
+    if (look.subtracted_shift == 0) return;
+    options_.common_shift = look.subtracted_shift;
     screen_each(levels);
   }
 
@@ -108,15 +108,15 @@ class ClassOfNight {
     }
   }
 
-  NightLook look_at_all() const {
+  NightLook assess_all() const {
     std::vector<double> changes, deviations;
     for (const Gated& gated : cases_) {
-      if (gated.disturbed || gated.screening.level.nights_in_all < static_cast<int>(least_nights))
+      if (gated.disturbed || gated.screening.level.total_nights < static_cast<int>(min_nights))
         continue;
       changes.push_back(gated.screening.change_tonight);
       deviations.push_back(gated.screening.deviation_tonight);
     }
-    return look_at_night(changes, deviations);
+    return assess_night(changes, deviations);
   }
 
   void event(NightEventKind kind, const std::string& detail) const {
@@ -131,7 +131,7 @@ class ClassOfNight {
     auto again = measure(all, "the night is suspect, measured again");
     if (again.size() < cases_.size()) return;
     for (Answer& answer : again)
-      take_times(answer.gated->of.stored->outcome, std::move(answer.outcome));
+      copy_times(answer.gated->of.stored->outcome, std::move(answer.outcome));
     screen_all();
     event(row_.suspect ? NightEventKind::set_aside : NightEventKind::measured_again,
           row_.why.empty() ? "the second measurement is like the nights before" : row_.why);
@@ -163,16 +163,17 @@ class ClassOfNight {
     std::vector<std::size_t> order(cases_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::vector<Key> lots;
-    for (const Gated& gated : cases_) lots.push_back(lot(input_.draw, gated.of.stored->outcome));
+    for (const Gated& gated : cases_)
+      lots.push_back(draw_key(input_.draw, gated.of.stored->outcome));
     std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return lots[a] < lots[b]; });
-    order.resize((order.size() + one_in_second - 1) / one_in_second);
+    order.resize((order.size() + cases_per_second_pair - 1) / cases_per_second_pair);
     return order;
   }
 
   // Measures all candidates in common rounds, so that a temporary disturbance takes a little from
   // each case and not everything from one. Disturbed measurements are repeated once, after the
   // others.
-  void ask_fresh_processes() {
+  void measure_candidates_again() {
     for (int attempt = 0; attempt < 2; ++attempt) {
       std::vector<Gated*> asked;
       for (std::size_t process = 0; process < static_cast<std::size_t>(options_.fresh); ++process) {
@@ -207,9 +208,9 @@ class ClassOfNight {
         row_.load = std::max(row_.load, round.load);
       stored.judgement = gated.untimed;
       if (row_.suspect || gated.disturbed) {
-        set_time_aside(stored.outcome, *gated.of.past, gated.screening, options_,
-                       row_.suspect ? std::log1p(row_.common_shift) : 0,
-                       row_.suspect ? row_.why : disturbed_in_words, stored.judgement);
+        exclude_time(stored.outcome, *gated.of.past, gated.screening, options_,
+                     row_.suspect ? std::log1p(row_.common_shift) : 0,
+                     row_.suspect ? row_.why : disturbed_in_words, stored.judgement);
       } else {
         conclude_time(stored.outcome, *gated.of.past, gated.screening, options_, stored.judgement);
         if (const auto& acknowledged = gated.of.past->acknowledged) {
@@ -238,10 +239,10 @@ std::vector<NightTimes> judge_night_times(const NightTimesInput& input) {
   for (const TimedCase& timed : input.cases) {
     if (is_gated(timed.stored->outcome, timed.stored->judgement)) gated.push_back(timed);
   }
-  std::vector<ClassOfNight> classes;
+  std::vector<MachineClassTimes> classes;
   for (const TimedCase& timed : gated) {
     auto at = std::ranges::find_if(
-        classes, [&](const ClassOfNight& known) { return known.machine() == timed.machine; });
+        classes, [&](const MachineClassTimes& known) { return known.machine() == timed.machine; });
     if (at == classes.end()) {
       classes.emplace_back(input, timed.machine, gated.size());
       at = std::prev(classes.end());
@@ -249,11 +250,11 @@ std::vector<NightTimes> judge_night_times(const NightTimesInput& input) {
     at->add(timed);
   }
   std::vector<NightTimes> rows;
-  for (ClassOfNight& of_class : classes) rows.push_back(of_class.run());
+  for (MachineClassTimes& of_class : classes) rows.push_back(of_class.run());
   return rows;
 }
 
-void take_times(Outcome& to, Outcome from) {
+void copy_times(Outcome& to, Outcome from) {
   to.time_ns = from.time_ns;
   to.time_mad_ns = from.time_mad_ns;
   to.time_hot_ns = from.time_hot_ns;
@@ -265,11 +266,11 @@ void take_times(Outcome& to, Outcome from) {
 }
 
 double floor_of_spread(const std::vector<double>& second_ratios) {
-  constexpr std::size_t least_pairs = 20;
+  constexpr std::size_t min_pairs = 20;
   // Factors from the median of |x| to the standard deviation, and from a difference to one of its
   // sides.
   constexpr double to_deviation = 1.4826, of_a_difference = 1.4142135623730951;
-  if (second_ratios.size() < least_pairs) return 0;
+  if (second_ratios.size() < min_pairs) return 0;
   std::vector<double> distances;
   for (const double ratio : second_ratios) distances.push_back(std::abs(std::log(ratio)));
   return to_deviation * median(std::move(distances)) / of_a_difference;

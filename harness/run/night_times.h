@@ -28,7 +28,7 @@ struct NightTimesInput {
   std::string draw;
   std::string today;  // "2027-01-30", in UTC; decides which acknowledgements have expired
   // Returns the minimum night-to-night spread of a machine class (floor_of_spread).
-  std::function<double(const MachineClass&)> least_spread;
+  std::function<double(const MachineClass&)> min_spread;
   // Times cases in fresh processes, in rounds over all of them, as a night does. A case may be
   // listed several times. `why` is for progress. nullopt: it failed, or the run is to stop. If the
   // function is empty, nothing can be measured here and candidates stay unconfirmed.
@@ -46,7 +46,7 @@ std::vector<NightTimes> judge_night_times(const NightTimesInput& input);
 
 // Copies the times of `from` into `to`. The second ratio and the ratios of fresh processes, which
 // are measured outside the night's own rounds, are kept.
-void take_times(Outcome& to, Outcome from);
+void copy_times(Outcome& to, Outcome from);
 
 // Returns the spread of one measurement on a machine class, from the ratios of second measurements
 // to first ones: a standard deviation of logarithms, estimated by the median. Returns 0 for fewer
@@ -54,6 +54,6 @@ void take_times(Outcome& to, Outcome from);
 double floor_of_spread(const std::vector<double>& second_ratios);
 
 // One timed case in this many is measured twice each night, and at least one.
-inline constexpr std::size_t one_in_second = 10;
+inline constexpr std::size_t cases_per_second_pair = 10;
 
 }  // namespace plumbline

@@ -29,7 +29,7 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 namespace plumbline {
 
 // Lists each object's fields once, for writing and reading.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasuredWith, providers, no_default_provider, baselines,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasureSetup, providers, no_default_provider, baselines,
                                    timeout_ms, memory_limit_mib, reference_cost, row_seed,
                                    repetitions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExpectedFailure, issue, expires, reason)
@@ -54,17 +54,17 @@ Json versions_of(const std::string& versions_json) {
 
 }  // namespace
 
-std::string with_measured(const std::string& versions_json, const MeasuredWith& measured) {
+std::string add_measure_setup(const std::string& versions_json, const MeasureSetup& measured) {
   Json versions = versions_of(versions_json);
   versions["measured_with"] = measured;
   return write_json(versions);
 }
 
-std::optional<MeasuredWith> read_measured(const std::string& versions_json) {
+std::optional<MeasureSetup> parse_measure_setup(const std::string& versions_json) {
   const Json versions = versions_of(versions_json);
   if (!versions.contains("measured_with")) return std::nullopt;
   try {
-    return versions["measured_with"].get<MeasuredWith>();
+    return versions["measured_with"].get<MeasureSetup>();
   } catch (const Json::exception&) {
     return std::nullopt;
   }

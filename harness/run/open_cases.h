@@ -16,7 +16,7 @@ namespace plumbline {
 
 // The command line options that affect an outcome. Stored in RunInfo::versions_json, so that
 // another process can measure a case in the same way.
-struct MeasuredWith {
+struct MeasureSetup {
   std::vector<std::string> providers;  // FILE[:OPTIONS], without plumbline's own providers
   bool no_default_provider = false;
   std::string baselines;                   // directory; "" = plumbline's own
@@ -25,11 +25,11 @@ struct MeasuredWith {
   double reference_cost = 0;               // multiply-adds
   std::int64_t row_seed = 0;
   int repetitions = 0;
-  bool operator==(const MeasuredWith&) const = default;
+  bool operator==(const MeasureSetup&) const = default;
 };
-std::string with_measured(const std::string& versions_json, const MeasuredWith& measured);
+std::string add_measure_setup(const std::string& versions_json, const MeasureSetup& measured);
 // Returns nullopt for a run of an older plumbline, which did not store this.
-std::optional<MeasuredWith> read_measured(const std::string& versions_json);
+std::optional<MeasureSetup> parse_measure_setup(const std::string& versions_json);
 
 struct OpenCase {
   std::string run_id, suite, group, tier, case_id;
@@ -43,7 +43,7 @@ struct OpenCase {
 };
 struct OpenRun {
   std::string run_id, commit;
-  MeasuredWith measured_with;
+  MeasureSetup measured_with;
   int judged_with = 0;  // equal for runs that were judged together
   bool operator==(const OpenRun&) const = default;
 };

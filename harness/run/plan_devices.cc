@@ -24,10 +24,10 @@ SuiteCase on(SuiteCase c, const std::string& kernel, const std::string& device) 
   return c;
 }
 
-// Returns true if the kernel declares that it takes the device. may_take() also accepts kernels
+// Returns true if the kernel declares that it takes the device. may_run_on() also accepts kernels
 // that declare nothing; those stay where the suite puts them.
 bool takes(const OfferedKernel& kernel, const std::string& device) {
-  return !kernel.devices.empty() && may_take(kernel, device);
+  return !kernel.devices.empty() && may_run_on(kernel, device);
 }
 
 // Returns the case on each device that its kernels take. Kernels that take none of them stay.

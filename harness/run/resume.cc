@@ -194,14 +194,14 @@ Plan remaining(const Plan& plan, const StoredPart& stored,
 }
 
 // A name in the abstract socket namespace belongs to a process and needs no file.
-Result<std::unique_ptr<RunOwner>> RunOwner::claim(const std::string& run_id) {
+Result<std::unique_ptr<RunLock>> RunLock::claim(const std::string& run_id) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string text = "plumbline-run-" + run_id;
   const std::size_t length = std::min(text.size(), sizeof(address.sun_path) - 1);
   std::memcpy(address.sun_path + 1, text.data(), length);
   const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  std::unique_ptr<RunOwner> owner(new RunOwner(descriptor));
+  std::unique_ptr<RunLock> owner(new RunLock(descriptor));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (descriptor < 0 ||
       ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0 ||
@@ -211,7 +211,7 @@ Result<std::unique_ptr<RunOwner>> RunOwner::claim(const std::string& run_id) {
               "wait until it is done, or stop it");
 }
 
-RunOwner::~RunOwner() {
+RunLock::~RunLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

@@ -40,16 +40,16 @@ Plan remaining(const Plan& plan, const StoredPart& stored,
 
 // Held while a process measures a run, and released however the process ends. Prevents two
 // processes from resuming one run.
-class RunOwner {
+class RunLock {
  public:
   // Error: another process of this machine (and network namespace) measures the run.
-  static Result<std::unique_ptr<RunOwner>> claim(const std::string& run_id);
-  ~RunOwner();
-  RunOwner(const RunOwner&) = delete;
-  RunOwner& operator=(const RunOwner&) = delete;
+  static Result<std::unique_ptr<RunLock>> claim(const std::string& run_id);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
 
  private:
-  explicit RunOwner(int descriptor) : descriptor_(descriptor) {}
+  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
   int descriptor_;
 };
 

@@ -9,8 +9,8 @@
 #include "harness/base/harness_failure.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/measure/late_crash.h"
-#include "harness/run/conclusion.h"
-#include "harness/run/settle.h"
+#include "harness/run/confirmation.h"
+#include "harness/run/run_result.h"
 #include "harness/store/machine.h"
 #include "harness/store/text.h"
 
@@ -72,8 +72,8 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
     runner_.run(plan, {[this](Outcome o) { take(std::move(o)); },
                        [this](DiffOutcome d) { take(std::move(d)); }, progress,
                        [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_,
-                       tell_more_, [this](const LateCrash& late) { blame(late); }});
-    place_on_devices();
+                       tell_more_, [this](const LateCrash& late) { fail_suspects(late); }});
+    rejudge_with_known_devices();
     confirm_regressions(resumed_ ? whole_ : plan);
     judge_times(resumed_ ? whole_ : plan);
   } catch (const HarnessFailure& failure) {
@@ -142,7 +142,7 @@ Past RunSession::past_of(const Outcome& outcome) {
   }
   if (past_store_ != nullptr) {
     const auto other = past_store_->past(series, "", outcome.timed);
-    other ? static_cast<void>(past = joined(std::move(past), *other))
+    other ? static_cast<void>(past = merge_pasts(std::move(past), *other))
           : keep(tl::unexpected(other.error()));
   }
   return past;
@@ -156,7 +156,7 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
 
 // A worker that crashed or refused does not report its GPU. Uses the GPU that the device's other
 // cases reported.
-void RunSession::know_device(Outcome& outcome) {
+void RunSession::infer_device(Outcome& outcome) {
   if (!outcome.c.device.starts_with("cuda")) return;
   KnownDevice& known = devices_[outcome.c.device];
   if (!outcome.device.model.empty()) known.facts = outcome.device;
@@ -167,10 +167,10 @@ void RunSession::know_device(Outcome& outcome) {
 
 // Some cases ended before any case had reported the device. They are judged and stored again, now
 // in their own series.
-void RunSession::place_on_devices() {
+void RunSession::rejudge_with_known_devices() {
   for (StoredOutcome& stored : outcomes_) {
     Outcome known = stored.outcome;
-    know_device(known);
+    infer_device(known);
     if (known.device == stored.outcome.device &&
         known.description.device_arch == stored.outcome.description.device_arch)
       continue;
@@ -196,7 +196,7 @@ void RunSession::store(const Row& row) {
 void RunSession::take(Outcome outcome) {
   // A diff's side may also be a case of its suite; it is kept once.
   if (!taken_.insert({outcome.suite, outcome.case_id}).second) return;
-  know_device(outcome);
+  infer_device(outcome);
   const auto [past, fresh] = past_.try_emplace(outcome.case_id);
   if (fresh) past->second = past_of(outcome);
   StoredOutcome stored{std::move(outcome), {}};
@@ -206,7 +206,7 @@ void RunSession::take(Outcome outcome) {
 }
 
 // The suspects were already judged by their outputs and stored; both are replaced.
-void RunSession::blame(const LateCrash& late) {
+void RunSession::fail_suspects(const LateCrash& late) {
   const auto is_suspect = [&](const std::string& suite, const std::string& case_id) {
     return std::ranges::find(late.suspects, ServedCase{suite, case_id}) != late.suspects.end();
   };
@@ -264,17 +264,17 @@ void RunSession::confirm_regressions(const Plan& plan) {
     std::array<StoredOutcome, 2> again;
     for (auto& fresh : again) {
       fresh.outcome = runner_.run_fresh(*found->second);
-      know_device(fresh.outcome);
+      infer_device(fresh.outcome);
       fresh.judgement = judge_with_past(fresh.outcome, past_[stored.outcome.case_id]);
     }
-    settle(stored, std::move(again));
+    apply_confirmation(stored, std::move(again));
     store(stored);
   }
 }
 
 // Returns the spread between two measurements of one night, from this machine class's ratios in
 // both databases.
-double RunSession::least_spread(const MachineClass& machine) {
+double RunSession::min_spread(const MachineClass& machine) {
   std::vector<double> ratios;
   for (Store* store : {store_, past_store_}) {
     if (store == nullptr) continue;
@@ -305,7 +305,7 @@ void RunSession::judge_times(const Plan& plan) {
   }
   input.today = run_.started_at.substr(0, 10);
   input.draw = run_.night_id.empty() ? run_.run_id : run_.night_id;
-  input.least_spread = [this](const MachineClass& machine) { return least_spread(machine); };
+  input.min_spread = [this](const MachineClass& machine) { return min_spread(machine); };
   input.measure = [this](const std::vector<const PlannedCase*>& cases, std::string_view why) {
     const auto progress = [&](std::size_t done, std::size_t rounds, const PlannedCase& next) {
       if (tell_more_)
@@ -329,7 +329,7 @@ void RunSession::judge_times(const Plan& plan) {
   night_times_ = judge_night_times(input);
 }
 
-void RunSession::distrust_store(const Errors& errors) {
+void RunSession::mark_not_stored(const Errors& errors) {
   store_errors_.insert(store_errors_.end(), errors.begin(), errors.end());
   finished_ = false;
 }

@@ -42,7 +42,7 @@ class RunSession {
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
   // Marks the run as unfinished: it turned out not to be stored, although writing reported no
   // error.
-  void distrust_store(const Errors& errors);
+  void mark_not_stored(const Errors& errors);
   // Sets a callback for measurements beyond the plan, such as confirmations of candidates.
   void on_more(std::function<void(const std::string&)> tell) { tell_more_ = std::move(tell); }
 
@@ -66,16 +66,16 @@ class RunSession {
  private:
   Past past_of(const Outcome& outcome);
   Judgement judge_with_past(const Outcome& outcome, const Past& past) const;
-  void know_device(Outcome& outcome);
-  void place_on_devices();
+  void infer_device(Outcome& outcome);
+  void rejudge_with_known_devices();
   void find_changes(bool complete);
   void take(Outcome outcome);
   void take(DiffOutcome outcome);
   void take(InvarianceOutcome outcome);
-  void blame(const LateCrash& late);
+  void fail_suspects(const LateCrash& late);
   void confirm_regressions(const Plan& plan);
   void judge_times(const Plan& plan);
-  double least_spread(const MachineClass& machine);
+  double min_spread(const MachineClass& machine);
   void keep(Result<void> result);
   void measure(const Plan& plan, const std::function<void()>& progress);
   void judge_run(bool complete);

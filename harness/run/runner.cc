@@ -57,7 +57,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     const std::lock_guard lock(mutex);
     sinks.invariance(std::move(outcome));
   };
-  const auto tell_late = [&](const LateCrash& late) {
+  const auto report_late_crash = [&](const LateCrash& late) {
     const std::lock_guard lock(mutex);
     if (sinks.late) sinks.late(late);
   };
@@ -68,7 +68,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
       InvarianceMeasurer invariance_measurer(options, providers, contracts);
       const auto measure_invariances = [&](const PlannedCase& planned) {
         if (invariances.empty() || stopped()) return;
-        invariance_measurer.measure(planned, invariances, take_invariance, tell_late);
+        invariance_measurer.measure(planned, invariances, take_invariance, report_late_crash);
       };
       for (std::size_t t = next++; t < tasks.size() && !stopped(); t = next++) {
         std::set<std::string> ran;
@@ -93,7 +93,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         sinks.progress();
       }
       if (stopped()) return;
-      for (const LateCrash& late : measurer.finish()) tell_late(late);
+      for (const LateCrash& late : measurer.finish()) report_late_crash(late);
     };
     const auto guarded = [&] {
       try {
@@ -122,7 +122,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   InvarianceMeasurer invariance_measurer(options, providers, contracts);
   run_timed(*this, plan, sinks, stopped, [&](const PlannedCase& planned) {
     if (invariances.empty() || stopped()) return;
-    invariance_measurer.measure(planned, invariances, take_invariance, tell_late);
+    invariance_measurer.measure(planned, invariances, take_invariance, report_late_crash);
   });
 }
 
@@ -157,7 +157,7 @@ std::vector<Outcome> Runner::time_fresh(const std::vector<const PlannedCase*>& c
     ++done;
     PlannedCase timed = *cases[i];
     timed.timed = true;
-    RoundAlone alone = measurer.time_alone(timed, pace->ns());
+    RoundResult alone = measurer.measure_round(timed, pace->ns());
     outcome.status = alone.status;
     outcome.reason = alone.reason;
     failed[i] = alone.status != Status::ok;

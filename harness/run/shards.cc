@@ -169,25 +169,25 @@ std::size_t references_of(const Plan& plan) {
   return problems.size() + alone + 2 * plan.diffs.size();
 }
 
-ShardFacts shard_facts(const Plan& whole, const Partition& partition) {
+ShardInfo shard_info(const Plan& whole, const Partition& partition) {
   std::set<std::string> suites;
   for (const auto& c : whole.cases) suites.insert(c.suite);
   for (const auto& d : whole.diffs) suites.insert(d.suite);
   return {partition.digest, {suites.begin(), suites.end()}};
 }
 
-std::string with_shard_facts(const std::string& versions_json, const ShardFacts& facts) {
+std::string add_shard_info(const std::string& versions_json, const ShardInfo& facts) {
   auto versions = parse_json_if_valid(versions_json);
   if (!versions.is_object()) versions = nlohmann::json::object();
   versions[shard_member] = {JSON_FIELDS(facts, partition, suites)};
   return write_json(versions);
 }
 
-ShardFacts read_shard_facts(const std::string& versions_json) {
+ShardInfo parse_shard_info(const std::string& versions_json) {
   const auto versions = parse_json_if_valid(versions_json);
   if (!versions.is_object() || !versions.contains(shard_member)) return {};
   const auto& facts = versions[shard_member];
-  ShardFacts result;
+  ShardInfo result;
   if (!facts.is_object()) return result;
   result.partition = facts.value("partition", "");
   if (facts.contains("suites") && facts["suites"].is_array()) {
@@ -198,7 +198,7 @@ ShardFacts read_shard_facts(const std::string& versions_json) {
   return result;
 }
 
-ShardNumber read_shard(const std::string& shard) {
+ShardNumber parse_shard_number(const std::string& shard) {
   ShardNumber number;
   char rest = 0;
   if (std::sscanf(shard.c_str(), "%d/%d%c", &number.part, &number.parts, &rest) != 2) return {};

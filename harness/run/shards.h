@@ -41,21 +41,21 @@ std::size_t references_of(const Plan& plan);
 
 // Identifies a shard: its partition and the suites of the full plan. Stored in
 // RunInfo::versions_json.
-struct ShardFacts {
+struct ShardInfo {
   std::string partition;  // Partition::digest; "" if the run is not a shard
   // The names of the full plan's suites, sorted. Shards of two partitions are an error if the
   // suites are equal; otherwise they belong to different runs.
   std::vector<std::string> suites;
-  bool operator==(const ShardFacts&) const = default;
+  bool operator==(const ShardInfo&) const = default;
 };
-ShardFacts shard_facts(const Plan& whole, const Partition& partition);
-std::string with_shard_facts(const std::string& versions_json, const ShardFacts& facts);
-ShardFacts read_shard_facts(const std::string& versions_json);
+ShardInfo shard_info(const Plan& whole, const Partition& partition);
+std::string add_shard_info(const std::string& versions_json, const ShardInfo& facts);
+ShardInfo parse_shard_info(const std::string& versions_json);
 
 // Parses "3/20". Returns {0, 0} if the text is not a shard number.
 struct ShardNumber {
   int part = 0, parts = 0;
 };
-ShardNumber read_shard(const std::string& shard);
+ShardNumber parse_shard_number(const std::string& shard);
 
 }  // namespace plumbline

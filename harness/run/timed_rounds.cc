@@ -12,7 +12,7 @@
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 #include "harness/outcome/diff_outcome.h"
-#include "harness/timing/achieved.h"
+#include "harness/timing/throughput.h"
 #include "harness/timing/time_rounds.h"
 
 namespace plumbline {
@@ -73,12 +73,12 @@ class TimedRounds {
     return true;
   }
 
-  void hand_on() {
+  void pass_on() {
     for (TimedStep& step : steps_) {
       for (TimedCase* c : step.cases) {
         if (c->outcome) summarise_rounds(*c->outcome, pace_.ns());
         if (c->outcome && c->same == nullptr) fill_achieved(*c->geometry, *c->outcome);
-        take_over_times(*c);
+        reuse_times(*c);
       }
       if (step.diff_outcome) {
         step.diff_outcome->time_ns_a = step.cases[0]->outcome ? step.cases[0]->outcome->time_ns : 0;
@@ -93,14 +93,14 @@ class TimedRounds {
     }
   }
 
-  // Returns the late crashes of all rounds. Call this after hand_on(), because suspects must have
+  // Returns the late crashes of all rounds. Call this after pass_on(), because suspects must have
   // been passed on.
   std::vector<LateCrash> finish() {
     std::vector<LateCrash> all = std::move(lates_);
     for (LateCrash& late : measurer_.finish()) all.push_back(std::move(late));
     return all;
   }
-  // Returns the cases of the plan that ran successfully. Call this before hand_on().
+  // Returns the cases of the plan that ran successfully. Call this before pass_on().
   std::vector<const PlannedCase*> well() const {
     std::vector<const PlannedCase*> cases;
     for (const TimedStep& step : steps_) {
@@ -132,7 +132,7 @@ class TimedRounds {
   // A disturbance that lasted through all rounds of a case may have passed by now.
   void measure_disturbed_again() {
     for (int extra = 1; extra <= extra_rounds_; ++extra) {
-      const std::vector<TimedCase*> disturbed = with_few_quiet_rounds();
+      const std::vector<TimedCase*> disturbed = disturbed_cases();
       if (disturbed.empty()) return;
       if (sinks_.more) {
         sinks_.more(fmt::format("{} of {} timed cases were disturbed: measured again [{} of {}]",
@@ -145,7 +145,7 @@ class TimedRounds {
     }
   }
 
-  std::vector<TimedCase*> with_few_quiet_rounds() const {
+  std::vector<TimedCase*> disturbed_cases() const {
     std::vector<TimedCase*> found;
     for (const TimedStep& step : steps_) {
       for (TimedCase* c : step.cases) {
@@ -184,7 +184,7 @@ class TimedRounds {
 
   void time_again(TimedCase& c, int round) {
     if (!c.planned.timed || !c.outcome || c.outcome->status != Status::ok) return;
-    RoundAlone again = measurer_.time_alone(c.planned, pace_.ns());
+    RoundResult again = measurer_.measure_round(c.planned, pace_.ns());
     if (again.status == Status::ok) {
       pace_.add(again.round);
       c.outcome->times.rounds.push_back(std::move(again.round));
@@ -202,7 +202,7 @@ class TimedRounds {
     c.outcome.reset();
   }
 
-  void take_over_times(TimedCase& c) {
+  void reuse_times(TimedCase& c) {
     if (c.same == nullptr || !c.outcome || !c.same->outcome) return;
     c.outcome->times = c.same->outcome->times;
     c.outcome->peak_memory_bytes = c.same->outcome->peak_memory_bytes;
@@ -228,7 +228,7 @@ void run_timed(const Runner& runner, const Plan& plan, const RunSinks& sinks,
   TimedRounds rounds(runner, plan, sinks, stopped);
   if (!rounds.measure()) return;
   const auto well = rounds.well();
-  rounds.hand_on();
+  rounds.pass_on();
   for (const LateCrash& late : rounds.finish()) {
     if (sinks.late) sinks.late(late);
   }

@@ -28,7 +28,7 @@ constexpr std::chrono::seconds batch_age{2};
 // Rows per statement. SQLite sets up a statement's tables, indices and CHECK lists once for all its
 // rows; with one row per statement it took 1.3 times as many instructions.
 constexpr std::size_t statement_rows = 16;
-constexpr std::size_t most_spec_texts = 64;
+constexpr std::size_t max_spec_texts = 64;
 
 // Columns that do not come from a row's description, in the order in which write() binds them.
 const std::vector<std::string> outcome_keys{"run_id",
@@ -205,7 +205,7 @@ const BatchWriter::SpecText& BatchWriter::text_of(const RoundingSpec& declared) 
   const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(),
                                   [&](const auto& spec) { return spec.declared == declared; });
   if (known != spec_texts_.end()) return *known;
-  if (spec_texts_.size() == most_spec_texts) spec_texts_.clear();
+  if (spec_texts_.size() == max_spec_texts) spec_texts_.clear();
   const std::string text = spec_text(declared);
   return spec_texts_.emplace_back(SpecText{declared, text, spec_key(text)});
 }
@@ -375,7 +375,7 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
 void BatchWriter::write_further_outputs(const PendingOutcome& pending) {
   const Outcome& outcome = pending.stored.outcome;
   if (outcome.status != Status::ok) return;  // the kernel may have failed after these were measured
-  const std::optional<Terms>& terms = pending.stored.judgement.terms;
+  const std::optional<ContractSnapshot>& terms = pending.stored.judgement.terms;
   for (const RowOutput output : further_row_outputs) {
     const RowStatistics& of = row_statistics[output];
     if (!(outcome.errors.*of.measured)) continue;

@@ -27,7 +27,7 @@ constexpr auto change_columns = [](auto& columns, auto& row) {
 };
 
 // SQL condition: run w is another shard of run r's full plan.
-constexpr const char* is_shard_with = R"(
+constexpr const char* is_other_shard = R"(
   r.shard <> '1/1' AND w.night_id = r.night_id AND w.complete
     AND CASE WHEN json_valid(w.versions_json) THEN json_extract(w.versions_json, '$.shard.partition') END
       = CASE WHEN json_valid(r.versions_json) THEN json_extract(r.versions_json, '$.shard.partition') END
@@ -35,7 +35,7 @@ constexpr const char* is_shard_with = R"(
 
 // Finds the newest complete run of the suite: unsharded, or a shard whose shard set is complete. ?1
 // machine class of the host, ?2 run_order, ?3 suite, ?4 purpose, ?5 selection, ?6 runs to skip.
-std::string earlier_run() {
+std::string earlier_run_sql() {
   return fmt::format(R"(
   SELECT r.run_id FROM run AS r
   WHERE r.machine_key = ?1 AND r.run_order < ?2 AND r.purpose = ?4 AND r.selection = ?5 AND r.complete
@@ -46,15 +46,15 @@ std::string earlier_run() {
       = (SELECT count(DISTINCT w.shard) FROM run AS w WHERE {}))
   ORDER BY r.run_order DESC LIMIT 1
 )",
-                     is_shard_with);
+                     is_other_shard);
 }
 
 // Selects run ?1 and the other shards of its full plan.
-std::string runs_with_it() {
+std::string shard_set_sql() {
   return fmt::format(
       "SELECT w.run_id FROM run AS r JOIN run AS w ON w.run_id = r.run_id OR ({}) WHERE r.run_id = "
       "?1",
-      is_shard_with);
+      is_other_shard);
 }
 
 constexpr const char* cases_of_run = R"(
@@ -92,13 +92,13 @@ Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
     const Key host = machine_key(run.machine);
     const std::string together = write_json(nlohmann::json(judged_with));
     for (const std::string& suite : suites) {
-      SQLite::Statement find_run(db, earlier_run());
+      SQLite::Statement find_run(db, earlier_run_sql());
       bind_key(find_run, 1, host);
       int index = 2;
       for (const std::string& text : {order, suite, run.purpose, run.selection, together})
         find_run.bind(index++, text);
       if (!find_run.executeStep()) continue;
-      SQLite::Statement find_shards(db, runs_with_it());
+      SQLite::Statement find_shards(db, shard_set_sql());
       find_shards.bind(1, find_run.getColumn(0).getString());
       while (find_shards.executeStep()) {
         SQLite::Statement select(db, cases_of_run);

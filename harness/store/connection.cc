@@ -41,7 +41,7 @@ std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_ap
         path,
         fmt::format("written by an earlier plumbline (schema {}, this one knows {} and later)",
                     user_version, embedded_schema.first),
-        "measure anew into another file; the plumbline that wrote this one still reads it");
+        "measure again into another file; the plumbline that wrote this one can still read it");
   }
   if (user_version > schema_version) {
     return error_at(path,

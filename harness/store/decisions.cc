@@ -61,7 +61,7 @@ std::string cases_that_may_be_baselines() {
 std::string cases_that_are_regressions() {
   std::vector<std::string> names;
   for (const Verdict verdict : all<Verdict>()) {
-    if (wants_attention(verdict) || verdict == Verdict::acknowledged)
+    if (needs_attention(verdict) || verdict == Verdict::acknowledged)
       names.push_back(fmt::format("'{}'", name(verdict)));
   }
   return fmt::format(

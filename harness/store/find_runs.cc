@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view latest_night = "latest-night", night = "night:", commit = "commit:";
-constexpr std::size_t least_commit_digits = 4;
+constexpr std::size_t min_commit_digits = 4;
 
 std::vector<std::string> runs_with(SQLite::Database& db, const std::string& column,
                                    const std::string& value) {
@@ -72,7 +72,7 @@ Result<RunSelection> select_night(SQLite::Database& db, const fs::path& path,
 }
 
 bool may_be_a_commit(std::string_view text) {
-  return text.size() >= least_commit_digits &&
+  return text.size() >= min_commit_digits &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 

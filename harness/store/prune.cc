@@ -160,11 +160,11 @@ class Pruner {
         if (row.kept) {
           ++report_.kept[static_cast<std::size_t>(*row.kept)];
         } else {
-          doomed_.push_back(row.rowid);
+          rowids_to_delete_.push_back(row.rowid);
         }
       }
     }
-    report_.outcomes_deleted = static_cast<std::int64_t>(doomed_.size());
+    report_.outcomes_deleted = static_cast<std::int64_t>(rowids_to_delete_.size());
     rows.clear();
   }
 
@@ -232,10 +232,10 @@ class Pruner {
         indexes.emplace_back(select.getColumn(0).getString(), select.getColumn(1).getString());
     }
     for (const auto& [name, sql] : indexes) db_.exec(fmt::format("DROP INDEX \"{}\"", name));
-    std::ranges::sort(doomed_);
+    std::ranges::sort(rowids_to_delete_);
     {
       SQLite::Statement remove(db_, "DELETE FROM outcome WHERE rowid = ?");
-      for (const std::int64_t rowid : doomed_) {
+      for (const std::int64_t rowid : rowids_to_delete_) {
         remove.bind(1, rowid);
         remove.exec();
         remove.reset();
@@ -282,7 +282,7 @@ class Pruner {
   PruneReport report_;
   std::unordered_map<std::string, RunFacts> runs_;
   std::unordered_set<std::string> pinned_, accepted_;  // run id and case key
-  std::vector<std::int64_t> doomed_;                   // rowids
+  std::vector<std::int64_t> rowids_to_delete_;         // rowids
 };
 
 }  // namespace

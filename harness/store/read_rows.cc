@@ -91,7 +91,7 @@ void read_further_outputs(SQLite::Database& db, const std::string& run_id,
     Loader load(select, 3);
     std::optional<double> limit;
     output_columns(load, at->second->outcome.errors, limit, *output);
-    if (std::optional<Terms>& terms = at->second->judgement.terms; terms && limit)
+    if (std::optional<ContractSnapshot>& terms = at->second->judgement.terms; terms && limit)
       terms->limits.*row_statistics[*output].limit = *limit;
   }
 }

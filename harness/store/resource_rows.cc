@@ -32,7 +32,7 @@ constexpr auto resource_columns = [](auto& columns, const JudgedResources& judge
   columns("tensor_cores", facts.tensor_cores);
   columns.measured(now.occupancy.has_value());
   columns("active_warps", occupancy.active_warps);
-  columns("most_warps", occupancy.most_warps);
+  columns("most_warps", occupancy.max_warps);
   columns("limited_by", occupancy.limited_by);
   columns.measured(now.prediction.has_value());
   columns("predicted_registers", prediction.registers);

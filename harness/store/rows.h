@@ -176,11 +176,11 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
-// Only for cases. `terms`: std::optional<Terms>.
+// Only for cases. `terms`: std::optional<ContractSnapshot>.
 template <class Columns, class Row>
 void terms_columns(Columns& columns, Row& terms) {
   const bool known = terms.has_value();
-  Terms t = terms.value_or(Terms{});
+  ContractSnapshot t = terms.value_or(ContractSnapshot{});
   if constexpr (Columns::loading) t.limits.peak = -1;
   columns.measured(known);
   for (const Statistic& statistic : deciding_statistics)

@@ -23,7 +23,7 @@ namespace plumbline {
 struct RunTable {
   std::string name;
   std::vector<std::string> unique;  // columns; a row with equal values is replaced
-  bool is_whole = false;            // first delete the run's earlier rows
+  bool replaces_run = false;        // first delete the run's earlier rows
 };
 
 // Returns a key as a column's value.
@@ -39,7 +39,7 @@ Result<void> store_rows(SQLite::Database& db, const std::filesystem::path& path,
     const Row nothing{};
     describe(columns, nothing);
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (table.is_whole) {
+    if (table.replaces_run) {
       SQLite::Statement forget(db, fmt::format("DELETE FROM {} WHERE run_id = ?", table.name));
       forget.bind(1, run_id);
       forget.exec();

@@ -25,7 +25,7 @@ constexpr std::size_t pinned_time_runs = 5;
 
 // Returns an SQL condition: the verdict of `row` can be a baseline's. It is evaluated for sixty
 // rows per case, and comparisons cost less than a lookup in table verdict.
-std::string may_be_baseline(std::string_view row) {
+std::string baseline_condition(std::string_view row) {
   std::vector<std::string> verdicts;
   for (const Verdict verdict : all<Verdict>()) {
     if (can_be_baseline(verdict))
@@ -61,7 +61,7 @@ std::string accepted_outcomes(std::string_view more, std::string_view counts) {
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
 )";
   return fmt::format(fmt::runtime(text), fmt::arg("more", more), fmt::arg("counts", counts),
-                     fmt::arg("earlier", may_be_baseline("e")));
+                     fmt::arg("earlier", baseline_condition("e")));
 }
 
 std::string baseline_columns() {
@@ -73,7 +73,7 @@ std::string baseline_columns() {
         "AND x.run_id = o.run_id AND x.suite = o.suite AND x.output = '{}')",
         name(output));
   }
-  for (const std::string& column : column_names<std::optional<Terms>>(terms_columns))
+  for (const std::string& column : column_names<std::optional<ContractSnapshot>>(terms_columns))
     terms.push_back("o." + column);
   return fmt::format(
       "o.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
@@ -89,7 +89,7 @@ std::string baseline_sql() {
       baseline_columns(),
       accepted_outcomes("CROSS JOIN build AS b USING (build_key) CROSS JOIN rounding_spec AS js ON "
                         "js.spec_key = o.judged_spec_key",
-                        may_be_baseline("o")));
+                        baseline_condition("o")));
 }
 
 // CROSS JOIN here and below makes SQLite start from the decisions, which are few, and look up their
@@ -121,7 +121,7 @@ std::string pin_sql() {
 // counts. Ambiguous times count; excluded times do not. A level starts at a failed outcome that was
 // accepted and at a confirmed improvement.
 std::string times_sql() {
-  const std::string may = may_be_baseline("o");
+  const std::string may = baseline_condition("o");
   return fmt::format(
       "SELECT o.time_ratio, o.run_order, o.fresh_ratios, (o.gate_finding = 'faster' AND "
       "o.confirmation = 'confirmed') OR (o.verdict <> 'ambiguous' AND NOT {}) "
@@ -157,12 +157,12 @@ constexpr const char* acknowledgement_sql = R"(
 
 // Resets a statement when its use ends, so that it holds neither a snapshot of the database nor
 // bound values.
-class InUse {
+class ResetOnExit {
  public:
-  explicit InUse(SQLite::Statement& statement) : statement_(statement) {}
-  ~InUse() { statement_.tryReset(); }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
+  explicit ResetOnExit(SQLite::Statement& statement) : statement_(statement) {}
+  ~ResetOnExit() { statement_.tryReset(); }
+  ResetOnExit(const ResetOnExit&) = delete;
+  ResetOnExit& operator=(const ResetOnExit&) = delete;
 
  private:
   SQLite::Statement& statement_;
@@ -225,25 +225,25 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
 
 Result<std::string> Series::order_before(const std::string& before_run) {
   if (before_run.empty()) return std::string("~");  // greater than any run_order
-  if (before_run == order_of_) return order_;
-  const InUse in_use(find_order_);
+  if (before_run == cached_run_) return cached_order_;
+  const ResetOnExit reset_on_exit(find_order_);
   find_order_.bind(1, before_run);
   if (!find_order_.executeStep())
     return fail(error_at(path_,
                          fmt::format("run '{}' is not in the database", storable_text(before_run)),
                          "see `plumbline history`"));
-  order_ = find_order_.getColumn(0).getString();
-  order_of_ = before_run;
-  return order_;
+  cached_order_ = find_order_.getColumn(0).getString();
+  cached_run_ = before_run;
+  return cached_order_;
 }
 
 std::string Series::uncounted_runs() {
-  const InUse in_use(find_uncounted_);
+  const ResetOnExit reset_on_exit(find_uncounted_);
   return find_uncounted_.executeStep() ? find_uncounted_.getColumn(0).getString() : "[]";
 }
 
 std::optional<Baseline> Series::first_of(SQLite::Statement& statement) {
-  const InUse in_use(statement);
+  const ResetOnExit reset_on_exit(statement);
   return statement.executeStep() ? std::optional(load_baseline(statement)) : std::nullopt;
 }
 
@@ -256,7 +256,7 @@ std::optional<Baseline> Series::baseline_of(const SeriesKeys& series, const std:
 
 TimeHistory Series::times_before(const SeriesKeys& series, const std::string& order,
                                  std::size_t runs, const std::string& uncounted) {
-  const InUse in_use(find_times_);
+  const ResetOnExit reset_on_exit(find_times_);
   bind_series(find_times_, series, order);
   find_times_.bind(8, uncounted);
   TimeHistory history;
@@ -275,7 +275,7 @@ TimeHistory Series::times_before(const SeriesKeys& series, const std::string& or
 std::optional<Acknowledgement> Series::acknowledgement(const SeriesKeys& series,
                                                        const std::string& order,
                                                        const std::string& after) {
-  const InUse in_use(find_acknowledgement_);
+  const ResetOnExit reset_on_exit(find_acknowledgement_);
   bind_series(find_acknowledgement_, series, order);
   find_acknowledgement_.bind(8, after);
   if (!find_acknowledgement_.executeStep()) return std::nullopt;
@@ -285,11 +285,11 @@ std::optional<Acknowledgement> Series::acknowledgement(const SeriesKeys& series,
 }
 
 Past Series::past_of(const SeriesKeys& series, const std::string& order, bool timed,
-                     const Decided& decided, const std::string& uncounted) {
+                     const DecisionKinds& decision_kinds, const std::string& uncounted) {
   Past past;
   past.baseline = baseline_of(series, order, uncounted);
   if (timed) past.times = times_before(series, order, time_history_runs, uncounted);
-  if (decided.pins) {
+  if (decision_kinds.pins) {
     bind_series(find_pin_, series, order);
     if (auto pinned = first_of(find_pin_)) {
       // Greater than the pinned run's order, so that its own time is included.
@@ -298,12 +298,12 @@ Past Series::past_of(const SeriesKeys& series, const std::string& order, bool ti
                                     : TimeHistory{}};
     }
   }
-  if (decided.acknowledgements) {
+  if (decision_kinds.acknowledgements) {
     past.acknowledged =
         acknowledgement(series, order, past.baseline ? past.baseline->run_order : "");
   }
-  if (past.baseline && decided.accepts) {
-    const InUse in_use(find_refusal_);
+  if (past.baseline && decision_kinds.accepts) {
+    const ResetOnExit reset_on_exit(find_refusal_);
     find_refusal_.bind(1, past.baseline->run_order);
     find_refusal_.bind(2, order);
     bind_key(find_refusal_, 3, series.series);
@@ -332,7 +332,7 @@ Result<Past> Series::past(const SeriesName& series, const std::string& before_ru
   });
 }
 
-Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,
+Result<std::vector<Past>> Series::pasts(const std::vector<PastQuery>& asked,
                                         const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
@@ -340,12 +340,13 @@ Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,
   const auto is_any = [&](const char* table) {
     return db_.execAndGet(fmt::format("SELECT EXISTS (SELECT 1 FROM {})", table)).getInt() != 0;
   };
-  const Decided decided{is_any("pin"), is_any("acknowledgement"), is_any("accepted_case")};
+  const DecisionKinds decision_kinds{is_any("pin"), is_any("acknowledgement"),
+                                     is_any("accepted_case")};
   const std::string uncounted = uncounted_runs();
   std::vector<Past> pasts;
   pasts.reserve(asked.size());
   for (const auto& [series, timed] : asked)
-    pasts.push_back(past_of(keys_of(series), *order, timed, decided, uncounted));
+    pasts.push_back(past_of(keys_of(series), *order, timed, decision_kinds, uncounted));
   return pasts;
 }
 

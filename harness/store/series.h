@@ -30,12 +30,12 @@ class Series {
   Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
   Result<TimeHistory> times(const SeriesName& series, const std::string& before_run);
   Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
-  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+  Result<std::vector<Past>> pasts(const std::vector<PastQuery>& asked,
                                   const std::string& before_run);
 
  private:
   // Kinds of decisions that the database holds. Others need not be searched in each series.
-  struct Decided {
+  struct DecisionKinds {
     bool pins = true, acknowledgements = true, accepts = true;
   };
 
@@ -50,10 +50,10 @@ class Series {
   std::optional<Acknowledgement> acknowledgement(const SeriesKeys& series, const std::string& order,
                                                  const std::string& after);
   Past past_of(const SeriesKeys& series, const std::string& order, bool timed,
-               const Decided& decided, const std::string& uncounted);
+               const DecisionKinds& decision_kinds, const std::string& uncounted);
 
   std::filesystem::path path_;
-  std::string order_of_, order_;  // cached for the last run; its order never changes
+  std::string cached_run_, cached_order_;  // cached for the last run; its order never changes
   SQLite::Database& db_;
   SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_refusal_,
       find_acknowledgement_, find_uncounted_;

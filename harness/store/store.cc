@@ -230,7 +230,7 @@ Result<Past> Store::past(const SeriesName& of_series, const std::string& before_
                  [&] { return series().past(of_series, before_run, timed); });
 }
 
-Result<std::vector<Past>> Store::pasts(const std::vector<AskedPast>& asked,
+Result<std::vector<Past>> Store::pasts(const std::vector<PastQuery>& asked,
                                        const std::string& before_run) {
   return flush().and_then([&] {
     return guarded(path_, "looking up the past", [&] { return series().pasts(asked, before_run); });

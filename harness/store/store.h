@@ -107,7 +107,7 @@ struct JudgedCase {
 };
 
 // A series whose past is wanted.
-struct AskedPast {
+struct PastQuery {
   SeriesName series;
   bool timed = false;  // with its times
 };
@@ -169,7 +169,7 @@ class Store {
   // Returns all that the judge needs of the past; times only if `timed`.
   Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
   // Returns the past of many series from one snapshot, faster than one by one.
-  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+  Result<std::vector<Past>> pasts(const std::vector<PastQuery>& asked,
                                   const std::string& before_run);
 
   // Accepts new baselines. Applies to the run's matching outcomes of status ok, and to matching

@@ -81,14 +81,15 @@ class KernelChoice {
       return found;
     }
     const std::string matched = names(found);
-    std::erase_if(found, [&](const OfferedKernel& kernel) { return !may_take(kernel, c.device); });
+    std::erase_if(found,
+                  [&](const OfferedKernel& kernel) { return !may_run_on(kernel, c.device); });
     if (found.empty()) {
       report(c, fmt::format("no kernel that matches \"{}\" runs on {}", c.kernel_pattern, c.device),
              fmt::format("it matches {}: correct the devices or the pattern", matched));
       return found;
     }
     // --kernel takes only cases of the kernels' operation from suites that have both operations.
-    const std::string_view asked = question_of(c.problem);
+    const std::string_view asked = operation_of(c.problem);
     std::erase_if(found, [&](const OfferedKernel& kernel) { return kernel.question != asked; });
     if (found.empty()) {
       if (c.kernel_line == 0) return found;
@@ -183,10 +184,10 @@ std::vector<std::string> names_of_case(const PlannedCase& p) {
 }
 
 // The cases of suites that this run cannot measure.
-class Absence {
+class AbsentCaseFinder {
  public:
-  Absence(const std::vector<OfferedKernel>& kernels, const Surroundings& here,
-          const CaseFilter& filter)
+  AbsentCaseFinder(const std::vector<OfferedKernel>& kernels, const RunEnvironment& here,
+                   const CaseFilter& filter)
       : kernels_(kernels), here_(here), filter_(filter) {}
   std::vector<AbsentCases> list;
 
@@ -206,8 +207,9 @@ class Absence {
   // For our own kernels the plan itself reports what is missing.
   std::string reason(const SuiteCase& c) const {
     const std::string provider = c.kernel_pattern.substr(0, c.kernel_pattern.find('/'));
-    if (const auto lacking = here_.lacking.find(provider); lacking != here_.lacking.end())
-      return lacking->second;
+    if (const auto missing_providers = here_.missing_providers.find(provider);
+        missing_providers != here_.missing_providers.end())
+      return missing_providers->second;
     if (device_kind(c.device) != "cuda") return "";
     const auto& devices = here_.cuda_devices;
     if (devices && std::ranges::find(*devices, c.device) == devices->end())
@@ -233,13 +235,13 @@ class Absence {
   }
 
   const std::vector<OfferedKernel>& kernels_;
-  const Surroundings& here_;
+  const RunEnvironment& here_;
   const CaseFilter& filter_;
 };
 
 }  // namespace
 
-bool may_take(const OfferedKernel& kernel, std::string_view device) {
+bool may_run_on(const OfferedKernel& kernel, std::string_view device) {
   return kernel.devices.empty() ||
          std::ranges::find(kernel.devices, device_kind(device)) != kernel.devices.end();
 }
@@ -324,9 +326,9 @@ PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
 }
 
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
-                       const CaseFilter& filter, const Surroundings& here) {
+                       const CaseFilter& filter, const RunEnvironment& here) {
   Plan plan;
-  Absence absence(kernels, here, filter);
+  AbsentCaseFinder absence(kernels, here, filter);
   KernelChoice choice(kernels);
   Expectations expectations(kernels);
   std::set<std::pair<std::string, std::string>> seen;  // (suite, case id)

@@ -21,7 +21,7 @@ struct OfferedKernel {
   std::string question = "attention";  // "attention" or "merge"
 };
 // Returns the operation of a problem, as kernels name it.
-inline std::string_view question_of(const Problem& problem) {
+inline std::string_view operation_of(const Problem& problem) {
   return problem.is_merge() ? "merge" : "attention";
 }
 // Returns "cpu" for "cpu/flash".
@@ -29,7 +29,7 @@ inline std::string provider_of(std::string_view kernel) {
   return std::string(kernel.substr(0, kernel.find('/')));
 }
 // Returns true unless the provider states that the kernel does not run on the device.
-bool may_take(const OfferedKernel& kernel, std::string_view device);
+bool may_run_on(const OfferedKernel& kernel, std::string_view device);
 
 struct PlannedCase {
   std::string suite, group, reason;
@@ -72,11 +72,11 @@ struct Plan {
 };
 
 // The environment of a run, besides kernels.
-struct Surroundings {
+struct RunEnvironment {
   // "cuda:0"; nullopt = not queried, so every device may exist
   std::optional<std::vector<std::string>> cuda_devices;
-  std::map<std::string, std::string>
-      lacking;  // providers without kernels, with the reason: "torch is not installed for python3"
+  // The reason for each provider without kernels: "torch is not installed for python3".
+  std::map<std::string, std::string> missing_providers;
 };
 
 // Expands kernel globs against `kernels`, keeps kernels with the case's tensor-core modes, and
@@ -95,7 +95,7 @@ struct Surroundings {
 // that state another kind of device. If none remains, that is an error, unless the filter's globs
 // drop the case for each of them.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
-                       const CaseFilter& filter, const Surroundings& here = {});
+                       const CaseFilter& filter, const RunEnvironment& here = {});
 
 // Returns one line per reason: "not measured, for cuda:0 is not here: 12 cases: s1/real_kernels
 // (8), s2/real_kernels (4)".

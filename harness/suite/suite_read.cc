@@ -12,7 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/suite/suite.h"
 #include "harness/suite/suite_devices.h"
-#include "harness/suite/suite_expect.h"
+#include "harness/suite/suite_expected_failures.h"
 #include "harness/suite/suite_space.h"
 
 namespace plumbline {
@@ -50,11 +50,11 @@ class SuiteReader {
     }
     if (!read_files_.insert(identity).second) {
       // A file that two files include belongs to both.
-      const std::vector<Named> again = cases_of_file_[identity];
-      named_.insert(named_.end(), again.begin(), again.end());
+      const std::vector<NamedCase> again = cases_of_file_[identity];
+      named_cases_.insert(named_cases_.end(), again.begin(), again.end());
       return;
     }
-    const std::size_t first_named = named_.size();
+    const std::size_t first_named = named_cases_.size();
     auto file = read_config(path);
     if (!file) {
       if (included_from)
@@ -67,8 +67,8 @@ class SuiteReader {
     open_files_.push_back(identity);
     read_file(*file, path);
     open_files_.pop_back();
-    cases_of_file_[identity] = {named_.begin() + static_cast<std::ptrdiff_t>(first_named),
-                                named_.end()};
+    cases_of_file_[identity] = {named_cases_.begin() + static_cast<std::ptrdiff_t>(first_named),
+                                named_cases_.end()};
   }
 
  private:
@@ -83,7 +83,7 @@ class SuiteReader {
                                                     "include", "defaults", "tier",
                                                     "group",   "diff",     "expect_failure"};
     reject_unknown_keys(file, known, errors);
-    const std::size_t first_named = named_.size(), first_diff = suite.diffs.size();
+    const std::size_t first_named = named_cases_.size(), first_diff = suite.diffs.size();
     TableReader reader(file, errors);
     check_schema(file);
     FileContext context;
@@ -182,16 +182,16 @@ class SuiteReader {
   }
 
   // Maximum number of a group's cases, as far as they can be counted before expansion.
-  static constexpr std::size_t most_cases = 100000;
+  static constexpr std::size_t max_cases = 100000;
   // Maximum number of combinations tried, some seconds: most of them find cases.
-  static constexpr std::size_t most_tries = 1 << 18;
+  static constexpr std::size_t max_tries = 1 << 18;
 
   void check_size(const ConfigNode& group, std::size_t runs, const ProblemSpace& space) {
-    const std::size_t fixed = fixed_combinations(space, most_cases);
+    const std::size_t fixed = fixed_combinations(space, max_cases);
     // read_space already reports the first case.
-    if (fixed > most_cases || fixed * std::min(runs, most_cases + 1) <= most_cases) return;
+    if (fixed > max_cases || fixed * std::min(runs, max_cases + 1) <= max_cases) return;
     errors.push_back(group.error(
-        fmt::format("kernels, devices, product and zip make more than {} cases", most_cases),
+        fmt::format("kernels, devices, product and zip make more than {} cases", max_cases),
         "shorten the lists, or split the group"));
   }
 
@@ -201,7 +201,7 @@ class SuiteReader {
                     const Problem& base) {
     std::vector<std::string> invalid;
     std::vector<std::vector<bool>> used;
-    std::size_t problems = 0, tries_left = most_tries;
+    std::size_t problems = 0, tries_left = max_tries;
     for (const auto& [kernel, line] : kernels) {
       SuiteCase with_line = head;
       with_line.kernel_line = line;
@@ -271,7 +271,7 @@ class SuiteReader {
     const std::string identity =
         fmt::format("{} {}", case_id(full_case(head)), fmt::join(head.tensor_cores, " "));
     const auto [found, is_new] = case_index_.try_emplace(identity, suite.cases.size());
-    named_.push_back({found->second, head.group});
+    named_cases_.push_back({found->second, head.group});
     if (is_new) {
       suite.cases.push_back(std::move(head));
       return;
@@ -293,8 +293,8 @@ class SuiteReader {
         if (std::ranges::find(c.failures, entry.rule) == c.failures.end())
           c.failures.push_back(entry.rule);
       };
-      for (std::size_t i = first_named; i < named_.size(); ++i)
-        offer(suite.cases[named_[i].index], named_[i].group);
+      for (std::size_t i = first_named; i < named_cases_.size(); ++i)
+        offer(suite.cases[named_cases_[i].index], named_cases_[i].group);
       for (std::size_t i = first_diff; i < suite.diffs.size(); ++i) {
         for (SuiteCase* side : {&suite.diffs[i].a, &suite.diffs[i].b})
           offer(*side, suite.diffs[i].name);
@@ -397,7 +397,7 @@ class SuiteReader {
   }
 
   // A case with a group that has it. The case itself may be in an earlier group.
-  struct Named {
+  struct NamedCase {
     std::size_t index;
     std::string group;
   };
@@ -407,8 +407,8 @@ class SuiteReader {
   std::vector<std::string> open_files_;  // from the suite down to the file being read
   std::set<std::string> read_files_;
   std::unordered_map<std::string, std::size_t> case_index_;
-  std::vector<Named> named_;  // in the order of the files
-  std::map<std::string, std::vector<Named>> cases_of_file_;
+  std::vector<NamedCase> named_cases_;  // in the order of the files
+  std::map<std::string, std::vector<NamedCase>> cases_of_file_;
 };
 
 // Sorts errors by file, in the order of the files' first errors, and by line.

@@ -112,7 +112,7 @@ void check_given_once(const ProblemSpace& space, Errors& errors) {
 // Reports a mistake such as one list too many, which would otherwise fill the memory or search for
 // pairs all day.
 void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& errors) {
-  constexpr std::size_t most = 100000, most_paired = 256;
+  constexpr std::size_t most = 100000, max_paired = 256;
   if (fixed_combinations(space, most) > most) {
     errors.push_back(
         owner.error(fmt::format("product and zip span more than {} combinations", most),
@@ -120,9 +120,9 @@ void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& erro
   }
   std::size_t paired = 0;
   for (const Dimension& dimension : space.pairwise) paired += dimension.values.size();
-  if (space.pairwise.size() > 1 && paired > most_paired) {
+  if (space.pairwise.size() > 1 && paired > max_paired) {
     errors.push_back(owner.error(
-        fmt::format("the lists of pairwise have {} values, more than {}", paired, most_paired),
+        fmt::format("the lists of pairwise have {} values, more than {}", paired, max_paired),
         "every pair of them has to occur: split the group"));
   }
 }

@@ -12,15 +12,15 @@ namespace {
 // the standard deviation of the values without the 5 % farthest ones.
 constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
 // One night in 20 may be a spike, which does not count in the spread.
-constexpr std::size_t nights_a_spike = 20;
+constexpr std::size_t nights_per_spike = 20;
 // One night in 30 may be farther off than any other. It is not a known value of the series.
-constexpr std::size_t nights_a_stray = 30;
+constexpr std::size_t nights_per_stray = 30;
 // Series needed for the persistence of a machine class, which is then known within 0.15 / sqrt(20)
 // = 0.03 after 60 nights. Smaller persistences than the minimum may be chance.
-constexpr std::size_t least_series = 20;
-constexpr double least_persistence = 0.05;
+constexpr std::size_t min_series = 20;
+constexpr double min_persistence = 0.05;
 // A night counts in the level with at most this deviation, in spreads.
-constexpr double most_of_a_night = 2.5;
+constexpr double level_clip = 2.5;
 
 double median_in_place(std::vector<double>& values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -39,7 +39,7 @@ double spread_of(const std::vector<double>& residuals, std::size_t levels,
   const double mad = median_in_place(sizes);
   const std::size_t n = sizes.size();
   const bool trims = n >= static_cast<std::size_t>(std::max(1, options.spikes_from));
-  const std::size_t spikes = trims ? std::max<std::size_t>(1, n / nights_a_spike) : 0;
+  const std::size_t spikes = trims ? std::max<std::size_t>(1, n / nights_per_spike) : 0;
   const std::size_t kept = n - spikes;
   const auto end = sizes.begin() + static_cast<std::ptrdiff_t>(kept);
   if (spikes > 0) std::nth_element(sizes.begin(), end, sizes.end());
@@ -47,7 +47,7 @@ double spread_of(const std::vector<double>& residuals, std::size_t levels,
   for (auto size = sizes.begin(); size != end; ++size) squares += *size * *size;
   const double freedom = static_cast<double>(kept > levels ? kept - levels : 1);
   const double trimmed = (spikes > 0 ? sd_of_trimmed : 1) * std::sqrt(squares / freedom);
-  return std::max({options.least_spread, sd_of_mad * mad, trimmed});
+  return std::max({options.min_spread, sd_of_mad * mad, trimmed});
 }
 
 struct Levels {
@@ -99,7 +99,7 @@ double persistence_of(const Levels& levels, double limit) {
 
 // Sets low and high so that one residual in 30 lies outside on each side.
 void add_known_values(GateLevel& level, std::vector<double> residuals) {
-  const std::size_t strays = residuals.size() / nights_a_stray;
+  const std::size_t strays = residuals.size() / nights_per_stray;
   const auto at = [&](std::size_t i) { return residuals.begin() + static_cast<std::ptrdiff_t>(i); };
   std::nth_element(residuals.begin(), at(strays), residuals.end());
   level.low = level.level + residuals[strays];
@@ -129,7 +129,7 @@ double shown(const GateNight& night) {
 
 GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) {
   GateLevel result;
-  result.spread = options.least_spread;
+  result.spread = options.min_spread;
   if (past.empty()) return result;
   const std::size_t before = past.size() - std::min(past.size(), gate_window);
   past = past.subspan(before);
@@ -151,12 +151,12 @@ GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) 
   }
   take_levels(levels, values, 0);
   result.spread = spread_of(levels.residuals, levels.begins.size(), options);
-  take_levels(levels, values, most_of_a_night * result.spread);
+  take_levels(levels, values, level_clip * result.spread);
   result.spread = spread_of(levels.residuals, levels.begins.size(), options);
-  result.persistence = persistence_of(levels, most_of_a_night * result.spread);
+  result.persistence = persistence_of(levels, level_clip * result.spread);
   result.nights = static_cast<int>(values.size() - levels.begins.back());
-  result.nights_in_all = static_cast<int>(values.size());
-  result.level = shown_level(past.subspan(levels.begins.back()), most_of_a_night * result.spread);
+  result.total_nights = static_cast<int>(values.size());
+  result.level = shown_level(past.subspan(levels.begins.back()), level_clip * result.spread);
   add_known_values(result, levels.residuals);
   for (std::size_t i = 1; i < levels.begins.size(); ++i)
     result.changes.push_back(before + levels.begins[i]);
@@ -167,11 +167,10 @@ double persistence_of(std::span<const GateLevel> levels) {
   std::vector<double> measured;
   measured.reserve(levels.size());
   for (const GateLevel& level : levels) {
-    if (level.nights_in_all >= static_cast<int>(least_nights))
-      measured.push_back(level.persistence);
+    if (level.total_nights >= static_cast<int>(min_nights)) measured.push_back(level.persistence);
   }
-  if (measured.size() < least_series) return GateOptions().persistence;
-  return std::clamp(median_in_place(measured), least_persistence, 0.9);
+  if (measured.size() < min_series) return GateOptions().persistence;
+  return std::clamp(median_in_place(measured), min_persistence, 0.9);
 }
 
 }  // namespace plumbline

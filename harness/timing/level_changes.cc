@@ -10,9 +10,9 @@ namespace {
 constexpr std::size_t shortest_level = 5, shortest_last_level = 4;
 // In standard deviations of a difference of two means. The largest of 50 splits exceeds it in one
 // series of 100,000 for white noise, and in one of 50 for AR(1) noise with 0.4.
-constexpr double least_difference = 5.0;
+constexpr double min_difference = 5.0;
 // ln: 0.05 %. No clock known to us separates levels below it.
-constexpr double least_noise = 0.0005;
+constexpr double min_noise_ln = 0.0005;
 // The standard deviation of the median of three normal values is 0.670 of that of one.
 constexpr double median_of_three = 0.670;
 
@@ -52,7 +52,7 @@ class Segmentation {
     }
     // Few values estimate the noise poorly.
     const double unsure = 1 + 10 / static_cast<double>(end - begin);
-    if (best < least_difference * std::sqrt(unsure)) return;
+    if (best < min_difference * std::sqrt(unsure)) return;
     split(begin, at, changes);
     changes.push_back(at);
     split(at, end, changes);
@@ -72,7 +72,7 @@ class Segmentation {
     const double left = static_cast<double>(at - begin), right = static_cast<double>(end - at);
     const double within = scatter(begin, at) + scatter(at, end);
     const double noise = std::max(
-        least_noise, std::sqrt(std::max(0.0, within) / (left + right - 2)) / median_of_three);
+        min_noise_ln, std::sqrt(std::max(0.0, within) / (left + right - 2)) / median_of_three);
     return std::abs(mean(begin, at) - mean(at, end)) / (noise * std::sqrt(1 / left + 1 / right));
   }
 

@@ -190,12 +190,12 @@ double widest_factor() {
 #endif
 }
 
-struct Known {
+struct PeakCache {
   std::mutex mutex;
   ProcessorPeak peak;
 
-  static Known& known() {
-    static Known only;
+  static PeakCache& known() {
+    static PeakCache only;
     return only;
   }
   void measure() {
@@ -212,14 +212,14 @@ struct Known {
 }  // namespace
 
 ProcessorPeak processor_peak() {
-  Known& known = Known::known();
+  PeakCache& known = PeakCache::known();
   const std::lock_guard lock(known.mutex);
   if (known.peak.flops == 0) known.measure();
   return known.peak;
 }
 
 ProcessorPeak processor_peak_again() {
-  Known& known = Known::known();
+  PeakCache& known = PeakCache::known();
   const std::lock_guard lock(known.mutex);
   known.measure();
   return known.peak;

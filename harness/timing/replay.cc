@@ -12,25 +12,24 @@ namespace {
 
 // In standard deviations of one point. In normal noise, two such points in a row beyond 5, or three
 // beyond 3.5, are as rare as one series in a million. Single points are spikes.
-struct Running {
+struct ConsecutiveRule {
   int points;
   double deviations;
 };
-constexpr Running running[]{{2, 5.0}, {3, 3.5}};
+constexpr ConsecutiveRule consecutive_rules[]{{2, 5.0}, {3, 3.5}};
 // A pool, as in screen(), must exceed its limit by this factor, because no rerun confirms it.
 constexpr double pool_beyond_limit = 1.1;
 constexpr int replayed_pools[]{7, 14};
 // Users do not act on steps below 1 %.
-constexpr double least_change = 0.01;
+constexpr double min_change = 0.01;
 // ln 1.25: a change that is found before the noise is known.
 constexpr double replayed_huge_change = 0.2231;
-constexpr std::size_t points_of_a_huge_change = 3, least_points = 10,
-                      points_before_a_huge_change = 3;
+constexpr std::size_t points_of_huge_change = 3, min_points = 10, points_before_huge_change = 3;
 
 GateOptions options() {
   GateOptions result;
   // The series has no known second mode, so its first spike already counts as one.
-  result.spikes_from = static_cast<int>(least_points);
+  result.spikes_from = static_cast<int>(min_points);
   result.persistence = 0.2;
   return result;
 }
@@ -70,16 +69,16 @@ Step step_from(std::span<const double> values, double level, double change) {
 std::optional<Step> step_now(std::span<const double> values) {
   const std::vector<GateNight> nights = nights_of(values);
   const std::span<const GateNight> all(nights);
-  for (const auto& [points, deviations] : running) {
+  for (const auto& [points, deviations] : consecutive_rules) {
     const auto count = static_cast<std::size_t>(points);
-    if (values.size() < least_points + count) continue;
+    if (values.size() < min_points + count) continue;
     const GateLevel level = level_of(all.first(nights.size() - count), options());
     const auto last = values.last(count);
-    if (all_beyond(last, level.level, std::max(least_change, deviations * level.spread)))
+    if (all_beyond(last, level.level, std::max(min_change, deviations * level.spread)))
       return step_from(values, level.level, mean_of(last) - level.level);
   }
-  if (values.size() >= points_before_a_huge_change + points_of_a_huge_change) {
-    const auto last = values.last(points_of_a_huge_change);
+  if (values.size() >= points_before_huge_change + points_of_huge_change) {
+    const auto last = values.last(points_of_huge_change);
     const GateLevel level = level_of(all.first(nights.size() - last.size()), options());
     if (all_beyond(last, level.level, replayed_huge_change))
       return step_from(values, level.level, mean_of(last) - level.level);
@@ -87,7 +86,7 @@ std::optional<Step> step_now(std::span<const double> values) {
   const Screening screening = screen(all.first(nights.size() - 1), values.back(), {}, options());
   for (const int pool : replayed_pools) {
     if (screening.pool == pool && screening.finding != GateFinding::quiet &&
-        std::abs(screening.change) > std::max(least_change, pool_beyond_limit * screening.limit))
+        std::abs(screening.change) > std::max(min_change, pool_beyond_limit * screening.limit))
       return Step{values.size() - static_cast<std::size_t>(pool), screening.level.level,
                   screening.level.level + screening.change};
   }

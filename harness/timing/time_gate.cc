@@ -24,18 +24,18 @@ constexpr double pool_confirms_at = 3.65;  // a pool with the mean of fresh proc
 // Fresh processes share the noise that persists, and so refute less. For a pool, and for tonight
 // alone.
 constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
-constexpr int nights_beside_a_pool = 10;
-constexpr double fresh_share_at = 0.9;   // mean of the fresh processes over the pool's change
-constexpr double fresh_least_at = 0.85;  // each fresh process, over that change / sqrt(nights)
+constexpr int min_nights_beside_pool = 10;
+constexpr double min_mean_share = 0.9;    // mean of the fresh processes over the pool's change
+constexpr double min_fresh_share = 0.85;  // each fresh process, over that change / sqrt(nights)
 // A night counts in a pool with at most this deviation, in spreads: a spike is not a step.
 constexpr double max_night_deviation = 3.0;
 // ln 1.25: a change that is found after any number of nights.
 constexpr double huge_change = 0.2231;
 // ln 1.08: the sum of accepted or unfound steps that is tolerated since the pin.
-constexpr double most_drift = 0.07696;
+constexpr double max_drift = 0.07696;
 constexpr double drift_beyond_noise = 3.0;  // standard deviations
 // A pinned value is the median of a few nights: harness/judge takes up to 5.
-constexpr int nights_of_a_pin = 5;
+constexpr int pin_nights = 5;
 
 // A variance from n nights grows by 1 + 3000 / n^3: limits are twice as wide at 10 nights, and 17 %
 // wider at 20.
@@ -66,7 +66,7 @@ double persistence_of(const GateLevel& level, const GateOptions& options) {
 // uncertain; the limits of Student's t at 3 sigma are as wide.
 double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
   const double persistence = persistence_of(level, options);
-  const double n = level.nights_in_all;
+  const double n = level.total_nights;
   return level.spread *
          std::sqrt((1 + doubtful_spread / (n * n * n)) *
                    (variance_of_mean(nights, persistence) + variance_of_mean(others, persistence)));
@@ -88,7 +88,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   Pool pool;
   pool.nights = nights;
   const auto earlier = static_cast<std::size_t>(nights - 1);
-  if (past.size() < earlier + least_nights) return pool;
+  if (past.size() < earlier + min_nights) return pool;
   const auto pooled = past.last(earlier);
   for (const GateNight& night : pooled) {
     if (night.starts_level) return pool;  // a known change is not a finding
@@ -97,7 +97,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
                    ? *level
                    : level_of(past.first(past.size() - earlier), options);
   // A level of few nights cannot judge small steps: it may begin with one.
-  if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
+  if (nights > 1 && pool.level.nights < nights + min_nights_beside_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : max_night_deviation * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);
   for (const GateNight& night : pooled)
@@ -124,8 +124,8 @@ GateFinding direction(double change) {
 }
 
 // Screens a night that has too few earlier ones for limits of its own.
-Screening screen_young(std::span<const GateNight> past, double tonight,
-                       const GateOptions& options) {
+Screening screen_short_series(std::span<const GateNight> past, double tonight,
+                              const GateOptions& options) {
   Screening result;
   result.level = level_of(past, options);
   result.limit = huge_change;
@@ -149,15 +149,15 @@ Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
   pool.level = level_of(nights, accepted);
   pool.nights = 1;
   pool.change = pool.level.level - pinned;
-  pool.noise = noise_of(pool.level, nights_of_a_pin, pool.level.nights, options);
-  pool.limit = std::max(most_drift, drift_beyond_noise * pool.noise);
+  pool.noise = noise_of(pool.level, pin_nights, pool.level.nights, options);
+  pool.limit = std::max(max_drift, drift_beyond_noise * pool.noise);
   pool.usable = true;
   return pool;
 }
 
-double known_beyond(const GateLevel& level, double sign) {
-  if (level.nights_in_all < static_cast<int>(least_nights)) return 0;
-  const double young = nights_to_know / level.nights_in_all;
+double known_margin(const GateLevel& level, double sign) {
+  if (level.total_nights < static_cast<int>(min_nights)) return 0;
+  const double young = nights_to_know / level.total_nights;
   return (sign > 0 ? level.high - level.level : level.level - level.low) +
          beyond_known * (1 + young * young) * level.spread;
 }
@@ -165,7 +165,7 @@ double known_beyond(const GateLevel& level, double sign) {
 Confirmation confirm_tonight(const GateLevel& level, double change, double size_of_one,
                              double size_of_mean, std::span<const double> fresh) {
   const double sign = change > 0 ? 1 : -1;
-  const double least = std::max(size_of_one, known_beyond(level, sign));
+  const double least = std::max(size_of_one, known_margin(level, sign));
   std::size_t agree = 0;
   for (const double value : fresh) agree += sign * (value - level.level) > least ? 1 : 0;
   const double mean = sign * (mean_of(fresh) - level.level);
@@ -182,12 +182,12 @@ Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
   const Pool with = pool_of(pool.nights, past, shown, options);
   const double mean = sign * (shown - pool.level.level);
   bool all = true;
-  const double least = fresh_least_at / std::sqrt(pool.nights) * sign * pool.change;
+  const double least = min_fresh_share / std::sqrt(pool.nights) * sign * pool.change;
   for (const double value : fresh) all = all && sign * (value - pool.level.level) > least;
-  const bool half = mean > fresh_share_at * sign * pool.change;
-  if (all && half && sign * with.change > pool_confirms_at * with.doubt * with.noise)
+  const bool mean_agrees = mean > min_mean_share * sign * pool.change;
+  if (all && mean_agrees && sign * with.change > pool_confirms_at * with.doubt * with.noise)
     return Confirmation::confirmed;
-  return half ? Confirmation::disagree : Confirmation::refuted;
+  return mean_agrees ? Confirmation::disagree : Confirmation::refuted;
 }
 
 Confirmation confirm_drift(const Pool& drift, double pinned, std::span<const double> fresh) {
@@ -209,7 +209,7 @@ Confirmation stronger(Confirmation a, Confirmation b) {
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
                  const GateOptions& options, const GateLevel* level) {
   tonight -= options.common_shift;
-  if (past.size() < least_nights) return screen_young(past, tonight, options);
+  if (past.size() < min_nights) return screen_short_series(past, tonight, options);
   Screening result;
   for (const int nights : pools) {
     const Pool pool = pool_of(nights, past, tonight, options, level);
@@ -250,7 +250,7 @@ Confirmation confirm(const Screening& screening, std::span<const GateNight> past
     if (!pinned) return Confirmation::disagree;
     return confirm_drift(drift_of(past, tonight, *pinned, options), *pinned, fresh);
   }
-  if (past.size() < least_nights) {
+  if (past.size() < min_nights) {
     return confirm_tonight(screening.level, screening.change, huge_change, huge_change, fresh);
   }
   // A pool may confirm what tonight alone leaves undecided.

@@ -32,12 +32,12 @@ struct GateOptions {
   // A floor for the spread between nights of every series of this machine class: measured A/A, and
   // at least 0.5 %. Now and then a machine as a whole moves by that much (docs/nights.md), and
   // quieter series would all find it.
-  double least_spread = 0.005;
+  double min_spread = 0.005;
   // A floor for the lag-1 autocorrelation of every series: persistence_of() the machine class, or
   // 0.4 if that is unknown. The more alike nights are, the less a pool of them tells.
   double persistence = 0.4;
-  // ln: by how much the whole machine is slower tonight (NightLook::taken_out). It is subtracted
-  // from all values of tonight, fresh processes included, before anything is compared.
+  // ln: by how much the whole machine is slower tonight (NightLook::subtracted_shift). It is
+  // subtracted from all values of tonight, fresh processes included, before anything is compared.
   double common_shift = 0;
   // Nights from which on single outliers count as spikes, and nights from which on an unaccepted
   // step counts as a change of level. Before that, both may be a second mode of the series, and
@@ -48,14 +48,14 @@ struct GateOptions {
 // Nights that the gate uses, and that `plumbline prune` keeps.
 inline constexpr std::size_t gate_window = 60;
 // With fewer nights, only a huge change is found.
-inline constexpr std::size_t least_nights = 10;
+inline constexpr std::size_t min_nights = 10;
 
 struct GateLevel {
   double level = 0;          // since the last change
   double spread = 0;         // standard deviation of one night about its level, with a floor
   double persistence = 0;    // measured lag-1 autocorrelation
   int nights = 0;            // nights that `level` rests on
-  int nights_in_all = 0;     // nights that `spread` rests on
+  int total_nights = 0;      // nights that `spread` rests on
   double low = 0, high = 0;  // known values of this level: only rare nights were outside
   std::vector<std::size_t> changes;  // indices of past nights at which another level begins
 };
@@ -83,7 +83,7 @@ struct Screening {
   double limit = 0;      // ln, at least 0: larger changes are found
   double deviation = 0;  // `change` in standard deviations of what was compared
   GateLevel level;       // before the pooled nights; if drifted, of all nights
-  // Tonight alone, whatever the finding is: the input of look_at_night().
+  // Tonight alone, whatever the finding is: the input of assess_night().
   double change_tonight = 0, deviation_tonight = 0;
 };
 
@@ -112,7 +112,7 @@ Confirmation confirm(const Screening& screening, std::span<const GateNight> past
 
 // Returns the confirmed false alerts expected in a night with that many timed series, at the rate
 // of the worst simulated noise model (tests/timing/simulation.cc). Changes of a whole machine do
-// not count: look_at_night() finds them.
+// not count: assess_night() finds them.
 double expected_false_alerts(std::size_t series, int fresh);
 
 // Returns the fewest fresh processes, from 2 to 5, that keep expected_false_alerts() at or below

@@ -23,10 +23,10 @@ std::chrono::milliseconds time_limit(const Problem& problem, std::string_view de
                                      int timed_repetitions) {
   const double calls = timed_repetitions > 0 ? timed_repetitions + 4.0 : 1.0;
   // Longer than any user waits, and within the range of a clock.
-  constexpr double most_seconds = 30.0 * 24 * 3600;
+  constexpr double max_seconds = 30.0 * 24 * 3600;
   const double seconds =
-      std::min(calls * multiply_adds(problem) / slowest_rate(device), most_seconds);
-  return least_time_limit + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+      std::min(calls * multiply_adds(problem) / slowest_rate(device), max_seconds);
+  return min_time_limit + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
 }  // namespace plumbline

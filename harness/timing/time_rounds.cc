@@ -30,7 +30,7 @@ const std::vector<double>& gating_sentinel(const TimeRound& round) {
 // Returns true if the sentinels before and after repetition i were undisturbed.
 bool is_quiet(const TimeRound& round, std::size_t i, double pace_ns) {
   const auto undisturbed = [&](std::size_t at) {
-    return round.sentinel_cpu_ns[at] <= most_of_pace * pace_ns;
+    return round.sentinel_cpu_ns[at] <= max_sentinel_slowdown * pace_ns;
   };
   return undisturbed(i) && (i == 0 || undisturbed(i - 1));
 }
@@ -121,12 +121,12 @@ TimeRound round_of(Timing timing, double load) {
 }
 
 void SentinelPace::add(const TimeRound& round) {
-  if (has_processor_time(round)) least_ns_.push_back(least(round.sentinel_cpu_ns));
+  if (has_processor_time(round)) min_ns_.push_back(least(round.sentinel_cpu_ns));
 }
 
 double SentinelPace::ns() const {
-  if (least_ns_.empty()) return 0;
-  std::vector<double> sorted = least_ns_;
+  if (min_ns_.empty()) return 0;
+  std::vector<double> sorted = min_ns_;
   const auto fast = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
   std::nth_element(sorted.begin(), fast, sorted.end());
   return *fast;
@@ -147,14 +147,14 @@ bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double p
 
 bool is_disturbed(const std::vector<TimeRound>& rounds) {
   constexpr std::size_t all_rounds = time_rounds_on_cpu + extra_rounds_of_night, least = 40;
-  constexpr int least_quiet = 5;
+  constexpr int min_quiet_rounds = 5;
   std::size_t repetitions = 0;
   int quiet = 0;
   for (const TimeRound& round : rounds) {
     repetitions += round.sentinel_cpu_ns.size();
     quiet += is_quiet_round(round.quiet, round) ? 1 : 0;
   }
-  return rounds.size() >= all_rounds && repetitions >= least && quiet < least_quiet;
+  return rounds.size() >= all_rounds && repetitions >= least && quiet < min_quiet_rounds;
 }
 
 void summarise_rounds(CaseRun& run, double pace_ns) {

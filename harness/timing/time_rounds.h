@@ -40,10 +40,10 @@ class SentinelPace {
   double ns() const;
 
  private:
-  std::vector<double> least_ns_;  // for each round
+  std::vector<double> min_ns_;  // for each round
 };
 // A repetition is quiet if the sentinels before and after it took at most this many times the pace.
-inline constexpr double most_of_pace = 1.06;
+inline constexpr double max_sentinel_slowdown = 1.06;
 // Quiet repetitions that make a round quiet; one, if it has only one repetition.
 inline constexpr int quiet_repetitions_of_round = 2;
 // Rounds that a night may add to a case until the usual number of rounds is quiet.

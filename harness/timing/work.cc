@@ -12,7 +12,7 @@
 namespace plumbline {
 namespace {
 
-struct Seen {
+struct VisibleCounts {
   std::int64_t pairs = 0, rows = 0, keys = 0;  // rows that see a key, keys that a row sees
 };
 
@@ -40,8 +40,8 @@ std::int64_t keys_by_ranges(std::vector<KeyRange> ranges) {
   return keys;
 }
 
-Seen seen_of(const Geometry& g, std::int64_t sample) {
-  Seen seen;
+VisibleCounts count_visible(const Geometry& g, std::int64_t sample) {
+  VisibleCounts seen;
   std::vector<KeyRange> ranges;
   for (std::int64_t row = 0; row < g.length_q(sample); ++row) {
     const std::int64_t visible = g.visible_count(sample, row);
@@ -67,7 +67,7 @@ Work work_of(const Geometry& geometry) {
   const bool has_alibi = p.alibi != Alibi::none;
   Work work;
   for (std::int64_t sample = 0; sample < p.batch; ++sample) {
-    const Seen seen = seen_of(geometry, sample);
+    const VisibleCounts seen = count_visible(geometry, sample);
     const double pairs = static_cast<double>(seen.pairs) * static_cast<double>(p.heads_q);
     const double qk = p.is_merge() ? 0 : 2 * pairs * static_cast<double>(p.head_dim_qk);
     const double q = p.is_merge() ? 0 : bytes_of(seen.rows, p.heads_q, p.head_dim_qk, p.dtype);
@@ -76,8 +76,8 @@ Work work_of(const Geometry& geometry) {
     const double out = bytes_of(geometry.length_q(sample), p.heads_q, p.head_dim_vo, p.out());
     work.flops += qk + 2 * pairs * static_cast<double>(p.head_dim_vo);
     work.bytes += q + k + v + out;
-    if (!has_alibi) work.least_flops += qk;
-    work.least_bytes += q + (has_alibi ? 0 : k) + out;
+    if (!has_alibi) work.min_flops += qk;
+    work.min_bytes += q + (has_alibi ? 0 : k) + out;
   }
   return work;
 }

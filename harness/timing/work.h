@@ -14,7 +14,7 @@ struct Work {
   // The part of both that no kernel can leave out. If P underflows, a kernel may skip P V and rows
   // of V, and with ALiBi even whole keys. So Q K^T of visible pairs counts (not with ALiBi and for
   // merges), and the bytes of Q, of visible keys of K (not with ALiBi), and of the output.
-  double least_flops = 0, least_bytes = 0;
+  double min_flops = 0, min_bytes = 0;
 };
 
 Work work_of(const Geometry& geometry);

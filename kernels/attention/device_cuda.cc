@@ -11,7 +11,7 @@ std::string in_words(cudaError_t error, const std::string& what) {
          "): " + cudaGetErrorString(error);
 }
 
-std::string refuse_other_than_gpus(const plumbline_device& device, const std::string& kernels) {
+std::string refuse_non_gpu(const plumbline_device& device, const std::string& kernels) {
   if (std::string why = provider::refuse_other_devices(device, PLUMBLINE_CUDA, kernels);
       !why.empty())
     return why;

@@ -14,7 +14,7 @@ std::string in_words(cudaError_t error, const std::string& what);
 
 // Returns "" for an available GPU, otherwise that `kernels` ("the cuda kernels") run only on CUDA
 // devices. Throws provider::Refused with PLUMBLINE_NO_DEVICE if the GPU is missing.
-std::string refuse_other_than_gpus(const plumbline_device& device, const std::string& kernels);
+std::string refuse_non_gpu(const plumbline_device& device, const std::string& kernels);
 
 // Returns 0 if unknown.
 int attribute(const plumbline_device& device, cudaDeviceAttr which);

@@ -8,7 +8,7 @@ namespace plumbline::attention {
 namespace {
 
 constexpr std::array all_kernels{
-    Kernel{.name = "naive", .instances = "naive", .row_a_block = true},
+    Kernel{.name = "naive", .instances = "naive", .one_row_per_block = true},
     Kernel{.name = "prefill_mma",
            .instances = "prefill_mma",
            .accumulator = PLUMBLINE_DTYPE_NONE,
@@ -29,13 +29,13 @@ constexpr std::array all_kernels{
     Kernel{.name = "decode_simt",
            .instances = "decode_simt",
            .splits_kv = true,
-           .row_a_block = true,
+           .one_row_per_block = true,
            .copies_chunks = true},
 };
 
 constexpr int split_multiple = 128;  // a multiple of every tile of keys
-constexpr int keys_of_a_split = 512;
-constexpr std::int64_t most_blocks = 65535;  // in y and z
+constexpr int default_split_keys = 512;
+constexpr std::int64_t max_blocks_per_axis = 65535;  // in y and z
 
 using provider::dtype_name;
 using provider::is_fp8;
@@ -78,7 +78,7 @@ std::string refuse_features(const plumbline_problem& problem) {
 }
 
 std::string refuse_size(const Grid& grid) {
-  if (grid.y > most_blocks || grid.z > most_blocks)
+  if (grid.y > max_blocks_per_axis || grid.z > max_blocks_per_axis)
     return "more heads, or samples times splits, than a grid has blocks (65535)";
   return "";
 }
@@ -120,8 +120,8 @@ const Instance* choose(const Kernel& kernel, const Options& options,
              " is not compiled for this problem; there is " + tiles;
   } else if (dims.empty()) {
     reason = is_fp8(problem.dtype_kv)
-                 ? "takes no fp8 K and V where it accumulates in fp16"
-                 : std::string("takes fp16 inputs only where it accumulates in fp16 (got ") +
+                 ? "does not take fp8 K and V if it accumulates in fp16"
+                 : std::string("takes only fp16 inputs if it accumulates in fp16 (got ") +
                        dtype_name(problem.dtype_q) + ")";
   } else {
     reason = "takes head dimensions " + dims + " alike for Q, K and V" +
@@ -142,7 +142,7 @@ std::string refuse(const Kernel& kernel, const Options& options, const plumbline
   if (kernel.tensor_cores && arch_number(device) < 80)
     return "needs the tensor cores of sm_80 (this is " + arch_of(device) + ")";
   const int shared = shared_bytes_of(*instance, problem),
-            most = static_cast<int>(most_shared_bytes(device));
+            most = static_cast<int>(max_block_shared_bytes(device));
   if (shared > most) {
     return "needs " + std::to_string(shared) + " bytes of shared memory, of which a block of " +
            arch_of(device) + " has " + std::to_string(most);
@@ -170,7 +170,7 @@ Splits splits_of(const Kernel& kernel, const Options& options, const plumbline_p
   if (!kernel.splits_kv || options.splits == 1)
     return {1, static_cast<int>(round_up_divide(seq, split_multiple) * split_multiple)};
   const std::int64_t wanted =
-      options.splits == 0 ? keys_of_a_split : round_up_divide(seq, options.splits);
+      options.splits == 0 ? default_split_keys : round_up_divide(seq, options.splits);
   const std::int64_t keys = round_up_divide(wanted, split_multiple) * split_multiple;
   return {static_cast<int>(round_up_divide(seq, keys)), static_cast<int>(keys)};
 }
@@ -178,7 +178,7 @@ Splits splits_of(const Kernel& kernel, const Options& options, const plumbline_p
 Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_problem& problem,
              std::int64_t rows, const Splits& splits) {
   const auto of = [](std::int64_t n) { return static_cast<unsigned>(n); };
-  if (kernel.row_a_block) return {of(rows), of(problem.heads_q), of(splits.count)};
+  if (kernel.one_row_per_block) return {of(rows), of(problem.heads_q), of(splits.count)};
   if (!kernel.packs_heads)
     return {of(round_up_divide(problem.seq_q, instance.tile_q)), of(problem.heads_q),
             of(problem.batch)};

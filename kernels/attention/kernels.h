@@ -12,9 +12,9 @@ struct Kernel {
   std::uint32_t accumulator = PLUMBLINE_F32;  // NONE: from the options
   bool tensor_cores = false;
   bool splits_kv = false;
-  bool packs_heads = false;    // a block's rows are positions x heads of the group
-  bool row_a_block = false;    // grid [rows, heads_q, ...] instead of blocks of rows
-  bool copies_chunks = false;  // reads 16 bytes at a time: needs contiguous, aligned rows
+  bool packs_heads = false;        // a block's rows are positions x heads of the group
+  bool one_row_per_block = false;  // grid [rows, heads_q, ...] instead of blocks of rows
+  bool copies_chunks = false;      // reads 16 bytes at a time: needs contiguous, aligned rows
 };
 std::span<const Kernel> kernels();
 

@@ -35,7 +35,7 @@ std::string refuse_device(const plumbline_device& device);
 // shared memory per block.
 std::string arch_of(const plumbline_device& device);
 int arch_number(const plumbline_device& device);
-std::int64_t most_shared_bytes(const plumbline_device& device);
+std::int64_t max_block_shared_bytes(const plumbline_device& device);
 
 // int32 values in the device's memory, freed with this object.
 class Indices {

@@ -31,8 +31,7 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
-  if (std::string why = refuse_other_than_gpus(device, "the cuda kernels"); !why.empty())
-    return why;
+  if (std::string why = refuse_non_gpu(device, "the cuda kernels"); !why.empty()) return why;
   if (std::string why = in_words(cudaSetDevice(device.ordinal), "cudaSetDevice"); !why.empty())
     throw provider::Refused(PLUMBLINE_NO_DEVICE, why);
   return "";
@@ -42,7 +41,7 @@ int arch_number(const plumbline_device& device) { return compute_capability(devi
 std::string arch_of(const plumbline_device& device) {
   return "sm_" + std::to_string(arch_number(device));
 }
-std::int64_t most_shared_bytes(const plumbline_device& device) {
+std::int64_t max_block_shared_bytes(const plumbline_device& device) {
   return attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
 

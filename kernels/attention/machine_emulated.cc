@@ -53,7 +53,7 @@ std::string arch_of(const plumbline_device& device) {
   return std::string(emulator::name(*arch(device)));
 }
 int arch_number(const plumbline_device& device) { return static_cast<int>(*arch(device)); }
-std::int64_t most_shared_bytes(const plumbline_device& device) {
+std::int64_t max_block_shared_bytes(const plumbline_device& device) {
   return static_cast<std::int64_t>(emulator::max_shared_bytes(*arch(device)));
 }
 

@@ -129,12 +129,14 @@ const char* remedy_of(cudaError_t error) {
     case cudaErrorInsufficientDriver:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
-      return "install a driver that is no older than the CUDA runtime of the provider (nvidia-smi "
+      return "install a driver that is at least as new as the CUDA runtime of the provider "
+             "(nvidia-smi "
              "shows both)";
     case cudaErrorNoDevice:
       return "check nvidia-smi, CUDA_VISIBLE_DEVICES, and that a container is given the GPU";
     case cudaErrorInvalidDevice:
-      return "name a device that nvidia-smi -L lists; CUDA_VISIBLE_DEVICES counts anew from 0";
+      return "name a device that nvidia-smi -L lists; devices in CUDA_VISIBLE_DEVICES are numbered "
+             "from 0";
     case cudaErrorDevicesUnavailable:
       return "end the process that has the GPU for itself, or set its compute mode to Default with "
              "nvidia-smi -c 0";

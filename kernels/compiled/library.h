@@ -96,7 +96,7 @@ struct Library : provider::Library {
 };
 
 // Returns true if Q, K, V and the output have the same 16-bit dtype.
-inline bool is_of_one_16_bit_dtype(const plumbline_problem& p) {
+inline bool has_single_16_bit_dtype(const plumbline_problem& p) {
   return provider::is_16_bit(p.dtype_q) && p.dtype_kv == p.dtype_q && p.dtype_out == p.dtype_q;
 }
 

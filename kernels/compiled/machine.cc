@@ -28,7 +28,7 @@ std::vector<std::int32_t> values(const plumbline_tensor& tensor, std::int64_t co
   return {all, all + count};
 }
 
-bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length) {
+bool all_equal_to(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length) {
   const auto* const all = static_cast<const std::int32_t*>(lengths.data);
   return std::all_of(all, all + batch, [&](std::int32_t one) { return one == length; });
 }
@@ -51,7 +51,7 @@ DeviceArray::DeviceArray(const plumbline_tensors& tensors,
   }
 }
 DeviceArray::~DeviceArray() {
-  if (owner_ == Owner::plan) take_back(data_);
+  if (owner_ == Owner::plan) disallow(data_);
   if (owner_ == Owner::run_time) cudaFree(data_);
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/provider/plumbline_provider.hpp"
-#include "kernels/compiled/launched.h"
+#include "kernels/compiled/launch_record.h"
 
 struct cudaFuncAttributes;
 
@@ -80,7 +80,7 @@ void describe_launch(plumbline_description&, const char* build_id, const Machine
 // Returns the `count` values of an index array.
 std::vector<std::int32_t> values(const plumbline_tensor&, std::int64_t count);
 // Returns true if all lengths of the batch equal `length`.
-bool all_are(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length);
+bool all_equal_to(const plumbline_tensor& lengths, std::int64_t batch, std::int64_t length);
 
 // Returns {address, strides of the outermost dimension, of tokens, of heads} of Q, K, V or the
 // output, whose dimensions are [sample or page,] token, head, element.
@@ -107,9 +107,9 @@ class Run {
 // Makes the device current for a plan, because planners query it.
 void make_current(const plumbline_device&, const MachineOptions&);
 
-// Memory that kernels may access in every run, until take_back().
+// Memory that kernels may access in every run, until disallow().
 void allow(const void* memory, std::uint64_t bytes);
-void take_back(const void* memory);
+void disallow(const void* memory);
 
 // An array of a plan on the device. It is in plumbline's guarded memory, or, if an older plumbline
 // provides none, in the runtime's.

@@ -19,7 +19,7 @@ bool has_options(const MachineOptions& options) {
 }  // namespace
 
 std::string refuse_device(const plumbline_device& device) {
-  return attention::refuse_other_than_gpus(device, "these compiled kernels");
+  return attention::refuse_non_gpu(device, "these compiled kernels");
 }
 
 int arch_number(const plumbline_device& device) { return attention::compute_capability(device); }
@@ -46,7 +46,7 @@ Run::Run(const plumbline_device& device, const MachineOptions& options, const pl
 Run::~Run() = default;
 
 void allow(const void*, std::uint64_t) {}
-void take_back(const void*) {}
+void disallow(const void*) {}
 
 void describe_threads(plumbline_description& description, const cudaFuncAttributes& attributes) {
   description.registers_per_thread = attributes.numRegs;

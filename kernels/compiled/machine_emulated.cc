@@ -82,7 +82,7 @@ Run::~Run() {
 }
 
 void allow(const void* memory, std::uint64_t bytes) { plumbline_cudart_add_memory(memory, bytes); }
-void take_back(const void* memory) { plumbline_cudart_remove_memory(memory); }
+void disallow(const void* memory) { plumbline_cudart_remove_memory(memory); }
 
 // Reports nothing: the emulator's register count is only an upper bound from the launch bounds.
 void describe_threads(plumbline_description&, const cudaFuncAttributes&) {}

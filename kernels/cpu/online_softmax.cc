@@ -25,13 +25,13 @@ namespace plumbline::cpu {
 namespace {
 
 constexpr std::int64_t keys_per_split = 256;
-constexpr std::int64_t most_splits = 8;
+constexpr std::int64_t max_kv_splits = 8;
 constexpr float lazy_limit = 8;  // log2: P stays below 2^8 with a lagging maximum
 
 std::int64_t splits_of(const Variant& variant, std::int64_t length_kv) {
   if (variant.splits != 0) return variant.splits;
   return std::clamp<std::int64_t>((length_kv + keys_per_split - 1) / keys_per_split, 1,
-                                  most_splits);
+                                  max_kv_splits);
 }
 
 struct Scratch {

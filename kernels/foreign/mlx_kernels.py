@@ -1,8 +1,8 @@
 """MLX's fused attention on its CPU backend:
 https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.fast.scaled_dot_product_attention.html
 
-On a CPU it runs the fallback of mlx/fast.cpp: Q times the scale, both in the dtype of Q, two
-matrix products and a softmax between them.
+On a CPU it runs the fallback of mlx/fast.cpp. This multiplies Q by the scale, both in the dtype of
+Q, and computes two matrix products with a softmax between them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from plumbline.kernels import Spec, kernel
 PROVIDER = "mlx"
 NEEDS = ("mlx",)  # without these there is nothing to measure
 
-# 16-bit inputs: Q * scale, S and the normalised P are stored in the dtype of Q, and products are
-# summed in fp32. fp32: nothing is rounded between them.
+# With 16-bit inputs, Q * scale, S and the normalised P are stored in the dtype of Q, and products
+# are summed in fp32. With fp32 inputs, all intermediate values are fp32.
 HALF_SPEC = Spec(q_prescaled="input", q_prescaled_without_log2e=True, s_rounded="input",
                  p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
 FP32_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
@@ -33,13 +33,13 @@ def heads_first(tensor: np.ndarray) -> mx.array:
 
 
 def on_host(array: mx.array, dtype: np.dtype) -> np.ndarray:
-    """[batch, heads, seq, dim] -> [batch, seq, heads, dim]. NumPy has no bf16 for MLX to name."""
+    """[batch, heads, seq, dim] -> [batch, seq, heads, dim]. Copies bits: NumPy has no bf16."""
     words = mx.contiguous(array).view(mx.uint32 if dtype.itemsize == 4 else mx.uint16)
     return np.array(words).view(dtype).transpose(0, 2, 1, 3)
 
 
 def mask_of(case):
-    """"causal" is aligned bottom right, within the padded tensors."""
+    """Returns the mask for MLX, which aligns "causal" bottom right in the padded tensors."""
     if not foreign.needs_mask(case):
         return None
     aligned = case.mask == "causal_bottom_right" or (case.mask == "causal_top_left"
@@ -55,8 +55,7 @@ def mask_of(case):
 def sdpa(case):
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "MLX replaces each logit of it by the least number, and the softmax averages all "
-        "keys")
+        case, "MLX sets its logits to the lowest finite number, and the softmax averages all keys")
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
     mask = mask_of(case)
 

@@ -9,7 +9,7 @@
 namespace plumbline::mutants {
 
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-inline constexpr std::int64_t most_splits = 16;
+inline constexpr std::int64_t max_splits = 16;
 
 // Rows [first, first + rows) of one query head. `first` counts the sample's query tokens.
 struct Block {
@@ -30,8 +30,8 @@ struct Scratch {
   float* out;                       // [block_rows, width_vo]  O
   float* lse;                       // [block_rows]  in powers of two
   float* product;                   // [width_vo]
-  float* partial_out;               // [most_splits, block_rows, width_vo]
-  float* partial_lse;               // [most_splits, block_rows]
+  float* partial_out;               // [max_splits, block_rows, width_vo]
+  float* partial_lse;               // [max_splits, block_rows]
   float* before;                    // [block_rows, width_vo]  O and lse before the last tile
   float* lse_before;                // [block_rows]
   std::uint32_t* arrived;           // [8]  counters of the splits' blocks; never cleared
@@ -40,10 +40,10 @@ struct Scratch {
       : width_qk(cpu::round_up(problem.head_dim_qk, 8)),
         width_vo(cpu::round_up(problem.head_dim_vo, 8)),
         q(w.take<float>(block_rows * width_qk)),
-        k_t(w.take<float>(width_qk * widest_tile)),
+        k_t(w.take<float>(width_qk * max_tile_keys)),
         row_of_k(w.take<float>(width_qk)),
-        v(w.take<float>(widest_tile * width_vo)),
-        s(w.take<float>(block_rows * widest_tile)),
+        v(w.take<float>(max_tile_keys * width_vo)),
+        s(w.take<float>(block_rows * max_tile_keys)),
         m(w.take<float>(block_rows)),
         l(w.take<float>(block_rows)),
         rescale(w.take<float>(block_rows)),
@@ -51,13 +51,13 @@ struct Scratch {
         out(w.take<float>(block_rows * width_vo)),
         lse(w.take<float>(block_rows)),
         product(w.take<float>(width_vo)),
-        partial_out(w.take<float>(most_splits * block_rows * width_vo)),
-        partial_lse(w.take<float>(most_splits * block_rows)),
+        partial_out(w.take<float>(max_splits * block_rows * width_vo)),
+        partial_lse(w.take<float>(max_splits * block_rows)),
         before(w.take<float>(block_rows * width_vo)),
         lse_before(w.take<float>(block_rows)),
         arrived(w.take<std::uint32_t>(8)) {}
 
-  static constexpr std::int64_t widest_tile = 128;
+  static constexpr std::int64_t max_tile_keys = 128;
 };
 
 }  // namespace plumbline::mutants

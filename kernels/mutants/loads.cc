@@ -26,7 +26,7 @@ void Loads::keys(const Block& block, Range keys, std::int64_t tile) const {
     if (is(Change::precision_keys_e4m3))
       round_row(PLUMBLINE_E4M3, t_.row_of_k, problem_.head_dim_qk);
     for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d)
-      t_.k_t[d * Scratch::widest_tile + j] = t_.row_of_k[d];
+      t_.k_t[d * Scratch::max_tile_keys + j] = t_.row_of_k[d];
   }
 }
 

@@ -110,7 +110,7 @@ float Logits::within_exponent(const Block& block) const {
   return static_cast<float>(scale_ * log2_e * sequence_.k_scale(block.sample, block.head));
 }
 
-float Logits::of_masked_key() const {
+float Logits::masked_logit() const {
   if (is(Change::softcap_after_mask) && is_capped())
     return static_cast<float>(-problem_.softcap * unit_);
   return is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;

@@ -25,7 +25,7 @@ class Logits {
 
   // the value that softmax_finite_sentinel uses for -infinity
   float sentinel() const { return -5e4F * factor_; }
-  float of_masked_key() const;
+  float masked_logit() const;
 
   float sink(const Block& block) const;  // in powers of two; -infinity without sinks
   // Adds the sink, times 2^share, as one more logit of a row. `sum` is the sum of P relative to

@@ -257,7 +257,7 @@ class Kernel {
     for (std::int64_t r = 0; r < block_.rows; ++r) accumulate(r);
   }
 
-  float* scores_of(std::int64_t r) const { return t_.s + r * Scratch::widest_tile; }
+  float* scores_of(std::int64_t r) const { return t_.s + r * Scratch::max_tile_keys; }
 
   void scores(std::int64_t r, Range keys) {
     float* s = scores_of(r);
@@ -268,7 +268,7 @@ class Kernel {
     std::fill_n(s, tile_keys_, 0.0F);
     const std::int64_t step = is(Change::precision_scores_accumulate_in_16_bits) ? 16 : depth;
     for (std::int64_t d = 0; d < depth; d += step) {
-      multiply_add(sum_, q + d, t_.k_t + d * Scratch::widest_tile, Scratch::widest_tile,
+      multiply_add(sum_, q + d, t_.k_t + d * Scratch::max_tile_keys, Scratch::max_tile_keys,
                    std::min(step, depth - d), tile_keys_, s);
       if (step < depth) round_row(narrow_, s, tile_keys_);
     }
@@ -324,7 +324,7 @@ class Kernel {
       if (counts(r, seen, keys.begin + j, keys)) continue;
       const bool zero_score =
           is(Change::mask_tail_zero_score) && keys.begin + j >= keys.end && j >= tile_keys_ / 2;
-      s[j] = zero_score ? 0.0F : logits_.of_masked_key();
+      s[j] = zero_score ? 0.0F : logits_.masked_logit();
     }
     weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
   }
@@ -470,12 +470,12 @@ std::uint64_t workspace_bytes(const plumbline_problem& problem) {
 }
 
 void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode,
-         Change change, int splits_asked) {
+         Change change, int requested_splits) {
   count_call();
   cpu::Workspace workspace(static_cast<std::byte*>(tensors.workspace.data));
   const Scratch scratch(problem, workspace);
   const Sequence sequence(problem, tensors, change);
-  const Schedule schedule(sequence, tensors, change, splits_asked);
+  const Schedule schedule(sequence, tensors, change, requested_splits);
   Kernel(sequence, schedule, scratch, mode, change).run();
 }
 

@@ -11,9 +11,9 @@
 namespace plumbline::mutants {
 
 std::uint64_t workspace_bytes(const plumbline_problem& problem);
-// `splits_asked`: number of KV splits that the caller requests, only for varies_split; 0 = the
+// `requested_splits`: number of KV splits that the caller requests, only for varies_split; 0 = the
 // kernel chooses.
 void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode,
-         Change change, int splits_asked);
+         Change change, int requested_splits);
 
 }  // namespace plumbline::mutants

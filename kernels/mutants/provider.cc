@@ -26,7 +26,7 @@ namespace {
 
 struct Settings {
   Mode mode = Mode::input;
-  int splits_asked = 0;  // 0 = the kernel chooses
+  int requested_splits = 0;  // 0 = the kernel chooses
 };
 Settings settings;
 
@@ -40,7 +40,7 @@ std::string read(std::string_view text, Settings& into) {
            }},
       Rule{"splits", "0 (the kernel chooses) or more",
            [](Settings& s, std::string_view t) {
-             return provider::set_number(s.splits_asked, t, 0, std::numeric_limits<int>::max());
+             return provider::set_number(s.requested_splits, t, 0, std::numeric_limits<int>::max());
            }},
   };
   return provider::read_options(text, known, into, "of the mutants");
@@ -117,7 +117,7 @@ struct Mutants : provider::Library {
   struct Plan {
     Kernel kernel;
     plumbline_problem problem;
-    int splits_asked;
+    int requested_splits;
   };
 
   static const char* name() {
@@ -140,12 +140,12 @@ struct Mutants : provider::Library {
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
                       const plumbline_tensors&, const plumbline_device&, std::uint64_t& workspace) {
     workspace = workspace_bytes(problem);
-    return {kernel, problem, settings.splits_asked};
+    return {kernel, problem, settings.requested_splits};
   }
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
     const cpu::DefaultRounding default_rounding;
     mutants::run(plan.problem, tensors, mode, applied(mode, plan.kernel.change, plan.problem),
-                 plan.splits_asked);
+                 plan.requested_splits);
   }
   static void describe(const Plan& plan, plumbline_description& description) {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;

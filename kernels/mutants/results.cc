@@ -44,7 +44,7 @@ void Results::normalise(const Block& block) const {
     if (is(Change::epilogue_lse_without_maximum) && l != 0)
       t_.lse[r] = static_cast<float>(cpu::log2(l));
     if (is(Change::softmax_sum_of_neighbour_row) && r == 5) l = t_.l[4];
-    if (is(Change::softmax_sum_of_one_row) && r > 0 && is_the_one_row(block, r)) l = t_.l[r - 1];
+    if (is(Change::softmax_sum_of_one_row) && r > 0 && is_target_row(block, r)) l = t_.l[r - 1];
     if (is(Change::epilogue_lse_before_last_tile) && t_.lse_before[r] > minus_infinity)
       t_.lse[r] = t_.lse_before[r];
     if (l == 0 && !is(Change::softmax_zero_by_zero)) continue;
@@ -57,7 +57,7 @@ void Results::normalise(const Block& block) const {
 }
 
 // Returns true for a single row: in the middle of the last sample's last head.
-bool Results::is_the_one_row(const Block& block, std::int64_t r) const {
+bool Results::is_target_row(const Block& block, std::int64_t r) const {
   return block.sample == problem_.batch - 1 && block.head == problem_.heads_q - 1 &&
          block.first + r == sequence_.length_q(block.sample) / 2;
 }
@@ -172,7 +172,7 @@ void Results::store_row(const Block& block, std::int64_t r) const {
     token = block.first + 5 - r;
   float* row = out(r);
   if (is(Change::head_columns_swapped) && block.head == 1) std::swap(row[2], row[3]);
-  if (is(Change::epilogue_one_row_doubled) && is_the_one_row(block, r))
+  if (is(Change::epilogue_one_row_doubled) && is_target_row(block, r))
     scale_row(row, t_.width_vo, 2);
   for (std::int64_t d = 0; d < problem_.head_dim_vo; ++d) {
     if (is(Change::epilogue_rounded_through_bf16)) row[d] = round_one(PLUMBLINE_BF16, row[d]);

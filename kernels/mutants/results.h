@@ -41,7 +41,7 @@ class Results {
     return t_.partial_lse[split * block_rows + r];
   }
 
-  bool is_the_one_row(const Block& block, std::int64_t r) const;
+  bool is_target_row(const Block& block, std::int64_t r) const;
   void divide(float* row, float l) const;
   void merge_row(std::int64_t splits, std::int64_t r) const;
   float weight(float below) const;

@@ -28,11 +28,11 @@ bool packed(const plumbline_tensor& tensor) {
 }  // namespace
 
 Schedule::Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change,
-                   int splits_asked)
+                   int requested_splits)
     : sequence_(sequence),
       problem_(sequence.problem()),
       change_(change),
-      splits_asked_(splits_asked),
+      splits_asked_(requested_splits),
       is_packed_(packed(tensors.q) && packed(tensors.k) && packed(tensors.v)),
       tile_keys_(choose_tile_keys()) {}
 
@@ -42,7 +42,7 @@ std::int64_t Schedule::choose_tile_keys() const {
     return wide_tile;
   if (is(Change::varies_strides) && !is_packed_) return narrow_tile;
   const bool fits = problem_.page_size % 8 == 0 && problem_.page_size >= 8 &&
-                    problem_.page_size <= Scratch::widest_tile;
+                    problem_.page_size <= Scratch::max_tile_keys;
   if (is(Change::varies_page_size) && cpu::is_paged(problem_.layout) && fits)
     return problem_.page_size;
   return usual_tile;
@@ -59,7 +59,7 @@ std::int64_t Schedule::keys_per_split(std::int64_t sample) const {
   std::int64_t keys = length(sample), splits = 1;
   if (is(Change::varies_solo))
     splits = std::clamp<std::int64_t>(multiprocessors / (problem_.batch * problem_.heads_q), 1, 4);
-  if (is(Change::varies_split)) splits = std::clamp<std::int64_t>(splits_asked_, 1, most_splits);
+  if (is(Change::varies_split)) splits = std::clamp<std::int64_t>(splits_asked_, 1, max_splits);
   if (is(Change::varies_neighbour)) {
     splits = 2;
     for (std::int64_t other = 0; other < problem_.batch; ++other)
@@ -67,7 +67,7 @@ std::int64_t Schedule::keys_per_split(std::int64_t sample) const {
   }
   if (is(Change::varies_capacity)) splits = 2, keys = std::max(keys, capacity());
   if (is(Change::varies_workspace))
-    splits = std::clamp<std::int64_t>(divided_up(keys, wide_tile), 1, most_splits);
+    splits = std::clamp<std::int64_t>(divided_up(keys, wide_tile), 1, max_splits);
   return std::max(usual_tile, cpu::round_up(divided_up(keys, splits), usual_tile));
 }
 

@@ -11,12 +11,12 @@ namespace plumbline::mutants {
 
 class Schedule {
  public:
-  // `splits_asked`: requested by the caller; 0 = the kernel chooses.
+  // `requested_splits`: requested by the caller; 0 = the kernel chooses.
   Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change,
-           int splits_asked);
+           int requested_splits);
 
   std::int64_t tile_keys() const { return tile_keys_; }  // upper bound, a multiple of 8
-  std::vector<Range> splits(std::int64_t sample) const;  // at most most_splits
+  std::vector<Range> splits(std::int64_t sample) const;  // at most max_splits
   // in the order of processing
   std::vector<Range> tiles(std::int64_t sample, Range split) const;
 

@@ -58,20 +58,20 @@ class Memory {
 
 inline Scratch make_scratch(Machine& machine, Memory& memory,
                             const plumbline_reference_request& request, unsigned& blocks) {
-  std::int64_t most_keys = 1;
+  std::int64_t max_keys = 1;
   for (std::int64_t r = 0; r < request.row_count; ++r) {
     const std::int64_t keys = request.rows[r].end - request.rows[r].begin;
-    most_keys = keys > most_keys ? keys : most_keys;
+    max_keys = keys > max_keys ? keys : max_keys;
   }
   Scratch scratch{};
   scratch.capacity = 1;
-  while (scratch.capacity < most_keys) scratch.capacity *= 2;
+  while (scratch.capacity < max_keys) scratch.capacity *= 2;
   constexpr std::size_t bytes_per_key =
       3 * sizeof(double) + sizeof(std::uint64_t) + sizeof(std::int32_t);
   const std::size_t fitting =
       machine.scratch_bytes() / (static_cast<std::size_t>(scratch.capacity) * bytes_per_key);
   if (fitting == 0)
-    throw std::runtime_error("no memory for a row of " + std::to_string(most_keys) + " keys");
+    throw std::runtime_error("no memory for a row of " + std::to_string(max_keys) + " keys");
   blocks = machine.blocks();
   if (blocks > fitting) blocks = static_cast<unsigned>(fitting);
   if (blocks > request.row_count) blocks = static_cast<unsigned>(request.row_count);

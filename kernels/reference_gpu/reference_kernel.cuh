@@ -22,7 +22,7 @@ inline constexpr double u32 = 0x1p-24;
 inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u
 inline constexpr double kappa_coherent = 0.55;  // if many terms share it
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
-inline constexpr double least_error = 0x1p-48;  // in max |v|: no scale is smaller
+inline constexpr double min_error = 0x1p-48;  // in max |v|: no scale is smaller
 
 // The current row, the same for all threads.
 struct Row {
@@ -216,7 +216,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   for (const double phase : sums.phase) te += phase * phase;
   te *= square(g.model.exp2_error) / 2;
   double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) +
-              square(least_error * row.v_unit);
+              square(min_error * row.v_unit);
   if (pv.toward_zero != 0) {
     const double drift =
         (fabs(sums.signed_loss) / 2 + steps(row.n, pv) * pv.f_out / 2 * sums.range) / 3;

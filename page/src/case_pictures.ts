@@ -32,7 +32,7 @@ export function steps_legend({ heads, picture, limits }: Detail): HTMLElement | 
     item("nan", "N: no number"), item("absent", "nothing compared"));
 }
 
-const most_samples = 64;
+const max_samples = 64;
 
 function head_text(rms: number | null): string {
   if (rms === -1) return "nothing compared";
@@ -90,7 +90,7 @@ export function head_strip({ heads, heads_per_sample, limits }: Detail): HTMLEle
   const per_sample = Math.max(1, heads_per_sample);
   const samples = Math.ceil(heads.length / per_sample);
   const limit = limits["rms"];
-  const shown = Math.min(samples, most_samples);
+  const shown = Math.min(samples, max_samples);
   const cell = (sample: number, head: number) => {
     const value = heads[sample * per_sample + head];
     const where = `sample ${sample} head ${head}`;

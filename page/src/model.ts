@@ -56,7 +56,7 @@ export class Model {
     return this.details.get(row);
   }
 
-  async ask_detail(row: number): Promise<void> {
+  async load_detail(row: number): Promise<void> {
     this.details.set(row, await load_case(row));
   }
 

@@ -12,13 +12,13 @@ export interface Page {
 
 // The width of charts in pixels; must agree with style.css.
 const widest = 1500, panel_inset = 34;
-let of_print = 0;
+let print_room = 0;
 export function print_width(width: number): void {
-  of_print = width; // 0: use the window's width
+  print_room = width; // 0: use the window's width
 }
 
 function room(): number {
-  if (of_print > 0) return of_print;
+  if (print_room > 0) return print_room;
   const width = document.documentElement.clientWidth;
   return Math.min(widest, width) - (width < 600 ? 16 : 48);
 }

@@ -196,7 +196,7 @@ function without_detail(page: Page, row: number): Child {
     return section("Pictures", empty("The page holds pictures and history of the cases that are " +
       "not fine and of those nearest to their limit. This command draws this one's:", shown));
   const box = section("Pictures", h("p", { role: "status" }, "Asking the database\u2026"));
-  page.model.ask_detail(row).then(() => page.redraw(), (error: unknown) => box.replaceChildren(
+  page.model.load_detail(row).then(() => page.redraw(), (error: unknown) => box.replaceChildren(
     h("h2", null, "Pictures"),
     empty(`The server did not answer for this case (${String(error)}). This command draws it:`,
       shown)));

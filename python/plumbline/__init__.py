@@ -370,7 +370,7 @@ _NOT_JUDGED = ("dout", "dq", "dk", "dv", "dropout_mask")
 _FLOATS = (*_SCALES, "alibi_slopes", "sinks")
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
           "softcap", "scale_block", "dropout_p")
-_OF_TORCH = ("is_causal", "attn_mask", "enable_gqa")
+_TORCH_ARGUMENTS = ("is_causal", "attn_mask", "enable_gqa")
 _LAYOUTS = {"bshd": "padded_bshd", "bhsd": "padded_bhsd"}
 # The axes of the heads in q and in k.
 _HEADS = {"padded_bshd": (-2, -2), "padded_bhsd": (-3, -3), "ragged": (-2, -2),
@@ -382,7 +382,7 @@ _CAUSAL = {
 }
 
 
-def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
+def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
     """Translates is_causal to `causal`, and returns whether grouped heads are allowed. attn_mask
     stays."""
     __tracebackhide__ = True
@@ -403,7 +403,7 @@ def _without_words_of_torch(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
                             'causal="top_left"; leave one out')
         asked["causal"] = "top_left" if asked.pop("is_causal") else False
         if asked["causal"] and "attn_mask" in asked:
-            raise ValueError("is_causal=True with an attn_mask is refused by PyTorch, too: put the "
+            raise ValueError("is_causal=True with an attn_mask is also refused by PyTorch: put the "
                              'triangle into attn_mask, or state causal="top_left" beside it, '
                              "where both hide keys")
     return asked, bool(asked.pop("enable_gqa", True))
@@ -451,7 +451,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
     __tracebackhide__ = True
     tensors, stated = {}, {}
     asked = {key: value for key, value in {**question, **more}.items() if value is not None}
-    asked, grouped = _without_words_of_torch(asked)
+    asked, grouped = _translate_torch_arguments(asked)
     for key, value in asked.items():
         if key == "name" or (key == "causal" and value is False):
             continue
@@ -478,7 +478,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
             stated["lse_base"] = str(value)
         else:
             known = ", ".join((*_TENSORS, *_library.row_outputs(), *_NOT_JUDGED, "causal",
-                               "window", "lse_base", *_WORDS, *_OF_TORCH))
+                               "window", "lse_base", *_WORDS, *_TORCH_ARGUMENTS))
             raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
     if "lse" not in tensors and not keep_base:
         stated.pop("lse_base", None)

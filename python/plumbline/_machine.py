@@ -27,4 +27,4 @@ def require() -> None:
     if lacking:
         raise ImportError("plumbline needs a CPU with AVX2 and FMA (x86-64-v3), and this one lacks "
                           + ", ".join(lacking) + "\n  remedy: use a machine with a CPU of 2015 or "
-                          "newer; an emulator has to be told to offer them")
+                          "newer; give an emulator such as QEMU the option -cpu max")

@@ -93,7 +93,7 @@ def command() -> str:
     stated = os.environ.get("PLUMBLINE")
     found = shutil.which(stated or "plumbline")
     if found is None:
-        what = (f"PLUMBLINE={stated} is no program" if stated else
+        what = (f"PLUMBLINE={stated} is not a program" if stated else
                 "the command plumbline is neither in the installed package nor on the PATH")
         raise Unusable(f"{what}, and suites need it\n  remedy: {HARNESS_REMEDY}, or set PLUMBLINE "
                        "to the program of a build (build/bin/plumbline)")

@@ -226,7 +226,7 @@ class Launcher:
                                 allocations=allocations, **driver.how)
         except _ptx.Error as error:
             raise EmulationError(f"{self._metadata.name} on emulated {driver.arch}: {error}"
-                                 + _word_on_views(str(error), pairs)) from None
+                                 + _view_remedy(str(error), pairs)) from None
 
     def _scratch(self, blocks: int, count: int) -> List[Pair]:
         """Returns memory for the parameters that Triton's compiler adds after the kernel's own:
@@ -293,7 +293,7 @@ def _encoded(kind: str, value: Any, size: int) -> bytes:
 def _require_host_memory(tensor: Any) -> None:
     device = getattr(tensor, "device", None)
     if getattr(device, "type", "cpu") != "cpu":
-        raise EmulationError(f"a tensor lies on {device}, and the emulator reads host memory"
+        raise EmulationError(f"a tensor is on {device}, but the emulator reads host memory"
                              "\n  remedy: give the kernel tensors of the CPU (.cpu())")
 
 
@@ -301,7 +301,7 @@ def _overlap(a: _ptx.Extent, b: _ptx.Extent) -> bool:
     return a[0] < sum(b) and b[0] < sum(a)
 
 
-def _word_on_views(error: str, pairs: Sequence[Pair]) -> str:
+def _view_remedy(error: str, pairs: Sequence[Pair]) -> str:
     """Returns a remedy if the kernel may have meant the tensor that an argument is a view of."""
     tensors = [value for _, value in pairs if hasattr(value, "data_ptr")]
     if "out of bounds" not in error or all(_view(one) == _storage(one) for one in tensors):

@@ -337,7 +337,7 @@ class AttentionJudge:
         raise AssertionError("\n".join([str(text).rstrip("\n"), *remarks]))
 
 
-class _Replaced:
+class _DisabledPlugin:
     """Replaces _Plugin if `plumbline` is another project's package. Tests that do not use it still
     run."""
 
@@ -353,7 +353,7 @@ def _is_ours() -> bool:
     return hasattr(plumbline, "assert_attention") and hasattr(plumbline, "_PytestTerminal")
 
 
-def _in_the_way() -> str:
+def _foreign_owner() -> str:
     """Returns which of our files another project's package owns, or ""."""
     said = owners.sentence() if owners is not None else ""
     if said or _is_ours():
@@ -368,7 +368,7 @@ class _Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.settings = _settings(config)
         self.dumps, self.dumps_words = _dumps(config, self.settings)
-        self.in_the_way = _in_the_way()
+        self.foreign_owner = _foreign_owner()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
@@ -403,7 +403,7 @@ class _Plugin:
 
     def pytest_report_header(self) -> str:
         header = f"plumbline {plumbline.__version__}: {self.settings}; {self.dumps_words}"
-        return f"{header}\nplumbline: {self.in_the_way}" if self.in_the_way else header
+        return f"{header}\nplumbline: {self.foreign_owner}" if self.foreign_owner else header
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -420,7 +420,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_CASES_OF}(suite, kernel=None, match=None, exclude=None, tier=None): a test "
         "for each case of a suite of plumbline, with the fixture plumbline_case")
-    plugin = _Plugin(config) if _is_ours() else _Replaced(_in_the_way())
+    plugin = _Plugin(config) if _is_ours() else _DisabledPlugin(_foreign_owner())
     config.pluginmanager.register(plugin, "plumbline_session")
 
 
@@ -473,7 +473,7 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
     """plumbline's check, diff, assert_attention, assert_merge and assert_case with the project's
     defaults."""
     plugin = request.config.pluginmanager.get_plugin("plumbline_session")
-    if isinstance(plugin, _Replaced):
+    if isinstance(plugin, _DisabledPlugin):
         pytest.fail(plugin.reason, pytrace=False)
     if plugin.dumps is not None:
         plugin.dumps.forget_earlier_runs(request.node.nodeid)
@@ -484,7 +484,7 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
 def plumbline_case(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> "_suite_cases.Case":
     """A case of the suite of @pytest.mark.plumbline_suite: q, k, v and the question."""
     if not _is_ours():
-        pytest.fail(_in_the_way(), pytrace=False)
+        pytest.fail(_foreign_owner(), pytrace=False)
     try:
         return _suite_cases.inputs_of(request.param, tmp_path)
     except _suite_cases.Unsupported as reason:

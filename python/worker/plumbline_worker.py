@@ -105,9 +105,9 @@ class Worker:
         finally:
             self._support.set_phase("idle")
         self._kernel = request.get("kernel", self._kernel)  # a request `again` has no kernel
-        return self._with_state(reply, self._kernel)
+        return self._fail_if_state_changed(reply, self._kernel)
 
-    def _with_state(self, reply: Dict[str, Any], kernel: str) -> Dict[str, Any]:
+    def _fail_if_state_changed(self, reply: Dict[str, Any], kernel: str) -> Dict[str, Any]:
         """Returns the reply, or an error if the call changed state it must leave unchanged."""
         from _plumbline_worker import state
         is_refused = reply["status"] == "unsupported"
@@ -118,7 +118,7 @@ class Worker:
         return {**reply, "device": self._execution.device_facts}
 
 
-def what_is_missing() -> Optional[Dict[str, str]]:
+def missing_requirement() -> Optional[Dict[str, str]]:
     """Returns why this interpreter cannot serve any provider, as fields of a hello reply; None if
     it can."""
     from _plumbline_worker import support
@@ -150,7 +150,7 @@ def main() -> int:
         return 2
     channel = process.Channel()
     process.set_up()
-    Worker(channel, what_is_missing()).serve_all()
+    Worker(channel, missing_requirement()).serve_all()
     return 0
 
 

@@ -140,7 +140,7 @@ TEST(Rules, FrobeniusIsOverWholeTensor) {
 }
 
 TEST(Rules, EightRulesCiteSources) {
-  const auto rules = rules_elsewhere();
+  const auto rules = third_party_rules();
   EXPECT_EQ(rules.size(), 8U);
   for (const Rule& rule : rules) EXPECT_FALSE(rule.source.empty()) << rule.name;
 }

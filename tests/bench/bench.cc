@@ -127,9 +127,9 @@ StoredOutcome outcome_of_a_night(std::int64_t i) {
   return stored;
 }
 
-enum Storing { in_batches, as_a_run_does, each_for_itself };
+enum Storing { in_batches, commit_promptly, commit_each_row };
 
-// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or each_for_itself (a
+// Argument 1: in_batches, commit_promptly (each row committed within 20 ms), or commit_each_row (a
 // commit for each row). Opening and closing included.
 void store_outcomes(benchmark::State& state) {
   const auto path = std::filesystem::temp_directory_path() /
@@ -144,13 +144,13 @@ void store_outcomes(benchmark::State& state) {
     run.started_at = "2026-01-01T00:00:00Z";
     if (!store || !(*store)->begin_run(run)) return state.SkipWithError("cannot store");
     std::optional<PromptCommits> commits;
-    if (state.range(1) == as_a_run_does)
+    if (state.range(1) == commit_promptly)
       commits.emplace(**store, [&](const Errors&) { state.SkipWithError("cannot store"); });
     for (const StoredOutcome& outcome : outcomes) {
       const auto lock = commits ? commits->lock() : std::unique_lock<std::mutex>();
       if (!(*store)->add(run.run_id, outcome)) return state.SkipWithError("cannot store");
       if (commits) commits->added();
-      if (state.range(1) == each_for_itself && !(*store)->flush())
+      if (state.range(1) == commit_each_row && !(*store)->flush())
         return state.SkipWithError("cannot store");
     }
     commits.reset();
@@ -160,7 +160,7 @@ void store_outcomes(benchmark::State& state) {
   std::filesystem::remove(path);
 }
 BENCHMARK(store_outcomes)
-    ->ArgsProduct({{20'000}, {in_batches, as_a_run_does, each_for_itself}})
+    ->ArgsProduct({{20'000}, {in_batches, commit_promptly, commit_each_row}})
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
     ->UseRealTime()

@@ -57,7 +57,7 @@ std::int64_t resident_bytes(pid_t pid) {
   return bytes;
 }
 
-struct Ended {
+struct ProcessResult {
   int exit_code = -1;
   double cpu_s = 0;  // including child processes it waited for
   std::int64_t peak_bytes = 0;
@@ -65,7 +65,7 @@ struct Ended {
 
 // Runs a program to its end and discards its stdout. Samples memory only if `sample_memory` is
 // true.
-Ended run(std::vector<std::string> command, bool sample_memory) {
+ProcessResult run(std::vector<std::string> command, bool sample_memory) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -76,7 +76,7 @@ Ended run(std::vector<std::string> command, bool sample_memory) {
   const int error =
       posix_spawn(&pid, arguments.front(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  Ended ended;
+  ProcessResult ended;
   if (error != 0) return ended;
   int status = 0;
   rusage usage{};
@@ -117,7 +117,7 @@ void small_cases(benchmark::State& state) {
   double cases = 0, cpu_s = 0;
   for (auto _ : state) {
     fs::remove(scratch.file("small.db"));
-    const Ended ended =
+    const ProcessResult ended =
         run({PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", "run", scratch.file("small.toml"), "--db",
              scratch.file("small.db"), "--quiet", "--jobs", "2"},
             false);
@@ -136,7 +136,7 @@ void nightly(benchmark::State& state) {
   const Scratch scratch;
   setenv("PLUMBLINE_BINARY", PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", 1);
   for (auto _ : state) {
-    const Ended ended =
+    const ProcessResult ended =
         run({PLUMBLINE_SOURCE_DIRECTORY "/ci/nightly.sh", "--history", scratch.file("night.db"),
              "--first-night", "--out", scratch.file("out")},
             true);

@@ -42,7 +42,7 @@ class Kernel {
  private:
   Problem computed_problem() const {
     Problem problem = problem_;
-    if (how_.other_mask) problem.mask = how_.mask_instead;
+    if (how_.other_mask) problem.mask = how_.wrong_mask;
     return problem;
   }
 

@@ -23,9 +23,9 @@ struct Emulated {
   double scale_factor = 1;  // faults from here on
   bool forget_q_scale = false;
   double denominator_factor = 1;
-  int drop_last_keys = 0;          // of the visible keys
-  bool wrong_head = false;         // the last query head of the last sample reads key head 0
-  Mask mask_instead = Mask::none;  // used instead of the problem's if `other_mask`
+  int drop_last_keys = 0;        // of the visible keys
+  bool wrong_head = false;       // the last query head of the last sample reads key head 0
+  Mask wrong_mask = Mask::none;  // used instead of the problem's if `other_mask`
   bool other_mask = false;
   bool forget_softcap = false, forget_alibi = false, forget_sinks = false, forget_bias = false;
   bool scaled_bias = false;  // multiplied by the softmax scale

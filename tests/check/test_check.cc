@@ -110,7 +110,7 @@ TEST_P(EveryLayout, DroppedLastKeyIsEdgeBug) {
 TEST_P(EveryLayout, WrongCausalCornerIsNamed) {
   Emulated kernel = flash(dtype());
   kernel.other_mask = true;
-  kernel.mask_instead = Mask::causal_top_left;
+  kernel.wrong_mask = Mask::causal_top_left;
   const auto report = judged(problem_of(dtype(), layout()), kernel);
   EXPECT_EQ(report.answer, Answer::bug);
   ASSERT_FALSE(report.suggestions.empty());

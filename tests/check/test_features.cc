@@ -133,7 +133,7 @@ TEST(Features, WrongBiasIsNamed) {
   expect_forgotten(problem, kernel, "if the bias were not added");
   kernel.forget_bias = false;
   kernel.scaled_bias = true;
-  expect_forgotten(problem, kernel, "if the softmax scale multiplied the bias, too");
+  expect_forgotten(problem, kernel, "if the softmax scale also multiplied the bias");
 
   // The kernel reads head 0 and sample 0 of a bias that differs by head and sample.
   Emulated one = with_bias(problem, false, false, 2);

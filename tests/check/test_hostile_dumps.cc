@@ -191,9 +191,9 @@ Bytes mutated(const Bytes& seed, Random& random) {
 
 // The address sanitizer keeps 256 MiB of freed memory and adds shadow memory.
 #ifdef __SANITIZE_ADDRESS__
-constexpr std::int64_t most_memory_kb = 1024 * 1024;
+constexpr std::int64_t max_memory_kb = 1024 * 1024;
 #else
-constexpr std::int64_t most_memory_kb = 256 * 1024;
+constexpr std::int64_t max_memory_kb = 256 * 1024;
 #endif
 
 std::int64_t peak_memory_kb() {
@@ -234,7 +234,7 @@ TEST(HostileDumps, MutatedFilesNeverCrash) {
   EXPECT_GT(dumps, 10'000) << "the mutations also reach what lies behind the header";
   EXPECT_GT(errors, 40'000);
   EXPECT_EQ(judged, dumps / 400);
-  EXPECT_LT(peak_memory_kb() - before, most_memory_kb);
+  EXPECT_LT(peak_memory_kb() - before, max_memory_kb);
 }
 
 TEST(HostileDumps, HugeNumbersAllocateNothing) {

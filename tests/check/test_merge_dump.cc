@@ -154,10 +154,11 @@ TEST(MergeDump, RefusesInvalidMerges) {
     EXPECT_THAT(error_of(good, {{attribute, value}}), HasSubstr("a merge of states has none"));
   tensors = good;
   tensors.set("q", "F16", {1}, std::vector<std::byte>(2));
-  EXPECT_THAT(error_of(tensors), HasSubstr("tensor q stands beside partial_out"));
+  EXPECT_THAT(error_of(tensors), HasSubstr("tensor q cannot be used together with partial_out"));
   tensors = good;
   tensors.set("v_descale", "F32", {1}, std::vector<std::byte>(4));
-  EXPECT_THAT(error_of(tensors), HasSubstr("tensor v_scale stands beside partial_out"));
+  EXPECT_THAT(error_of(tensors),
+              HasSubstr("tensor v_scale cannot be used together with partial_out"));
   EXPECT_THAT(error_of(good, {{"scale_block", "64"}}),
               HasSubstr("attribute scale_block: a merge of states has none"));
 }

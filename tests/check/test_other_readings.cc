@@ -83,15 +83,16 @@ TEST(OtherReadings, PermutedSamplesAndHeadsAreNamed) {
   DumpTensors tensors = run_emulated(problem, {});
   permute(tensors.data("out"), 3, {1, 2, 0});
   EXPECT_EQ(judged(tensors, attributes_of(problem)).cause(),
-            "would be explained if samples were exchanged: sample 0 of the output holds the answer "
-            "of sample 1, 1 that of 2, 2 that of 0");
+            "would be explained if samples were exchanged: sample 0 of the output contains the "
+            "result of sample 1, 1 that of 2, 2 that of 0");
   tensors = run_emulated(problem, {});
   std::vector<std::size_t> order(24);
   for (std::size_t i = 0; i < 24; ++i) order[i] = i % 8 == 3 ? i + 2 : i % 8 == 5 ? i - 2 : i;
   permute(tensors.data("out"), 24, order);
-  EXPECT_EQ(judged(tensors, attributes_of(problem)).cause(),
-            "would be explained if heads were exchanged: head 3 of the output holds the answer of "
-            "head 5, 5 that of 3");
+  EXPECT_EQ(
+      judged(tensors, attributes_of(problem)).cause(),
+      "would be explained if heads were exchanged: head 3 of the output contains the result of "
+      "head 5, 5 that of 3");
 }
 
 TEST(OtherReadings, UnrelatedOutputIsRecognised) {

@@ -255,7 +255,7 @@ class CommandLine(Case):
                             (("--jobs", "0"), "--jobs: 1 or more"),
                             (("--colour",), "--colour"),
                             (("--table", "/nowhere.toml"), "/nowhere.toml"),
-                            (("--build", self.write("file", "")), "is no folder"),
+                            (("--build", self.write("file", "")), "is not a folder"),
                             (("--build", ROOT / "harness"), "is part of the checkout"),
                             (("--build", ROOT.parent), "is no copy made by")):
             code, _, error = self.said(*given)

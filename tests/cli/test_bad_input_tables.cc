@@ -14,7 +14,7 @@
 
 #include "tests/cli/bad_files.h"
 #include "tests/cli/command.h"
-#include "tests/python_worker/absent.h"
+#include "tests/python_worker/missing_python.h"
 
 namespace plumbline {
 namespace {
@@ -86,7 +86,7 @@ TEST_P(BadInputTables, MessageHasCauseAndRemedy) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.place + ": " + row.command);
     const auto result = in_shell(row.command);
-    if (GetParam().stem() == "python" && test::says_python_is_absent(result.text)) continue;
+    if (GetParam().stem() == "python" && test::is_python_missing(result.text)) continue;
     EXPECT_EQ(result.code, row.code) << result.text;
     EXPECT_THAT(result.text, HasSubstr(row.what));
     EXPECT_THAT(result.text, HasSubstr(row.next));

@@ -83,7 +83,7 @@ std::vector<BadInput> verbs() {
       {"audit --seeds 5", 2, {"--seeds", "--calibrate"}},
       {"resources --run latest", 2, {"--run names a run of no database", "--db"}},
       {"resources --accept", 2, {"--accept needs --reason"}},
-      {"resources --reports nowhere", 2, {"nowhere", "is no folder", "--reports"}},
+      {"resources --reports nowhere", 2, {"nowhere", "is not a folder", "--reports"}},
   };
 }
 
@@ -238,7 +238,7 @@ std::vector<BadInput> providers() {
   return {
       {"run s.toml --provider ./none.so",
        3,
-       {"./none.so: no such provider file", "check the path behind --provider", "cpu"}},
+       {"./none.so: no such provider file", "check the path given to --provider", "cpu"}},
       {"run s.toml --provider none.py", 3, {"none.py: no such provider file", "torch"}},
       {"run s.toml --provider cup", 3, {"cup: no such provider file", "did you mean cpu?"}},
       {"run s.toml --provider ./plumbline_cpu.so:drop_last_key=1",

@@ -105,7 +105,7 @@ TEST_F(Bisect, FindsWrongCommitAndRestoresCheckout) {
   ASSERT_EQ(write_script("--good " + bad_ + " --bad " + last_ + " --by verdict").code, 0);
   const auto always = shell("cd repo && bash ../find.sh");
   EXPECT_EQ(always.code, 1);
-  EXPECT_THAT(always.text, HasSubstr("the good commit is bad here, too"));
+  EXPECT_THAT(always.text, HasSubstr("the good commit is also bad here"));
 }
 
 TEST_F(Bisect, FindsSlowerCommit) {

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class Colour : public test::CommandTest {
  protected:
   // Returns what a command prints on a terminal.
-  std::string on_a_terminal(const std::string& command) const {
+  std::string run_on_terminal(const std::string& command) const {
     int terminal = -1;
     const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
     if (child == 0) {
@@ -48,14 +48,14 @@ class Colour : public test::CommandTest {
 };
 
 TEST_F(Colour, PrintedOnTerminal) {
-  EXPECT_TRUE(coloured(on_a_terminal(failing(""))));
-  EXPECT_FALSE(coloured(on_a_terminal(failing("TERM=dumb"))));
-  EXPECT_FALSE(coloured(on_a_terminal(failing("NO_COLOR=1"))));
-  EXPECT_FALSE(coloured(on_a_terminal(failing("NO_COLOR=0")))) << "whatever its value";
-  EXPECT_TRUE(coloured(on_a_terminal(failing("NO_COLOR=")))) << "but an empty one";
-  EXPECT_FALSE(coloured(on_a_terminal(failing("NO_COLOR=1 FORCE_COLOR=1"))));
-  EXPECT_FALSE(coloured(on_a_terminal(failing("", "--color never"))));
-  EXPECT_TRUE(coloured(on_a_terminal(failing("NO_COLOR=1 TERM=dumb", "--color always"))));
+  EXPECT_TRUE(coloured(run_on_terminal(failing(""))));
+  EXPECT_FALSE(coloured(run_on_terminal(failing("TERM=dumb"))));
+  EXPECT_FALSE(coloured(run_on_terminal(failing("NO_COLOR=1"))));
+  EXPECT_FALSE(coloured(run_on_terminal(failing("NO_COLOR=0")))) << "whatever its value";
+  EXPECT_TRUE(coloured(run_on_terminal(failing("NO_COLOR=")))) << "but an empty one";
+  EXPECT_FALSE(coloured(run_on_terminal(failing("NO_COLOR=1 FORCE_COLOR=1"))));
+  EXPECT_FALSE(coloured(run_on_terminal(failing("", "--color never"))));
+  EXPECT_TRUE(coloured(run_on_terminal(failing("NO_COLOR=1 TERM=dumb", "--color always"))));
 }
 
 TEST_F(Colour, OmittedInPipe) {

@@ -66,7 +66,7 @@ TEST_F(Init, PlantedErrorFailsPythonKernel) {
         run.text.find("No module named 'torch'") != std::string::npos)
       continue;
     EXPECT_EQ(run.code, 1) << run.text;
-    EXPECT_THAT(run.text, HasSubstr("each query saw one key more behind its last"));
+    EXPECT_THAT(run.text, HasSubstr("each query saw one key after its last one"));
   }
 }
 
@@ -121,7 +121,7 @@ TEST_F(Init, NothingIsOverwritten) {
 
 TEST_F(Init, BadArgumentsAreReported) {
   write("file", "");
-  EXPECT_THAT(plumbline("init file").text, HasSubstr("is no folder"));
+  EXPECT_THAT(plumbline("init file").text, HasSubstr("is not a folder"));
   EXPECT_EQ(plumbline("init file").code, 2);
   const auto language = plumbline("init x --provider rust");
   EXPECT_EQ(language.code, 2);

@@ -22,7 +22,7 @@ class InputLaws : public test::CommandTest {};
 
 // Returns "law=ramp" or "v_law=band" -> mutants, from the last cell of the page's rows "|
 // `law=ramp` | … | `mutant`, … |".
-std::map<std::string, std::set<std::string>> claims_of_the_page() {
+std::map<std::string, std::set<std::string>> claimed_mutants() {
   std::ifstream file(test::source_directory / "docs" / "input-laws.md");
   std::map<std::string, std::set<std::string>> claims;
   const std::regex row("^\\| `(v?_?law=[a-z_]+)` \\| .* \\| ([^|]*) \\|$"), name("`([a-z0-9_]+)`");
@@ -47,7 +47,7 @@ std::string inputs_of(const std::string& problem_id) {
 }
 
 TEST_F(InputLaws, MutantsFailOnlyUnderDocumentedLaw) {
-  const auto claims = claims_of_the_page();
+  const auto claims = claimed_mutants();
   for (const char* law :
        {"law=negative_logits", "law=ramp", "law=extreme", "law=near_ties", "v_law=tiny_output"}) {
     ASSERT_THAT(claims, Contains(Key(law)));

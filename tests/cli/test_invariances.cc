@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"layout", ragged, "padded on the left"},
         Broken{"padding", padded, "filled with nan"}, Broken{"workspace", padded, "zeros"},
         Broken{"capacity", padded, "room for 217 keys"}, Broken{"strides", padded, "as views"},
-        Broken{"lse", padded, "LSE not asked for"},
+        Broken{"lse", padded, "LSE not requested"},
         Broken{"two_scales", padded, "whose first call had the scale"}),
     [](const auto& broken) { return std::string(broken.param.invariance); });
 

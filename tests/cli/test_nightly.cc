@@ -28,9 +28,9 @@ product = { dtype = ["fp16", "bf16"] }
   // Runs a night with the existing history, otherwise a first night.
   test::CommandResult night(const std::string& arguments) const {
     const bool first = !std::filesystem::exists(directory_ / "h.db");
-    return night_as_typed(arguments + (first ? " --first-night" : ""));
+    return run_nightly(arguments + (first ? " --first-night" : ""));
   }
-  test::CommandResult night_as_typed(const std::string& arguments) const {
+  test::CommandResult run_nightly(const std::string& arguments) const {
     const auto script = test::source_directory / "ci" / "nightly.sh";
     return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() +
                  "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " + arguments);
@@ -119,16 +119,16 @@ TEST_F(Nightly, MissingResourcesFailNight) {
 
 // Without its history, a night would find no regression and be green.
 TEST_F(Nightly, MissingHistoryFailsExceptFirstNight) {
-  const auto lost = night_as_typed("--history \"$PWD/h.db\"");
+  const auto lost = run_nightly("--history \"$PWD/h.db\"");
   EXPECT_EQ(lost.code, 3) << lost.text;
   EXPECT_THAT(lost.text, testing::AllOf(HasSubstr("h.db is missing"), HasSubstr("remedy"),
                                         HasSubstr("--first-night")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "h.db"));
   write("h.db", "");
-  EXPECT_EQ(night_as_typed("--history \"$PWD/h.db\"").code, 3) << "an empty file is no history";
+  EXPECT_EQ(run_nightly("--history \"$PWD/h.db\"").code, 3) << "an empty file is no history";
   std::filesystem::remove(directory_ / "h.db");
-  EXPECT_EQ(night_as_typed("--history \"$PWD/h.db\" --first-night").code, 0);
-  const auto again = night_as_typed("--history \"$PWD/h.db\" --first-night");
+  EXPECT_EQ(run_nightly("--history \"$PWD/h.db\" --first-night").code, 0);
+  const auto again = run_nightly("--history \"$PWD/h.db\" --first-night");
   EXPECT_EQ(again.code, 3) << again.text;
   EXPECT_THAT(again.text, HasSubstr("not the first night"));
 }

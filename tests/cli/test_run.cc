@@ -56,7 +56,7 @@ TEST_F(RunCommand, CausalOffByOneIsLocated) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
                              cpu_provider("mask=off_by_one") + "'");
   EXPECT_EQ(run.code, 1);
-  EXPECT_THAT(run.text, HasSubstr("edge: the key behind the last visible one is seen"));
+  EXPECT_THAT(run.text, HasSubstr("edge: the key after the last visible one is seen"));
 }
 
 TEST_F(RunCommand, DroppedLastKeyIsLocated) {

@@ -149,7 +149,7 @@ TEST_F(Stored, DoctorNamesCauseOnce) {
 TEST_F(Stored, DoctorQuickSkipsBundledProviders) {
   const auto quick = plumbline("doctor --quick");
   EXPECT_EQ(quick.code, 0) << quick.text;
-  EXPECT_THAT(quick.text, HasSubstr("bundled     not asked (--quick): "));
+  EXPECT_THAT(quick.text, HasSubstr("bundled     not checked (--quick): "));
   EXPECT_THAT(quick.text, HasSubstr("torch"));
   EXPECT_EQ(quick.text.find("--provider torch"), std::string::npos) << quick.text;
 }

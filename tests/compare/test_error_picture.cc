@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "harness/compare/picture_errors.h"
+#include "harness/compare/error_picture_builder.h"
 #include "harness/compare/statistics.h"
 #include "harness/outcome/expected_errors.h"
 #include "tests/compare/filled_problem.h"
@@ -67,7 +67,7 @@ TEST(ErrorPicture, ShowsPositionAndSize) {
 
 TEST(ErrorPicture, MapCellsCombineRowsAndColumns) {
   const FilledProblem filled(small_problem());
-  PictureOfErrors collected(filled.geometry, 64);
+  ErrorPictureBuilder collected(filled.geometry, 64);
   collected.add(5, 63, -infinity, 1);
   collected.add(0, 0, 0.124, 0);
   collected.add(0, 3, -0.126, 0.5);
@@ -86,13 +86,13 @@ TEST(ErrorPicture, MapCellsCombineRowsAndColumns) {
 
 TEST(ErrorPicture, EmptyWithoutElements) {
   const FilledProblem filled(small_problem());
-  EXPECT_EQ(PictureOfErrors(filled.geometry, 16).finish(), ErrorPicture{});
+  EXPECT_EQ(ErrorPictureBuilder(filled.geometry, 16).finish(), ErrorPicture{});
 }
 
 // Draws errors as the model assumes, with its own generator. `ratio`: spre / sigma.
 ErrorPicture drawn(double ratio, double rest, int elements, unsigned seed) {
   const FilledProblem filled(small_problem());
-  PictureOfErrors collected(filled.geometry, 16);
+  ErrorPictureBuilder collected(filled.geometry, 16);
   std::mt19937 random(seed);
   const double half = std::sqrt(3 * (1 - ratio * ratio));
   std::uniform_real_distribution<double> output(-half, half);

@@ -7,11 +7,11 @@
 
 namespace plumbline::compiled::test {
 
-Sites leave_out_each(const Load& load, const std::string& kernel, const std::string& arch,
-                     const Ragged& of) {
+Sites skip_each_barrier(const Load& load, const std::string& kernel, const std::string& arch,
+                        const Ragged& of) {
   Sites sites;
   plumbline_cudart_take_sites(nullptr, 0);  // drops those of earlier launches
-  const Answer whole = load("skip=1").ask(kernel, arch, of);
+  const KernelResult whole = load("skip=1").run_problem(kernel, arch, of);
   sites.error = whole.error;
   std::string text(1 << 16, '\0');
   plumbline_cudart_take_sites(text.data(), text.size());
@@ -20,8 +20,8 @@ Sites leave_out_each(const Load& load, const std::string& kernel, const std::str
     const std::string number = line.substr(0, line.find(' '));
     bool seen = false;
     for (const char* schedule : {"in_order", "reversed", "random,seed=1", "random,seed=2"}) {
-      const Answer without =
-          load(std::string("schedule=") + schedule + ",skip=" + number).ask(kernel, arch, of);
+      const KernelResult without = load(std::string("schedule=") + schedule + ",skip=" + number)
+                                       .run_problem(kernel, arch, of);
       seen = !without.error.empty() || without.out != whole.out || without.lse != whole.lse;
       if (seen) break;
     }

@@ -17,7 +17,7 @@ struct Sites {
 };
 // Skips each barrier and wait that the kernel reaches, one at a time, in four schedules, until a
 // thread fails or the bits change.
-Sites leave_out_each(const Load&, const std::string& kernel, const std::string& arch,
-                     const Ragged&);
+Sites skip_each_barrier(const Load&, const std::string& kernel, const std::string& arch,
+                        const Ragged&);
 
 }  // namespace plumbline::compiled::test

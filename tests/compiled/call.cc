@@ -85,8 +85,9 @@ Loaded::Loaded(const std::string& path, const std::string& options) {
   provider_ = get(PLUMBLINE_ABI_VERSION, options.c_str());
 }
 
-Answer Loaded::ask(const std::string& kernel, const std::string& arch, const Ragged& of) const {
-  Answer answer;
+KernelResult Loaded::run_problem(const std::string& kernel, const std::string& arch,
+                                 const Ragged& of) const {
+  KernelResult answer;
   const plumbline_problem p = problem_of(of);
   auto device = provider::sized<plumbline_device>();
   device.memory_space = PLUMBLINE_EMULATED;

@@ -21,7 +21,7 @@ struct Ragged {
 // Fills Q, K and V with normal values from the seed.
 void fill(Ragged&, std::uint64_t seed);
 
-struct Answer {
+struct KernelResult {
   std::string error;  // "" on success
   std::vector<std::uint16_t> out;
   std::vector<float> lse;  // [tokens, heads]
@@ -33,7 +33,8 @@ struct Answer {
 class Loaded {
  public:
   Loaded(const std::string& path, const std::string& options);
-  [[nodiscard]] Answer ask(const std::string& kernel, const std::string& arch, const Ragged&) const;
+  [[nodiscard]] KernelResult run_problem(const std::string& kernel, const std::string& arch,
+                                         const Ragged&) const;
 
  private:
   const plumbline_provider* provider_ = nullptr;

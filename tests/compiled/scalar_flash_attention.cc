@@ -68,7 +68,7 @@ struct Row {
                       head_dim +
                   static_cast<std::size_t>(d)];
   }
-  int last_key() const {  // the first key that the row does not see
+  int end_key() const {  // the first key that the row does not see
     return problem.causal ? std::min(problem.keys, row + 1 + problem.keys - problem.rows)
                           : problem.keys;
   }
@@ -83,7 +83,7 @@ struct Row {
       const float logit = dot(
           head_dim, 0, [&](int d) { return inputs.q[q + static_cast<std::size_t>(d)]; },
           [&](int d) { return key_value(inputs.k, begin + c, d); });
-      s[static_cast<std::size_t>(c)] = begin + c < last_key() ? logit : -infinity;
+      s[static_cast<std::size_t>(c)] = begin + c < end_key() ? logit : -infinity;
     }
     const float before = maximum;
     for (const float one : s) maximum = std::max(maximum, one);

@@ -47,8 +47,8 @@ TEST(CompiledFlashAttention, MatchesScalarBitForBit) {
       for (const bool causal : {false, true}) {
         const Ragged of =
             one_sample(size.heads_q, size.heads_kv, size.rows, size.keys, causal, seed++);
-        const Answer compiled =
-            flash_attention("").ask("forward", std::string(emulator::name(arch)), of);
+        const KernelResult compiled =
+            flash_attention("").run_problem("forward", std::string(emulator::name(arch)), of);
         ASSERT_EQ(compiled.error, "");
         const ScalarOutputs scalar =
             scalar_flash_attention(arch,
@@ -76,7 +76,7 @@ TEST(CompiledFlashAttention, SamplesMatchSeparateRuns) {
   all.keys = {70, 90, 200};
   all.mask = PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT;
   fill(all, 7);
-  const Answer together = flash_attention("").ask("forward", "sm_80", all);
+  const KernelResult together = flash_attention("").run_problem("forward", "sm_80", all);
   ASSERT_EQ(together.error, "");
   std::size_t row = 0, key = 0;
   for (std::size_t i = 0; i < all.rows.size(); ++i) {
@@ -93,7 +93,7 @@ TEST(CompiledFlashAttention, SamplesMatchSeparateRuns) {
     one.q = part(all.q, row, all.rows[i], 2);
     one.k = part(all.k, key, all.keys[i], 1);
     one.v = part(all.v, key, all.keys[i], 1);
-    const Answer alone = flash_attention("").ask("forward", "sm_80", one);
+    const KernelResult alone = flash_attention("").run_problem("forward", "sm_80", one);
     EXPECT_EQ(alone.out, part(together.out, row, all.rows[i], 2)) << "sample " << i;
     row += static_cast<std::size_t>(all.rows[i]);
     key += static_cast<std::size_t>(all.keys[i]);
@@ -102,11 +102,12 @@ TEST(CompiledFlashAttention, SamplesMatchSeparateRuns) {
 
 TEST(CompiledFlashAttention, SameBitsInEverySchedule) {
   const Ragged of = one_sample(2, 2, 150, 150, true, 3);
-  const Answer first = flash_attention("schedule=in_order").ask("forward", "sm_90", of);
+  const KernelResult first =
+      flash_attention("schedule=in_order").run_problem("forward", "sm_90", of);
   ASSERT_EQ(first.error, "");
   for (const char* options :
        {"schedule=reversed", "schedule=random,seed=5", "schedule=reversed,lanes=independent"}) {
-    const Answer other = flash_attention(options).ask("forward", "sm_90", of);
+    const KernelResult other = flash_attention(options).run_problem("forward", "sm_90", of);
     ASSERT_EQ(other.error, "") << options;
     EXPECT_EQ(other.out, first.out) << options;
     EXPECT_EQ(other.lse, first.lse) << options;
@@ -115,7 +116,7 @@ TEST(CompiledFlashAttention, SameBitsInEverySchedule) {
 
 TEST(CompiledFlashAttention, EachBarrierAndWaitIsNeeded) {
   const Sites sites =
-      leave_out_each(flash_attention, "forward", "sm_80", one_sample(1, 1, 200, 300, true, 11));
+      skip_each_barrier(flash_attention, "forward", "sm_80", one_sample(1, 1, 200, 300, true, 11));
   ASSERT_EQ(sites.error, "");
   EXPECT_GT(sites.count, 8) << "barriers and waits";
   EXPECT_EQ(sites.unseen, "");
@@ -125,7 +126,7 @@ TEST(CompiledFlashAttention, EachBarrierAndWaitIsNeeded) {
 TEST(CompiledFlashAttention, ReadAfterLastKeyIsReported) {
   Ragged of = one_sample(1, 1, 64, 300, false, 12);
   of.k.resize(of.k.size() - 64);
-  const Answer answer = flash_attention("").ask("forward", "sm_80", of);
+  const KernelResult answer = flash_attention("").run_problem("forward", "sm_80", of);
   EXPECT_THAT(
       answer.error,
       testing::AllOf(HasSubstr("flash_fwd_kernel"), HasSubstr("allocation"),
@@ -136,7 +137,7 @@ TEST(CompiledFlashAttention, ReadAfterLastKeyIsReported) {
 TEST(CompiledFlashAttention, ReportsSharedMemory) {
   for (const bool causal : {false, true})
     EXPECT_EQ(flash_attention("")
-                  .ask("forward", "sm_80", one_sample(1, 1, 8, 8, causal, 1))
+                  .run_problem("forward", "sm_80", one_sample(1, 1, 8, 8, causal, 1))
                   .shared_memory_bytes,
               (128 + 128 + 128) * 64 * 2);
 }
@@ -144,15 +145,16 @@ TEST(CompiledFlashAttention, ReportsSharedMemory) {
 TEST(CompiledFlashAttention, RefusesWithReason) {
   Ragged of = one_sample(1, 1, 8, 8, false, 1);
   of.mask = PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
-  EXPECT_THAT(flash_attention("").ask("forward", "sm_80", of).error,
+  EXPECT_THAT(flash_attention("").run_problem("forward", "sm_80", of).error,
               HasSubstr("aligns its causal mask bottom right"));
   of.mask = PLUMBLINE_MASK_NONE;
   of.head_dim = 96;
-  EXPECT_THAT(flash_attention("").ask("forward", "sm_80", of).error,
+  EXPECT_THAT(flash_attention("").run_problem("forward", "sm_80", of).error,
               HasSubstr("PLUMBLINE_FLASH_ATTENTION_FILES"));
   of.head_dim = 64;
-  EXPECT_THAT(flash_attention("").ask("forward", "sm_75", of).error, HasSubstr("sm_80, sm_86"));
-  EXPECT_THAT(flash_attention("lanes=some").ask("forward", "sm_80", of).error,
+  EXPECT_THAT(flash_attention("").run_problem("forward", "sm_75", of).error,
+              HasSubstr("sm_80, sm_86"));
+  EXPECT_THAT(flash_attention("lanes=some").run_problem("forward", "sm_80", of).error,
               HasSubstr("expected lockstep or independent"));
 }
 

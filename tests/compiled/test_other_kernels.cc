@@ -41,12 +41,13 @@ Ragged problem(int heads_q, std::vector<std::int32_t> rows, std::vector<std::int
 TEST_P(CompiledKernel, SameBitsInEverySchedule) {
   const Ragged of = problem(1, {150, 9}, {150, 300}, 3);
   for (const char* arch : {"sm_80", "sm_89", "sm_90", "sm_100"}) {
-    const Answer first =
-        load(GetParam().library, "schedule=in_order").ask(GetParam().kernel, arch, of);
+    const KernelResult first =
+        load(GetParam().library, "schedule=in_order").run_problem(GetParam().kernel, arch, of);
     ASSERT_EQ(first.error, "") << arch;
     EXPECT_GT(first.shared_memory_bytes, 0);
     for (const char* options : {"schedule=reversed", "schedule=random,seed=5"}) {
-      const Answer other = load(GetParam().library, options).ask(GetParam().kernel, arch, of);
+      const KernelResult other =
+          load(GetParam().library, options).run_problem(GetParam().kernel, arch, of);
       ASSERT_EQ(other.error, "") << arch << " " << options;
       EXPECT_EQ(other.out, first.out) << arch << " " << options;
       EXPECT_EQ(other.lse, first.lse) << arch << " " << options;
@@ -67,7 +68,7 @@ TEST(CompiledFlashInfer, BarriersAndWaitsNeeded) {
     return load(PLUMBLINE_COMPILED_FLASHINFER, options + ",splits=off");
   };
   const Sites sites =
-      leave_out_each(unsplit, "ragged_prefill", "sm_80", problem(1, {300}, {900}, 11));
+      skip_each_barrier(unsplit, "ragged_prefill", "sm_80", problem(1, {300}, {900}, 11));
   ASSERT_EQ(sites.error, "");
   EXPECT_EQ(sites.count, 9) << "barriers and waits";
   EXPECT_THAT(sites.unseen, ::testing::MatchesRegex("[0-9]+ cp_async_wait\n[0-9]+ __syncthreads\n"

@@ -66,7 +66,7 @@ TEST(CudartMemory, SymbolsAreFoundByName) {
 }
 
 TEST(CudartMemory, AttributesMatchArchitecture) {
-  constexpr int multiprocessors = 16, major = 75, most_shared = 97, unheard_of = 4711;
+  constexpr int multiprocessors = 16, major = 75, max_shared = 97, unheard_of = 4711;
   int value = 0;
   use("sm_80");
   EXPECT_EQ(cudaDeviceGetAttribute(&value, multiprocessors, 0), success);
@@ -76,7 +76,7 @@ TEST(CudartMemory, AttributesMatchArchitecture) {
   EXPECT_EQ(value, 132);
   cudaDeviceGetAttribute(&value, major, 0);
   EXPECT_EQ(value, 9);
-  cudaDeviceGetAttribute(&value, most_shared, 0);
+  cudaDeviceGetAttribute(&value, max_shared, 0);
   EXPECT_EQ(value, 227 << 10);
   EXPECT_EQ(cudaDeviceGetAttribute(&value, unheard_of, 0), not_supported);
   EXPECT_THAT(plumbline_cudart_last_failure(), HasSubstr("attribute 4711 is not known"));

@@ -59,7 +59,7 @@ def styled(text):
     return [a or b for a, b in LOADED_BY_STYLE.findall(text)]
 
 
-def is_elsewhere(address):
+def is_external(address):
     return bool(re.match(r"([a-z][a-z0-9+.-]*:|//)", address, re.IGNORECASE))
 
 
@@ -110,13 +110,13 @@ def check(site):
         for address in pages[name].loads:
             if address.startswith("data:"):
                 continue
-            if is_elsewhere(address):
+            if is_external(address):
                 breaches.append(f"{name}: loads {address} from the network")
             elif not target(name, address)[0].is_file():
                 breaches.append(f"{name}: {address} is not there")
         for address in pages[name].links:
             followed += 1
-            if is_elsewhere(address):
+            if is_external(address):
                 breaches.extend(f"{name}: {text}" for text in breaches_of_address(address))
                 continue
             file, place = target(name, address)
@@ -135,7 +135,7 @@ def check(site):
         breaches.append(f"{name} is linked from nowhere")
     for style in site.rglob("*.css"):
         for address in styled(style.read_text(encoding="utf-8")):
-            if is_elsewhere(address) and not address.startswith("data:"):
+            if is_external(address) and not address.startswith("data:"):
                 breaches.append(f"{style.relative_to(site)}: loads {address} from the network")
     for breach in breaches:
         print(breach)

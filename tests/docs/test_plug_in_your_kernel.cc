@@ -62,7 +62,7 @@ class PlugInYourKernel : public test::CommandTest {
     }
   }
   // Returns why a Python section cannot be executed here; "" if it can.
-  std::string why_not(const std::string& provider) const {
+  std::string skip_reason(const std::string& provider) const {
     const auto listed = plumbline("list --kernels --no-default-provider --provider " + provider);
     for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named"}) {
       if (listed.text.find(absent) != std::string::npos) return listed.text;
@@ -75,7 +75,7 @@ class PlugInYourKernel : public test::CommandTest {
 
 TEST_F(PlugInYourKernel, Python) {
   write_files("Python");
-  if (const auto reason = why_not("mine.py"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const auto reason = skip_reason("mine.py"); !reason.empty()) GTEST_SKIP() << reason;
   write_files("A suite to try it on");
   const auto tried = plumbline("run mine.toml --provider mine.py --no-store --format json");
   if (tried.text.find("needs ml_dtypes") != std::string::npos)
@@ -85,7 +85,7 @@ TEST_F(PlugInYourKernel, Python) {
 
 TEST_F(PlugInYourKernel, PyTorch) {
   write_files("PyTorch");
-  if (const auto reason = why_not("sdpa.py"); !reason.empty()) GTEST_SKIP() << reason;
+  if (const auto reason = skip_reason("sdpa.py"); !reason.empty()) GTEST_SKIP() << reason;
   execute("PyTorch");
 }
 

@@ -29,14 +29,14 @@ constexpr int rows_per_mma = 8;
 int matrix_row(int mma, int n) { return n + (mma % 2 == 0 ? 0 : 8); }
 
 // The position of an instruction's rows in a warp's registers.
-struct Place {
+struct RowPosition {
   const MmaInstruction& instruction;
   emulator::MmaRegisters count = registers(instruction);
   int bits = operand_bits(instruction.format);
   int c_bits = accumulator_bits(instruction.accumulator);
 };
 
-void set_row(const Place& at, std::uint32_t* a, std::uint32_t* b, std::uint32_t* c, int row,
+void set_row(const RowPosition& at, std::uint32_t* a, std::uint32_t* b, std::uint32_t* c, int row,
              int column, const RecordedRow& values) {
   for (int k = 0; k < at.instruction.k; ++k) {
     const auto i = static_cast<std::size_t>(k);
@@ -97,7 +97,7 @@ Machine emulator_of(Arch arch) { return {arch, emulator_name, "none", "none", em
 std::vector<RecordedRow> operand_rows(const MmaInstruction& instruction) {
   static_assert(all_operands.back() == Operands::zeros);
   constexpr std::size_t kinds = all_operands.size() - 1;
-  const Place at{instruction};
+  const RowPosition at{instruction};
   const std::uint32_t kept = instruction.format == MmaFormat::tf32 ? ~0x1fffu : ~0u;
   std::vector<RecordedRow> rows(rows_of_recording);
   std::mt19937_64 random((static_cast<std::uint64_t>(instruction.format) << 16) |
@@ -123,7 +123,7 @@ std::vector<RecordedRow> operand_rows(const MmaInstruction& instruction) {
 
 std::vector<std::uint32_t> results_of(const MmaInstruction& instruction,
                                       const std::vector<RecordedRow>& rows, const RunMma& run) {
-  const Place at{instruction};
+  const RowPosition at{instruction};
   const int all = static_cast<int>(rows.size()), count = (all + rows_per_mma - 1) / rows_per_mma;
   const auto words = [count](int registers) {
     return std::vector<std::uint32_t>(static_cast<std::size_t>(count * 32 * registers));
@@ -182,7 +182,7 @@ int record(const Machine& machine, const std::filesystem::path& folder, const st
   return all_different;
 }
 
-bool is_of_emulator(const std::filesystem::path& folder) {
+bool is_emulator_recording(const std::filesystem::path& folder) {
   return entry(read_file(folder / "recording.toml"), "gpu") == emulator_name;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::uint32_t> results_of(const emulator::MmaInstruction&,
 int record(const Machine&, const std::filesystem::path& folder, const std::string& commit);
 
 // Returns true if recording.toml of the folder says that the emulator wrote it.
-bool is_of_emulator(const std::filesystem::path& folder);
+bool is_emulator_recording(const std::filesystem::path& folder);
 
 // Returns what is wrong with a folder with recording.toml: missing files of the architecture's
 // instructions, a number of rows other than 1,000, operands that are not the generator's. Empty: it

@@ -89,7 +89,7 @@ TEST_F(Record, WritesMetadata) {
                                       "driver = \"none\"\ntoolkit = \"none\"\n"
                                       "date = \"20[0-9-]+T[0-9:]+Z\"\ncommit = \"0123abc\"\n"
                                       "generator = 1\nrows = 1000\n"));
-  EXPECT_TRUE(is_of_emulator(folder()));
+  EXPECT_TRUE(is_emulator_recording(folder()));
   EXPECT_THAT(gaps(folder()), IsEmpty());
   const std::string first = shell("cat data/tensor-core-recordings/*.csv.gz | sha256sum").text;
   ASSERT_EQ(run("--arch sm_89 --out data/tensor-core-recordings").code, 0);
@@ -114,7 +114,7 @@ TEST_F(Record, GapsAreReported) {
   EXPECT_EQ(replay().code, 1);
   write("data/tensor-core-recordings/recording.toml", "gpu = \"NVIDIA X\"\narch = \"sm_75\"\n");
   EXPECT_THAT(gaps(folder()), ElementsAre(HasSubstr("names no architecture with a model")));
-  EXPECT_FALSE(is_of_emulator(folder()));
+  EXPECT_FALSE(is_emulator_recording(folder()));
 }
 
 TEST_F(Record, RecordsAndCountsDifferencesFromModel) {

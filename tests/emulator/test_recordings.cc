@@ -158,7 +158,8 @@ void replay_all(const std::filesystem::path& folder) {
   ASSERT_FALSE(files.empty()) << folder << " has no GPU-FORMAT.csv.gz";
   if (std::filesystem::exists(folder / "recording.toml")) {
     EXPECT_THAT(gaps(folder), ::testing::IsEmpty());
-    if (is_of_emulator(folder)) fmt::print("{}: of the emulator, no evidence\n", folder.string());
+    if (is_emulator_recording(folder))
+      fmt::print("{}: of the emulator, no evidence\n", folder.string());
   }
   Totals totals;
   for (const std::filesystem::path& file : files) {
@@ -193,7 +194,7 @@ TEST(Recordings, ModelsMatchOurOwnGpus) {
     if (!entry.is_directory()) continue;
     ++folders;
     EXPECT_TRUE(std::filesystem::exists(entry.path() / "recording.toml")) << entry.path();
-    EXPECT_FALSE(is_of_emulator(entry.path())) << entry.path() << ": no GPU recorded it";
+    EXPECT_FALSE(is_emulator_recording(entry.path())) << entry.path() << ": no GPU recorded it";
     replay_all(entry.path());
   }
   if (folders == 0)

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "tests/emulator/corners.h"
+#include "tests/emulator/corner_cases.h"
 
 namespace plumbline::testing {
 namespace {

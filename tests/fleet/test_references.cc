@@ -30,7 +30,7 @@ MeasureOptions with_our_kernels() {
 Plan plan_of(const std::string& suite_name, const std::vector<ProviderInfo>& providers) {
   const auto suite = read_suite(std::filesystem::path(PLUMBLINE_CASES) / suite_name);
   EXPECT_TRUE(suite) << to_string(suite.error());
-  auto plan = make_plan({*suite}, offered_kernels(providers), {}, surroundings(providers));
+  auto plan = make_plan({*suite}, offered_kernels(providers), {}, run_environment(providers));
   EXPECT_TRUE(plan) << to_string(plan.error());
   return *plan;
 }

@@ -12,8 +12,8 @@ void contracts(std::string_view input) {
     for (const Contract& contract : read->contracts) {
       require(!contract.kernels.empty() && !contract.reason.empty() && contract.line > 0,
               "a contract has its kernels and its reason");
-      const Place place{contract.devices.empty() ? "cpu" : contract.devices.front(),
-                        contract.archs.empty() ? "" : contract.archs.front()};
+      const RunTarget place{contract.devices.empty() ? "cpu" : contract.devices.front(),
+                            contract.archs.empty() ? "" : contract.archs.front()};
       const RoundingSpec spec = read->pinned_spec(contract.kernels.front(), Problem{}, place);
       const auto back = parse_spec_text(spec_text(spec));
       require(back.has_value() && *back == spec, "a pinned spec has a text");

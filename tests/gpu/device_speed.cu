@@ -169,7 +169,7 @@ __global__ void fma_loop(float factor, float* sums) {
 
 // Fills every multiprocessor with as many blocks as it can hold, four times over.
 template <class Kernel, class... Arguments>
-Rate filled_rate(Kernel* kernel, double operations_a_warp, const TimeOptions& options,
+Rate filled_rate(Kernel* kernel, double operations_per_warp, const TimeOptions& options,
                  Arguments... arguments) {
   int resident = 0;
   if (const auto error =
@@ -186,7 +186,7 @@ Rate filled_rate(Kernel* kernel, double operations_a_warp, const TimeOptions& op
         return in_words(cudaGetLastError());
       },
       options);
-  return rate(times, operations_a_warp * blocks * (threads_a_block / 32));
+  return rate(times, operations_per_warp * blocks * (threads_a_block / 32));
 }
 
 template <class Mma>
@@ -206,7 +206,7 @@ Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& 
   }
   const double fitting = options.budget_s * 1e3 / std::max(milliseconds, 1e-3F);
   times.runs =
-      std::clamp(static_cast<int>(std::min(fitting, 1e6)), options.least_runs, options.most_runs);
+      std::clamp(static_cast<int>(std::min(fitting, 1e6)), options.min_runs, options.max_runs);
   std::vector<double> measured;
   for (int i = 0; i < times.runs; ++i) {
     times.error = stopwatch.time(enqueue, milliseconds);
@@ -217,8 +217,8 @@ Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& 
   const std::size_t middle = measured.size() / 2;
   times.median_ms =
       measured.size() % 2 == 1 ? measured[middle] : (measured[middle - 1] + measured[middle]) / 2;
-  times.least_ms = measured.front();
-  times.most_ms = measured.back();
+  times.min_ms = measured.front();
+  times.max_ms = measured.back();
   return times;
 }
 

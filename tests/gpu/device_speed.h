@@ -10,12 +10,12 @@ namespace plumbline::testing {
 // Times of runs on the default stream, each between two CUDA events, after warming up.
 struct Times {
   std::string error;  // empty on success
-  double median_ms = 0, least_ms = 0, most_ms = 0;
+  double median_ms = 0, min_ms = 0, max_ms = 0;
   int runs = 0;
 };
 struct TimeOptions {
   int warm_up = 3;
-  int most_runs = 51, least_runs = 5;
+  int max_runs = 51, min_runs = 5;
   double budget_s = 2;  // fewer runs if they would take longer
 };
 // `enqueue` returns an error, or "".

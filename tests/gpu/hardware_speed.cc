@@ -60,7 +60,7 @@ std::vector<Variant> prefill_mma_variants(const Problem& problem) {
 class Measurement {
  public:
   Measurement(plumbline_get_provider_function get, bool quick) : get_(get) {
-    if (quick) times_.warm_up = 1, times_.most_runs = times_.least_runs = 3, times_.budget_s = 0.3;
+    if (quick) times_.warm_up = 1, times_.max_runs = times_.min_runs = 3, times_.budget_s = 0.3;
   }
 
   void limits() {

@@ -49,7 +49,7 @@ std::string row(const SpeedReport& report, const MeasuredKernel& k) {
   }
   const double share = share_of(report, k);
   return fmt::format("| {} | {} | {} | {:.4f} ({:.4f} to {:.4f}, {}) | {} | {} | {} |\n", k.shape,
-                     label, k.dtype, k.times.median_ms, k.times.least_ms, k.times.most_ms,
+                     label, k.dtype, k.times.median_ms, k.times.min_ms, k.times.max_ms,
                      k.times.runs, rate_text(rate_of(k), k.limit),
                      std::isnan(share) ? "?" : fmt::format("{:.0f} % of {}", 100 * share, k.limit),
                      resources(k.description));
@@ -79,7 +79,7 @@ std::string figures(const SpeedReport& report, const MeasuredKernel& k) {
     return text +
            fmt::format("{} = {}\n", k.unsupported ? "unsupported" : "error", quoted(k.error));
   text += fmt::format("median_ms = {:.6f}\nleast_ms = {:.6f}\nmost_ms = {:.6f}\nruns = {}\n",
-                      k.times.median_ms, k.times.least_ms, k.times.most_ms, k.times.runs);
+                      k.times.median_ms, k.times.min_ms, k.times.max_ms, k.times.runs);
   text += is_bytes(k.limit) ? number("gb_per_s", rate_of(k) / 1e9)
                             : number("tflop_per_s", rate_of(k) / 1e12);
   text += fmt::format("limit = {}\n", quoted(k.limit)) + number("share", share_of(report, k));

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/emulator/corners.h"
+#include "tests/emulator/corner_cases.h"
 #include "tests/gpu/hardware_mma.h"
 #include "tests/need_gpu.h"
 

@@ -184,21 +184,21 @@ TEST(DefaultLimits, NaiveTierGrows) {
 
 TEST(TieLaws, HaveEqualKeysOrValues) {
   Problem problem;
-  EXPECT_FALSE(has_tie_law(problem));
+  EXPECT_FALSE(excludes_suite_scores(problem));
   for (const Law law : {Law::normal, Law::uniform, Law::llm, Law::peaky, Law::needle}) {
     problem.law = law;
-    EXPECT_FALSE(has_tie_law(problem)) << name(law);
+    EXPECT_FALSE(excludes_suite_scores(problem)) << name(law);
   }
   for (const Law law : {Law::near_uniform, Law::sink, Law::exact}) {
     problem.law = law;
-    EXPECT_TRUE(has_tie_law(problem)) << name(law);
+    EXPECT_TRUE(excludes_suite_scores(problem)) << name(law);
   }
   problem = Problem{};
   problem.v_law = VLaw::constant;
-  EXPECT_TRUE(has_tie_law(problem));
+  EXPECT_TRUE(excludes_suite_scores(problem));
   problem = Problem{};
   problem.k_scale = 0;  // all logits 0
-  EXPECT_TRUE(has_tie_law(problem));
+  EXPECT_TRUE(excludes_suite_scores(problem));
 }
 
 }  // namespace

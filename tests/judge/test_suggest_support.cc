@@ -45,9 +45,9 @@ std::vector<Problem> many_problems() {
   return problems;
 }
 
-std::vector<AskedProblem> asked(const std::vector<Problem>& problems, const Refuses& refuses,
-                                const std::string& kernel = "mine/k", const Place& place = {}) {
-  std::vector<AskedProblem> all;
+std::vector<TriedProblem> asked(const std::vector<Problem>& problems, const Refuses& refuses,
+                                const std::string& kernel = "mine/k", const RunTarget& place = {}) {
+  std::vector<TriedProblem> all;
   for (const Problem& problem : problems) {
     const std::string reason = refuses(problem);
     all.push_back(
@@ -63,14 +63,14 @@ std::vector<std::string> texts(const SuggestedSupport& suggested) {
 }
 
 // Expects a table of the suggested entries to list exactly the problems that the kernel refused.
-void expect_explained(const std::vector<AskedProblem>& problems,
+void expect_explained(const std::vector<TriedProblem>& problems,
                       const SuggestedSupport& suggested) {
   std::string text = "schema = 1\n";
   for (const std::string& entry : texts(suggested)) text += entry;
   const auto table = SupportTable::read(TemporaryFile(text).path());
   ASSERT_TRUE(table) << to_string(table.error()) << text;
   int wrong = 0;
-  for (const AskedProblem& p : problems)
+  for (const TriedProblem& p : problems)
     wrong += table->unsupported(p.kernel, p.problem, p.place).has_value() != p.refused;
   EXPECT_EQ(wrong, 0) << text;
 }
@@ -112,9 +112,9 @@ TEST(SuggestSupport, OneEntryPerKernel) {
     return p.layout == Layout::padded_bshd ? "" : "only padded";
   };
   auto problems = asked(many_problems(), refuses);
-  for (const AskedProblem& more : asked(many_problems(), refuses, "mine/twin"))
+  for (const TriedProblem& more : asked(many_problems(), refuses, "mine/twin"))
     problems.push_back(more);
-  for (const AskedProblem& more : asked(
+  for (const TriedProblem& more : asked(
            many_problems(), [](const Problem&) { return ""; }, "mine/all"))
     problems.push_back(more);
   const auto suggested = suggest_support(problems);
@@ -129,7 +129,7 @@ TEST(SuggestSupport, OneEntryPerKernel) {
 TEST(SuggestSupport, RefusedDeviceIsCondition) {
   auto problems =
       asked(many_problems(), [](const Problem&) { return "needs a GPU"; }, "mine/k", {"cpu", ""});
-  for (const AskedProblem& more :
+  for (const TriedProblem& more :
        asked(many_problems(), [](const Problem&) { return ""; }, "mine/k", {"cuda:1", "sm_90"}))
     problems.push_back(more);
   const auto suggested = suggest_support(problems);

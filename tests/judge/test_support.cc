@@ -88,7 +88,7 @@ TEST(Support, GroupIsHeadsPerKeyHead) {
   const auto wrong =
       read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { group = 0 }\n");
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(to_string(wrong.error()), HasSubstr("\"0\" is no number of query heads"));
+  EXPECT_THAT(to_string(wrong.error()), HasSubstr("\"0\" is not a number of query heads"));
 }
 
 TEST(Support, ReportsAllErrors) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

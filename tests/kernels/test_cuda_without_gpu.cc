@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "kernels/attention/driver_version.h"
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

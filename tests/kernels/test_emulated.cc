@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "tests/built_library.h"
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 #include "tests/need_gpu.h"
 
 namespace plumbline::testing {
@@ -99,7 +99,7 @@ TEST_P(GpuFeatures, Fp8KeysAndValuesWithScales) {
     Problem fp8 = small_problem(DType::f16);
     fp8.kv_dtype = DType::e4m3;
     EXPECT_THAT(call("prefill_mma_acc16", fp8, with()).reason,
-                HasSubstr("takes no fp8 K and V where it accumulates in fp16"));
+                HasSubstr("does not take fp8 K and V if it accumulates in fp16"));
     return;
   }
   for (const DType kv : {DType::e4m3, DType::e5m2}) {

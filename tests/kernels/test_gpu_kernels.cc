@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "tests/built_library.h"
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 #include "tests/need_gpu.h"
 
 namespace plumbline::testing {

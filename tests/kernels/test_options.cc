@@ -8,7 +8,7 @@
 #include <ctime>
 #include <set>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

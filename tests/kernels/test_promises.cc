@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "harness/provider/promises.h"
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

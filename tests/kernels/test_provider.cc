@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "harness/provider/description.h"
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 
 namespace plumbline::testing {
 namespace {

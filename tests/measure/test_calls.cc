@@ -176,7 +176,7 @@ TEST_F(CallsOfACase, UnwrittenElementIsReported) {
 
 TEST_F(CallsOfACase, FaultWithEqualBitsIsJudged) {
   worker_.change = [](int call, float*, RunReply& reply) {
-    if (call == 3) reply.workspace_fault = "1 bytes behind workspace were written to";
+    if (call == 3) reply.workspace_fault = "1 bytes after workspace were overwritten";
   };
   make();
   EXPECT_EQ(judged_, 2);

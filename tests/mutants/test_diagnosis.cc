@@ -60,10 +60,10 @@ struct Stored {
 Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
-  const Geometry as_asked(asked);
+  const Geometry unmodified(asked);
   Inputs given = filled.inputs;
-  given.side = as_asked.side;
-  const Answer answer = call(kernel, as_asked, given, {.library = &mutants_library()});
+  given.side = unmodified.side;
+  const Answer answer = call(kernel, unmodified, given, {.library = &mutants_library()});
   EXPECT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
   const Stored stored(geometry, answer);
   const InputView inputs{filled.inputs.q.data(), filled.inputs.k.data(), filled.inputs.v.data()};

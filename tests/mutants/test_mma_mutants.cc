@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 #include "tests/mutants/answers.h"
 #include "tests/mutants/catalogue.h"
 

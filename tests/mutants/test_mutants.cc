@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 #include "tests/mutants/answers.h"
 #include "tests/mutants/catalogue.h"
 

@@ -61,12 +61,12 @@ void require(bool holds, const char* what) {
 bool is_copied(const plumbline_device& device, const plumbline_tensor& host,
                const plumbline_tensor& copy) {
   if (host.rank == 0 || copy.rank == 0) return host.rank == copy.rank;
-  const bool has_memory_of_its_own = device.memory_space == PLUMBLINE_CUDA;
+  const bool has_own_memory = device.memory_space == PLUMBLINE_CUDA;
   return host.memory_space == PLUMBLINE_HOST && copy.memory_space == device.memory_space &&
          copy.dtype == PLUMBLINE_I32 && copy.rank == host.rank && copy.bytes == host.bytes &&
          std::equal(copy.extent, copy.extent + copy.rank, host.extent) &&
          std::equal(copy.stride, copy.stride + copy.rank, host.stride) &&
-         (copy.data != host.data) == has_memory_of_its_own &&
+         (copy.data != host.data) == has_own_memory &&
          std::memcmp(copy.data, host.data, host.bytes) == 0;
 }
 void require_copies(const plumbline_device& device, const plumbline_tensors& t) {
@@ -79,7 +79,7 @@ void require_copies(const plumbline_device& device, const plumbline_tensors& t) 
 }
 
 // Allocates two pieces of plan memory and keeps the second.
-void ask_for_memory(Plan& plan, const plumbline_tensors& tensors) {
+void allocate_plan_memory(Plan& plan, const plumbline_tensors& tensors) {
   plan_memory(tensors, 24, "a few words");
   plan.memory = static_cast<char*>(plan_memory(tensors, memory_bytes, "everything else"));
   require(reinterpret_cast<std::uintptr_t>(plan.memory) % 256 == 0, "plan memory is not aligned");
@@ -150,7 +150,7 @@ struct Planner : Library {
         require(plan_memory(tensors, 0, "nothing") == nullptr, "0 bytes are not NULL");
         break;
       default:
-        ask_for_memory(plan, tensors);
+        allocate_plan_memory(plan, tensors);
     }
     return plan;
   }

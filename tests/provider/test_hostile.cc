@@ -33,7 +33,7 @@ class Hostile : public testing::Test {
   // Calls a correct kernel, so that no later call is the first of the process.
   void begin() { EXPECT_EQ(run("ok").status, Status::ok); }
   // Checks the state that the next kernel sees.
-  void expect_nothing_is_left() {
+  void expect_clean_state() {
     const RunReply reply = run("looks");
     EXPECT_EQ(reply.status, Status::ok) << reply.reason;
   }
@@ -41,7 +41,7 @@ class Hostile : public testing::Test {
     const RunReply reply = run(kernel);
     EXPECT_EQ(reply.status, Status::error) << kernel;
     EXPECT_THAT(reply.reason, AllOf(StartsWith("the call left changed"), HasSubstr(change)));
-    expect_nothing_is_left();
+    expect_clean_state();
   }
 
   std::unique_ptr<Worker> worker_;
@@ -53,7 +53,7 @@ TEST_F(Hostile, RewrittenInputFailsCase) {
   const RunReply reply = run("rewrites_v");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "input v was written to: a kernel must not change what it is given");
-  expect_nothing_is_left();
+  expect_clean_state();
 }
 
 TEST_F(Hostile, InputRewrittenAfterReplyIsDetected) {
@@ -66,7 +66,7 @@ TEST_F(Hostile, InputRewrittenAfterReplyIsDetected) {
 TEST_F(Hostile, ArenaLengthIsSealed) {
   EXPECT_EQ(run("shortens_arena").status, Status::ok) << "it was refused";
   EXPECT_EQ(run("lengthens_arena").status, Status::ok) << "it was refused";
-  expect_nothing_is_left();
+  expect_clean_state();
 }
 
 // ---- State of the process ----

@@ -65,11 +65,11 @@ TEST_P(Planner, PlanMemoryOverrunIsReported) {
   const RunReply near = run("writes_behind_memory");
   EXPECT_EQ(near.status, Status::ok) << near.reason;
   EXPECT_EQ(near.workspace_fault,
-            "1 bytes behind plan memory 2 were written to, the nearest 8 away");
+            "1 bytes after plan memory 2 were overwritten, the nearest 8 away");
   EXPECT_EQ(run("keeps_memory").workspace_fault, "") << "the next plan has memory of its own";
   if (!on_host()) return;
   EXPECT_EQ(run("writes_far_behind_memory").reason,
-            "SIGSEGV in run: write 4096 bytes behind plan memory 2");
+            "SIGSEGV in run: write 4096 bytes after plan memory 2");
 }
 
 TEST_P(Planner, HugePlanMemoryIsOutOfMemory) {

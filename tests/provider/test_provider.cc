@@ -69,7 +69,7 @@ TEST_F(Misbehaviour, AttentionKernelGetsNoMerge) {
   PlacedCase c(worker(), problem);
   const RunReply reply = c.run("test/ok");
   EXPECT_EQ(reply.status, Status::unsupported);
-  EXPECT_EQ(reply.reason, "the kernel is asked for attention, not for merge");
+  EXPECT_EQ(reply.reason, "the request is attention, but the kernel computes merge");
 }
 
 TEST_F(Misbehaviour, NullPointer) {
@@ -158,7 +158,7 @@ TEST_F(Misbehaviour, WriteToInputNamesTensor) {
 TEST_F(Misbehaviour, WriteFarAfterOutCrashes) {
   const RunReply reply = run("write_far_behind_out");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_EQ(reply.reason, "SIGSEGV in run: write 4096 bytes behind out");
+  EXPECT_EQ(reply.reason, "SIGSEGV in run: write 4096 bytes after out");
 }
 
 TEST_F(Misbehaviour, ThrowEscapes) {
@@ -178,7 +178,7 @@ TEST_F(Misbehaviour, ExitIsACrash) {
 TEST_F(Misbehaviour, InvalidStatusIsAnError) {
   const RunReply reply = run("wrong_status");
   EXPECT_EQ(reply.status, Status::error);
-  EXPECT_EQ(reply.reason, "run returned 42, which is no plumbline_status");
+  EXPECT_EQ(reply.reason, "run returned 42, which is not a plumbline_status");
 }
 
 TEST_F(Misbehaviour, ReasonsAreNonemptyAndTerminated) {
@@ -222,7 +222,7 @@ TEST_F(Misbehaviour, MemoryIsClosedBetweenRequests) {
 }
 
 TEST_F(Misbehaviour, NextRequestGetsFreshWorkspace) {
-  EXPECT_THAT(run("write_behind_workspace").workspace_fault, HasSubstr("behind workspace"));
+  EXPECT_THAT(run("write_behind_workspace").workspace_fault, HasSubstr("after workspace"));
   const RunReply reply = run("check_workspace");
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;
   EXPECT_EQ(reply.workspace_fault, "");
@@ -257,14 +257,14 @@ TEST_F(Misbehaviour, WriteAfterFullPageCrashes) {
   PlacedCase c(worker(), p);
   const RunReply reply = c.run("test/write_behind_out");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_EQ(reply.reason, "SIGSEGV in run: write 3 bytes behind out");
+  EXPECT_EQ(reply.reason, "SIGSEGV in run: write 3 bytes after out");
 }
 
 TEST_F(Misbehaviour, WriteAfterWorkspaceIsAFault) {
   const RunReply reply = run("write_behind_workspace");
   EXPECT_EQ(reply.status, Status::ok);
   EXPECT_EQ(reply.workspace_bytes, 1000u);
-  EXPECT_EQ(reply.workspace_fault, "1 bytes behind workspace were written to, the nearest 4 away");
+  EXPECT_EQ(reply.workspace_fault, "1 bytes after workspace were overwritten, the nearest 4 away");
 }
 
 TEST_F(Misbehaviour, UnwrittenElementStaysPoison) {
@@ -282,7 +282,7 @@ TEST_F(Misbehaviour, DeviceFaultsLeaveArenaIntact) {
   EXPECT_EQ(input.status, Status::ok) << "device memory is not read-only";
   EXPECT_EQ(input.workspace_fault, "input q was written to in device memory, first at byte 5");
   EXPECT_EQ(run("write_behind_workspace", "cuda:0").workspace_fault,
-            "1 bytes behind workspace were written to, the nearest 4 away");
+            "1 bytes after workspace were overwritten, the nearest 4 away");
 
   PlacedCase c(worker(), mean_problem());
   c.request.device = "cuda:0";

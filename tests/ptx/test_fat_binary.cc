@@ -209,7 +209,7 @@ TEST(PtxFatBinary, RefusesUnwritableEntries) {
   machine.kind = CodeKind::machine_code;
   machine.arch = 80;
   EXPECT_THAT(write_fat_binary(std::vector{machine}).error(),
-              HasSubstr("an entry for sm_80 that is no PTX"));
+              HasSubstr("the entry for sm_80 is not PTX"));
 }
 
 std::string chosen(const std::vector<std::string>& architectures, Arch arch) {

@@ -471,7 +471,7 @@ std::vector<std::array<U64, 3>> operands() {
   return all;
 }
 
-void expect_what_is_said(const std::vector<Row>& rows, bool host_flushes) {
+void expect_isa_results(const std::vector<Row>& rows, bool host_flushes) {
   std::string body = R"(
 ld.param.u64 %y10, [in];
 ld.param.u64 %y11, [out];
@@ -545,14 +545,14 @@ add.u64 %y11, %y11, %y12;
   }
 }
 
-TEST(PtxInstructions, MatchPtxIsa) { expect_what_is_said(rows(), false); }
+TEST(PtxInstructions, MatchPtxIsa) { expect_isa_results(rows(), false); }
 
 TEST(PtxInstructions, MatchPtxIsaWithProcessorFlush) {
-  expect_what_is_said(flushing_rows(), true);
+  expect_isa_results(flushing_rows(), true);
   // In software, together with the other rows, one of which keeps denormal numbers.
   std::vector<Row> all = rows();
   all.insert(all.end(), flushing_rows().begin(), flushing_rows().end());
-  expect_what_is_said(all, false);
+  expect_isa_results(all, false);
 }
 
 }  // namespace

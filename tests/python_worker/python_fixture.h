@@ -13,7 +13,7 @@
 
 #include "harness/provider/client/worker.h"
 #include "tests/provider/provider_fixture.h"
-#include "tests/python_worker/absent.h"
+#include "tests/python_worker/missing_python.h"
 
 namespace plumbline::test {
 
@@ -42,7 +42,7 @@ inline std::string hello_error(const std::string& provider) {
 inline const std::string& why_no_python() {
   static const std::string reason = [] {
     const std::string error = hello_error(provider_path("behaved.py"));
-    return says_python_is_absent(error) ? error : "";
+    return is_python_missing(error) ? error : "";
   }();
   return reason;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/cli/command.h"
-#include "tests/python_worker/absent.h"
+#include "tests/python_worker/missing_python.h"
 
 namespace plumbline {
 namespace {
@@ -20,7 +20,7 @@ class PythonCommand : public test::CommandTest {
     CommandTest::SetUp();
     const auto listed = plumbline("list --kernels --no-default-provider --provider '" +
                                   provider("behaved.py") + "'");
-    if (test::says_python_is_absent(listed.text)) GTEST_SKIP() << listed.text;
+    if (test::is_python_missing(listed.text)) GTEST_SKIP() << listed.text;
     ASSERT_EQ(listed.code, 0) << listed.text;
   }
   static std::string provider(const std::string& file) {

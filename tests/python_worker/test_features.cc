@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/kernels/exact.h"
+#include "tests/kernels/exact_attention.h"
 #include "tests/python_worker/python_fixture.h"
 
 namespace plumbline {

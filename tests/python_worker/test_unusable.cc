@@ -32,7 +32,7 @@ TEST(SplitProvider, SplitsAfterSuffix) {
 TEST_F(PythonTest, MissingFile) {
   const std::string error = hello_error("/nowhere/mine.py:options");
   EXPECT_THAT(error, AllOf(HasSubstr("/nowhere/mine.py: no such provider file"),
-                           HasSubstr("check the path behind --provider")));
+                           HasSubstr("check the path given to --provider")));
 }
 
 TEST_F(PythonTest, SyntaxErrorNamesFileAndLine) {

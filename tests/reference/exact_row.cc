@@ -237,7 +237,7 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
   const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
                            repeated_addends(n, row.repeated_p), row.model.reciprocal_error,
                            error_of_sums(row.model, row.scaled_outside, row.lse));
-  of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit);
+  of(Rounding::accumulation) = of_pv.variance(sums, min_error * row.v_unit);
   if (row.model.u_split > 0 || row.model.u_tile > 0) {
     of(Rounding::split_partials) =
         stored_partials(row.model, 1, static_cast<std::int64_t>(row.keys), sums);

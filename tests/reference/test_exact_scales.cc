@@ -104,7 +104,7 @@ void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
     const auto found = [&](Rounding rounding) { return scales.variance(rounding, r, column); };
     const double of_p = of(Rounding::p) * (1 + fp32_sums),
                  of_ranges = of_p * (is_long ? share_of_long_ranges : share_of_bounds);
-    const double about_o = expansion * square(row.v_unit), least = least_error * row.v_unit,
+    const double about_o = expansion * square(row.v_unit), least = min_error * row.v_unit,
                  of_logits = about_o * logit_squares + square(least);
     expect_near(found(Rounding::p), of(Rounding::p), about_o * p_squares + square(least), "TP");
     const double of_cells = square(cancelled * row.v_unit);
@@ -139,7 +139,7 @@ void compare(const Problem& problem, const RoundingSpec& spec, Met& met) {
   SCOPED_TRACE(problem_id(problem) + " " + spec_text(spec));
   const FilledProblem filled(problem);
   const InputView view = filled.view();
-  const Question question(filled.geometry, view, spec);
+  const ReferenceContext question(filled.geometry, view, spec);
   std::vector<RowId> rows;
   for (const RowId& row : filled.all_rows().rows) {
     if (row.head == 0 && filled.geometry.visible_count(row.sample, row.row) > 0)

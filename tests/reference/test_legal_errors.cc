@@ -18,7 +18,7 @@ struct Situation {
   double k_scale;
   DType out;
   bool denominator;
-  double least_o = 0.5, least_lse = 0;  // minimum spread
+  double min_o_spread = 0.5, min_lse_spread = 0;  // minimum spread
 };
 
 std::string name_of(const testing::TestParamInfo<Situation>& info) {
@@ -100,9 +100,9 @@ TEST_P(LegalErrors, SpreadIsSigma) {
   RecordProperty("lse", std::to_string(spread.lse));
   EXPECT_LE(spread.o, 1.1);
   EXPECT_LE(spread.of_bound, 1);
-  EXPECT_GE(spread.o, situation.least_o);
+  EXPECT_GE(spread.o, situation.min_o_spread);
   EXPECT_LE(spread.lse, 1.1);
-  EXPECT_GE(spread.lse, situation.least_lse);
+  EXPECT_GE(spread.lse, situation.min_lse_spread);
 }
 
 std::vector<Situation> situations() {

@@ -48,7 +48,7 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
   problem.dtype = DType::bf16;
   const LogitError error(Model(strict_spec(problem), problem.softmax_scale()), block);
   std::mt19937 random(1);
-  double least_gap = 1, most_gap = 1, norm_gap = 1;  // distance of the bounds from reality
+  double lower_gap = 1, upper_gap = 1, norm_gap = 1;  // distance of the bounds from reality
   for (const bool alike : {false, true}) {
     for (const double spread : {0.0, 0.5, 2.0, 6.0}) {
       for (int i = 0; i < 500; ++i) {
@@ -57,22 +57,22 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
                    norm = static_cast<float>(scale * vectors.product_norm());
         const float largest_norm =
             static_cast<float>(scale) * norms(vectors.q).four * norms(vectors.k).four;
-        const float beta = error.beta(x, 1, norm), least = error.least_beta(x),
-                    most = error.most_beta(x, largest_norm);
+        const float beta = error.beta(x, 1, norm), least = error.min_beta(x),
+                    most = error.max_beta(x, largest_norm);
         ASSERT_LE(norm, largest_norm * rounding);
         ASSERT_LE(least, beta * rounding);
         ASSERT_LE(beta, most * rounding);
         ASSERT_LE(error.sd(x, 1, x, norm, beta), error.sd(x, 1, x, largest_norm, most) * rounding);
         norm_gap = std::min<double>(norm_gap, 1 - norm / largest_norm);
-        least_gap = std::min<double>(least_gap, 1 - least / beta);
-        most_gap = std::min<double>(most_gap, 1 - beta / most);
+        lower_gap = std::min<double>(lower_gap, 1 - least / beta);
+        upper_gap = std::min<double>(upper_gap, 1 - beta / most);
       }
     }
   }
   // Bounds that nothing comes close to would hold whatever their formula.
   EXPECT_LT(norm_gap, 1e-3);
-  EXPECT_LT(least_gap, 1e-2);
-  EXPECT_LT(most_gap, 1e-3);
+  EXPECT_LT(lower_gap, 1e-2);
+  EXPECT_LT(upper_gap, 1e-3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Dimensions, LogitErrorBounds, testing::Values(1, 2, 16, 64, 128, 192));

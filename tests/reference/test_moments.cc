@@ -29,7 +29,7 @@ TEST(CenteredMoment, AccurateForOutputsFarFromMean) {
   problem.seq_kv = 300;
   const FilledProblem filled(problem);
   const InputView view = filled.view();
-  const Question question(filled.geometry, view, strict_spec(problem));
+  const ReferenceContext question(filled.geometry, view, strict_spec(problem));
   const HeadData head = gather_head(question, 0, 0, {0, problem.seq_kv});
 
   RowBlock block;

@@ -53,7 +53,7 @@ class Output {
     for (std::size_t i = 0; i < all_.selection.rows.size(); i += 50)
       some.rows.push_back(all_.selection.rows[i]);
     const Reference reference = compute_reference(filled_.geometry, filled_.view(), spec_, some);
-    return look_at_other_rows(filled_.geometry, filled_.view(), spec_, reference, output);
+    return compare_unreferenced_rows(filled_.geometry, filled_.view(), spec_, reference, output);
   }
 
   const Reference& all() const { return all_; }

@@ -28,7 +28,7 @@ class PageData : public testing::Test {
     input_.report = &report_;
     input_.label = "run 3f2a01bc";
     input_.machine_of.assign(outcomes_.size(), "cpu x86-64-v3 AMD EPYC");
-    input_.news = news_of(report_, {});
+    input_.news = find_issues(report_, {});
   }
   json page() const { return json::parse(json_of_page(input_)); }
   static json column(const json& page, const std::string& name) {

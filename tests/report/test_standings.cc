@@ -9,7 +9,7 @@
 
 #include "harness/judge/exit_code.h"
 #include "harness/report/annotations.h"
-#include "harness/report/news.h"
+#include "harness/report/issues.h"
 #include "harness/report/night_text.h"
 #include "harness/report/page_data.h"
 #include "harness/run/night.h"
@@ -111,7 +111,7 @@ TEST_P(EveryVerdict, HasOneJunitElement) {
 
 TEST_P(EveryVerdict, DecidesRunState) {
   EXPECT_EQ(report().state(), expected_.state);
-  const std::string sentence = sentence_of(report(), news_of(report(), {}));
+  const std::string sentence = sentence_of(report(), find_issues(report(), {}));
   EXPECT_EQ(sentence.starts_with("Fine"), expected_.state == RunState::fine) << sentence;
   EXPECT_EQ(sentence.starts_with("Open"), expected_.state == RunState::open) << sentence;
   EXPECT_THAT(render_markdown(report()), HasSubstr(sentence.substr(0, sentence.find(':'))));
@@ -122,7 +122,7 @@ TEST_P(EveryVerdict, HasOneOutlookOnPage) {
   PageInput input;
   input.report = &run;
   input.machine_of = {"cpu"};
-  input.news = news_of(run, {});
+  input.news = find_issues(run, {});
   const auto page = nlohmann::json::parse(json_of_page(input));
   for (const auto& [key, standing] : {std::pair{"fine", Standing::fine},
                                       {"failures", Standing::failure},

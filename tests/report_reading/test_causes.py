@@ -38,7 +38,7 @@ def drawn():
     return two + [name for name in at_most(3) if name not in two][: 20 - len(two)]
 
 
-def test_the_table_is_the_draw():
+def test_table_matches_draw():
     assert [cause["mutant"] for cause in TABLE["cause"]] == drawn()
 
 
@@ -104,7 +104,7 @@ def test_run_names_the_looser_rung(case, rung, tmp_path):
         assert (f"looser would be explained by {rung}" in printed[format_]) == bool(rung)
 
 
-def test_run_says_no_location_for_the_lse_alone(tmp_path):
+def test_no_location_for_lse(tmp_path):
     done = run(tmp_path, "run", "-q", "--provider", LIBRARIES / "plumbline_mutants.so",
                "--case", f"mutants/{LOOSER[2][0]}")
     assert "where no location: only the LSE is beyond its limit" in re.sub(r"\s+", " ", done.stdout)

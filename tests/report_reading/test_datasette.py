@@ -67,7 +67,7 @@ def test_every_view_and_table_opens(folder, tmp_path):
     print(f"{len(views)} views and {len(pages) - len(views)} tables")
 
 
-def test_no_view_holds_bytes(folder):
+def test_views_have_no_blobs(folder):
     """Datasette cannot link to a BLOB in a view, because views have no key."""
     database = sqlite3.connect(folder / "runs.db")
     views = [name
@@ -81,7 +81,7 @@ def test_no_view_holds_bytes(folder):
     database.close()
 
 
-def test_named_queries_answer_and_views_say_what_they_hold(folder, tmp_path):
+def test_named_queries_and_view_descriptions(folder, tmp_path):
     metadata = tmp_path / "metadata.json"
     with open(metadata, "w", encoding="utf-8") as output:
         subprocess.run([sys.executable, METADATA, folder / "runs.db"], stdout=output, check=True)

@@ -33,7 +33,7 @@ def test_every_query_is_answered(folder):
     assert answered >= 6, "hardly a panel shows anything"
 
 
-def test_it_has_what_an_import_asks_for():
+def test_dashboard_can_be_imported():
     board = dashboard()
     assert board["title"] and board["schemaVersion"] >= 36 and board["uid"]
     names = {given["name"] for given in board["__inputs"]}

@@ -161,7 +161,7 @@ def test_resources(folder):
         assert pandas.api.types.is_numeric_dtype(frame[column]), column
 
 
-def test_every_verb_is_asked():
+def test_every_verb_is_covered():
     listed = run(SOURCE, "--help").stdout
     offered = set(re.findall(r"^  ([a-z]+) {2,}", listed, re.MULTILINE)) - {"help"}
     assert offered == VERBS

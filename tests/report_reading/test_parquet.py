@@ -30,7 +30,7 @@ def is_same(a, b):
                       and math.isnan(b))
 
 
-def test_every_row_and_column_is_there(folder):
+def test_has_every_row_and_column(folder):
     done = run(folder, "export", "--db", "runs.db", "--parquet", "all.parquet")
     assert done.returncode == 0, done.stderr
     table = pyarrow.parquet.read_table(folder / "all.parquet")
@@ -43,7 +43,7 @@ def test_every_row_and_column_is_there(folder):
         assert all(is_same(row[name], wanted[name]) for name in wanted), row["case_id"]
 
 
-def test_columns_have_one_type_whatever_is_in_them(folder):
+def test_columns_have_one_type(folder):
     run(folder, "export", "--db", "runs.db", "--parquet", "types.parquet")
     types = {field.name: str(field.type)
              for field in pyarrow.parquet.read_schema(folder / "types.parquet")}
@@ -85,7 +85,7 @@ def test_nights(folder):
     assert set(history["night_id"].to_pylist()) == {"2027-01-30"}
 
 
-def test_what_fails_leaves_the_old_file(folder):
+def test_error_keeps_old_file(folder):
     (folder / "old.parquet").write_bytes(b"old")
     done = run(folder, "export", "--db", "runs.db", "--since", "2099", "--parquet", "old.parquet")
     assert done.returncode == 3
@@ -95,7 +95,7 @@ def test_what_fails_leaves_the_old_file(folder):
     assert pyarrow.parquet.read_table(folder / "old.parquet").num_rows > 0
 
 
-def test_without_pyarrow_the_remedy_is_said(folder):
+def test_missing_pyarrow_has_remedy(folder):
     bare = folder / "bare-python"
     bare.write_text("#!/bin/sh\nexec python3 -I -S \"$@\"\n")
     bare.chmod(0o755)
@@ -125,7 +125,7 @@ def test_only_regular_files_are_replaced(folder):
     assert pathlib.Path("/dev/full").is_char_device()
 
 
-def test_a_killed_export_leaves_nothing(folder):
+def test_killed_export_leaves_no_file(folder):
     (folder / "killed").mkdir()
     code = ("import os, signal, export_parquet as e; f = e.PendingFile('killed/o.parquet'); "
             "f.file.write(b'x' * 100000); f.file.flush(); os.kill(os.getpid(), signal.SIGKILL)")
@@ -145,7 +145,7 @@ def test_partial_files_of_dead_exports_are_removed(folder):
     assert [path.name for path in folder.glob("swept.parquet.*")] == ["swept.parquet.partial-2"]
 
 
-def test_an_interpreter_behind_a_script_exports(folder):
+def test_interpreter_may_be_a_script(folder):
     script = folder / "python-of-a-module"
     script.write_text(f"#!/bin/sh\n{sys.executable} \"$@\"\n")
     script.chmod(0o755)
@@ -155,7 +155,7 @@ def test_an_interpreter_behind_a_script_exports(folder):
     assert done.returncode == 0, done.stderr
 
 
-def test_an_export_ends_with_the_process_that_asked(folder):
+def test_export_ends_with_caller(folder):
     with subprocess.Popen(["true"]) as caller:
         caller.wait()
     done = subprocess.run([sys.executable, SCRIPT, "--db", "runs.db", "--parquet", "late.parquet",

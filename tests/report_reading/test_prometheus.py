@@ -33,5 +33,5 @@ def test_names_with_quotes_and_line_ends_are_labels(tmp_path, folder):
     assert (found.returncode, found.stdout + found.stderr) == (0, ""), done.stdout[:2000]
 
 
-def test_the_checker_finds_what_is_wrong():
+def test_promtool_finds_errors():
     assert checked("# TYPE a gauge\na{b=\"c} 1\n").returncode != 0

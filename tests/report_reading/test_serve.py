@@ -49,7 +49,7 @@ def test_page_and_json_come(served):
             assert "frame-ancestors 'none'" in got.headers["Content-Security-Policy"]
 
 
-def test_a_new_run_shows_and_the_report_before_it_stays_whole(served):
+def test_new_run_keeps_old_report(served):
     with serving(served) as port:
         before, of = report_of(port)
         assert report_of(port)[1] == of, "nothing has changed"
@@ -62,7 +62,7 @@ def test_a_new_run_shows_and_the_report_before_it_stays_whole(served):
         assert (len(old["history"]["night"]), len(new["history"]["night"])) == (1, 2)
 
 
-def test_a_past_that_was_written_anew_is_a_conflict(served):
+def test_changed_past_is_conflict(served):
     with serving(served) as port:
         report, of = report_of(port)
         row = row_without_detail(report)
@@ -77,7 +77,7 @@ def test_a_past_that_was_written_anew_is_a_conflict(served):
 
 @pytest.mark.skipif(not (CHROMIUM and shutil.which("node") and PLAYWRIGHT.exists()),
                     reason="no chromium, node or playwright-core (ci/setup.sh --page)")
-def test_a_browser_shows_what_the_report_does_not_hold(served):
+def test_browser_loads_missing_details(served):
     with serving(served) as port:
         report, _ = report_of(port)
         row = row_without_detail(report)
@@ -95,7 +95,7 @@ def test_a_browser_shows_what_the_report_does_not_hold(served):
         assert seen["asked"] == 1, "the case was asked for once"
 
 
-def test_many_may_ask_at_once(served):
+def test_concurrent_requests(served):
     with serving(served) as port:
         report, of = report_of(port)
         paths = [f"/api/case?row={row}&report={of}" for row in range(report["rows"])]
@@ -106,7 +106,7 @@ def test_many_may_ask_at_once(served):
         assert [json.loads(body)["row"] for _, body in answers[:256]] == list(range(256))
 
 
-def test_what_goes_wrong_has_a_remedy(served, tmp_path):
+def test_errors_have_remedy(served, tmp_path):
     missing = run(tmp_path, "serve", "--db", "absent.db")
     assert missing.returncode == 3 and "plumbline run --db" in missing.stderr
     sqlite3.connect(tmp_path / "empty.db").close()

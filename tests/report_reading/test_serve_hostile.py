@@ -188,7 +188,7 @@ def test_a_thousand_hostile_requests(folder):
     assert (folder / "secret.txt").read_text() == SECRET
 
 
-def test_it_ends_while_connections_stand_open(folder):
+def test_stops_with_open_connections(folder):
     with serving(folder) as port:
         open_ones = [socket.create_connection(("127.0.0.1", port)) for _ in range(80)]
         for connection in open_ones[::2]:

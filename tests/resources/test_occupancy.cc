@@ -18,7 +18,7 @@ class TheoreticalOccupancy : public testing::Test {
     const auto occupancy = theoretical_occupancy(arch, usage);
     ASSERT_TRUE(occupancy) << arch;
     EXPECT_EQ(occupancy->active_warps, active) << arch;
-    EXPECT_EQ(occupancy->most_warps, most) << arch;
+    EXPECT_EQ(occupancy->max_warps, most) << arch;
     EXPECT_EQ(occupancy->limited_by, limited_by) << arch;
   }
 };

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "harness/run/conclusion.h"
+#include "harness/run/run_result.h"
 #include "harness/store/machine.h"
 #include "harness/suite/suite.h"
 #include "tests/sigma/conformance.h"

@@ -46,13 +46,13 @@ class NightOfTwenty : public testing::Test {
     return (1 + i) * (1 + 0.01 * std::sin(2.4 * night + 1.7 * i));
   }
 
-  NightTimes judge(bool can_ask = true) {
+  NightTimes judge(bool can_measure = true) {
     NightTimesInput input;
     for (int i = 0; i < series; ++i)
       input.cases.push_back({&stored_[i], &pasts_[i], {}, &planned_[i]});
     input.draw = "night";
-    input.least_spread = [](const MachineClass&) { return 0.005; };
-    if (can_ask) {
+    input.min_spread = [](const MachineClass&) { return 0.005; };
+    if (can_measure) {
       input.measure = [this](const std::vector<const PlannedCase*>& cases, std::string_view) {
         std::vector<std::optional<Outcome>> answers;
         for (const PlannedCase* planned : cases) {
@@ -101,8 +101,8 @@ TEST_F(NightOfTwenty, QuietNightRepeatsOnlyDrawnCases) {
   EXPECT_EQ(row.series, series);
   EXPECT_FALSE(row.suspect);
   EXPECT_EQ(row.candidates, 0);
-  EXPECT_THAT(asked_, SizeIs(series / one_in_second));
-  EXPECT_EQ(row.second_pairs, series / static_cast<int>(one_in_second));
+  EXPECT_THAT(asked_, SizeIs(series / cases_per_second_pair));
+  EXPECT_EQ(row.second_pairs, series / static_cast<int>(cases_per_second_pair));
   EXPECT_EQ(row.second_alarms, 0);
   EXPECT_EQ(row.load, 0.25);
   EXPECT_EQ(settled_, series);

@@ -195,7 +195,7 @@ TEST(PlanDevices, UnsupportedDeviceIsNotPlanned) {
                     HasSubstr("it matches onnx/gqa")));
 }
 
-std::vector<std::string> absent(const std::string& groups, const Surroundings& here) {
+std::vector<std::string> absent(const std::string& groups, const RunEnvironment& here) {
   const auto plan = make_plan({suite_from(groups)}, foreign, {}, here);
   EXPECT_TRUE(plan) << to_string(plan.error());
   return plan ? absent_lines(plan->absent) : std::vector<std::string>{};

@@ -101,17 +101,17 @@ TEST(Shards, AreBalancedByRecordedCosts) {
 
 TEST(Shards, AreStoredInVersionsJson) {
   const Plan whole = forty_problems();
-  const ShardFacts facts = shard_facts(whole, partition_of(whole, 4, {}, 10));
+  const ShardInfo facts = shard_info(whole, partition_of(whole, 4, {}, 10));
   EXPECT_THAT(facts.suites, testing::ElementsAre("s"));
-  const std::string text = with_shard_facts(R"({"plumbline": "1"})", facts);
-  EXPECT_EQ(read_shard_facts(text), facts);
+  const std::string text = add_shard_info(R"({"plumbline": "1"})", facts);
+  EXPECT_EQ(parse_shard_info(text), facts);
   EXPECT_THAT(text, testing::HasSubstr("plumbline"));
-  EXPECT_EQ(read_shard_facts("{}").partition, "");
-  EXPECT_EQ(read_shard_facts("no JSON").partition, "");
-  EXPECT_EQ(read_shard("3/20").part, 3);
-  EXPECT_EQ(read_shard("3/20").parts, 20);
+  EXPECT_EQ(parse_shard_info("{}").partition, "");
+  EXPECT_EQ(parse_shard_info("no JSON").partition, "");
+  EXPECT_EQ(parse_shard_number("3/20").part, 3);
+  EXPECT_EQ(parse_shard_number("3/20").parts, 20);
   for (const char* wrong : {"", "0/2", "3/2", "1/2/3", "a/b"})
-    EXPECT_EQ(read_shard(wrong).parts, 0);
+    EXPECT_EQ(parse_shard_number(wrong).parts, 0);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ class Kernel {
     }
     // P stays below 2, or 2^8 times that. e4m3 ends at 448, which the scaled P must not exceed.
     const bool has_headroom = spec_.p_dtype != DType::e4m3;
-    most_lag_ = has_headroom ? 1 : 0.8;
+    max_lag_ = has_headroom ? 1 : 0.8;
     lazy_ = has_headroom && spec_.p_max != MaximumOfP::one && below(2) == 1;
   }
 
@@ -211,7 +211,7 @@ class Kernel {
       case MaximumOfP::bf16:
         return round_to(top * std::numbers::ln2, DType::bf16) * std::numbers::log2e;
       default:
-        return top - uniform(0, most_lag_);
+        return top - uniform(0, max_lag_);
     }
   }
 
@@ -286,7 +286,7 @@ class Kernel {
   std::vector<double> logits_;
   std::size_t tile_ = 0, splits_ = 1;
   bool reverse_ = false, lazy_ = false, start_with_sink_ = false;
-  double most_lag_ = 1;     // log2
+  double max_lag_ = 1;      // log2
   double top_ = 0, m_ = 0;  // largest logit so far, maximum that P is relative to
   float l_ = 0;
   Columns o_{};

@@ -17,7 +17,7 @@ namespace plumbline::test {
 namespace {
 
 // number of cases that the drift of the median needs (docs/judging-comparisons.md)
-constexpr int least_drift_cases = 30;
+constexpr int min_drift_cases = 30;
 
 struct Drift {
   int cases = 0;
@@ -42,7 +42,7 @@ struct Reached {
   int judged = 0;
 
   void add(const Drift& drift) {
-    if (drift.cases < least_drift_cases) return;
+    if (drift.cases < min_drift_cases) return;
     smallest_median = std::min(smallest_median, drift.median);
     largest_median = std::max(largest_median, drift.median);
     largest_quartile = std::max(largest_quartile, drift.quartile);
@@ -201,7 +201,7 @@ TEST_F(Retilings, SecondRoundingOfPIsRegression) {
   const auto session = run_after_baseline("double_round_p=1");
   ASSERT_NE(session, nullptr);
   const Drift drift = drift_of(*session, "cpu/flash");
-  ASSERT_GE(drift.cases, least_drift_cases);
+  ASSERT_GE(drift.cases, min_drift_cases);
   fmt::print("median ratio {:.3f} over {} cases, {} cases regressed\n", drift.median, drift.cases,
              count(*session, Verdict::regressed));
   EXPECT_EQ(drift.median_status, "fail");
@@ -214,7 +214,7 @@ TEST_F(Retilings, UndeclaredNarrowPartialsAreRegression) {
   const auto session = run_after_baseline("partials=16,undeclared=1");
   ASSERT_NE(session, nullptr);
   const Drift drift = drift_of(*session, "cpu/split_kv");
-  ASSERT_GE(drift.cases, least_drift_cases);
+  ASSERT_GE(drift.cases, min_drift_cases);
   fmt::print("lower quartile {:.3f}, median {:.3f} over {} cases\n", drift.quartile, drift.median,
              drift.cases);
   EXPECT_EQ(drift.quartile_status, "fail");

@@ -430,18 +430,18 @@ INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features),
 
 // A feature of the problem other than its shape, the spec that goes with it, and the name of that
 // spec in `wide`.
-struct Question {
+struct ProblemFeature {
   const char* name;
   void (*ask)(Problem& problem);
   const char* spec = "fma";
   void (*set)(RoundingSpec& spec, const Problem& problem) = use_fma;
 };
-void ask_all(Problem& p) {
+void set_all_features(Problem& p) {
   p.softcap = 5, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3,
   p.kv_scales = KvScales::head;
   p.mask = Mask::custom, p.seq_kv = 240;
 }
-const std::vector<Question> questions{
+const std::vector<ProblemFeature> problem_features{
     {"softcap", [](Problem& p) { p.softcap = 5; }},
     {"softcap_tanh", [](Problem& p) { p.softcap = 5; }, "fma",
      fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11; })},
@@ -503,20 +503,20 @@ const std::vector<Question> questions{
     {"block_diagonal",
      [](Problem& p) { p.mask = Mask::block_diagonal, p.seq_q = 16, p.seq_kv = 64; }},
     {"custom_mask", [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 240; }},
-    {"all", ask_all},
-    {"all_s_rounded", ask_all, "s_rounded", fma_and([](RoundingSpec& s, const Problem& p) {
+    {"all", set_all_features},
+    {"all_s_rounded", set_all_features, "s_rounded", fma_and([](RoundingSpec& s, const Problem& p) {
        s.s_rounded = p.dtype, s.tanh_rel_error = 1e-4;
      })},
 };
-void PrintTo(const Question& of, std::ostream* to) { *to << of.name; }
-class SimulatedProblem : public testing::TestWithParam<Question> {};
+void PrintTo(const ProblemFeature& of, std::ostream* to) { *to << of.name; }
+class SimulatedProblem : public testing::TestWithParam<ProblemFeature> {};
 TEST_P(SimulatedProblem, SpreadIsSigma) {
   Problem problem = base_problem();
   GetParam().ask(problem);
   expect_spreads(
       measure_laws({GetParam().spec, GetParam().set}, GetParam().name, problem, few_v_laws), false);
 }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedProblem, testing::ValuesIn(questions),
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedProblem, testing::ValuesIn(problem_features),
                          [](const auto& at) { return at.param.name; });
 
 struct Shape {

@@ -82,8 +82,8 @@ class Arbitrary {
     const auto count = [&] { return static_cast<std::uint32_t>(random_()); };
     for (int i = 0; i < ErrorPicture::bins; ++i) p.histogram.push_back(count());
     for (int i = 0; i < ErrorPicture::ratio_classes; ++i) p.spre_ratios.push_back(count());
-    p.map_rows = 1 + below(ErrorPicture::most_parts);
-    p.map_columns = 1 + below(ErrorPicture::most_parts);
+    p.map_rows = 1 + below(ErrorPicture::max_parts);
+    p.map_columns = 1 + below(ErrorPicture::max_parts);
     for (std::int64_t i = p.map_rows * p.map_columns; i > 0; --i)
       p.map.push_back(static_cast<std::uint8_t>(below(256)));
     return p;
@@ -224,8 +224,8 @@ class Arbitrary {
     return t;
   }
 
-  Terms terms() {
-    Terms t;
+  ContractSnapshot terms() {
+    ContractSnapshot t;
     for (double* limit : {&t.limits.peak, &t.limits.beyond_output, &t.limits.rms, &t.limits.lse})
       *limit = std::abs(real());
     if (flag()) t.padding_policy = word<PaddingPolicy>();

@@ -369,7 +369,7 @@ TEST_F(Query, ExampleResults) {
                                       "41984", "0.1875", "0.1875", "regressed")));
 }
 
-// What a night's reader asks next.
+// Questions about nights.
 TEST_F(Query, ExampleResultsForNights) {
   const std::string epyc = "cpu x86-64-v3 EPYC", last = "c0001c20";
   EXPECT_THAT(example("19-lost-accuracy.sql"),

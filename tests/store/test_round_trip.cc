@@ -118,7 +118,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
     [[maybe_unused]] const auto& [peak, beyond_output, rms, lse, max_logit, suite_limit,
                                   suite_judged, elsewhere] = limits;
-    const Terms& t = *before.terms;
+    const ContractSnapshot& t = *before.terms;
     EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, elsewhere, padding_policy, promises),
               std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
                        t.limits.elsewhere, t.padding_policy, t.promises));

@@ -58,7 +58,7 @@ TEST_F(Series, BaselineIsLastPassingOutcome) {
 
 TEST_F(Series, BaselineHasRowOutputLimits) {
   StoredOutcome outcome = passing();
-  outcome.judgement.terms = Terms{};
+  outcome.judgement.terms = ContractSnapshot{};
   outcome.judgement.terms->limits.max_logit = 7;
   const auto baseline_with = [&](int number, bool has_max_logit) {
     outcome.outcome.errors.has_max_logit = has_max_logit;
@@ -77,7 +77,7 @@ TEST_F(Series, BaselineHasRowOutputLimits) {
 TEST_F(Series, RejudgingStoresRowOutputLimit) {
   StoredOutcome outcome = passing();
   outcome.outcome.errors.has_max_logit = true;
-  outcome.judgement.terms = Terms{};
+  outcome.judgement.terms = ContractSnapshot{};
   add_run(1, outcome);
   outcome.judgement.terms->limits.max_logit = 7;
   ASSERT_TRUE(store_->update_judgements(

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/suite/suite_expect.h"
+#include "harness/suite/suite_expected_failures.h"
 #include "tests/suite/suite_files.h"
 
 namespace plumbline {

@@ -53,7 +53,7 @@ TEST_F(RecordedErrorsTest, Tensors) {
   Recording recording = Recording::sample();
   recording.tensors["q"].dtype = DType::i32;
   recording.tensors["k"].shape = {2, 5, 12};
-  EXPECT_THAT(complaints(recording), ElementsAre(HasSubstr("q is I32, which is no float format"),
+  EXPECT_THAT(complaints(recording), ElementsAre(HasSubstr("q is I32, which is not a float format"),
                                                  HasSubstr("k has shape [2, 5, 12]")));
 
   recording = Recording::sample();

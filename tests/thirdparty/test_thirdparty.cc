@@ -32,11 +32,11 @@ class Thirdparty : public test::CommandTest {
                  "' run " + arguments + " --no-default-provider -q --timeout 300");
   }
   // All providers, because the suite names kernels of each.
-  test::CommandResult passes_its_suite(const std::string& name) const {
+  test::CommandResult run_suite(const std::string& name) const {
     return run(suite("thirdparty.toml") + " --match '" + name +
                "/*' --db a.db --provider mlx --provider keras --provider openvino");
   }
-  std::string kernels_that_ran() const {
+  std::string measured_kernels() const {
     return plumbline(
                "query \"SELECT DISTINCT kernel FROM v_latest WHERE status = 'ok' ORDER BY 1\" --db "
                "a.db --format csv")
@@ -51,22 +51,22 @@ class Thirdparty : public test::CommandTest {
 };
 
 TEST_F(Thirdparty, MlxPassesSuite) {
-  const auto result = passes_its_suite("mlx");
+  const auto result = run_suite("mlx");
   EXPECT_EQ(result.code, 0) << result.text;
-  EXPECT_THAT(kernels_that_ran(), HasSubstr("mlx/sdpa"));
+  EXPECT_THAT(measured_kernels(), HasSubstr("mlx/sdpa"));
 }
 
 TEST_F(Thirdparty, KerasPassesSuite) {
-  const auto result = passes_its_suite("keras");
+  const auto result = run_suite("keras");
   EXPECT_EQ(result.code, 0) << result.text;
-  EXPECT_THAT(kernels_that_ran(), HasSubstr("keras/dpa"));
+  EXPECT_THAT(measured_kernels(), HasSubstr("keras/dpa"));
 }
 
 TEST_F(Thirdparty, OpenVinoPassesSuite) {
-  const auto result = passes_its_suite("openvino");
+  const auto result = run_suite("openvino");
   EXPECT_EQ(result.code, 0) << result.text;
   for (const char* kernel : {"openvino/sdpa\r", "openvino/sdpa_bf16", "openvino/sdpa_f16"})
-    EXPECT_THAT(kernels_that_ran(), HasSubstr(kernel));
+    EXPECT_THAT(measured_kernels(), HasSubstr(kernel));
 }
 
 // Findings in the order of docs/findings.md.

@@ -11,13 +11,13 @@
 
 #include "harness/base/counter_hash.h"
 #include "harness/base/parallel.h"
-#include "harness/timing/night.h"
+#include "harness/timing/common_shift.h"
 
 namespace plumbline::testing {
 namespace {
 
 constexpr double size = 0.01, size_within_mode = 0.003, mode_distance = 1.12, common_size = 0.02;
-constexpr double kept_of_a_night = 0.4, spike_share = 0.05, shape = 0.8;
+constexpr double night_correlation = 0.4, spike_share = 0.05, shape = 0.8;
 constexpr int nights_before_step = 40, nights_of_pin = 5;
 
 struct Series {
@@ -59,7 +59,7 @@ NightLook look_at(const std::vector<Answer>& answers) {
     changes.push_back(answer.screening.change_tonight);
     deviations.push_back(answer.screening.deviation_tonight);
   }
-  return look_at_night(changes, deviations);
+  return assess_night(changes, deviations);
 }
 
 void ask(Series& series, double common, double step, const GateOptions& options, Answer& answer) {
@@ -91,8 +91,8 @@ JudgedNight judge_all(std::vector<Series>& all, double common, double step, bool
   if (of_machine) {
     const NightLook look = look_at(answers);
     night.suspect = look.suspect;
-    options.common_shift = look.taken_out;
-    if (look.taken_out != 0) screen_all(all, answers, options);
+    options.common_shift = look.subtracted_shift;
+    if (look.subtracted_shift != 0) screen_all(all, answers, options);
   }
   parallel_for(static_cast<std::int64_t>(all.size()), [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
@@ -170,14 +170,15 @@ double NoisySeries::value(double standard, double common, double step) {
 double NoisySeries::night(double common, double step) {
   if (noise_ != Noise::ar1) return value(draw(), common, step);
   previous_ = kept_;
-  kept_ = kept_of_a_night * previous_ + std::sqrt(1 - kept_of_a_night * kept_of_a_night) * normal();
+  kept_ = night_correlation * previous_ +
+          std::sqrt(1 - night_correlation * night_correlation) * normal();
   return value(kept_, common, step);
 }
 
 double NoisySeries::fresh(double common, double step) {
   if (noise_ != Noise::ar1) return value(draw(), common, step);
-  const double own = std::sqrt(1 - kept_of_a_night * kept_of_a_night) * normal();
-  return value(kept_of_a_night * previous_ + own, common, step);
+  const double own = std::sqrt(1 - night_correlation * night_correlation) * normal();
+  return value(night_correlation * previous_ + own, common, step);
 }
 
 double sigma_of(Noise noise) {
@@ -194,7 +195,7 @@ FalseAlerts false_alerts(Noise noise, const SimulationOptions& options) {
   int judged = 0;
   for (int night = 0; night < options.nights; ++night) {
     const double common = noise == Noise::drift ? common_size / size * machine.night(0, 0) : 0;
-    const bool has_past = night >= static_cast<int>(least_nights);
+    const bool has_past = night >= static_cast<int>(min_nights);
     const auto [answers, suspect] = judge_all(all, common, 0, has_past, gate);
     judged += has_past ? 1 : 0;
     alerts.suspect_nights += suspect ? 1 : 0;
@@ -203,7 +204,7 @@ FalseAlerts false_alerts(Noise noise, const SimulationOptions& options) {
       count(alerts, answers[i]);
       if (answers[i].confirmation != Confirmation::confirmed)
         all[i].past.push_back(answers[i].night);
-      if (all[i].past.size() == least_nights) pin(all[i]);
+      if (all[i].past.size() == min_nights) pin(all[i]);
     }
   }
   for (double* sum : {&alerts.screened, &alerts.disagree, &alerts.slower, &alerts.faster,

@@ -51,7 +51,7 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
 };
 
-// Rates of nights without a change. The first least_nights judge nothing and do not count.
+// Rates of nights without a change. The first min_nights judge nothing and do not count.
 struct FalseAlerts {
   double screened = 0, disagree = 0;           // per night
   double slower = 0, faster = 0, drifted = 0;  // confirmed, per night

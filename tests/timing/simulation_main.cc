@@ -95,7 +95,7 @@ Arguments read(int argc, char** argv) {
 bool print_false_alerts(const Arguments& arguments) {
   const auto& options = arguments.simulation;
   fmt::print("A night of {} series without a change (mean of {} nights)\n\n", options.series,
-             options.nights - static_cast<int>(least_nights));
+             options.nights - static_cast<int>(min_nights));
   fmt::print("{:<9}{:>10}{:>10}{:>10}{:>9}{:>9}{:>9}{:>10}\n", "noise", "screened", "disagree",
              "confirmed", "slower", "faster", "drifted", "suspect");
   bool fine = true;

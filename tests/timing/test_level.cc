@@ -22,14 +22,14 @@ std::vector<GateNight> with_step(std::size_t before, std::size_t behind, double 
 TEST(Level, ZeroWithoutNights) {
   const GateLevel level = level_of({}, {});
   EXPECT_EQ(level.nights, 0);
-  EXPECT_EQ(level.spread, GateOptions().least_spread);
+  EXPECT_EQ(level.spread, GateOptions().min_spread);
 }
 
 TEST(Level, EqualNightsHaveFloorSpread) {
   const std::vector<GateNight> nights(30, {0.5, {}, false});
   const GateLevel level = level_of(nights, {});
   EXPECT_DOUBLE_EQ(level.level, 0.5);
-  EXPECT_DOUBLE_EQ(level.spread, GateOptions().least_spread);
+  EXPECT_DOUBLE_EQ(level.spread, GateOptions().min_spread);
   EXPECT_EQ(level.nights, 30);
   EXPECT_TRUE(level.changes.empty());
 }
@@ -61,7 +61,7 @@ TEST(Level, BeginsAtStep) {
   const GateLevel level = level_of(with_step(35, 12, 0.06), {});
   EXPECT_NEAR(level.level, 0.06, 0.4 * wobble_size);
   EXPECT_EQ(level.nights, 12);
-  EXPECT_EQ(level.nights_in_all, 47);
+  EXPECT_EQ(level.total_nights, 47);
   EXPECT_LT(level.spread, 1.3 * wobble_size) << "the step is no noise";
   ASSERT_EQ(level.changes.size(), 1U);
   EXPECT_EQ(level.changes[0], 35U);
@@ -72,7 +72,7 @@ TEST(Level, BeginsAtAcceptedStep) {
   nights[20].starts_level = true;
   const GateLevel level = level_of(nights, {});
   EXPECT_EQ(level.nights, 3);
-  EXPECT_EQ(level.nights_in_all, 23);
+  EXPECT_EQ(level.total_nights, 23);
   EXPECT_EQ(level.changes, std::vector<std::size_t>{20});
 }
 

@@ -25,8 +25,8 @@ TEST(Work, CountsMultiplyAddsPerVisiblePair) {
   const Work work = work_of(Geometry(small()));
   EXPECT_EQ(work.flops, 2.0 * 4 * 15 * 2 * (8 + 16));
   EXPECT_EQ(work.bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * (8 + 16) + 2 * 3 * 4 * 16));
-  EXPECT_EQ(work.least_flops, 2.0 * 4 * 15 * 2 * 8) << "P V may be skipped where P underflows";
-  EXPECT_EQ(work.least_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * 8 + 2 * 3 * 4 * 16));
+  EXPECT_EQ(work.min_flops, 2.0 * 4 * 15 * 2 * 8) << "P V may be skipped where P underflows";
+  EXPECT_EQ(work.min_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 5 * 2 * 8 + 2 * 3 * 4 * 16));
 }
 
 TEST(Work, SkipsHiddenPairs) {
@@ -67,8 +67,8 @@ TEST(Work, AlibiMaySkipKeys) {
   Problem p = small();
   p.alibi = Alibi::standard;
   const Work work = work_of(Geometry(p));
-  EXPECT_EQ(work.least_flops, 0);
-  EXPECT_EQ(work.least_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 3 * 4 * 16));
+  EXPECT_EQ(work.min_flops, 0);
+  EXPECT_EQ(work.min_bytes, 2.0 * (2 * 3 * 4 * 8 + 2 * 3 * 4 * 16));
   EXPECT_EQ(work.flops, work_of(Geometry(small())).flops);
 }
 

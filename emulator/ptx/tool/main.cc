@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "emulator/ptx/compile.h"
-#include "emulator/ptx/contract.h"
+#include "emulator/ptx/contraction.h"
 #include "emulator/ptx/tool/fat_binary.h"
 
 namespace {
@@ -118,7 +118,7 @@ int translate_one(const std::string& path, const std::string& entry, bool contra
     if (!is_kernel(function) || function.name.find(entry) == std::string::npos) continue;
     const auto made = translate(*module, function, {.contract = contract});
     if (!made) return complain_of(path, made.error());
-    fmt::print("{}", whole_source(*made, path));
+    fmt::print("{}", full_source(*made, path));
     return 0;
   }
   std::string names;

@@ -110,18 +110,18 @@ AI u32 saturate(u32 bits) {
 // .NaN; -0 is below +0. Flushing the result equals flushing the operands, even if the host compares
 // denormal numbers as equal.
 template <bool Z, bool NaN>
-AI u32 of_numbers(f32 a, f32 b) {
+AI u32 unordered_result(f32 a, f32 b) {
   if (NaN || (a != a && b != b)) return not_a_number;
   return B(flush<Z>(a != a ? b : a));
 }
 template <bool Z, bool NaN>
 AI u32 smaller(f32 a, f32 b) {
-  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return of_numbers<Z, NaN>(a, b);
+  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return unordered_result<Z, NaN>(a, b);
   return B(flush<Z>(a == b ? F(B(a) | B(b)) : a < b ? a : b));
 }
 template <bool Z, bool NaN>
 AI u32 larger(f32 a, f32 b) {
-  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return of_numbers<Z, NaN>(a, b);
+  if (__builtin_expect(__builtin_isunordered(a, b), 0)) return unordered_result<Z, NaN>(a, b);
   return B(flush<Z>(a == b ? F(B(a) & B(b)) : a > b ? a : b));
 }
 

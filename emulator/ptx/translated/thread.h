@@ -28,7 +28,7 @@ AI void store(u64 address, T value) {
 
 // Lets others run, unless `stack` is nullptr. Inlined down to the switch: see
 // emulator/machine/collectives.h.
-AI void go_on_with(const Thread& t, void* stack) {
+AI void continue_with(const Thread& t, void* stack) {
 #ifdef __x86_64__  // elsewhere the machine switches
   if (stack != nullptr) emulator::switch_stacks(t.stack_pointer, stack);
 #endif
@@ -40,7 +40,7 @@ AI void go_on_with(const Thread& t, void* stack) {
 enum class Access : u8 { none, load, store };
 AI void touch(const Thread& t, Access& last, Access now) {
   if (last == now) return;
-  if (last != Access::none && t.lockstep) go_on_with(t, t.machine->converge());
+  if (last != Access::none && t.lockstep) continue_with(t, t.machine->converge());
   last = now;
 }
 
@@ -97,18 +97,18 @@ AI T atomically(u64 address, Change change) {
 // --- barriers, and what the lanes of a warp do together
 
 AI void sync_threads(const Thread& t, Where where = Where::current()) {
-  go_on_with(t, t.machine->sync_threads(where));
+  continue_with(t, t.machine->sync_threads(where));
 }
 AI void barrier(const Thread& t, Call call, int id, int threads, Where where = Where::current()) {
-  go_on_with(t, t.machine->barrier(call, id, threads, where));
+  continue_with(t, t.machine->barrier(call, id, threads, where));
 }
 AI void sync_warp(const Thread& t, u32 mask, Where where = Where::current()) {
-  go_on_with(t, t.machine->sync_warp(mask, where));
+  continue_with(t, t.machine->sync_warp(mask, where));
 }
 
 // Returns after the results are in the exchange; this lane's part must be there.
 AI void together(const Thread& t, Call call, u32 mask, Where where) {
-  go_on_with(t, t.machine->arrive(call, mask, where));
+  continue_with(t, t.machine->arrive(call, mask, where));
 }
 AI u64 bring(const Thread& t, Call call, u32 mask, u64 value, Where where) {
   t.exchange->in[t.lane] = value;

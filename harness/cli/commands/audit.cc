@@ -244,7 +244,7 @@ int run(AuditOptions& options) {
     options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
   const auto providers = need(discover(options.measure));
-  need_none(unknown_devices(options.cases.devices, providers), exit_usage);
+  end_on_errors(unknown_devices(options.cases.devices, providers), exit_usage);
   const auto kernels = offered_kernels(providers);
   auto catalogue = need(read_catalogue(files, kernels), exit_usage);
   auto plan = plan_of(options, std::move(suites), catalogue, kernels);
@@ -266,7 +266,7 @@ int run(AuditOptions& options) {
         {options.jobs, !options.calibrate, &stop_requested, [&progress] { progress.step(); }});
   }
   if (stop_requested)
-    end_command(exit_infrastructure, "stopped by a signal: nothing can be said", "run it again");
+    end_command(exit_infrastructure, "stopped by a signal: no conclusion", "run it again");
 
   if (options.calibrate) {
     CalibrationReport report = calibrate(trials, text.contracts, complete);
@@ -306,7 +306,7 @@ void add_audit(Command app, int& exit_code) {
   add_timeout(command, options.measure);
   command.add_flag("--quiet,-q", options.quiet, "No progress");
   command.footer(
-      "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "
+      "Exit 1: a bug that no case catches and that is not reviewed (baselines/audit.toml), a legal "
       "kernel that is flagged, or a class of "
       "bugs\n"
       "of which nothing is caught. Suites default to cases/audit.toml, audit_mma.toml and "

@@ -29,8 +29,7 @@ int decided(const DecisionOptions& options, Decide&& decide) {
   if (options.why.empty())
     end_command(exit_usage, "--why must not be empty", "say why this is decided");
   if (options.who.empty()) {
-    end_command(exit_usage, "nobody is named who decides this, and $USER is empty",
-                "say --who NAME");
+    end_command(exit_usage, "no user name: $USER is empty", "say --who NAME");
   }
   auto store = need(options.database.open_existing());
   auto run = need(store->resolve_run(options.run), exit_usage);
@@ -81,7 +80,9 @@ std::string day_error(const std::string& text) {
                       std::chrono::year_month_day{std::chrono::year{year},
                                                   std::chrono::month{month}, std::chrono::day{day}}
                           .ok();
-  return is_day ? "" : fmt::format("\"{}\" is no day; write it as 2027-01-31", text);
+  return is_day
+             ? ""
+             : fmt::format("\"{}\" is not a date; expected YYYY-MM-DD, such as 2027-01-31", text);
 }
 
 int acknowledge(const DecisionOptions& options) {
@@ -145,7 +146,7 @@ struct Verb {
   const char* why;  // help of --why
   const char* example;
   int (*decide)(const DecisionOptions&);
-  bool has_an_end = false;
+  bool has_expiry = false;
 };
 
 constexpr std::array verbs{
@@ -166,9 +167,9 @@ void add_decision(Command baseline, const Verb& verb, int& exit_code) {
   command.add_option("run", options.run, "Run id, unique prefix, latest or latest~N")
       .capture_default_str();
   command.add_option("--cases", options.cases, "Glob over case ids").capture_default_str();
-  command.add_option("--who", options.who, "Who decides this (default: $USER)");
+  command.add_option("--who", options.who, "Name of the person who decides (default: $USER)");
   command.add_option("--why", options.why, verb.why).required();
-  if (verb.has_an_end) {
+  if (verb.has_expiry) {
     command
         .add_option("--until", options.until, "YYYY-MM-DD",
                     "The day from which on it fails again (UTC); default: no end")
@@ -189,7 +190,7 @@ void add_baseline(Command app, int& exit_code) {
   command.footer(
       "accept       the next run is compared with these outcomes; cases listed as vanished or "
       "refused are missed no more\n"
-      "pin          all later runs are measured against these outcomes, too, so that small steps "
+      "pin          all later runs are also compared with these outcomes, so that small steps "
       "do "
       "not add up; the newest pin of a case counts\n"
       "acknowledge  a regression that is known: it stays listed, and fails no run until it gets "
@@ -204,7 +205,7 @@ void add_baseline(Command app, int& exit_code) {
 
   auto [list_command, options] =
       add_verb(command, exit_code, list_decisions, "list",
-               "What was accepted, pinned and acknowledged, newest first");
+               "Accepted, pinned and acknowledged outcomes, newest first");
   options.database.add_to(list_command);
   add_format(list_command, options.format, table_formats);
   list_command.footer("Example:\n  plumbline baseline list --format json");

@@ -63,7 +63,7 @@ BisectBy by_findings(const Night& night) {
 // Returns the index of the last night before the newest rise of the time's level, because a slow
 // regression is found some nights late. `nights`: newest first. Returns their number if the time
 // never rose.
-std::size_t night_before_the_rise(const std::vector<Night>& nights) {
+std::size_t last_night_before_rise(const std::vector<Night>& nights) {
   std::vector<double> values;
   std::vector<std::size_t> places;
   for (std::size_t i = nights.size(); i > 0; --i) {
@@ -104,7 +104,7 @@ Range find_range(const std::vector<Night>& nights) {
   std::size_t bad = good - 1;
   while (!is_bad(nights[bad])) --bad;
   if (by_findings(nights[bad]) == BisectBy::time) {
-    if (const std::size_t before = night_before_the_rise(nights);
+    if (const std::size_t before = last_night_before_rise(nights);
         before < nights.size() && before > good)
       good = before;
   }

@@ -101,7 +101,7 @@ ReadSide side_of(Store& store, const RunSelection& selection) {
 
 // Counts the series that only the earlier side has, in suites that the later side measured. A
 // filter or shard loses no cases, so partial sides count as 0.
-std::size_t lost_of(const ReadSide& before, const ReadSide& after) {
+std::size_t count_lost_cases(const ReadSide& before, const ReadSide& after) {
   if (!before.whole || !after.whole) return 0;
   std::set<std::string> suites;
   std::set<std::pair<std::string, std::string>> held;
@@ -155,16 +155,17 @@ RunComparison joined(Side before, Side after) {
   const auto case_alone = [](const Series& s) { return Series{s.suite, s.series_id, "", ""}; };
   for (const ComparedCase& c : result.cases)
     has_partner[{c.suite, series_id(c.case_id), "", ""}] = true;
-  Side lonely_before, lonely_after;
+  Side unpaired_before, unpaired_after;
   for (const auto& [from, to] :
-       {std::pair{&before, &lonely_before}, std::pair{&after, &lonely_after}}) {
+       {std::pair{&before, &unpaired_before}, std::pair{&after, &unpaired_after}}) {
     for (const auto& [series, measured] : *from)
       if (!has_partner.contains(case_alone(series))) to->emplace(series, measured);
   }
-  const std::size_t asked_before = lonely_before.size(), asked_after = lonely_after.size();
-  join(lonely_before, lonely_after, case_alone, result.cases);
-  result.only_before = before.size() - (asked_before - lonely_before.size());
-  result.only_after = after.size() - (asked_after - lonely_after.size());
+  const std::size_t unpaired_count_before = unpaired_before.size(),
+                    unpaired_count_after = unpaired_after.size();
+  join(unpaired_before, unpaired_after, case_alone, result.cases);
+  result.only_before = before.size() - (unpaired_count_before - unpaired_before.size());
+  result.only_after = after.size() - (unpaired_count_after - unpaired_after.size());
   return result;
 }
 
@@ -172,7 +173,7 @@ RunComparison compare(const CompareOptions& options, Store& store) {
   const auto runs_before = need(store.resolve_runs(options.before), exit_usage);
   const auto runs_after = need(store.resolve_runs(options.after), exit_usage);
   auto before = side_of(store, runs_before), after = side_of(store, runs_after);
-  const std::size_t lost = lost_of(before, after);
+  const std::size_t lost = count_lost_cases(before, after);
   RunComparison result = joined(std::move(before.cases), std::move(after.cases));
   result.lost = lost;
   result.incomplete_before = before.incomplete, result.incomplete_after = after.incomplete;

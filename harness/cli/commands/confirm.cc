@@ -31,7 +31,7 @@ struct ConfirmOptions {
 };
 
 // A case and the outcomes of its fresh processes.
-struct Asked {
+struct RerunCase {
   const OpenCase* open = nullptr;
   std::vector<StoredOutcome> fresh;
   std::string left_out;  // why the case was not measured, a sentence; "" if it was
@@ -40,10 +40,10 @@ struct Asked {
 // Runs of one shard set that were measured with the same options. Their cases are measured again
 // with these options.
 struct Batch {
-  MeasuredWith measured;
+  MeasureSetup measured;
   std::string commit;
   std::vector<std::string> judged_runs;  // all runs of the shard set
-  std::vector<Asked> cases;
+  std::vector<RerunCase> cases;
 };
 
 std::vector<Batch> batches_of(const OpenCases& open) {
@@ -68,7 +68,7 @@ std::vector<Batch> batches_of(const OpenCases& open) {
   return batches;
 }
 
-MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptions& providers) {
+MeasureOptions measure_options(const MeasureSetup& measured, const ProviderOptions& providers) {
   MeasureOptions options;
   providers.use_in(options);
   if (measured.timeout_ms) options.timeout = std::chrono::milliseconds(*measured.timeout_ms);
@@ -81,7 +81,7 @@ MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptio
 }
 
 // Fills in the GPU that a crashed worker could not report: the one of the open case.
-void know_device(const OpenCase& open, Outcome& outcome) {
+void fill_in_device(const OpenCase& open, Outcome& outcome) {
   if (!outcome.c.device.starts_with("cuda") || !outcome.device.model.empty()) return;
   outcome.device.model = open.machine.model;
   outcome.device.memory_bytes = open.machine.memory_bytes;
@@ -109,12 +109,12 @@ class Confirmation {
     const Runner runner{measure, known, text.contracts, 1, &stop_, {}};
     reproduce_ = providers.command_line();
     int rounds = 0;
-    for (const Asked& asked : batch_.cases) rounds = std::max(rounds, asked.open->processes);
-    for (int round = 0; round < rounds; ++round) ask_round(round, runner, text);
+    for (const RerunCase& asked : batch_.cases) rounds = std::max(rounds, asked.open->processes);
+    for (int round = 0; round < rounds; ++round) confirm_round(round, runner, text);
   }
 
  private:
-  void ask_round(int round, const Runner& runner, const ReviewedText& text) {
+  void confirm_round(int round, const Runner& runner, const ReviewedText& text) {
     RunInfo run = this_run("confirm", "", reproduce_, {});
     run.command_line = command_line();
     // This run is not part of the night, because its cases would count twice there. It names the
@@ -123,23 +123,23 @@ class Confirmation {
     run.versions_json = with_confirmed_runs(run.versions_json, batch_.judged_runs);
     need(store_.begin_run(run));
     const auto kernels = offered_kernels(runner.providers);
-    for (Asked& asked : batch_.cases) {
+    for (RerunCase& asked : batch_.cases) {
       if (stop_) {
-        end_command(exit_infrastructure, "stopped by a signal: not all cases were asked",
+        end_command(exit_infrastructure, "stopped by a signal: not all cases were measured again",
                     "confirm them again, into another file");
       }
       if (round >= asked.open->processes || !asked.left_out.empty()) continue;
       ask(asked, run, runner, kernels, text);
       if (!asked.left_out.empty()) continue;
       need(store_.add(run.run_id, asked.fresh.back()));
-      if (!options_.quiet && !envelope().is_asked_for())
-        fmt::print(stderr, "asked process {} of {}: {}\n", round + 1, asked.open->processes,
+      if (!options_.quiet && !envelope().is_requested())
+        fmt::print(stderr, "process {} of {}: {}\n", round + 1, asked.open->processes,
                    asked.open->case_id);
     }
     need(store_.finish_run(run.run_id, exit_fine, false));
   }
 
-  void ask(Asked& asked, const RunInfo& run, const Runner& runner,
+  void ask(RerunCase& asked, const RunInfo& run, const Runner& runner,
            const std::vector<OfferedKernel>& kernels, const ReviewedText& text) {
     const OpenCase& open = *asked.open;
     const bool is_on_gpu = open.machine.device_kind == "cuda";
@@ -154,7 +154,7 @@ class Confirmation {
     planned.tier = parse<Tier>(open.tier).value_or(Tier::smoke);
     planned.expected = open.expected;
     StoredOutcome fresh{runner.run_fresh(planned), {}};
-    know_device(open, fresh.outcome);
+    fill_in_device(open, fresh.outcome);
     if (is_lacking(fresh.outcome)) {
       asked.left_out = fmt::format("its provider cannot measure here: {}", fresh.outcome.reason);
       return;
@@ -192,7 +192,7 @@ std::string answer(const StoredOutcome& fresh) {
 
 void print(const std::vector<Batch>& batches) {
   for (const Batch& batch : batches) {
-    for (const Asked& asked : batch.cases) {
+    for (const RerunCase& asked : batch.cases) {
       fmt::print("{}/{}\n  found: {}\n", asked.open->suite, asked.open->case_id, asked.open->text);
       if (!asked.left_out.empty()) fmt::print("  not asked: {}\n", asked.left_out);
       for (const StoredOutcome& fresh : asked.fresh)
@@ -207,7 +207,7 @@ std::string as_json(const std::vector<Batch>& batches) {
   };
   Json cases = Json::array();
   for (const Batch& batch : batches) {
-    for (const Asked& asked : batch.cases) {
+    for (const RerunCase& asked : batch.cases) {
       cases.push_back(
           {JSON_FIELDS(asked, open->suite, open->case_id, open->run_id, open->statistic),
            JSON_FIELDS_BY(list_of(answer_json), asked, fresh), JSON_FIELDS(asked, left_out)});
@@ -229,13 +229,13 @@ int confirm(const ConfirmOptions& options) {
   for (Batch& batch : batches) Confirmation(options, *store, *past, batch).run();
   std::size_t asked = 0, left_out = 0;
   for (const Batch& batch : batches) {
-    for (const Asked& c : batch.cases) ++(c.left_out.empty() ? asked : left_out);
+    for (const RerunCase& c : batch.cases) ++(c.left_out.empty() ? asked : left_out);
   }
   if (options.format == "json") {
     print_json(as_json(batches));
   } else {
     print(batches);
-    fmt::print("{} asked, {} not; plumbline merge {} {} --judge concludes\n",
+    fmt::print("{} measured again, {} not; plumbline merge {} {} --judge concludes\n",
                plural(static_cast<std::size_t>(asked), "case"), left_out, options.past.string(),
                options.database.path.string());
   }
@@ -268,8 +268,8 @@ void add_confirm(Command app, int& exit_code) {
   add_format(command, options.format, {"text", "json"});
   command.add_flag("--quiet,-q", options.quiet, "No progress");
   command.footer(
-      "It concludes nothing: `plumbline merge` does, with --judge. Exit code 5 where a case could "
-      "not be asked on this machine, since it is of another class.\n"
+      "It concludes nothing: `plumbline merge` does, with --judge. Exit code 5 if a case could not "
+      "be measured on this machine, because it belongs to another machine class.\n"
       "Examples:\n"
       "  plumbline merge history.db shard-*.db --judge --confirmations open.json\n"
       "  plumbline confirm open.json --db confirm.db --past history.db\n"

@@ -18,8 +18,8 @@ void say(const char* text) {
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   if (fits) return;
   say("plumbline: this CPU lacks AVX2, FMA or BMI2 (x86-64-v3)\n"
-      "  remedy: use a machine with a CPU of 2015 or newer; an emulator such as QEMU has to be "
-      "told to offer them (-cpu max)\n");
+      "  remedy: use a machine with a CPU of 2015 or newer; give an emulator such as QEMU the "
+      "option -cpu max\n");
   _exit(3);  // exit_infrastructure
 }
 

@@ -19,7 +19,7 @@ int print_metadata(const std::filesystem::path& database) {
   const auto said =
       output_of(fmt::format("{} {} {}", shell_quoted(python.string()),
                             shell_quoted(script.string()), shell_quoted(database.string())));
-  if (!said || !said->is_well) {
+  if (!said || !said->is_success) {
     end_command(exit_infrastructure,
                 {script.string(), 0, fmt::format("{} did not run it", python.string()),
                  "see what it wrote above; PLUMBLINE_PYTHON names another interpreter"});

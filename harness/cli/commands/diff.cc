@@ -20,7 +20,7 @@ namespace {
 bool is_file_name(const std::string& name) { return name.ends_with(".safetensors"); }
 
 struct DiffOptions {
-  DiffQuestion question;
+  DiffArguments question;
   AttributeOptions attributes;  // apply to both dumps
   std::shared_ptr<KernelDiff> kernels;
 
@@ -44,13 +44,13 @@ constexpr std::array diff_formats{
                                     }}};
 
 int diff_dumps(const DiffOptions& options) {
-  const DiffQuestion& question = options.question;
+  const DiffArguments& question = options.question;
   const Attributes stated = options.attributes.stated();
   auto a = read_dump(question.a, stated), b = read_dump(question.b, stated);
   Errors errors;
   if (!a) errors = a.error();
   if (!b) errors.insert(errors.end(), b.error().begin(), b.error().end());
-  need_none(std::move(errors), exit_usage);
+  end_on_errors(std::move(errors), exit_usage);
   CheckOptions check;
   check.reference_cost_limit = question.reference_cost_limit;
   auto report = need(diff(*a, *b, check), exit_usage);
@@ -62,7 +62,7 @@ int diff_dumps(const DiffOptions& options) {
 }
 
 int run_diff(const DiffOptions& options) {
-  const DiffQuestion& question = options.question;
+  const DiffArguments& question = options.question;
   if (options.are_dumps() && question.suites.empty()) return diff_dumps(options);
   if (is_file_name(question.a) || is_file_name(question.b) || question.suites.empty()) {
     end_command(exit_usage, "name two dumps (.safetensors), or two kernels and suite files",
@@ -81,7 +81,7 @@ int run_diff(const DiffOptions& options) {
 
 }  // namespace
 
-int write_diffs(const std::vector<DiffReport>& reports, const DiffQuestion& question) {
+int write_diffs(const std::vector<DiffReport>& reports, const DiffArguments& question) {
   write_as(diff_formats, question.format, reports, question.verbose);
   return compared(reports) == 0 ? exit_nothing : exit_code_of(overall_answer(reports));
 }
@@ -91,7 +91,7 @@ void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels) 
       "diff",
       "Compare two dumps, or two kernels on the problems of suites: is the difference rounding?");
   auto options = std::make_shared<DiffOptions>();
-  DiffQuestion& question = options->question;
+  DiffArguments& question = options->question;
   question.reference_cost_limit = MeasureOptions().reference_cost_limit;
   options->kernels = std::move(kernels);
   command.add_option("a", question.a, "A dump (.safetensors) or a kernel (provider/name)")

@@ -11,7 +11,7 @@
 namespace plumbline::cli {
 
 // The arguments of a `plumbline diff` command line.
-struct DiffQuestion {
+struct DiffArguments {
   std::string a, b;                 // dumps or kernels
   std::vector<std::string> suites;  // for two kernels
   double reference_cost_limit = 0;
@@ -26,13 +26,13 @@ class KernelDiff {
   // Adds the options that only this comparison accepts.
   virtual void add_options_to(Command command) = 0;
   // Prints the comparison, or the errors, and returns the exit code.
-  virtual int run(const DiffQuestion& question) = 0;
+  virtual int run(const DiffArguments& question) = 0;
 };
 
 // `kernels` is null in the judge program, which only compares dumps.
 void add_diff(Command app, int& exit_code, std::shared_ptr<KernelDiff> kernels);
 
 // Prints comparisons in the format that `question` names, and returns the exit code.
-int write_diffs(const std::vector<DiffReport>& reports, const DiffQuestion& question);
+int write_diffs(const std::vector<DiffReport>& reports, const DiffArguments& question);
 
 }  // namespace plumbline::cli

@@ -22,12 +22,12 @@ namespace {
 class KernelsOnSuites : public KernelDiff {
  public:
   void add_options_to(Command command) override;
-  int run(const DiffQuestion& question) override;
+  int run(const DiffArguments& question) override;
 
  private:
   // Returns the command line without --case: "plumbline diff cpu/flash mine/flash smoke.toml
   // --provider ./libmine.so".
-  std::string typed(const DiffQuestion& question) const;
+  std::string typed(const DiffArguments& question) const;
 
   CaseOptions cases_;
   ProviderOptions providers_;
@@ -55,7 +55,7 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const CaseFilt
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
   const RoundingSpec spec =
-      text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
+      text.contracts.pinned_spec(c.kernel, c.problem, target_of(measurement.outcome));
   const Judgement judgement =
       judge({.outcome = &measurement.outcome, .contracts = &text.contracts});
   const Answer answer = answer_of(measurement.outcome, judgement);
@@ -67,7 +67,7 @@ MeasuredSide side(Measurement measurement, const ReviewedText& text) {
 }
 
 DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text,
-                           const DiffQuestion& question) {
+                           const DiffArguments& question) {
   PlannedCase a = planned(problem, {question.a}), b = planned(problem, {question.b});
   a.timed = b.timed = false;
   std::vector<MeasuredSide> sides;
@@ -82,7 +82,8 @@ DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const R
                        {q.data(), k.data(), v.data()});
 }
 
-void are_known(const DiffQuestion& question, const std::vector<OfferedKernel>& kernels) {
+void require_known_kernels(const DiffArguments& question,
+                           const std::vector<OfferedKernel>& kernels) {
   Errors errors;
   for (const std::string& kernel : {question.a, question.b}) {
     if (std::ranges::any_of(kernels, [&](const OfferedKernel& k) { return k.name == kernel; }))
@@ -90,7 +91,7 @@ void are_known(const DiffQuestion& question, const std::vector<OfferedKernel>& k
     errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel),
                       missing_kernel_remedy(kernel, kernels)});
   }
-  need_none(errors, exit_usage);
+  end_on_errors(errors, exit_usage);
 }
 
 void KernelsOnSuites::add_options_to(Command command) {
@@ -105,7 +106,7 @@ void KernelsOnSuites::add_options_to(Command command) {
   command.add_flag("--quiet,-q", quiet_, "No progress");
 }
 
-std::string KernelsOnSuites::typed(const DiffQuestion& question) const {
+std::string KernelsOnSuites::typed(const DiffArguments& question) const {
   std::string text = fmt::format("{} diff {} {}", program_name(), question.a, question.b);
   for (const auto& suite : question.suites) text += " " + shell_word(suite);
   for (const auto& provider : providers_.providers) text += " --provider " + shell_quoted(provider);
@@ -116,7 +117,7 @@ std::string KernelsOnSuites::typed(const DiffQuestion& question) const {
   return text;
 }
 
-int KernelsOnSuites::run(const DiffQuestion& question) {
+int KernelsOnSuites::run(const DiffArguments& question) {
   cases_.suites = question.suites;
   measure_.reference_cost_limit = question.reference_cost_limit;
   auto text = need(providers_.reviewed_text(), exit_usage);
@@ -124,7 +125,7 @@ int KernelsOnSuites::run(const DiffQuestion& question) {
   measure_.reference_library = need(reference_.open(), exit_usage);
   const auto providers = need(discover(measure_));
   auto suites = need(cases_.read(providers), exit_usage);
-  are_known(question, offered_kernels(providers));
+  require_known_kernels(question, offered_kernels(providers));
   const auto chosen = problems(suites, cases_.filter);
   if (chosen.empty())
     end_command(exit_nothing, "the filters leave no problem",

@@ -93,7 +93,7 @@ std::optional<Finding> other_owner(const std::string& interpreter) {
   if (interpreter.empty()) return std::nullopt;
   const auto said =
       output_of(shell_quoted(interpreter) + " -m plumbline_command.owners 2>/dev/null");
-  if (!said || !said->is_well || said->text.empty()) return std::nullopt;
+  if (!said || !said->is_success || said->text.empty()) return std::nullopt;
   return Finding{"packages", false, true, said->text};
 }
 
@@ -117,7 +117,7 @@ Python python() {
       "    except Exception:\n        print(',', name, 'absent', end='')\n";
   const auto said =
       output_of(shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1");
-  if (!said || !said->is_well) {
+  if (!said || !said->is_success) {
     return no_python(
         fmt::format("{} cannot be used: {}\n  remedy: set PLUMBLINE_PYTHON to a "
                     "Python interpreter of 3.9 or later",
@@ -205,7 +205,7 @@ std::vector<Finding> grouped(const std::vector<Bundled>& all) {
 
 // Runs the functions on as many threads as there are processors, because importing a framework
 // takes seconds.
-void ask_all(const std::vector<std::function<void()>>& questions) {
+void run_concurrently(const std::vector<std::function<void()>>& questions) {
   std::atomic<std::size_t> next = 0;
   const auto ask = [&] {
     for (std::size_t i = next++; i < questions.size(); i = next++) questions[i]();
@@ -244,12 +244,12 @@ std::vector<Finding> providers(const ProviderOptions& options, const Python& pyt
       questions.emplace_back([&, i] { answers[i] = bundled(rest[i], python.interpreter); });
     }
   }
-  ask_all(questions);
+  run_concurrently(questions);
   if (quick && !rest.empty()) {
     std::vector<std::string> names;
     for (const BundledProvider& one : rest) names.push_back(one.name);
-    findings.push_back(
-        {"bundled", false, false, fmt::format("not asked (--quick): {}", fmt::join(names, ", "))});
+    findings.push_back({"bundled", false, false,
+                        fmt::format("not checked (--quick): {}", fmt::join(names, ", "))});
     return findings;
   }
   for (Finding& finding : grouped(answers)) findings.push_back(std::move(finding));
@@ -271,8 +271,8 @@ Finding gpu() {
   const bool there = has_cuda_device();
   return {"GPU", there, false,
           there ? "a CUDA device is there"
-                : "neither /dev/nvidia0 nor nvidia-smi shows one: kernels of cuda are not loaded, "
-                  "those of emulated stand in"};
+                : "neither /dev/nvidia0 nor nvidia-smi shows one: the provider cuda is not loaded; "
+                  "the provider emulated runs the same kernels"};
 }
 
 Finding reference() {

@@ -29,7 +29,7 @@ nlohmann::json json_of(const std::string& command) {
   if (!said) end_command(exit_infrastructure, "no process can be started", "see `ulimit -u`");
   auto answer = parse_json_if_valid(said->text);
   if (!answer.is_object())
-    end_command(exit_infrastructure, fmt::format("{} gave no answer", command),
+    end_command(exit_infrastructure, fmt::format("{} did not answer", command),
                 "see what it wrote above");
   return answer;
 }
@@ -40,7 +40,8 @@ std::string since_error(const std::string& text) {
   bool fits = text.size() >= 4 && text.size() <= form.size();
   for (std::size_t i = 0; fits && i < text.size(); ++i)
     fits = form[i] == '0' ? text[i] >= '0' && text[i] <= '9' : text[i] == form[i];
-  return fits ? "" : fmt::format("\"{}\" is no day; write it as 2027-01-31", text);
+  return fits ? ""
+              : fmt::format("\"{}\" is not a date; expected YYYY-MM-DD, such as 2027-01-31", text);
 }
 
 std::string command_for(const ExportOptions& options, Store& store) {
@@ -65,8 +66,8 @@ std::string command_for(const ExportOptions& options, Store& store) {
 }
 
 int export_command(const ExportOptions& options) {
-  need_none(unusable_outputs({{"--parquet", options.parquet}, {"--nights", options.nights}}),
-            exit_usage);
+  end_on_errors(unusable_outputs({{"--parquet", options.parquet}, {"--nights", options.nights}}),
+                exit_usage);
   auto store = need(options.database.open(true));
   const auto command = command_for(options, *store);
   const auto answer = json_of(command);

@@ -83,7 +83,7 @@ void find_level(CaseHistory& history) {
     if (ratio && *ratio > 0 && std::isfinite(*ratio) && is_usual)
       nights.push_back({std::log(*ratio), {}, false});
   }
-  if (nights.size() < least_nights) return;
+  if (nights.size() < min_nights) return;
   if (nights.size() > gate_window) nights.erase(nights.begin(), nights.end() - gate_window);
   const GateOptions options;
   const GateLevel level = level_of(nights, options);

@@ -13,7 +13,7 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
-#include "harness/cli/places.h"
+#include "harness/cli/program_folders.h"
 #include "harness/cli/session.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
@@ -74,19 +74,19 @@ std::string with_replaced(std::string text, const std::string& word, const std::
 }
 
 // Returns this program as a command that works in any folder.
-std::string program_from_anywhere() {
+std::string absolute_program() {
   const std::string name = program_name();
   return name.find('/') == std::string::npos ? name : shell_quoted(fs::absolute(name).string());
 }
 
-Errors in_the_way(const std::vector<Template>& files, const fs::path& folder) {
+Errors find_conflicts(const std::vector<Template>& files, const fs::path& folder) {
   std::vector<std::string> there;
   std::error_code ignored;
   for (const Template& file : files)
     if (fs::exists(fs::symlink_status(folder / file.to, ignored)))
       there.push_back(file.to.string());
   if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
-    return {{folder.string(), 0, "is no folder", "name a folder, or one that is not there yet"}};
+    return {{folder.string(), 0, "is not a folder", "name a folder, or one that is not there yet"}};
   if (there.empty()) return {};
   return {{folder.string(), 0,
            fmt::format("nothing was written: {} {} there already", fmt::join(there, ", "),
@@ -98,7 +98,7 @@ int init(const InitOptions& options) {
   const Language& language =
       *std::ranges::find(languages, options.torch ? "torch" : options.language, &Language::name);
   const auto files = templates_of(language);
-  need_none(in_the_way(files, options.folder), exit_usage);
+  end_on_errors(find_conflicts(files, options.folder), exit_usage);
   std::vector<std::string> written, next;
   for (const Template& file : files) {
     std::ifstream stream(file.from);
@@ -108,7 +108,7 @@ int init(const InitOptions& options) {
     written.push_back(to.lexically_normal().string());
   }
   for (const char* command : language.next)
-    next.push_back(with_replaced(command, "plumbline ", program_from_anywhere() + " "));
+    next.push_back(with_replaced(command, "plumbline ", absolute_program() + " "));
   if (options.folder.lexically_normal() != ".")
     next.front() = fmt::format("cd {} && {}", shell_quoted(options.folder.string()), next.front());
   if (options.format == "json") {
@@ -125,7 +125,7 @@ void add_init(Command app, int& exit_code) {
   auto [command, options] =
       add_verb(app, exit_code, init, "init",
                "Write a start: a kernel, a suite, a contract and plumbline.toml");
-  command.add_option("folder", options.folder, "DIR", "Where to; made where it is missing")
+  command.add_option("folder", options.folder, "DIR", "Target folder; created if missing")
       .capture_default_str();
   std::vector<std::string> names;
   for (const Language& language : languages) names.emplace_back(language.name);
@@ -137,7 +137,7 @@ void add_init(Command app, int& exit_code) {
   command.add_flag("--torch", options.torch, "The same as --provider torch").excludes("--provider");
   add_format(command, options.format, {"text", "json"});
   command.footer(
-      "Writes nothing where one of its files is there already (exit 2). Prints the three commands "
+      "Writes nothing if one of its files already exists (exit 2). Prints the three commands "
       "that lead to a verdict.\n"
       "Examples:\n  plumbline init mine\n  plumbline init --torch mine\n  plumbline init mine "
       "--provider cpp");

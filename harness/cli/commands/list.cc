@@ -165,7 +165,7 @@ int list(ListOptions& options) {
   const auto kernels = offered_kernels(providers);
   auto suites = need(options.cases.read(providers), exit_usage);
   auto plan = need(make_plan(suites, kernels, options.cases.filter,
-                             {std::nullopt, surroundings(providers).lacking}),
+                             {std::nullopt, run_environment(providers).missing_providers}),
                    exit_usage);
   const CaseFilter& filter = options.cases.filter;
   plan = part_of(plan, filter.shard, filter.shards);

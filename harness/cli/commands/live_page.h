@@ -15,14 +15,14 @@ class LivePage {
   LivePage(DatabaseOption database, std::string subject)
       : database_(std::move(database)), subject_(std::move(subject)) {}
 
-  struct Moment {
+  struct Snapshot {
     std::string id;    // digest of `json`, unique even across servers
     std::string json;  // `Report` of page/src/data.ts
     std::string label;
     std::size_t outcomes = 0;
   };
   // Returns a snapshot of the database. It is read again only if its files have changed.
-  Result<Moment> now();
+  Result<Snapshot> now();
 
   enum class Lack : std::uint8_t { none, row, moment };
   struct Case {
@@ -36,21 +36,21 @@ class LivePage {
  private:
   // Identity, size and time of the last write of the database's files.
   using Stamp = std::string;
-  struct Kept {
-    Moment moment;
+  struct KeptSnapshot {
+    Snapshot moment;
     std::unique_ptr<PageSource> source;
     Stamp stamp;  // stamp at which the nights were last found unchanged; "" if unknown
   };
   Stamp stamp() const;
   // Errors of these three functions end the command.
-  Kept& newest();
-  bool is_as_it_was(Kept& kept, Store& store) const;
+  KeptSnapshot& newest();
+  bool is_unchanged(KeptSnapshot& kept, Store& store) const;
   Case detail_of(const std::string& id, std::size_t row);
 
   DatabaseOption database_;
   std::string subject_;
   std::mutex mutex_;
-  std::deque<Kept> kept_;  // newest first
+  std::deque<KeptSnapshot> kept_;  // newest first
 };
 
 }  // namespace plumbline::cli

@@ -19,25 +19,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_bytes = 32 * 1024;  // per request; the library limits only parts
-constexpr std::chrono::seconds time_to_ask{3}, time_to_answer{60}, time_to_leave{1};
-// A silent connection occupies a thread for `time_to_ask`.
+constexpr std::size_t max_bytes = 32 * 1024;  // per request; the library limits only parts
+constexpr std::chrono::seconds request_timeout{3}, response_timeout{60}, drain_timeout{1};
+// A silent connection occupies a thread for `request_timeout`.
 constexpr std::size_t threads = 64;
 constexpr int poll_ms = 100;
 
-// A connection whose whole request must arrive within `time_to_ask`. The library's own timeouts
+// A connection whose whole request must arrive within `request_timeout`. The library's own timeouts
 // start again with each byte.
 class BoundedStream : public httplib::Stream {
  public:
   BoundedStream(socket_t socket, const std::atomic<bool>& stop)
-      : socket_(socket), stop_(stop), ask_until_(Clock::now() + time_to_ask) {}
+      : socket_(socket), stop_(stop), ask_until_(Clock::now() + request_timeout) {}
 
   bool is_readable() const override { return at_ < end_ || wait(POLLIN, ask_until_); }
   bool is_writable() const override { return wait(POLLOUT, answer_until()); }
 
   ssize_t read(char* to, std::size_t size) override {
     if (at_ == end_) {
-      if (received_ >= most_bytes || !wait(POLLIN, ask_until_)) return -1;
+      if (received_ >= max_bytes || !wait(POLLIN, ask_until_)) return -1;
       const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
       if (got <= 0) return got;
       at_ = 0;
@@ -70,8 +70,8 @@ class BoundedStream : public httplib::Stream {
   // connection, and the client would lose the response.
   void leave() {
     ::shutdown(socket_, SHUT_WR);
-    const auto until = Clock::now() + time_to_leave;
-    for (std::size_t bytes = 0; bytes < 1024 * most_bytes && wait(POLLIN, until);) {
+    const auto until = Clock::now() + drain_timeout;
+    for (std::size_t bytes = 0; bytes < 1024 * max_bytes && wait(POLLIN, until);) {
       const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
       if (got <= 0) break;
       bytes += static_cast<std::size_t>(got);
@@ -85,7 +85,7 @@ class BoundedStream : public httplib::Stream {
  private:
   // The time runs from the first byte of the response.
   Clock::time_point answer_until() const {
-    if (answer_until_ == Clock::time_point{}) answer_until_ = Clock::now() + time_to_answer;
+    if (answer_until_ == Clock::time_point{}) answer_until_ = Clock::now() + response_timeout;
     return answer_until_;
   }
   bool wait(short events, Clock::time_point until) const {
@@ -165,10 +165,10 @@ void write(LocalAnswer answer, httplib::Response& response) {
 
 }  // namespace
 
-Result<LocalTally> serve_locally(int port,
-                                 const std::function<LocalAnswer(const LocalRequest&)>& answer,
-                                 const std::function<void(int)>& ready,
-                                 const std::atomic<bool>& stop) {
+Result<RequestCounts> serve_locally(int port,
+                                    const std::function<LocalAnswer(const LocalRequest&)>& answer,
+                                    const std::function<void(int)>& ready,
+                                    const std::atomic<bool>& stop) {
   BoundedServer server(stop);
   std::atomic<std::size_t> answered{0}, refused{0};
   int bound = port;
@@ -197,8 +197,7 @@ Result<LocalTally> serve_locally(int port,
   const httplib::Server::HandlerWithResponse explain = [](const httplib::Request&,
                                                           httplib::Response& response) {
     if (response.body.empty())
-      write(refusal(response.status, "This is no request that plumbline serve can read."),
-            response);
+      write(refusal(response.status, "plumbline serve cannot read this request."), response);
     return httplib::Server::HandlerResponse::Handled;
   };
   server.set_error_handler(explain);
@@ -231,7 +230,7 @@ Result<LocalTally> serve_locally(int port,
   listening.join();
   if (!stop)
     return fail("the server stopped listening", "start it again; `ulimit -n` bounds its sockets");
-  return LocalTally{answered, refused};
+  return RequestCounts{answered, refused};
 }
 
 }  // namespace plumbline::cli

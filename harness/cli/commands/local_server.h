@@ -26,16 +26,16 @@ struct LocalAnswer {
   std::string policy = "default-src 'none'";
 };
 
-struct LocalTally {
+struct RequestCounts {
   std::size_t answered = 0, refused = 0;  // refused: status 400 or more
 };
 
 // Serves 127.0.0.1:`port` until `stop` is set; port 0 takes a free one. `ready` receives the port.
 // Threads call `answer` concurrently. A request with another method or host, or that is not HTTP,
 // is refused before it reaches `answer`. Errors: the port is not available.
-Result<LocalTally> serve_locally(int port,
-                                 const std::function<LocalAnswer(const LocalRequest&)>& answer,
-                                 const std::function<void(int port)>& ready,
-                                 const std::atomic<bool>& stop);
+Result<RequestCounts> serve_locally(int port,
+                                    const std::function<LocalAnswer(const LocalRequest&)>& answer,
+                                    const std::function<void(int port)>& ready,
+                                    const std::atomic<bool>& stop);
 
 }  // namespace plumbline::cli

@@ -1,7 +1,7 @@
 // The program plumbline: registers every command.
 #include "harness/cli/commands/commands.h"
-#include "harness/cli/places.h"
 #include "harness/cli/program.h"
+#include "harness/cli/program_folders.h"
 
 int main(int argc, char** argv) {
   using namespace plumbline::cli;

@@ -157,7 +157,9 @@ void add_manual(Command app, int& exit_code) {
   const Command command =
       app.add_subcommand("manual", "Write the manual pages of this command into a folder");
   auto folder = std::make_shared<std::filesystem::path>();
-  command.add_option("folder", *folder, "DIR", "Where to: plumbline.1, plumbline-run.1 and so on")
+  command
+      .add_option("folder", *folder, "DIR",
+                  "Target folder for plumbline.1, plumbline-run.1 and so on")
       .required();
   command.footer(
       "An installed plumbline has them under share/man: man plumbline-run.\n"

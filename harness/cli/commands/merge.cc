@@ -32,7 +32,7 @@ struct MergeOptions {
   std::string format = "text";
 };
 
-struct JudgedWhole {
+struct JudgedShardSet {
   JudgedRuns judged;
   std::vector<std::string> missing;  // shards
   int exit_code = exit_fine;
@@ -70,7 +70,7 @@ void print_how_to_judge(const MergeOptions& options, const MergeReport& report) 
 
 // `judged` is null without --judge.
 std::string as_json(const MergeOptions& options, const MergeReport& report,
-                    const std::vector<JudgedWhole>* judged, const OpenCases& open) {
+                    const std::vector<JudgedShardSet>* judged, const OpenCases& open) {
   const auto run_json = [](const MergedRun& run) -> Json {
     return {JSON_FIELDS(run, info.run_id, info.started_at, info.shard, state)};
   };
@@ -78,7 +78,7 @@ std::string as_json(const MergeOptions& options, const MergeReport& report,
             JSON_FIELDS_BY(list_of(run_json), report, runs),
             JSON_FIELDS(report, outcomes_before, outcomes)};
   if (judged != nullptr) {
-    data["judged"] = json_list(judged, [](const JudgedWhole& whole) -> Json {
+    data["judged"] = json_list(judged, [](const JudgedShardSet& whole) -> Json {
       const auto id_of = [](const RunInfo& run) { return run.run_id; };
       return {{"run_ids", json_list(whole.judged.runs, id_of)},
               JSON_FIELDS(whole, missing),
@@ -92,23 +92,24 @@ std::string as_json(const MergeOptions& options, const MergeReport& report,
   return json_text(data);
 }
 
-int worst_of(const std::vector<JudgedWhole>& wholes) {
+int worst_of(const std::vector<JudgedShardSet>& shard_sets) {
   RunState worst = RunState::fine;
-  for (const JudgedWhole& whole : wholes) worst = worse_of(worst, state_of_exit(whole.exit_code));
+  for (const JudgedShardSet& whole : shard_sets)
+    worst = worse_of(worst, state_of_exit(whole.exit_code));
   return exit_code_of(worst);
 }
 
 // Returns the cases that fresh processes must measure again. Cases of a run that does not record
 // how it measured are reported and left out.
-OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
+OpenCases open_cases(const std::vector<JudgedShardSet>& shard_sets) {
   OpenCases open;
   int number = 0;
-  for (const JudgedWhole& whole : wholes) {
+  for (const JudgedShardSet& whole : shard_sets) {
     ++number;
     std::set<std::string> unknown;
     for (const RunInfo& run : whole.judged.runs) {
       open.night_id = run.night_id;
-      if (const auto measured = read_measured(run.versions_json)) {
+      if (const auto measured = parse_measure_setup(run.versions_json)) {
         open.runs.push_back({run.run_id, run.commit, *measured, number});
       } else {
         unknown.insert(run.run_id);
@@ -126,15 +127,16 @@ OpenCases open_cases(const std::vector<JudgedWhole>& wholes) {
   return open;
 }
 
-std::vector<JudgedWhole> judge_wholes(const MergeOptions& options, const MergeReport& report) {
+std::vector<JudgedShardSet> judge_shard_sets(const MergeOptions& options,
+                                             const MergeReport& report) {
   auto text = need(options.providers.reviewed_text());
   auto store = need(Store::open(options.out));
   std::vector<RunInfo> runs;
   for (const auto& run : report.runs) runs.push_back(run.info);
-  auto wholes = need(wholes_of(*store, runs));
-  std::vector<JudgedWhole> judged;
-  for (Whole& whole : wholes) {
-    JudgedWhole& one = judged.emplace_back();
+  auto shard_sets = need(group_shards(*store, runs));
+  std::vector<JudgedShardSet> judged;
+  for (ShardSet& whole : shard_sets) {
+    JudgedShardSet& one = judged.emplace_back();
     one.missing = std::move(whole.missing);
     if (!whole.run_ids.empty()) {
       one.judged = need(judge_runs(*store, whole.run_ids, text, ""));
@@ -146,14 +148,14 @@ std::vector<JudgedWhole> judge_wholes(const MergeOptions& options, const MergeRe
 }
 
 int judge_merged(const MergeOptions& options, const MergeReport& report) {
-  auto wholes = judge_wholes(options, report);
-  const OpenCases open = open_cases(wholes);
+  auto shard_sets = judge_shard_sets(options, report);
+  const OpenCases open = open_cases(shard_sets);
   if (!options.confirmations.empty()) need(write_text(options.confirmations, json_text_of(open)));
   if (options.format == "json") {
-    print_json(as_json(options, report, &wholes, open));
+    print_json(as_json(options, report, &shard_sets, open));
   } else {
     print(options, report);
-    for (const JudgedWhole& whole : wholes) {
+    for (const JudgedShardSet& whole : shard_sets) {
       if (!whole.judged.runs.empty()) write_as(run_formats, "text", report_of(whole.judged));
     }
     if (!open.cases.empty() && !options.confirmations.empty()) {
@@ -164,15 +166,15 @@ int judge_merged(const MergeOptions& options, const MergeReport& report) {
     }
   }
   Errors errors;
-  for (const JudgedWhole& whole : wholes) {
+  for (const JudgedShardSet& whole : shard_sets) {
     if (whole.missing.empty()) continue;
     errors.push_back(
         {options.out.string(), 0,
          fmt::format("not measured, or not to its end: shard {}", fmt::join(whole.missing, ", ")),
-         "measure and merge it, too; statistics over suites and vanished cases wait "
+         "measure and merge it as well; statistics over suites and vanished cases wait "
          "for it"});
   }
-  const int code = worst_of(wholes);
+  const int code = worst_of(shard_sets);
   return errors.empty() ? code : report_errors(errors, code);
 }
 

@@ -119,7 +119,7 @@ void add_night_id(Command command, NightOptions& options) {
       .capture_default_str();
 }
 
-void add_who(Command command, NightOptions& options) {
+void add_author_options(Command command, NightOptions& options) {
   options.who = user_at_host();
   command.add_option("--who", options.who, "Who does this").capture_default_str();
   command.add_option("--note", options.note, "A sentence that is stored with it");
@@ -145,20 +145,20 @@ void add_night(Command app, int& exit_code) {
   auto [open, opened] =
       add_verb(night, exit_code, open_command, "open", "Begin a night, and print its id");
   open.add_option("--id", opened.id,
-                  "Its id (default: the day in UTC, with a number where it is taken)");
-  add_who(open, opened);
+                  "Night id (default: the date in UTC, with a number if it is taken)");
+  add_author_options(open, opened);
   add_format(open, opened.format, {"text", "json"});
   opened.database.add_to(open);
   auto [close, closed] =
       add_verb(night, exit_code, close_command, "close",
                "Say that all runs of a night are there; its exit code is the night's");
   add_night_id(close, closed);
-  add_who(close, closed);
+  add_author_options(close, closed);
   add_format(close, closed.format, night_formats);
   closed.database.add_to(close);
-  auto [show, shown] =
-      add_verb(night, exit_code, show_command, "show",
-               "What a night came to: its runs, and its alerts in groups with a lead");
+  auto [show, shown] = add_verb(
+      night, exit_code, show_command, "show",
+      "The result of a night: its runs, and its alerts in groups with the worst case first");
   add_night_id(show, shown);
   add_format(show, shown.format, night_formats);
   shown.database.add_to(show);

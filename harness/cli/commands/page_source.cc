@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "harness/cli/command_end.h"
-#include "harness/cli/commands/page_past.h"
+#include "harness/cli/commands/page_history.h"
 #include "harness/cli/session.h"
 #include "harness/store/machine.h"
 #include "harness/store/text.h"
@@ -64,7 +64,7 @@ std::unique_ptr<PageSource> read_page_source(Store& store, const RunSelection& s
   input.machine_of = machines_of(stored);
   for (const std::size_t run : stored.run_of)
     input.reproduce_of.push_back(reproduce_command(stored.runs[run]));
-  input.news = news_of(source->report, past_commits(store, stored));
+  input.news = find_issues(source->report, past_commits(store, stored));
   input.nights = nights_before(store, stored);
   input.decisions = decisions_about(store, input.nights);
   input.history = histories_of(store, stored, outcomes_in_detail(stored.outcomes), input.nights);

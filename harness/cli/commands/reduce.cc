@@ -166,7 +166,7 @@ void add_reduce(Command app, int& exit_code) {
   command.add_option("--format", options.format).one_of({"text", "json"}).capture_default_str();
   command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
-      "case fails in the same way: with the same cause, where one explains it.\n"
+      "case fails in the same way, with the same cause if one was found.\n"
       "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
       "it. Exit 4: the case does not fail.\n"
       "Example:\n"

@@ -47,7 +47,7 @@ Content content_of(const ReportOptions& options, const RunSelection& selection, 
 
 int report(const ReportOptions& options) {
   const std::filesystem::path place = options.place();
-  need_none(unusable_outputs({{"--output", place}}), exit_usage);
+  end_on_errors(unusable_outputs({{"--output", place}}), exit_usage);
   auto store = need(options.database.open(true));
   const auto selection = need(page_subject(*store, options.run), exit_usage);
   const auto content = content_of(options, selection, *store);
@@ -70,7 +70,7 @@ void add_report(Command app, int& exit_code) {
       add_verb(app, exit_code, report, "report", "Write a stored run or night as one HTML file");
   command.add_option("run", options.run,
                      "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
-                     "night:ID; commit:SHA. Without it the newest night, else the newest run");
+                     "night:ID; commit:SHA. Without it the newest night, otherwise the newest run");
   command.add_option("-o,--output", options.output, "FILE",
                      "File to write (default: report.html; with --data report.json)");
   command.add_flag("--data", options.data,

@@ -130,7 +130,7 @@ std::string as_text(const ResourceComparison& comparison, const Style& style) {
     text += "occupancy is unknown: this plumbline was built without cuda_occupancy.h\n";
   if (exit_code_of(comparison) != exit_fine) {
     text += fmt::format(
-        "what is right as it is: {} resources --accept --reason \"…\" (reviewed with the "
+        "to accept the figures: {} resources --accept --reason \"…\" (reviewed with the "
         "change)\n",
         program_name());
   }
@@ -166,20 +166,20 @@ Errors usage_errors(const ResourceOptions& options) {
     errors.push_back({"", 0, "--accept needs --reason", "say why the new figures are right"});
   }
   if (options.accept && options.who.empty())
-    errors.push_back({"", 0, "nobody accepts: $USER is empty", "say who with --who"});
+    errors.push_back({"", 0, "no user name: $USER is empty", "say who with --who"});
   if (options.of_run && options.run.empty())
     errors.push_back({"", 0, "--of-run needs a run", "name it with --run"});
   if (!options.run.empty() && options.database.empty())
     errors.push_back({"", 0, "--run names a run of no database", "name it with --db"});
   if (!options.reports.empty() && !fs::is_directory(options.reports)) {
-    errors.push_back({options.reports.string(), 0, "is no folder",
+    errors.push_back({options.reports.string(), 0, "is not a folder",
                       "--reports names the folder with NAME.ptxas.txt"});
   }
   return errors;
 }
 
 int resources(const ResourceOptions& options) {
-  need_none(usage_errors(options), exit_usage);
+  end_on_errors(usage_errors(options), exit_usage);
   const fs::path reports =
       options.reports.empty() ? library_directory() / "resources" : options.reports;
   const fs::path baseline =
@@ -188,7 +188,7 @@ int resources(const ResourceOptions& options) {
   if (compiled.empty()) return nothing_compiled(reports);
   const auto approved = need(read_approved(baseline), exit_usage);
 
-  need_none(unknown_archs(options.archs, compiled), exit_usage);
+  end_on_errors(unknown_archs(options.archs, compiled), exit_usage);
   const ResourceComparison comparison =
       compare_resources(compiled, approved, options.archs, options.strict);
   const int code = exit_code_of(comparison);
@@ -219,11 +219,11 @@ void add_resources(Command app, int& exit_code) {
   command.add_option("--arch", options.archs,
                      "Only this architecture, for example sm_90a; repeat for more");
   command.add_flag("--strict", options.strict,
-                   "Figures of another toolkit than the approved ones are compared, too");
+                   "Also compare figures of another toolkit than the approved ones");
   command.add_flag("--accept", options.accept, "Write what was compiled as the approved figures")
       .excludes("--arch");
   command.add_option("--reason", options.reason, "Why the new figures are right");
-  command.add_option("--who", options.who, "Who accepts (default: $USER)");
+  command.add_option("--who", options.who, "Name of the person who accepts (default: $USER)");
   command.add_option("--db", options.database, "FILE",
                      "Store the figures in this database of runs");
   command.add_option("--run", options.run,

@@ -68,7 +68,7 @@ Plan plan_of_ids(const std::vector<std::string>& ids, const std::vector<OfferedK
       errors.insert(errors.end(), planned.error().begin(), planned.error().end());
     }
   }
-  need_none(errors, exit_usage);
+  end_on_errors(errors, exit_usage);
   return plan;
 }
 
@@ -78,12 +78,13 @@ Plan make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) 
     auto plan = plan_of_ids(options.case_ids, kernels, options.timed);
     std::vector<std::string> devices;
     for (const PlannedCase& c : plan.cases) devices.push_back(c.c.device);
-    need_none(unknown_devices(devices, providers, "the case's device"), exit_usage);
+    end_on_errors(unknown_devices(devices, providers, "the case's device"), exit_usage);
     return plan;
   }
   const auto suites = need(options.cases.read(providers), exit_usage);
-  return need(plumbline::make_plan(suites, kernels, options.cases.filter, surroundings(providers)),
-              exit_usage);
+  return need(
+      plumbline::make_plan(suites, kernels, options.cases.filter, run_environment(providers)),
+      exit_usage);
 }
 
 // Returns the program as it was called, with every option that affects a verdict. The command works
@@ -143,13 +144,13 @@ struct Session {
   std::unique_ptr<Store> store;
   std::unique_ptr<Store> past;  // read-only
   RunInfo run;
-  std::unique_ptr<RunOwner> owner;
+  std::unique_ptr<RunLock> owner;
   StoredPart stored;  // results of a resumed run
 };
 
-void take_up_run(Session& session, const RunFacts& facts) {
+void resume_run(Session& session, const RunFacts& facts) {
   session.run = need(run_to_resume(*session.store, facts));
-  session.owner = need(RunOwner::claim(session.run.run_id));
+  session.owner = need(RunLock::claim(session.run.run_id));
   const auto still = need(session.store->run(session.run.run_id));
   if (still.finished)
     end_command(exit_infrastructure,
@@ -175,7 +176,7 @@ std::string selection_of(const RunOptions& options) {
 }
 
 Session open_session(const RunOptions& options, const Plan& plan, const Runner& runner,
-                     const ShardFacts& shard) {
+                     const ShardInfo& shard) {
   Session session{
       nullptr,
       nullptr,
@@ -184,10 +185,10 @@ Session open_session(const RunOptions& options, const Plan& plan, const Runner& 
       {}};
   session.run.command_line = command_line();
   session.run.selection = selection_of(options);
-  session.run.versions_json =
-      with_measured(session.run.versions_json, measured_with(options.providers, options.measure));
+  session.run.versions_json = add_measure_setup(session.run.versions_json,
+                                                measured_with(options.providers, options.measure));
   if (!shard.partition.empty())
-    session.run.versions_json = with_shard_facts(session.run.versions_json, shard);
+    session.run.versions_json = add_shard_info(session.run.versions_json, shard);
   session.run.night_id = options.night;
   if (!options.commit.empty()) session.run.commit = options.commit;
   if (!options.past.empty()) session.past = need(Store::open(options.past, true));
@@ -203,17 +204,17 @@ Session open_session(const RunOptions& options, const Plan& plan, const Runner& 
   const auto facts = run_facts(session.run, plan, runner, options.providers.reviewed_directory());
   store_facts(session.run, facts);
   if (options.resume) {
-    take_up_run(session, facts);
+    resume_run(session, facts);
     return session;
   }
-  session.owner = need(RunOwner::claim(session.run.run_id));
+  session.owner = need(RunLock::claim(session.run.run_id));
   return session;
 }
 
 // Prints how many refusals no entry of support.toml explains, and the command that prints the
 // missing entries.
-void tell_unexplained_refusals(const RunOptions& options, const RunSession& session,
-                               const ReviewedText& text, bool is_stored) {
+void print_unexplained_refusals(const RunOptions& options, const RunSession& session,
+                                const ReviewedText& text, bool is_stored) {
   const auto& outcomes = session.outcomes();
   const auto count = std::ranges::count_if(outcomes, [&](const StoredOutcome& o) {
     return is_unexplained_refusal(o.outcome, text.contracts, text.support);
@@ -249,7 +250,7 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
     Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
     session.on_more([&progress](const std::string& what) { progress.tell(what); });
     done = session.execute(rest, !plan.partial && options.case_ids.empty(),
-                           [&progress] { step_while_read(progress); });
+                           [&progress] { step_unless_stdout_closed(progress); });
   }
   const bool is_stored = into.store != nullptr;
   into.store.reset();
@@ -257,10 +258,10 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
   const int code = report(options, plan, session);
   if (session.finished() && options.format == "text") {
     if (is_stored) fmt::print("stored in {}\n", options.database.path.string());
-    tell_unexplained_refusals(options, session, text, is_stored);
+    print_unexplained_refusals(options, session, text, is_stored);
   }
-  tell_references_on_the_cpu(options.measure.reference_library.get());
-  tell_ended_orphans();
+  print_cpu_references(options.measure.reference_library.get());
+  print_ended_orphans();
   const auto remedy = [&] {
     return is_stored ? resume_remedy(session, options.database.path) : std::string("run it again");
   };
@@ -276,8 +277,8 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
 }
 
 // Prints the cases that this run cannot measure, unless the output is JSON.
-void tell_absent(const Plan& plan) {
-  if (envelope().is_asked_for()) return;
+void print_absent_cases(const Plan& plan) {
+  if (envelope().is_requested()) return;
   for (const std::string& line : absent_lines(plan.absent)) fmt::print(stderr, "{}\n", line);
 }
 
@@ -286,11 +287,11 @@ int run(RunOptions& options) {
     end_command(exit_usage, "name suite files or --case ids, one or the other",
                 "for example plumbline run cases/smoke.toml");
   }
-  need_none(unusable_outputs({{"--junit", options.junit},
-                              {"--markdown", options.markdown},
-                              {"--save-failures", options.measure.save_failures, true},
-                              {"--reference-cache", options.measure.reference_cache, true}}),
-            exit_usage);
+  end_on_errors(unusable_outputs({{"--junit", options.junit},
+                                  {"--markdown", options.markdown},
+                                  {"--save-failures", options.measure.save_failures, true},
+                                  {"--reference-cache", options.measure.reference_cache, true}}),
+                exit_usage);
   std::vector<Invariance> invariances;
   if (!options.invariances.empty())
     invariances = need(parse_invariances(options.invariances), exit_usage);
@@ -301,16 +302,16 @@ int run(RunOptions& options) {
   options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
   const auto providers = need(discover(options.measure));
   auto plan = make_plan(options, providers);
-  const bool is_anything_planned = plan.size() > 0;
+  const bool has_planned_cases = plan.size() > 0;
   const auto shard =
-      take_part(options.cases.filter, options.costs.empty() ? options.past : options.costs,
-                options.measure.time_repetitions, plan);
+      restrict_to_shard(options.cases.filter, options.costs.empty() ? options.past : options.costs,
+                        options.measure.time_repetitions, plan);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (options.purpose == "nightly" || !options.night.empty())
     options.measure.extra_time_rounds = extra_rounds_of_night;
   const Runner runner{options.measure, providers,          text.contracts,
                       options.jobs,    &stop_on_signals(), invariances};
-  if (plan.size() == 0 && is_anything_planned) {
+  if (plan.size() == 0 && has_planned_cases) {
     auto session = open_session(options, plan, runner, shard);
     return finish_empty_shard(session.store.get(), session.run);
   }
@@ -318,7 +319,7 @@ int run(RunOptions& options) {
     if (!plan.absent.empty()) {
       end_command(exit_nothing,
                   fmt::format("nothing measured: {}", fmt::join(absent_lines(plan.absent), "; ")),
-                  "run it where the device is, or name the provider with --provider");
+                  "run it on a machine with the device, or name the provider with --provider");
     }
     const std::string by_tier =
         plan.partial
@@ -327,8 +328,8 @@ int run(RunOptions& options) {
     end_command(exit_nothing, by_tier.empty() ? "the filters leave no case" : by_tier,
                 "see `plumbline list` for what there is, with its tiers: --format json");
   }
-  if (!options.quiet && !envelope().is_asked_for()) tell_settings();
-  tell_absent(plan);
+  if (!options.quiet && !envelope().is_requested()) print_settings_in_use();
+  print_absent_cases(plan);
   auto session = open_session(options, plan, runner, shard);
   return measure(options, plan, runner, text, std::move(session));
 }
@@ -390,10 +391,10 @@ void add_run(Command app, int& exit_code) {
   command.add_option("--costs", options->costs, "FILE",
                      "With --shard: make the shards even by what the cases took in the runs of "
                      "this database, which is only read; all shards of a night must be given the "
-                     "same (default: --past, else an estimate)");
+                     "same (default: --past, otherwise an estimate)");
   command.add_option("--commit", options->commit, "SHA",
                      "Commit of the code under test, stored with the run (default: "
-                     "PLUMBLINE_COMMIT, else GITHUB_SHA)");
+                     "PLUMBLINE_COMMIT, then GITHUB_SHA)");
   command
       .add_flag("--resume", options->resume,
                 "Measure what is missing of the newest unfinished run of the same plan, programs "

@@ -50,11 +50,11 @@ std::string resume_remedy(const RunSession& session, const std::filesystem::path
 
 Result<void> check_stored(const std::filesystem::path& database, RunSession& session) {
   auto same = compare_rows(database, session);
-  if (!same) session.distrust_store(same.error());
+  if (!same) session.mark_not_stored(same.error());
   return same;
 }
 
-void tell_references_on_the_cpu(const ReferenceLibrary* library) {
+void print_cpu_references(const ReferenceLibrary* library) {
   if (library == nullptr) return;
   for (const auto& [why, count] : library->refusals()) {
     fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count,
@@ -62,7 +62,7 @@ void tell_references_on_the_cpu(const ReferenceLibrary* library) {
   }
 }
 
-void tell_ended_orphans() {
+void print_ended_orphans() {
   const std::vector<std::string> all = ended_orphans();
   if (all.empty()) return;
   const std::set<std::string> names(all.begin(), all.end());
@@ -71,7 +71,7 @@ void tell_ended_orphans() {
              all.size() == 1 ? "was" : "were", fmt::join(names, ", "));
 }
 
-void step_while_read(Progress& progress) {
+void step_unless_stdout_closed(Progress& progress) {
   progress.step();
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   const bool is_read = ::poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0;

@@ -21,12 +21,12 @@ std::string resume_remedy(const RunSession& session, const std::filesystem::path
 
 // Prints how many references the CPU computed because a GPU refused them. The results are right,
 // but took longer. `library` may be null.
-void tell_references_on_the_cpu(const ReferenceLibrary* library);
+void print_cpu_references(const ReferenceLibrary* library);
 
 // Prints the processes that outlived the worker that started them, and that were ended.
-void tell_ended_orphans();
+void print_ended_orphans();
 
 // Advances the progress. Asks the run to stop if stdout is a pipe without a reader.
-void step_while_read(Progress& progress);
+void step_unless_stdout_closed(Progress& progress);
 
 }  // namespace plumbline::cli

@@ -18,13 +18,13 @@ namespace plumbline::cli {
 namespace {
 
 // A port without a service in /etc/services.
-constexpr int usual_port = 7586;
+constexpr int default_port = 7586;
 constexpr const char* json_type = "application/json";
 
 struct ServeOptions {
   DatabaseOption database;
   std::string run, format = "text";
-  int port = usual_port;
+  int port = default_port;
 };
 
 LocalAnswer plain(int status, const std::string& text) {
@@ -111,10 +111,11 @@ void add_serve(Command app, int& exit_code) {
   auto [command, options] =
       add_verb(app, exit_code, serve, "serve",
                "Show the page of `report` over a database that is being written");
-  command.add_option("run", options.run,
-                     "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
-                     "night:ID; commit:SHA. Without it the newest night, else the newest run: a "
-                     "new one shows when the page is loaded again");
+  command.add_option(
+      "run", options.run,
+      "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
+      "night:ID; commit:SHA. Without it the newest night, otherwise the newest run: a "
+      "new one shows when the page is loaded again");
   command.add_option("--port", options.port, "N", "Port of 127.0.0.1; 0 takes any that is free")
       .check(from_to(0, 65535))
       .capture_default_str();

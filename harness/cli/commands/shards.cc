@@ -11,16 +11,16 @@
 
 namespace plumbline::cli {
 
-ShardFacts take_part(const CaseFilter& filter, const std::filesystem::path& costs, int repetitions,
-                     Plan& plan) {
-  if (filter.shards == 1) return ShardFacts{};
+ShardInfo restrict_to_shard(const CaseFilter& filter, const std::filesystem::path& costs,
+                            int repetitions, Plan& plan) {
+  if (filter.shards == 1) return ShardInfo{};
   CaseCosts recorded;
   if (!costs.empty()) {
     auto past = need(Store::open(costs, true));
     recorded = need(recorded_milliseconds(*past));
   }
   const Partition partition = partition_of(plan, filter.shards, recorded, repetitions);
-  const ShardFacts facts = shard_facts(plan, partition);
+  const ShardInfo facts = shard_info(plan, partition);
   plan = part_of(plan, partition, filter.shard);
   return facts;
 }
@@ -30,7 +30,7 @@ int finish_empty_shard(Store* store, const RunInfo& run) {
     need(store->begin_run(run));
     need(store->finish_run(run.run_id, exit_fine, true));
   }
-  if (!envelope().is_asked_for()) fmt::print("shard {} has no case\n", run.shard);
+  if (!envelope().is_requested()) fmt::print("shard {} has no case\n", run.shard);
   return exit_fine;
 }
 

@@ -11,8 +11,8 @@ namespace plumbline::cli {
 // Reduces the plan to the filter's shard, and returns the shard's facts; they have no partition
 // without --shard. `costs`: a database with the times of cases, the same for all shards of a night;
 // "" if there is none.
-ShardFacts take_part(const CaseFilter& filter, const std::filesystem::path& costs, int repetitions,
-                     Plan& plan);
+ShardInfo restrict_to_shard(const CaseFilter& filter, const std::filesystem::path& costs,
+                            int repetitions, Plan& plan);
 
 // Stores a shard without cases, because a shard set is complete only if every shard is stored.
 // `store` may be null. Returns the exit code.

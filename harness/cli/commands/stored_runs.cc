@@ -9,7 +9,7 @@
 
 #include "harness/cli/command_end.h"
 #include "harness/cli/session.h"
-#include "harness/run/conclusion.h"
+#include "harness/run/run_result.h"
 #include "harness/store/machine.h"
 
 namespace plumbline::cli {

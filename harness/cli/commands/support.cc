@@ -28,7 +28,7 @@ struct SuggestOptions {
 };
 
 // An entry that cases contradict, because they ran.
-struct Contradicted {
+struct ContradictedEntry {
   SupportTable::Entry entry;
   std::size_t cases = 0;
   std::string example;
@@ -38,7 +38,7 @@ struct Suggestion {
   std::string run_id;
   std::filesystem::path table;  // the support.toml to append to
   SuggestedSupport suggested;
-  std::vector<Contradicted> contradicted;
+  std::vector<ContradictedEntry> contradicted;
   std::size_t refusals = 0;    // unexplained refusals of the chosen kernels
   std::size_t unreviewed = 0;  // other kernels': unsupported, not a mismatch
   bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
@@ -55,7 +55,7 @@ bool needs_an_entry(const SuggestOptions& options, const Outcome& outcome, const
   const std::string& kernel = outcome.c.kernel;
   const bool is_unexplained =
       outcome.status == Status::unsupported && !is_lacking(outcome) &&
-      text.support.entry_for(kernel, outcome.c.problem, place_of(outcome)) == nullptr;
+      text.support.entry_for(kernel, outcome.c.problem, target_of(outcome)) == nullptr;
   const bool is_wanted = options.kernels.empty()
                              ? is_unexplained_refusal(outcome, text.contracts, text.support)
                              : is_unexplained && is_chosen(options, kernel);
@@ -65,10 +65,10 @@ bool needs_an_entry(const SuggestOptions& options, const Outcome& outcome, const
 }
 
 void contradict(const Outcome& outcome, const SupportTable& table,
-                std::vector<Contradicted>& found) {
-  const auto* entry = table.entry_for(outcome.c.kernel, outcome.c.problem, place_of(outcome));
+                std::vector<ContradictedEntry>& found) {
+  const auto* entry = table.entry_for(outcome.c.kernel, outcome.c.problem, target_of(outcome));
   if (entry == nullptr) return;
-  auto at = std::ranges::find_if(found, [&](const Contradicted& c) {
+  auto at = std::ranges::find_if(found, [&](const ContradictedEntry& c) {
     return c.entry.file == entry->file && c.entry.line == entry->line;
   });
   if (at == found.end()) at = found.insert(at, {*entry, 0, outcome.case_id});
@@ -78,14 +78,14 @@ void contradict(const Outcome& outcome, const SupportTable& table,
 Suggestion suggestion_for(const SuggestOptions& options, const std::vector<StoredOutcome>& outcomes,
                           const ReviewedText& text) {
   Suggestion suggestion;
-  std::vector<AskedProblem> asked;
+  std::vector<TriedProblem> asked;
   for (const StoredOutcome& stored : outcomes) {
     const Outcome& o = stored.outcome;
     if (!options.kernels.empty() && !is_chosen(options, o.c.kernel)) continue;
     if (o.status == Status::ok) contradict(o, text.support, suggestion.contradicted);
     const bool refused = needs_an_entry(options, o, text, suggestion);
     if (!refused && o.status == Status::unsupported) continue;  // explained, or not reviewed
-    asked.push_back({o.c.kernel, o.c.problem, place_of(o), o.case_id, refused, o.reason});
+    asked.push_back({o.c.kernel, o.c.problem, target_of(o), o.case_id, refused, o.reason});
   }
   suggestion.suggested = suggest_support(asked);
   return suggestion;
@@ -96,8 +96,8 @@ std::string entry_with_comment(const SuggestedEntry& suggested) {
                                  plural(suggested.refusals, "refusal"), suggested.example);
   if (suggested.nothing_ran) {
     text +=
-        "# Nothing that the run asked of it was taken, so this says that it takes nothing: ask it "
-        "more.\n";
+        "# The kernel refused every problem of the run, so this entry refuses everything: run more "
+        "cases.\n";
   }
   return text + entry_text(suggested.entry);
 }
@@ -122,7 +122,7 @@ std::string as_toml(const Suggestion& suggestion, const Style&) {
         "{}\n",
         refused, ran);
   }
-  for (const Contradicted& c : suggestion.contradicted) {
+  for (const ContradictedEntry& c : suggestion.contradicted) {
     text += fmt::format(
         "\n# {}:{} says that {} refuses this, and it ran in {}: narrow that entry. For example\n"
         "#   {}\n",
@@ -144,7 +144,7 @@ std::string as_json(const Suggestion& suggestion) {
   const auto pair_json = [](const auto& pair) -> Json {
     return {{"refused", pair.first}, {"ran", pair.second}};
   };
-  const auto contradicted_json = [](const Contradicted& c) -> Json {
+  const auto contradicted_json = [](const ContradictedEntry& c) -> Json {
     return {JSON_FIELDS(c, entry.file, entry.line, cases, example)};
   };
   return json_text({JSON_FIELDS(suggestion, run_id),
@@ -170,7 +170,7 @@ int suggest(const SuggestOptions& options) {
     if (is_there) continue;
     end_command(
         exit_usage,
-        fmt::format("--kernel \"{}\": run {} asked no such kernel", glob, run_id.substr(0, 8)),
+        fmt::format("--kernel \"{}\": run {} has no such kernel", glob, run_id.substr(0, 8)),
         "see `plumbline show`");
   }
   Suggestion suggestion = suggestion_for(options, outcomes, text);

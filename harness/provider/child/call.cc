@@ -32,7 +32,7 @@ Status to_status(const char* phase, int status) {
       return Status::error;
     default:
       throw Stop{Status::error,
-                 fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
+                 fmt::format("{} returned {}, which is not a plumbline_status", phase, status)};
   }
 }
 

@@ -116,7 +116,7 @@ void describe_address(Line& line, const siginfo_t& info, const ucontext_t& conte
          << region->name.data() << ", byte " << address - region->begin;
   } else if (region != nullptr && distance(*region, address) <= nearby_bytes) {
     line << distance(*region, address) << " bytes "
-         << (address < region->begin ? "before " : "behind ") << region->name.data();
+         << (address < region->begin ? "before " : "after ") << region->name.data();
   } else if (address + null_bytes > stack && address < stack + null_bytes) {
     line << "beyond the end of the stack (stack overflow)";
   } else {

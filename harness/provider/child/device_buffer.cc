@@ -81,10 +81,10 @@ std::optional<std::size_t> DeviceBuffer::first_difference(const std::byte* host)
 }
 
 std::string DeviceBuffer::fence_fault() const {
-  Fence before, behind;
+  Fence before, after;
   to_host(before.data(), allocation_, fence_bytes);
-  to_host(behind.data(), data_ + bytes_, fence_bytes);
-  return plumbline::fence_fault(name_.c_str(), before.data(), fence_bytes, behind.data(),
+  to_host(after.data(), data_ + bytes_, fence_bytes);
+  return plumbline::fence_fault(name_.c_str(), before.data(), fence_bytes, after.data(),
                                 fence_bytes);
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 // Out-of-memory code of `allocate` if the table does not describe errors: cudaErrorMemoryAllocation
 // and hipErrorOutOfMemory.
-constexpr std::int32_t usual_out_of_memory = 2;
+constexpr std::int32_t default_out_of_memory_code = 2;
 // Ordinals that are tried if the table does not count devices.
-constexpr std::int32_t most_devices = 16;
+constexpr std::int32_t max_devices = 16;
 
 std::int32_t called(const char* function, const std::function<std::int32_t()>& call) {
   std::int32_t code = 0;
@@ -48,7 +48,7 @@ plumbline_device_error describe(const plumbline_device_memory& table, std::int32
 bool is_out_of_memory(const plumbline_device_memory& table, const char* function, std::int32_t code,
                       const plumbline_device_error& error) {
   if (table.describe_error != nullptr) return error.out_of_memory != 0;
-  return code == usual_out_of_memory && std::strcmp(function, "allocate") == 0;
+  return code == default_out_of_memory_code && std::strcmp(function, "allocate") == 0;
 }
 
 std::string in_words(std::int32_t code, const plumbline_device_error& error) {
@@ -97,7 +97,7 @@ Count count_devices(const plumbline_device_memory& table) {
   Count count;
   if (table.device_count == nullptr) {
     std::string why;
-    while (count.devices < most_devices && (why = why_no_memory(table, count.devices)).empty())
+    while (count.devices < max_devices && (why = why_no_memory(table, count.devices)).empty())
       ++count.devices;
     if (count.devices == 0) count.why_none = std::move(why);
     return count;

@@ -34,9 +34,9 @@ std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& ke
 }
 
 // A kept workspace counts against the memory limit of the next kernel.
-constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
+constexpr std::size_t max_kept_bytes = std::size_t{4} << 20;
 // Largest tensor that gets a second image in device memory.
-constexpr std::size_t most_arriving_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_arriving_bytes = std::size_t{1} << 30;
 
 class Execution final : public KeptPlan {
  public:
@@ -122,13 +122,13 @@ class Execution final : public KeptPlan {
     if (kept_.arena != nullptr) kept_.arena->close();
     if (kept_.workspace == nullptr) return;
     kept_.workspace->close();
-    if (kept_.workspace->mapped_bytes() > most_kept_bytes) kept_.workspace = nullptr;
+    if (kept_.workspace->mapped_bytes() > max_kept_bytes) kept_.workspace = nullptr;
   }
 
   void query() {
     const std::string asked = problem_.question == PLUMBLINE_MERGE ? "merge" : "attention";
     if (library_.questions[kernel_] != asked) {
-      throw Stop{Status::unsupported, fmt::format("the kernel is asked for {}, not for {}",
+      throw Stop{Status::unsupported, fmt::format("the request is {}, but the kernel computes {}",
                                                   library_.questions[kernel_], asked)};
     }
     if (provider::needs_fp8_scales(problem_) &&
@@ -163,9 +163,9 @@ class Execution final : public KeptPlan {
       if (const IndexArray* const indices = find_index_array(t.name)) {
         *find_field(tensors_, t.name) = on_host;
         // In place from the start, because planners may read it.
-        tensors_.*(indices->copy) = in_kernels_memory(t, on_host, "device_" + t.name, false);
+        tensors_.*(indices->copy) = to_kernel_memory(t, on_host, "device_" + t.name, false);
       } else {
-        const plumbline_tensor placed = in_kernels_memory(t, on_host, t.name, true);
+        const plumbline_tensor placed = to_kernel_memory(t, on_host, t.name, true);
         if (plumbline_tensor* const known = find_field(tensors_, t.name)) *known = placed;
         if (t.access == "write")
           outputs_.push_back({sizeof(plumbline_output), 0, t.name.c_str(), placed});
@@ -178,8 +178,8 @@ class Execution final : public KeptPlan {
 
   // Returns the tensor in the kernel's memory. If `arrives`, its contents appear only in stream
   // order.
-  plumbline_tensor in_kernels_memory(const protocol::Tensor& t, plumbline_tensor tensor,
-                                     const std::string& name, bool arrives) {
+  plumbline_tensor to_kernel_memory(const protocol::Tensor& t, plumbline_tensor tensor,
+                                    const std::string& name, bool arrives) {
     tensor.memory_space = device_.memory_space;
     tensor.device = device_.ordinal;
     if (!on_device()) return tensor;
@@ -195,7 +195,7 @@ class Execution final : public KeptPlan {
   // room. The kernel then finds the tensor in place.
   std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
     const std::size_t bytes = t.page_end - t.page_begin;
-    if (!stream_ || bytes > most_arriving_bytes) return std::nullopt;
+    if (!stream_ || bytes > max_arriving_bytes) return std::nullopt;
     try {
       return DeviceBuffer(memory(), t.name, bytes);
     } catch (const Stop& stop) {

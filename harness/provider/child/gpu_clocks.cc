@@ -14,7 +14,7 @@ namespace {
 // From nvml.h, version 12.
 using Device = void*;
 constexpr int success = 0;
-constexpr int clock_of_multiprocessors = 1;  // NVML_CLOCK_SM
+constexpr int sm_clock = 1;  // NVML_CLOCK_SM
 
 struct Reason {
   std::uint64_t bit;
@@ -22,11 +22,11 @@ struct Reason {
 };
 // nvmlClocksThrottleReason…, without GpuIdle (1), ApplicationsClocksSetting (2), SyncBoost (0x10)
 // and DisplayClockSetting (0x100).
-constexpr Reason reasons_that_slow[] = {{0x4, "power cap"},
-                                        {0x8, "hardware slowdown"},
-                                        {0x20, "thermal slowdown"},
-                                        {0x40, "hardware thermal slowdown"},
-                                        {0x80, "power brake"}};
+constexpr Reason throttle_reasons[] = {{0x4, "power cap"},
+                                       {0x8, "hardware slowdown"},
+                                       {0x20, "thermal slowdown"},
+                                       {0x40, "hardware thermal slowdown"},
+                                       {0x80, "power brake"}};
 
 // Returns the ordinal's entry of CUDA_VISIBLE_DEVICES, an index or a UUID; without the variable the
 // ordinal itself.
@@ -110,14 +110,14 @@ GpuClocks::Sample GpuClocks::now() const {
   if (library_ == nullptr) return {};
   unsigned mhz = 0;
   unsigned long long reasons = 0;
-  if (library_->clock(library_->device, clock_of_multiprocessors, &mhz) != success) mhz = 0;
+  if (library_->clock(library_->device, sm_clock, &mhz) != success) mhz = 0;
   if (library_->reasons(library_->device, &reasons) != success) reasons = 0;
   return {static_cast<double>(mhz), reasons};
 }
 
 std::string throttle_words(std::uint64_t reasons) {
   std::string words;
-  for (const Reason& reason : reasons_that_slow) {
+  for (const Reason& reason : throttle_reasons) {
     if ((reasons & reason.bit) == 0) continue;
     words += words.empty() ? "" : ", ";
     words += reason.words;

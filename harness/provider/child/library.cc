@@ -26,7 +26,7 @@ std::string loading_remedy(const std::string& problem) {
       "mine.cc -o libmine.so; a Python file is loaded by its name, mine.py";
   if (says("invalid ELF header") || says("file too short") || says("wrong ELF class") ||
       says("cannot dynamically load executable"))
-    return "this is no shared library of this machine; " + build;
+    return "this is not a shared library for this machine; " + build;
   if (says("undefined symbol")) return "link the library with what defines this symbol";
   if (says("cannot open shared object file"))
     return "install the library that is named, or put its folder into LD_LIBRARY_PATH";
@@ -60,7 +60,7 @@ plumbline_get_provider_function entry_point(const std::string& path) {
 constexpr std::size_t required_bytes = offsetof(plumbline_provider, kernel_tensor_cores);
 constexpr std::size_t required_memory_bytes = offsetof(plumbline_device_memory, device_count);
 
-constexpr std::uint32_t most_kernels = 65536;
+constexpr std::uint32_t max_kernels = 65536;
 
 constexpr const char* rebuild_remedy = "build it again with this plumbline's plumbline_provider.h";
 
@@ -86,9 +86,9 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
                         p.describe != nullptr && p.destroy != nullptr;
   if (!complete)
     throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
-  if (p.kernel_count > most_kernels) {
+  if (p.kernel_count > max_kernels) {
     throw Stop{Status::error, fmt::format("{}: it claims {} kernels, more than {}", path,
-                                          p.kernel_count, most_kernels)};
+                                          p.kernel_count, max_kernels)};
   }
   if (const auto* m = p.memory; m != nullptr) {
     if (m->struct_size < required_memory_bytes) {

@@ -13,7 +13,7 @@ namespace plumbline {
 
 namespace {
 
-constexpr std::size_t looked_at_bytes = std::size_t{64} << 10;
+constexpr std::size_t checked_bytes = std::size_t{64} << 10;
 
 void enqueue(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals) {
   for (const Arrival& arrival : arrivals) {
@@ -38,7 +38,7 @@ bool is_poison(const DeviceMemory& memory, const Arrival& arrival, std::size_t a
 std::string first_written(const DeviceMemory& memory, const std::vector<Arrival>& arrivals) {
   for (const Arrival& arrival : arrivals) {
     if (arrival.written.empty()) continue;
-    const std::size_t bytes = std::min(arrival.bytes, looked_at_bytes);
+    const std::size_t bytes = std::min(arrival.bytes, checked_bytes);
     if (!is_poison(memory, arrival, 0, bytes) ||
         !is_poison(memory, arrival, arrival.bytes - bytes, bytes))
       return arrival.written;

@@ -21,12 +21,12 @@ namespace {
 // Short, because a short repetition is more often undisturbed, and the minimum of many short ones
 // repeats better than that of few long ones.
 constexpr double repetition_ns = 2e6;
-constexpr double longest_sentinel_ns = 15e6;
+constexpr double max_sentinel_ns = 15e6;
 constexpr double device_repetition_ns = 5e6;
 constexpr double calibration_ns = 1e6;
 // Limit on the total time of a kernel's repetitions; the first few always run.
 constexpr double all_repetitions_ns = 100e6;
-constexpr int least_repetitions = 4;
+constexpr int min_repetitions = 4;
 // Waiting for a quiet core: total limit for a measurement, and the interval between checks.
 constexpr std::chrono::milliseconds longest_wait{500}, wait_step{2};
 
@@ -188,13 +188,13 @@ TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int
   const double kernel_ns = call_ns * static_cast<double>(calls);
   // As long as the kernel's repetitions, so that both minima are equally likely to be undisturbed.
   const std::int64_t sentinel_calls =
-      calls_in(std::clamp(kernel_ns, repetition_ns, longest_sentinel_ns), sentinel_call_ns);
+      calls_in(std::clamp(kernel_ns, repetition_ns, max_sentinel_ns), sentinel_call_ns);
   const int most = static_cast<int>(std::min(1e6, all_repetitions_ns / kernel_ns));
   repeat_in_turn(
       {{"kernel", time_kernel, &times.kernel_ns, calls, &times.kernel_cpu_ns,
         [&core] { core.wait(); }},
        {"sentinel", time_sentinel, &times.sentinel_ns, sentinel_calls, &times.sentinel_cpu_ns}},
-      std::min(repetitions, std::max(most, least_repetitions)));
+      std::min(repetitions, std::max(most, min_repetitions)));
   return times;
 }
 

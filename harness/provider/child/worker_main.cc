@@ -105,12 +105,12 @@ void write_line(const std::string& line) {
 
 // Restores the state that loading a library changed, except environment and handlers. A library
 // linked with -ffast-math flushes subnormals from then on.
-class AsBefore {
+class StateRestorer {
  public:
-  AsBefore() = default;
-  ~AsBefore() { before_.restore(Allowance::everything); }
-  AsBefore(const AsBefore&) = delete;
-  AsBefore& operator=(const AsBefore&) = delete;
+  StateRestorer() = default;
+  ~StateRestorer() { before_.restore(Allowance::everything); }
+  StateRestorer(const StateRestorer&) = delete;
+  StateRestorer& operator=(const StateRestorer&) = delete;
 
  private:
   ProcessState before_;
@@ -129,7 +129,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   }
   limit_memory(request.memory_limit_bytes);
   try {
-    const AsBefore state;
+    const StateRestorer state;
     library = load_provider(request.provider, request.options);
   } catch (const WrongOptions& wrong) {
     reply.error = wrong.reason;
@@ -155,8 +155,8 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
 }
 
 // Fails a successful call that changed state it must leave unchanged.
-protocol::RunReply with_state(protocol::RunReply reply, const ProcessState& before,
-                              const std::string& kernel, KernelsCalled& called) {
+protocol::RunReply fail_if_state_changed(protocol::RunReply reply, const ProcessState& before,
+                                         const std::string& kernel, KernelsCalled& called) {
   const bool refused = reply.status == name(Status::unsupported);
   const std::string changes = before.restore(refused ? Allowance::everything : called.add(kernel));
   if (changes.empty() || reply.status != name(Status::ok)) return reply;
@@ -173,7 +173,7 @@ protocol::RunReply serve(protocol::RunRequest request, const ProviderLibrary& li
   const std::string kernel = kept.kernel = request.kernel;
   const ProcessState before;
   protocol::RunReply reply =
-      with_state(execute(library, kept, std::move(request)), before, kernel, called);
+      fail_if_state_changed(execute(library, kept, std::move(request)), before, kernel, called);
   reply.id = id;
   return reply;
 }
@@ -182,7 +182,8 @@ protocol::RunReply serve_again(const protocol::AgainRequest& request, KeptMemory
                                KernelsCalled& called) {
   const Deadline deadline(request.timeout_s);
   const ProcessState before;
-  protocol::RunReply reply = with_state(execute_again(kept, request), before, kept.kernel, called);
+  protocol::RunReply reply =
+      fail_if_state_changed(execute_again(kept, request), before, kept.kernel, called);
   reply.id = request.id;
   return reply;
 }

@@ -19,24 +19,24 @@ std::size_t inner_bytes_of(std::size_t bytes) { return round_up(bytes + 1, page_
 }  // namespace
 
 std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
-                        const std::byte* behind, std::size_t behind_bytes) {
-  std::size_t count_before = 0, nearest_before = 0, count_behind = 0, nearest_behind = 0;
+                        const std::byte* after, std::size_t after_bytes) {
+  std::size_t count_before = 0, nearest_before = 0, count_after = 0, nearest_after = 0;
   for (std::size_t i = 0; i < before_bytes; ++i) {
     if (before[i] == std::byte{fence_byte}) continue;
     ++count_before;
     nearest_before = before_bytes - i;
   }
-  for (std::size_t i = behind_bytes; i-- > 0;) {
-    if (behind[i] == std::byte{fence_byte}) continue;
-    ++count_behind;
-    nearest_behind = i + 1;
+  for (std::size_t i = after_bytes; i-- > 0;) {
+    if (after[i] == std::byte{fence_byte}) continue;
+    ++count_after;
+    nearest_after = i + 1;
   }
   if (count_before > 0)
     return fmt::format("{} bytes before {} were written to, the nearest {} away", count_before,
                        name, nearest_before);
-  if (count_behind > 0)
-    return fmt::format("{} bytes behind {} were written to, the nearest {} away", count_behind,
-                       name, nearest_behind);
+  if (count_after > 0)
+    return fmt::format("{} bytes after {} were overwritten, the nearest {} away", count_after, name,
+                       nearest_after);
   return "";
 }
 

@@ -40,6 +40,6 @@ class HostWorkspace {
 // Compares two ranges of guard bytes with their pattern. Returns "" or a fault with the number of
 // changed bytes and the distance of the nearest from `name`.
 std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
-                        const std::byte* behind, std::size_t behind_bytes);
+                        const std::byte* after, std::size_t after_bytes);
 
 }  // namespace plumbline

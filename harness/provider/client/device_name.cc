@@ -10,7 +10,7 @@ namespace plumbline {
 namespace {
 
 // Returns the text after "prefix:", or nothing.
-std::string_view behind(std::string_view prefix, std::string_view name) {
+std::string_view text_after(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix) || name.size() <= prefix.size() || name[prefix.size()] != ':')
     return {};
   return name.substr(prefix.size() + 1);
@@ -26,13 +26,13 @@ Result<protocol::Device> parse_device(std::string_view name) {
     device.arch = "x86-64-v3";
     return device;
   }
-  if (const std::string_view ordinal = behind("cuda", name); !ordinal.empty()) {
+  if (const std::string_view ordinal = text_after("cuda", name); !ordinal.empty()) {
     device.memory_space = PLUMBLINE_CUDA;
     const char* const end = ordinal.data() + ordinal.size();
     const auto [at, error] = std::from_chars(ordinal.data(), end, device.ordinal);
     if (error == std::errc{} && at == end && device.ordinal >= 0) return device;
   }
-  if (!behind("emulated", name).empty() && name.size() < sizeof plumbline_device{}.arch) {
+  if (!text_after("emulated", name).empty() && name.size() < sizeof plumbline_device{}.arch) {
     device.memory_space = PLUMBLINE_EMULATED;
     device.arch = name;
     return device;

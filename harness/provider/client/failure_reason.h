@@ -15,7 +15,7 @@ struct FailureReason {
   Status status = Status::error;
   std::string reason;
   std::string remedy;
-  bool is_of_options = false;  // the provider rejects the options
+  bool is_options_error = false;  // the provider rejects the options
 };
 
 // Returns the text of a crash message ("SIGSEGV in run: write 4096 bytes before out"), or nothing

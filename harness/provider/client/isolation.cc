@@ -103,8 +103,8 @@ void end_orphans_of(pid_t worker) {
   const std::lock_guard lock(all.mutex);
   all.alive.erase(worker);
   // The children of a killed process become ours in turn.
-  constexpr int most_generations = 100;
-  for (int i = 0; i < most_generations && end_orphans(all); ++i) {
+  constexpr int max_generations = 100;
+  for (int i = 0; i < max_generations && end_orphans(all); ++i) {
   }
 }
 

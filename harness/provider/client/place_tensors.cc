@@ -103,8 +103,8 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
   }
   request.out = placer.tensor("out", geometry.out, Access::write);
   for (const RowOutput output : all<RowOutput>()) {
-    const bool is_asked = output == RowOutput::lse ? geometry.problem().lse : further[output];
-    if (is_asked && (table_row(output).of_merges || !geometry.problem().is_merge()))
+    const bool is_requested = output == RowOutput::lse ? geometry.problem().lse : further[output];
+    if (is_requested && (table_row(output).of_merges || !geometry.problem().is_merge()))
       request.slot_of(output) =
           placer.tensor(name(output).data(), geometry.row_shape, Access::write);
   }

@@ -31,7 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t log_bytes = 4096;
-constexpr std::size_t longest_reply_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_reply_bytes = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds patience{1000};  // for a process that should be exiting
 
 class Descriptor {
@@ -240,7 +240,7 @@ bool WorkerProcess::receive_reply() {
   const ssize_t n = recv(channel_, chunk.data(), chunk.size(), MSG_DONTWAIT);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   received_.append(chunk.data(), static_cast<std::size_t>(n));
-  return n > 0 && received_.size() <= longest_reply_bytes;
+  return n > 0 && received_.size() <= max_reply_bytes;
 }
 
 void WorkerProcess::receive_log() {

@@ -66,7 +66,7 @@ class ProcessWorker final : public Worker {
   protocol::AgainRequest to_again(const RunRequest& request);
   // `describes`: an ok reply needs a description.
   Answer<RunReply> to_reply(protocol::RunReply&& wire, bool describes) const;
-  RunReply settle(const RunRequest& request, const Answer<RunReply>& answer);
+  RunReply finish_reply(const RunRequest& request, const Answer<RunReply>& answer);
   RunReply without_changed_input(RunReply reply) const;
   void end_kept_plan();
   void drop_process();
@@ -115,7 +115,7 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
   }
   drop_process();
   return tl::unexpected(FailureReason{
-      Status::error, fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)),
+      Status::error, fmt::format("the worker's output is not a reply: {}", line->substr(0, 200)),
       ""});
 }
 
@@ -190,7 +190,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
 Error ProcessWorker::options_error(const FailureReason& failure) const {
   const std::string remedy =
       failure.remedy.empty()
-          ? fmt::format("correct what stands behind the colon of --provider {}", options_.provider)
+          ? fmt::format("correct the options after the colon in --provider {}", options_.provider)
           : failure.remedy;
   return {split_provider(options_.provider).first, 0, failure.reason, remedy};
 }
@@ -198,7 +198,7 @@ Error ProcessWorker::options_error(const FailureReason& failure) const {
 Result<Hello> ProcessWorker::hello() {
   if (auto started = ensure_started(); !started) {
     const FailureReason& failure = started.error();
-    refused_options_ = failure.is_of_options;
+    refused_options_ = failure.is_options_error;
     if (refused_options_) return fail(options_error(failure));
     return fail(failure.status == Status::error
                     ? failure.reason
@@ -217,7 +217,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   if (!request.kernel.starts_with(hello_.provider + "/")) {
     return tl::unexpected(FailureReason{
         Status::error,
-        fmt::format("{} is no kernel of provider {}", request.kernel, hello_.provider), ""});
+        fmt::format("{} is not a kernel of provider {}", request.kernel, hello_.provider), ""});
   }
   protocol::RunRequest message;
   message.id = ++last_id_;
@@ -334,28 +334,28 @@ RunReply ProcessWorker::serve(const RunRequest& request) {
     return reply;
   }
   end_kept_plan();
-  return settle(request, ensure_started()
-                             .and_then([&] { return to_message(request); })
-                             .and_then([&](const protocol::RunRequest& message) {
-                               return ask<protocol::RunReply>(message, timeout_of(request));
-                             })
-                             .and_then([&](protocol::RunReply&& wire) {
-                               has_plan_ = request.keep_plan && wire.plan_kept;
-                               return to_reply(std::move(wire), true);
-                             }));
+  return finish_reply(request, ensure_started()
+                                   .and_then([&] { return to_message(request); })
+                                   .and_then([&](const protocol::RunRequest& message) {
+                                     return ask<protocol::RunReply>(message, timeout_of(request));
+                                   })
+                                   .and_then([&](protocol::RunReply&& wire) {
+                                     has_plan_ = request.keep_plan && wire.plan_kept;
+                                     return to_reply(std::move(wire), true);
+                                   }));
 }
 
 RunReply ProcessWorker::run_again(const RunRequest& request) {
   if (!has_plan_) return run(request);
   has_plan_ = false;
   return without_changed_input(
-      settle(request, ask<protocol::RunReply>(to_again(request), timeout_of(request))
-                          .and_then([&](protocol::RunReply&& wire) {
-                            has_plan_ = request.keep_plan && wire.plan_kept;
-                            auto reply = to_reply(std::move(wire), false);
-                            if (reply) reply->same_plan = true;
-                            return reply;
-                          })));
+      finish_reply(request, ask<protocol::RunReply>(to_again(request), timeout_of(request))
+                                .and_then([&](protocol::RunReply&& wire) {
+                                  has_plan_ = request.keep_plan && wire.plan_kept;
+                                  auto reply = to_reply(std::move(wire), false);
+                                  if (reply) reply->same_plan = true;
+                                  return reply;
+                                })));
 }
 
 // Uses a request of its own, so that errors are not attributed to the next kernel.
@@ -368,7 +368,7 @@ void ProcessWorker::end_kept_plan() {
   ask<protocol::RunReply>(message, options_.timeout);
 }
 
-RunReply ProcessWorker::settle(const RunRequest& request, const Answer<RunReply>& answer) {
+RunReply ProcessWorker::finish_reply(const RunRequest& request, const Answer<RunReply>& answer) {
   RunReply reply;
   if (answer) {
     reply = *answer;

@@ -32,7 +32,7 @@ struct Plan : compiled::PlanOf<Kernel, Options> {
 };
 
 // Rows of Q, K and V are read 16 bytes at a time.
-int elements_of_a_read(const Kernel& kernel) { return kernel.is_fp32 ? 4 : 8; }
+int elements_per_read(const Kernel& kernel) { return kernel.is_fp32 ? 4 : 8; }
 
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   const bool has_dtype =
@@ -52,7 +52,7 @@ std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
   if (p.heads_kv != p.heads_q && p.heads_kv != 1)
     return "takes as many key heads as query heads, or one: xFormers launches it once for each "
            "group of query heads";
-  const int step = elements_of_a_read(kernel);
+  const int step = elements_per_read(kernel);
   if (p.head_dim_qk % step != 0 || p.head_dim_vo % step != 0)
     return "is compiled here for aligned inputs: head dimensions are multiples of " +
            std::to_string(step);
@@ -103,7 +103,7 @@ void set_tensors(Call& call, const plumbline_tensors& tensors) {
 // and heads are 32 bits. kAlignmentV is 1 (line 551), although V is read 16 bytes at a time.
 void refuse_strides(const Plan& plan) {
   const Call& call = plan.call;
-  const int step = elements_of_a_read(*plan.kernel);
+  const int step = elements_per_read(*plan.kernel);
   for (const Rows* one : {&call.q, &call.k, &call.v}) {
     if (one->row_stride % step != 0 || one->head_stride % step != 0 ||
         one->batch_stride % step != 0)
@@ -131,8 +131,8 @@ void plan_lengths(Plan& plan, const plumbline_tensors& tensors) {
     plan.call.cu_seqlens_kv = plan.sums_kv->data();
     return;
   }
-  if (!compiled::all_are(tensors.seqlens_q, p.batch, p.seq_q) ||
-      !compiled::all_are(tensors.seqlens_kv, p.batch, p.seq_kv))
+  if (!compiled::all_equal_to(tensors.seqlens_q, p.batch, p.seq_q) ||
+      !compiled::all_equal_to(tensors.seqlens_kv, p.batch, p.seq_kv))
     refuse_tensors("takes samples of several lengths in the ragged layout alone");
 }
 

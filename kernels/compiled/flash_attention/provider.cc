@@ -10,7 +10,7 @@
 namespace plumbline::flash_attention {
 namespace {
 
-using compiled::all_are;
+using compiled::all_equal_to;
 using compiled::DeviceArray;
 using compiled::refuse_tensors;
 using compiled::values;
@@ -32,7 +32,7 @@ struct Plan : compiled::PlanOf<Kernel, Options> {
 };
 
 std::string refuse_problem(const Kernel& kernel, const plumbline_problem& p) {
-  if (!compiled::is_of_one_16_bit_dtype(p))
+  if (!compiled::has_single_16_bit_dtype(p))
     return "takes fp16 and bf16, the same for Q, K, V and the output (flash_api.cpp: \"only "
            "support "
            "fp16 and bf16 data type\")";
@@ -79,13 +79,13 @@ Call call_of(const Kernel& kernel, const plumbline_problem& problem) {
 // Refuses problems that flash_api.cpp handles without a kernel or does not accept.
 void refuse_lengths(const Plan& plan, const plumbline_tensors& tensors) {
   const plumbline_problem& p = plan.problem;
-  const bool queries_full = all_are(tensors.seqlens_q, p.batch, p.seq_q);
+  const bool queries_full = all_equal_to(tensors.seqlens_q, p.batch, p.seq_q);
   if (plan.kernel->split) {
     if (!queries_full) refuse_tensors("the cache's kernel takes as many queries of each sample");
     return;
   }
   if (provider::is_padded(p.layout) &&
-      (!queries_full || !all_are(tensors.seqlens_kv, p.batch, p.seq_kv)))
+      (!queries_full || !all_equal_to(tensors.seqlens_kv, p.batch, p.seq_kv)))
     refuse_tensors(
         "flash_attn_func knows no lengths; samples of several lengths go to the ragged layout, as "
         "Transformers unpads them");

@@ -42,7 +42,7 @@ struct Plan : compiled::PlanOf<Kernel, Options> {
 };
 
 std::string refuse_features(const plumbline_problem& p) {
-  if (!compiled::is_of_one_16_bit_dtype(p))
+  if (!compiled::has_single_16_bit_dtype(p))
     return "is compiled here for fp16 and bf16, the same for Q, K, V and the output";
   if (p.head_dim_qk != p.head_dim_vo)
     return "is compiled here for V with the head dimension of Q and K";

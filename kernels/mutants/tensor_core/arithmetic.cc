@@ -45,8 +45,9 @@ std::uint32_t element(const std::uint32_t* fragment, int registers,
 }  // namespace
 
 // Two accumulators of a register of C are in the order of fp16's: row g, then row g + 8.
-bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction, std::uint32_t* a,
-                      std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_in_fp16(const ThreadPosition&, Arch arch, const MmaInstruction& instruction,
+                      std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                      std::uint32_t* d) {
   if (instruction.format != MmaFormat::f16) return false;
   std::array<std::uint32_t, warp_size * 2> halves;
   for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -63,7 +64,7 @@ bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction
 }
 
 template <int FractionBits>
-bool multiply_with_bits(const Place& place, Arch arch, const MmaInstruction& instruction,
+bool multiply_with_bits(const ThreadPosition& place, Arch arch, const MmaInstruction& instruction,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d) {
   if (!place.in_values()) return false;
@@ -89,17 +90,19 @@ bool multiply_with_bits(const Place& place, Arch arch, const MmaInstruction& ins
   }
   return true;
 }
-template bool multiply_with_bits<13>(const Place&, Arch, const MmaInstruction&, std::uint32_t*,
-                                     std::uint32_t*, const std::uint32_t*, std::uint32_t*);
+template bool multiply_with_bits<13>(const ThreadPosition&, Arch, const MmaInstruction&,
+                                     std::uint32_t*, std::uint32_t*, const std::uint32_t*,
+                                     std::uint32_t*);
 
-bool multiply_as_sm_80(const Place&, Arch, const MmaInstruction& instruction, std::uint32_t* a,
-                       std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_as_sm_80(const ThreadPosition&, Arch, const MmaInstruction& instruction,
+                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                       std::uint32_t* d) {
   emulator::mma_sync(Arch::sm_80, instruction, a, b, c, d);
   return true;
 }
 
 // Two m16n8k8 (tf32: m16n8k4), the lower half of K first.
-bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instruction,
+bool multiply_in_halves(const ThreadPosition&, Arch arch, const MmaInstruction& instruction,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d) {
   const MmaInstruction half{instruction.format, instruction.accumulator, instruction.k / 2};
@@ -116,7 +119,7 @@ bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instructi
   return true;
 }
 
-bool multiply_other_keys(const Place& place, Arch arch, const MmaInstruction& instruction,
+bool multiply_other_keys(const ThreadPosition& place, Arch arch, const MmaInstruction& instruction,
                          std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                          std::uint32_t* d) {
   if (!place.in_values() || instruction.format != MmaFormat::tf32) return false;

@@ -38,7 +38,7 @@ constexpr std::array legal{
     KernelChange{.name = "legal_accumulator_fp16", .kernel = "prefill_mma_acc16"},
     KernelChange{.name = "legal_tensor_core_of_sm_80", .computes = multiply_as_sm_80},
     KernelChange{.name = "legal_half_instructions", .computes = multiply_in_halves},
-    wait("legal_waits_for_all", [](const Place&, int) { return 0; }),
+    wait("legal_waits_for_all", [](const ThreadPosition&, int) { return 0; }),
 };
 
 // ---- registers and the rows of ldmatrix ----
@@ -48,63 +48,63 @@ void swap_rows_and_k(Word* a) { std::swap(a[1], a[2]); }
 
 constexpr std::array fragments{
     load("fragment_values_not_transposed",
-         [](const Place&, Call, std::size_t&) { return Call::ldmatrix_x4; }),
+         [](const ThreadPosition&, Call, std::size_t&) { return Call::ldmatrix_x4; }),
     load("fragment_keys_transposed",
-         [](const Place& at, Call call, std::size_t&) {
+         [](const ThreadPosition& at, Call call, std::size_t&) {
            return at.in_scores() && !at.loads_query() ? Call::ldmatrix_x4_trans : call;
          }),
     multiply("fragment_query_registers_swapped",
-             [](Place& at, Call&, Word* a, Word*, Word*) {
+             [](ThreadPosition& at, Call&, Word* a, Word*, Word*) {
                if (at.in_scores()) swap_rows_and_k(a);
                return true;
              }),
     multiply("fragment_weights_registers_swapped",
-             [](Place& at, Call&, Word* a, Word*, Word*) {
+             [](ThreadPosition& at, Call&, Word* a, Word*, Word*) {
                if (at.in_values()) swap_rows_and_k(a);
                return true;
              }),
     multiply("fragment_weights_halves_swapped",
-             [](Place& at, Call&, Word* a, Word*, Word*) {
+             [](ThreadPosition& at, Call&, Word* a, Word*, Word*) {
                const auto swap_halves = [](Word word) { return std::rotl(word, 16); };
                if (at.in_values() && !at.tiles.fp32) std::transform(a, a + 4, a, swap_halves);
                return true;
              }),
     multiply("fragment_keys_registers_swapped",
-             [](Place& at, Call&, Word*, Word* b, Word*) {
+             [](ThreadPosition& at, Call&, Word*, Word* b, Word*) {
                if (at.in_scores()) std::swap(b[0], b[1]);
                return true;
              }),
     multiply("fragment_values_registers_swapped",
-             [](Place& at, Call&, Word*, Word* b, Word*) {
+             [](ThreadPosition& at, Call&, Word*, Word* b, Word*) {
                if (at.in_values()) std::swap(b[0], b[1]);
                return true;
              }),
     loaded("fragment_key_blocks_mixed",
-           [](const Place& at, Word* r) {
+           [](const ThreadPosition& at, Word* r) {
              if (at.in_scores() && !at.loads_query()) std::swap(r[1], r[2]);
            }),
     // chunk ^ row % 4, although the store uses chunk ^ row % 8
     load("fragment_swizzle_of_four_rows",
-         [](const Place& at, Call call, std::size_t& row) {
+         [](const ThreadPosition& at, Call call, std::size_t& row) {
            if ((row / at.tiles.row_bytes & 4U) != 0) row ^= 4U * 16U;
            return call;
          }),
     // lane % 8 instead of lane % 16
     load("fragment_rows_of_lower_group",
-         [](const Place& at, Call call, std::size_t& row) {
-           if (at.in_values() && Place::lane() / 8 % 2 == 1) row -= 8 * at.tiles.row_bytes;
+         [](const ThreadPosition& at, Call call, std::size_t& row) {
+           if (at.in_values() && ThreadPosition::lane() / 8 % 2 == 1) row -= 8 * at.tiles.row_bytes;
            return call;
          }),
     product("fragment_score_rows_exchanged",
-            [](const Place& at, Word* d) {
+            [](const ThreadPosition& at, Word* d) {
               if (at.in_scores() && at.last_step()) std::swap(d[0], d[2]), std::swap(d[1], d[3]);
             }),
     product("fragment_score_columns_exchanged",
-            [](const Place& at, Word* d) {
+            [](const ThreadPosition& at, Word* d) {
               if (at.in_scores() && at.last_step()) std::swap(d[0], d[1]), std::swap(d[2], d[3]);
             }),
     product("fragment_upper_rows_as_lower",
-            [](const Place& at, Word* d) {
+            [](const ThreadPosition& at, Word* d) {
               if (at.in_scores() && at.last_step()) d[2] = d[0], d[3] = d[1];
             }),
     KernelChange{.name = "fragment_tf32_key_order", .computes = multiply_other_keys},
@@ -113,20 +113,21 @@ constexpr std::array fragments{
 // ---- steps of K ----
 
 constexpr std::array steps{
-    multiply(
-        "step_last_of_head_missing",
-        [](Place& at, Call&, Word*, Word*, Word*) { return !(at.in_scores() && at.last_step()); }),
+    multiply("step_last_of_head_missing",
+             [](ThreadPosition& at, Call&, Word*, Word*, Word*) {
+               return !(at.in_scores() && at.last_step());
+             }),
     multiply("step_last_of_keys_missing",
-             [](Place& at, Call&, Word*, Word*, Word*) {
+             [](ThreadPosition& at, Call&, Word*, Word*, Word*) {
                return !(at.in_values() && at.tiles.key_steps > 1 && at.last_step());
              }),
     multiply("step_sum_not_carried",
-             [](Place& at, Call&, Word*, Word*, Word* c) {
+             [](ThreadPosition& at, Call&, Word*, Word*, Word* c) {
                if (at.in_scores() && at.last_step()) std::fill_n(c, 4, 0U);
                return true;
              }),
     multiply("step_query_of_first",
-             [](Place& at, Call&, Word* a, Word*, Word*) {
+             [](ThreadPosition& at, Call&, Word* a, Word*, Word*) {
                if (at.in_scores() && at.step() == 0) std::copy_n(a, 4, at.kept());
                if (at.in_scores() && at.step() == 1) std::copy_n(at.kept(), 4, a);
                return true;
@@ -137,22 +138,22 @@ constexpr std::array steps{
 
 constexpr std::array reductions{
     shuffle("reduction_maximum_of_two_lanes",
-            [](const Place& at, Call call, int& mask) {
+            [](const ThreadPosition& at, Call call, int& mask) {
               if (at.reduces_maximum() && mask == 2) mask = 0;
               return call;
             }),
     shuffle("reduction_total_of_two_lanes",
-            [](const Place& at, Call call, int& mask) {
+            [](const ThreadPosition& at, Call call, int& mask) {
               if (!at.reduces_maximum() && mask == 2) mask = 1;
               return call;
             }),
     shuffle("reduction_total_of_two_rows",
-            [](const Place& at, Call call, int& mask) {
+            [](const ThreadPosition& at, Call call, int& mask) {
               if (!at.reduces_maximum() && mask == 2) mask = 4;
               return call;
             }),
     shuffle("reduction_total_down",
-            [](const Place& at, Call call, int&) {
+            [](const ThreadPosition& at, Call call, int&) {
               return at.reduces_maximum() ? call : Call::shfl_down;
             }),
 };
@@ -163,13 +164,13 @@ constexpr std::array precision{
     KernelChange{.name = "precision_accumulator_fp16", .computes = multiply_in_fp16},
     KernelChange{.name = "precision_accumulator_13_bits", .computes = multiply_with_bits<13>},
     multiply("precision_other_16_bit_format",
-             [](Place&, Call& call, Word*, Word*, Word*) {
+             [](ThreadPosition&, Call& call, Word*, Word*, Word*) {
                if (call != Call::mma_tf32)
                  call = call == Call::mma_f16 ? Call::mma_bf16 : Call::mma_f16;
                return true;
              }),
     multiply("precision_weights_in_bf16",
-             [](Place& at, Call& call, Word* a, Word*, Word*) {
+             [](ThreadPosition& at, Call& call, Word* a, Word*, Word*) {
                if (at.in_values())
                  std::transform(a, a + 4, a,
                                 [call](Word word) { return weights_as_bf16(call, word); });
@@ -183,19 +184,21 @@ constexpr std::array precision{
 
 constexpr std::array copies{
     copy("memory_tail_not_filled",
-         [](const Place&, bool valid) { return valid ? Copy::as_asked : Copy::never_issued; }),
-    copy("memory_tail_reads_first_row", [](const Place&, bool) { return Copy::valid; }),
-    copy("memory_source_of_8_bytes", [](const Place&, bool) { return Copy::first_half; }),
+         [](const ThreadPosition&, bool valid) {
+           return valid ? Copy::unmodified : Copy::never_issued;
+         }),
+    copy("memory_tail_reads_first_row", [](const ThreadPosition&, bool) { return Copy::valid; }),
+    copy("memory_source_of_8_bytes", [](const ThreadPosition&, bool) { return Copy::first_half; }),
     // K and V of the third and later tiles. The first copy groups are Q with K, V, and K, V of the
     // second tile; in decode, Q alone comes first.
     copy("stale_values_after_two_tiles",
-         [](const Place& at, bool) {
+         [](const ThreadPosition& at, bool) {
            const int group = at.groups() - (at.tiles.decode ? 1 : 0);
            return group >= 2 * at.tiles.stages && group % 2 == 1 ? Copy::never_issued
-                                                                 : Copy::as_asked;
+                                                                 : Copy::unmodified;
          }),
     load("stale_stage_of_values",
-         [](const Place& at, Call call, std::size_t& row) {
+         [](const ThreadPosition& at, Call call, std::size_t& row) {
            const auto rows = [&](int count) {
              return static_cast<std::size_t>(count) * at.tiles.row_bytes;
            };
@@ -204,26 +207,27 @@ constexpr std::array copies{
            return call;
          }),
     wait("race_keys_not_awaited",
-         [](const Place&, int groups) { return groups == 1 ? -1 : groups; }),
+         [](const ThreadPosition&, int groups) { return groups == 1 ? -1 : groups; }),
     wait("race_values_wait_too_short",
-         [](const Place&, int groups) { return groups == 2 ? 3 : groups; }),
+         [](const ThreadPosition&, int groups) { return groups == 2 ? 3 : groups; }),
     leaves_out("race_buffer_reused_too_early",
-               [](const Place& at, Call call) {
+               [](const ThreadPosition& at, Call call) {
                  return !at.tiles.decode && call == Call::syncthreads && at.barriers() % 2 == 0;
                }),
     leaves_out("race_values_read_too_early",
-               [](const Place& at, Call call) {
+               [](const ThreadPosition& at, Call call) {
                  return !at.tiles.decode && call == Call::syncthreads && at.barriers() % 2 == 1;
                }),
     leaves_out("race_parts_over_tiles",
-               [](const Place& at, Call call) {
+               [](const ThreadPosition& at, Call call) {
                  return at.tiles.decode && call == Call::syncthreads && at.barriers() == 1;
                }),
     leaves_out("race_parts_read_too_early",
-               [](const Place& at, Call call) {
+               [](const ThreadPosition& at, Call call) {
                  return at.tiles.decode && call == Call::syncthreads && at.barriers() == 2;
                }),
-    leaves_out("race_no_syncwarp", [](const Place&, Call call) { return call == Call::syncwarp; }),
+    leaves_out("race_no_syncwarp",
+               [](const ThreadPosition&, Call call) { return call == Call::syncwarp; }),
 };
 
 template <std::size_t... Sizes>

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "kernels/mutants/tensor_core/place.h"
+#include "kernels/mutants/tensor_core/thread_position.h"
 
 namespace plumbline::mutants {
 
@@ -14,18 +14,19 @@ struct KernelChange {
   const char* name = nullptr;
   const char* options = "";      // for the kernels (kernels/attention/options.h)
   const char* kernel = nullptr;  // the kernel to run; nullptr: decode_mma or prefill_mma
-  bool (*leaves_out)(const Place&, emulator::Call) = nullptr;
-  int (*wait)(const Place&, int groups) = nullptr;
-  emulator::Fault::Copy (*copy)(const Place&, bool valid) = nullptr;
+  bool (*leaves_out)(const ThreadPosition&, emulator::Call) = nullptr;
+  int (*wait)(const ThreadPosition&, int groups) = nullptr;
+  emulator::Fault::Copy (*copy)(const ThreadPosition&, bool valid) = nullptr;
   void (*landed)(const Tiles&, std::byte* shared) = nullptr;
-  emulator::Call (*load)(const Place&, emulator::Call, std::size_t& row) = nullptr;
-  void (*loaded)(const Place&, std::uint32_t* r) = nullptr;
-  emulator::Call (*shuffle)(const Place&, emulator::Call, int& operand) = nullptr;
-  bool (*multiply)(Place&, emulator::Call&, std::uint32_t* a, std::uint32_t* b,
+  emulator::Call (*load)(const ThreadPosition&, emulator::Call, std::size_t& row) = nullptr;
+  void (*loaded)(const ThreadPosition&, std::uint32_t* r) = nullptr;
+  emulator::Call (*shuffle)(const ThreadPosition&, emulator::Call, int& operand) = nullptr;
+  bool (*multiply)(ThreadPosition&, emulator::Call&, std::uint32_t* a, std::uint32_t* b,
                    std::uint32_t* c) = nullptr;
-  void (*product)(const Place&, std::uint32_t* d) = nullptr;
-  bool (*computes)(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a,
-                   std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) = nullptr;
+  void (*product)(const ThreadPosition&, std::uint32_t* d) = nullptr;
+  bool (*computes)(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
+                   std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                   std::uint32_t* d) = nullptr;
 };
 
 // Returns all changes; the first is the correct kernel.
@@ -33,20 +34,20 @@ std::span<const KernelChange> kernel_changes();
 
 // The products for changes of arithmetic, implemented in arithmetic.cc. Registers of a warp are in
 // the order of mma_sync.
-bool multiply_in_fp16(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+bool multiply_in_fp16(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 template <int FractionBits>
-bool multiply_with_bits(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+bool multiply_with_bits(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d);
-bool multiply_as_sm_80(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+bool multiply_as_sm_80(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                        std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                        std::uint32_t* d);
-bool multiply_in_halves(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+bool multiply_in_halves(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d);
 // V in tf32 with keys t and t + 4 in the slots where P has 2t and 2t + 1.
-bool multiply_other_keys(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+bool multiply_other_keys(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                          std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                          std::uint32_t* d);
 

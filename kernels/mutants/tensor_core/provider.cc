@@ -29,43 +29,44 @@ class ChangedCalls : public emulator::Fault {
       : change_(change), tiles_(instance) {}
 
   bool leaves_out(Notes& notes, Call call) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     const bool out = change_.leaves_out != nullptr && change_.leaves_out(place, call);
     if (call == Call::syncthreads) place.synchronised();
     return out;
   }
   int wait(Notes& notes, int groups) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     place.waits();
     return change_.wait == nullptr ? groups : change_.wait(place, groups);
   }
-  void commit(Notes& notes) const override { Place(notes, tiles_).committed(); }
+  void commit(Notes& notes) const override { ThreadPosition(notes, tiles_).committed(); }
   Copy copy(Notes& notes, bool valid) const override {
-    return change_.copy == nullptr ? Copy::as_asked : change_.copy(Place(notes, tiles_), valid);
+    return change_.copy == nullptr ? Copy::unmodified
+                                   : change_.copy(ThreadPosition(notes, tiles_), valid);
   }
   void landed(std::byte* shared) const override {
     if (change_.landed != nullptr) change_.landed(tiles_, shared);
   }
   Call load(Notes& notes, Call call, std::size_t& row) const override {
-    return change_.load == nullptr ? call : change_.load(Place(notes, tiles_), call, row);
+    return change_.load == nullptr ? call : change_.load(ThreadPosition(notes, tiles_), call, row);
   }
   void loaded(Notes& notes, Call, std::uint32_t* r) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     if (change_.loaded != nullptr) change_.loaded(place, r);
     place.loaded();
   }
   Call shuffle(Notes& notes, Call call, int& operand) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     place.shuffles();
     return change_.shuffle == nullptr ? call : change_.shuffle(place, call, operand);
   }
   bool multiply(Notes& notes, Call& call, std::uint32_t* a, std::uint32_t* b,
                 std::uint32_t* c) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     return change_.multiply == nullptr || change_.multiply(place, call, a, b, c);
   }
   void product(Notes& notes, Call, std::uint32_t* d) const override {
-    Place place(notes, tiles_);
+    ThreadPosition place(notes, tiles_);
     if (change_.product != nullptr) change_.product(place, d);
     place.multiplied();
   }
@@ -73,7 +74,7 @@ class ChangedCalls : public emulator::Fault {
                 std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                 std::uint32_t* d) const override {
     return change_.computes != nullptr &&
-           change_.computes(Place(notes, tiles_), arch, instruction, a, b, c, d);
+           change_.computes(ThreadPosition(notes, tiles_), arch, instruction, a, b, c, d);
   }
 
  private:

@@ -212,7 +212,7 @@ class Case:
 
     def key_padding_mask(self) -> numpy.ndarray:
         """Returns bool [batch, seq_kv], True for valid keys, for padded layouts."""
-        keys = self._keys_from_the_first_valid()
+        keys = self._key_offsets()
         return (keys >= 0) & (keys < self.seqlens_kv[:, None])
 
     def visible(self) -> numpy.ndarray:
@@ -225,14 +225,14 @@ class Case:
                 visible[sample][self.query_rows(sample)[1],
                                 self.key_rows(sample)[1]] = self.visible_of(sample)
             return visible
-        keys = self._keys_from_the_first_valid()[:, None, :]
+        keys = self._key_offsets()[:, None, :]
         first_q = (self.seq_q - self.seqlens_q if self.padding == "left"
                    else numpy.zeros_like(self.seqlens_q))
         rows = numpy.arange(self.seq_q)[None, :, None] - first_q[:, None, None]
         return self._visible(rows, keys, self.seqlens_q[:, None, None],
                              self.seqlens_kv[:, None, None])
 
-    def _keys_from_the_first_valid(self) -> numpy.ndarray:
+    def _key_offsets(self) -> numpy.ndarray:
         if not self.is_padded:
             raise ValueError(f"layout {self.layout} has no padding; use case.visible_of()")
         first = (self.seq_kv - self.seqlens_kv if self.padding == "left"

@@ -44,12 +44,12 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
             return reason
     if not kernel.window and (problem["window_left"] >= 0 or problem["window_right"] >= 0):
         return f"sliding windows are not declared by {kernel.name} (window=True)"
-    for what, option, is_asked in (("softcap", "softcap", problem["softcap"] != 0),
+    for what, option, is_requested in (("softcap", "softcap", problem["softcap"] != 0),
                                    ("ALiBi", "alibi", problem["has_alibi"]),
                                    ("an attention sink", "sinks", problem["has_sink"]),
                                    ("an fp8 scale for each token or block", "token_scales",
                                     problem["scale_tokens"] != 0)):
-        if is_asked and not getattr(kernel, option):
+        if is_requested and not getattr(kernel, option):
             return f"{what} is not declared by {kernel.name} ({option}=True)"
     return ""
 

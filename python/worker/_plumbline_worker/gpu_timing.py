@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List
 from .nvml import GpuClocks, throttle_words
 
 REPETITION_MS = 5.0  # kernel time in each repetition of each kind
-MOST_CALLS = 1000
+MAX_CALLS = 1000
 CYCLES_PER_NS = 2.0  # an upper bound of GPU clocks: a wait is at least as long as intended
 
 
@@ -77,13 +77,13 @@ class TorchTimer:
             enqueue_ns = (perf_counter_ns() - before) / count
             end.synchronize()
             elapsed = start.elapsed_time(end)
-            if elapsed >= REPETITION_MS / 4 or count >= MOST_CALLS:
+            if elapsed >= REPETITION_MS / 4 or count >= MAX_CALLS:
                 return max(1,
-                           min(MOST_CALLS,
+                           min(MAX_CALLS,
                                int(REPETITION_MS * count / max(elapsed, 1e-6)))), enqueue_ns
             count *= 2
 
-    def _let_the_host_go_ahead(self, count: int, enqueue_ns: float) -> None:
+    def _delay_device(self, count: int, enqueue_ns: float) -> None:
         """Makes the GPU wait until the calls are enqueued, so that events do not measure the host.
         """
         sleep = getattr(self._torch.cuda, "_sleep", None)
@@ -92,7 +92,7 @@ class TorchTimer:
 
     def _cold(self, call: Callable[[], Any], count: int, enqueue_ns: float) -> float:
         pairs = [(self._event(), self._event()) for _ in range(count)]
-        self._let_the_host_go_ahead(count, 2 * enqueue_ns)
+        self._delay_device(count, 2 * enqueue_ns)
         for start, end in pairs:
             self._flushed.zero_()
             start.record(self._stream)
@@ -104,7 +104,7 @@ class TorchTimer:
     def _hot(self, call: Callable[[], Any], count: int, enqueue_ns: float) -> float:
         start, end = self._event(), self._event()
         call()
-        self._let_the_host_go_ahead(count, enqueue_ns)
+        self._delay_device(count, enqueue_ns)
         start.record(self._stream)
         for _ in range(count):
             call()

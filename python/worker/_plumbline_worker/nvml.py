@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import List, Optional, Tuple
 
-CLOCK_OF_MULTIPROCESSORS = 1  # NVML_CLOCK_SM
+SM_CLOCK = 1  # NVML_CLOCK_SM
 # bits of nvmlClocksThrottleReason… that slow a GPU down
 REASONS = ((0x4, "power cap"), (0x8, "hardware slowdown"), (0x20, "thermal slowdown"),
            (0x40, "hardware thermal slowdown"), (0x80, "power brake"))
@@ -43,7 +43,7 @@ class GpuClocks:
         """Returns the SM clock in MHz and the bits of the throttle reasons; None: unknown."""
         mhz, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
         if self._nvml is None or self._nvml.nvmlDeviceGetClockInfo(
-                self._device, CLOCK_OF_MULTIPROCESSORS, ctypes.byref(mhz)) != 0:
+                self._device, SM_CLOCK, ctypes.byref(mhz)) != 0:
             return None
         if self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(
                 self._device, ctypes.byref(reasons)) != 0:

@@ -149,7 +149,7 @@ def load(path: str) -> Provider:
             source = file.read()
     except OSError as error:
         raise Unusable(f"{path} cannot be read: {error.strerror}",
-                       "check the path behind --provider") from None
+                       "check the path given to --provider") from None
     declarations.declared.clear()
     declarations.known_options.clear()
     module = _execute(path, _compile(path, source))

@@ -1,8 +1,8 @@
 """Process-wide state that a call must leave unchanged.
 
 The support library (harness/provider/child/process_state.h) restores floating-point state, working
-directory, umask and blocked signals, and C's environment and handlers. Python has copies of the
-last two, os.environ and signal.getsignal, which are restored here.
+directory, umask, blocked signals, and C's environment and signal handlers. This module restores
+Python's copies of the environment (os.environ) and of the handlers (signal.getsignal).
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Set
 
 from .support import Support
 
-# Allowed changes of environment and handlers: Allowance of process_state.h.
+# The allowed changes of environment and handlers, as in Allowance of process_state.h.
 NONE, ADDITIONS, EVERYTHING = range(3)
 
 SIGNALS = sorted(signal.valid_signals())
@@ -39,8 +39,8 @@ class SharedState:
         self._support.remember_state()
 
     def allowance_of(self, kernel: str) -> int:
-        """Returns the allowance for the call of a kernel that just ended. Frameworks legitimately
-        set some state on first use."""
+        """Returns the allowance for the call of `kernel` that just ended. Frameworks may set some
+        state on first use."""
         is_first, is_new = not self._called, kernel not in self._called
         self._called.add(kernel)
         return EVERYTHING if is_first else ADDITIONS if is_new else NONE

@@ -6,10 +6,10 @@ from time import perf_counter_ns, process_time_ns, sleep
 from typing import Callable, Dict, List, Tuple
 
 REPETITION_NS = 2e6
-LONGEST_SENTINEL_NS = 15e6
+MAX_SENTINEL_NS = 15e6
 CALIBRATION_NS = 1e6
 ALL_REPETITIONS_NS = 100e6  # total time of a kernel's repetitions; the first few always run
-LEAST_REPETITIONS = 4
+MIN_REPETITIONS = 4
 LONGEST_WAIT_S = 0.5  # for a quiet core, for all repetitions of a measurement together
 WAIT_STEP_S = 0.002
 
@@ -64,7 +64,7 @@ def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
                  quiet_ns: float = 0) -> Dict[str, List[float]]:
     """Returns kernel_ns and sentinel_ns, and the process's processor time as kernel_cpu_ns and
     sentinel_cpu_ns: nanoseconds per call, one entry per repetition. Entries i were measured one
-    after the other. If calls are long, there are fewer repetitions, but at least LEAST_REPETITIONS.
+    after the other. If calls are long, there are fewer repetitions, but at least MIN_REPETITIONS.
     If quiet_ns is not 0, each repetition first waits, for a limited time, until a sentinel call
     takes at most that long."""
     if sentinel not in _sentinel_call_ns:
@@ -73,9 +73,9 @@ def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int,
     counts = {"kernel": _calls_in(REPETITION_NS, call_ns)}
     kernel_ns = call_ns * counts["kernel"]
     # as long as the kernel's repetitions, so that both minima are equally likely to be undisturbed
-    counts["sentinel"] = _calls_in(min(max(kernel_ns, REPETITION_NS), LONGEST_SENTINEL_NS),
+    counts["sentinel"] = _calls_in(min(max(kernel_ns, REPETITION_NS), MAX_SENTINEL_NS),
                                    _sentinel_call_ns[sentinel])
-    repetitions = min(repetitions, max(LEAST_REPETITIONS, int(ALL_REPETITIONS_NS / kernel_ns)))
+    repetitions = min(repetitions, max(MIN_REPETITIONS, int(ALL_REPETITIONS_NS / kernel_ns)))
     times: Dict[str, List[float]] = {f"{name}{clock}": []
                                      for clock in ("_ns", "_cpu_ns") for name in counts}
     core = _QuietCore(sentinel, quiet_ns)

@@ -85,7 +85,7 @@ std::string refuse_device(const plumbline_device& asked) {
 
 std::string arch_of(const plumbline_device&) { return std::string(emulator::name(arch)); }
 int arch_number(const plumbline_device&) { return static_cast<int>(arch); }
-std::int64_t most_shared_bytes(const plumbline_device&) {
+std::int64_t max_block_shared_bytes(const plumbline_device&) {
   return static_cast<std::int64_t>(emulator::max_shared_bytes(arch));
 }
 

@@ -1,0 +1,247 @@
+// Recomputes rows of a failing output under another mask, window, scale or softcap to find a fit.
+#include "harness/diagnose/alternative_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/compare/statistics.h"
+#include "harness/diagnose/alternative_problems.h"
+#include "harness/reference/key_values.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double second_look_cost = 5e7, first_look_cost = 5e6;  // multiply-adds of a reference
+constexpr std::size_t first_look_rows = 12;  // worst rows, and as many spread evenly
+constexpr double rms_of_few_rows = 3;        // limit for few rows: columns share the errors of P
+constexpr int scale_steps = 6;               // Newton steps, each of which doubles the digits
+
+double cost_of_row(const FailingOutput& failing, std::size_t r) {
+  const Problem& problem = failing.geometry->problem();
+  return static_cast<double>(failing.reference->visible[r]) *
+         static_cast<double>(problem.head_dim_qk + problem.head_dim_vo);
+}
+
+RowSelection selection_of(const FailingOutput& failing, const std::vector<std::size_t>& indices) {
+  RowSelection selection{{}, true, failing.reference->selection.rows_total};
+  for (const std::size_t r : indices)
+    selection.rows.push_back(failing.reference->selection.rows[r]);
+  return selection;
+}
+
+// Numerator and denominator of a least-squares step of log(scale).
+struct ScaleStep {
+  double along = 0, squared = 0;
+  void add(double error, double gradient, double sigma) {
+    if (!(sigma > 0) || !std::isfinite(error)) return;
+    along += error * gradient / (sigma * sigma);
+    squared += gradient * gradient / (sigma * sigma);
+  }
+};
+
+class ScaleFit {
+ public:
+  explicit ScaleFit(const FailingOutput& failing)
+      : failing_(failing),
+        layout_(layout_of(*failing.geometry, failing.keys_stated)),
+        rows_(informative_rows(failing, 8, first_look_cost)),
+        got_(rows_of(*failing.geometry, failing.outputs, *failing.reference)) {}
+
+  // Returns the scale at which the output fits best, starting from the stated one; 0 if the steps
+  // do not converge.
+  double run() const {
+    double scale = failing_.geometry->problem().softmax_scale();
+    for (int i = 0; i < scale_steps; ++i) {
+      const double step = step_at(scale);
+      if (!std::isfinite(step)) return 0;
+      scale *= std::exp(std::clamp(step, -0.7, 0.7));
+      if (std::abs(step) < 1e-6) return scale;
+    }
+    return 0;
+  }
+
+  Geometry at(double scale) const {
+    Problem problem = failing_.geometry->problem();
+    problem.scale = scale;
+    return Geometry(problem, layout_);
+  }
+
+ private:
+  double step_at(double scale) const {
+    const Geometry geometry = at(scale);
+    ScaleStep step;
+    for (const std::size_t r : rows_) add_row(geometry, r, step);
+    return step.along / step.squared;
+  }
+
+  void add_row(const Geometry& geometry, std::size_t r, ScaleStep& step) const {
+    const Reference& reference = *failing_.reference;
+    const RowId& id = reference.selection.rows[r];
+    const RowDetail detail = reference_row(geometry, failing_.inputs, *failing_.spec, id);
+    const KeyValues key_values(geometry, failing_.inputs.k, failing_.inputs.v,
+                               failing_.spec->kv_dequantized_to);
+    double mean = 0;
+    for (std::size_t n = 0; n < detail.p.size(); ++n)
+      mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
+    const auto columns = static_cast<std::size_t>(reference.columns);
+    std::vector<double> value(columns), gradient(columns, 0.0);
+    for (std::size_t n = 0; n < detail.p.size(); ++n) {
+      if (!(detail.p[n] > 0)) continue;
+      key_values.value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n),
+                       id.head / geometry.problem().group(), value);
+      for (std::size_t j = 0; j < columns; ++j)
+        gradient[j] += detail.p[n] * (detail.s[n] - mean) * value[j];
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      step.add(got_[r * columns + j] - detail.o[j], gradient[j],
+               double{reference.sigma[r * columns + j]});
+    }
+    if (failing_.outputs.lse == nullptr) return;
+    step.add(lse_at(geometry, failing_.outputs, id) - detail.lse, mean,
+             double{reference.lse_sigma[r]});
+  }
+
+  const FailingOutput& failing_;
+  const StatedLayout layout_;
+  const std::vector<std::size_t> rows_;
+  const std::vector<double> got_;
+};
+
+// Tries few rows first, which rejects most alternatives, then many.
+class SecondLook {
+ public:
+  explicit SecondLook(const FailingOutput& failing)
+      : failing_(failing),
+        few_(select_informative_rows(failing, first_look_rows, first_look_cost)),
+        many_(second_look(failing)) {}
+
+  bool explains(const Geometry& geometry, int lse_base) const {
+    OutputView outputs = failing_.outputs;
+    outputs.lse_base = lse_base;
+    Limits loose = failing_.limits;
+    loose.rms = std::max(loose.rms, rms_of_few_rows);
+    return would_explain(geometry, failing_.inputs, outputs, *failing_.spec, few_, loose) &&
+           would_explain(geometry, failing_.inputs, outputs, *failing_.spec, many_,
+                         failing_.limits);
+  }
+
+ private:
+  const FailingOutput& failing_;
+  const RowSelection few_, many_;
+};
+
+}  // namespace
+
+double squared_error(const FailingOutput& failing, std::size_t row) {
+  const auto columns = static_cast<std::size_t>(failing.reference->columns);
+  double sum = 0;
+  for (std::size_t j = 0; j < columns; ++j) {
+    const double z = failing.comparison->z[row * columns + j];
+    if (std::isfinite(z)) sum += z * z;
+  }
+  return sum;
+}
+
+std::vector<std::size_t> informative_rows(const FailingOutput& failing, std::size_t worst,
+                                          double cost_limit) {
+  std::vector<std::size_t> visible;
+  for (std::size_t r = 0; r < failing.reference->selection.rows.size(); ++r) {
+    if (failing.reference->visible[r] > 0) visible.push_back(r);
+  }
+  std::vector<std::pair<double, std::size_t>> by_error;
+  by_error.reserve(visible.size());
+  for (const std::size_t r : visible) by_error.emplace_back(-squared_error(failing, r), r);
+  const std::size_t n = std::min(worst, by_error.size());
+  std::partial_sort(by_error.begin(), by_error.begin() + static_cast<std::ptrdiff_t>(n),
+                    by_error.end());
+  std::vector<std::size_t> wanted, rows;
+  for (std::size_t i = 0; i < n; ++i) {  // alternate, so that a cost cut keeps both
+    wanted.push_back(by_error[i].second);
+    wanted.push_back(visible[i * visible.size() / n]);
+  }
+  double cost = 0;
+  for (const std::size_t r : wanted) {
+    cost += cost_of_row(failing, r);
+    if (cost > cost_limit && !rows.empty()) break;
+    rows.push_back(r);
+  }
+  std::ranges::sort(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
+  StatedLayout layout{geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
+                      geometry.pages_per_sample, geometry.page_count(), {}};
+  layout.side = geometry.side;
+  layout.bias = geometry.bias;
+  const bool bits_stated = keys_stated && geometry.has_hidden_keys();
+  if (geometry.problem().is_merge() || bits_stated) {
+    layout.mask_bits = geometry.mask_bits;
+    layout.mask_heads = geometry.mask_heads;
+  }
+  if (!keys_stated || bits_stated) return layout;
+  for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
+    for (std::int64_t i = 0; i < geometry.length_q(b); ++i)
+      layout.visible.push_back(geometry.visible_keys(b, i));
+  }
+  return layout;
+}
+
+RowSelection select_informative_rows(const FailingOutput& failing, std::size_t worst,
+                                     double cost_limit) {
+  return selection_of(failing, informative_rows(failing, worst, cost_limit));
+}
+
+RowSelection second_look(const FailingOutput& failing) {
+  double cost = 0;
+  std::vector<std::size_t> all(failing.reference->selection.rows.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const std::size_t r : all) cost += cost_of_row(failing, r);
+  if (cost <= second_look_cost) return selection_of(failing, all);
+  const auto rows = static_cast<double>(std::max<std::size_t>(1, all.size()));
+  return selection_of(
+      failing,
+      informative_rows(failing, static_cast<std::size_t>(rows * second_look_cost / cost / 2) + 1,
+                       second_look_cost));
+}
+
+bool would_explain(const Geometry& geometry, const InputView& inputs, const OutputView& outputs,
+                   const RoundingSpec& spec, const RowSelection& rows, const Limits& limits) {
+  const Reference reference = compute_reference(geometry, inputs, spec, rows);
+  if (!is_finite(reference)) return false;
+  const Comparison comparison = compare(geometry, outputs, reference);
+  return comparison.statistics.elements > 0 && within_limits(comparison.statistics, limits);
+}
+
+std::vector<std::string> explain_by_alternatives(
+    const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough) {
+  std::vector<std::string> sentences;
+  const SecondLook look(failing);
+  for (AlternativeProblem& other : alternative_problems(failing)) {
+    if (enough(sentences.size())) break;
+    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
+      sentences.push_back("would be explained " + other.sentence);
+  }
+  return sentences;
+}
+
+std::string other_scale(const FailingOutput& failing) {
+  const ScaleFit fit(failing);
+  const double stated = failing.geometry->problem().softmax_scale(), scale = fit.run();
+  const double change = scale / stated - 1;
+  if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
+      !SecondLook(failing).explains(fit.at(scale), failing.outputs.lse_base))
+    return "";
+  if (std::abs(change) < 0.5) {
+    return fmt::format("the softmax scale is {:.2g} % too {}", 100 * std::abs(change),
+                       change > 0 ? "large" : "small");
+  }
+  return fmt::format("the softmax scale is {:.3g} times the stated one: {:.6g} instead of {:.6g}",
+                     scale / stated, scale, stated);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,37 @@
+// Checks if a failing output would be right for another mask, window, scale or softcap. Text for
+// reports; no verdict depends on it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/diagnose/failing_output.h"
+
+namespace plumbline {
+
+// Returns everything of a geometry except the problem, to build it again for another problem.
+// `keys_stated`: includes the keys that each row sees.
+StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
+
+// Returns true if these rows of an output would be within `limits` for the problem of `geometry`.
+// Faults are not checked.
+bool would_explain(const Geometry& geometry, const InputView& inputs, const OutputView& outputs,
+                   const RoundingSpec& spec, const RowSelection& rows, const Limits& limits);
+// Returns informative_rows() of `failing` as a selection, for a first look.
+RowSelection select_informative_rows(const FailingOutput& failing, std::size_t worst,
+                                     double cost_limit);
+// Returns rows of `failing` for a second look, which cost about 5e7 multiply-adds at most.
+RowSelection second_look(const FailingOutput& failing);
+
+// Returns a sentence for each alternative problem that explains the output, the likeliest first:
+// "would be explained if the mask were causal". Stops before an alternative if `enough` returns
+// true for the number of sentences found.
+std::vector<std::string> explain_by_alternatives(
+    const FailingOutput& failing, const std::function<bool(std::size_t found)>& enough);
+
+// Returns "the softmax scale is 0.1 % too large" if a fitted factor of the scale explains the
+// output; otherwise "".
+std::string other_scale(const FailingOutput& failing);
+
+}  // namespace plumbline

@@ -1,0 +1,119 @@
+// Sums the log-likelihood of each explanation over a few rows and picks the best.
+#include "harness/diagnose/explanation_ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/base/median.h"
+#include "harness/diagnose/alternative_search.h"
+#include "harness/diagnose/looser_rung.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t max_rows = 16;  // with the largest errors, and as many spread evenly
+constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
+constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
+// Lower limits for (e / sigma)^2 of the rows under a spec: for the mean over rows, and for the
+// median relative to it. If the kernel rounds as the spec says, every row is a little below 1. One
+// key with all the weight gives chi^2 with one degree of freedom, whose median is 0.45 of its mean.
+constexpr double min_mean = 0.25, min_median_share = 0.3;
+const double thousand_to_one = std::log(1000.0);
+// A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer says which
+// explanation is likelier, so it is capped.
+double lse_penalty(double z) { return std::min(z * z, 144.0) / 2; }
+
+}  // namespace
+
+ExplanationRanking::ExplanationRanking(const FailingOutput& failing)
+    : failing_(failing),
+      answers_(failing),
+      rows_(informative_rows(failing, max_rows, explanation_cost_limit)) {
+  std::ranges::stable_sort(rows_, [&](std::size_t a, std::size_t b) {
+    return squared_error(failing, a) > squared_error(failing, b);
+  });
+  const auto columns = static_cast<double>(failing.reference->columns);
+  for (const std::size_t r : rows_) {
+    const RowId& id = answers_.row(r);
+    const CalculatedRow stated = answers_.answer(id, answers_.stated(id));
+    draws_.push_back(std::min(1.0, 1 / (stated.sum_p2 * columns)));
+  }
+}
+
+void ExplanationRanking::add(const std::string& kind, const std::string& sentence,
+                             const Vary& vary) {
+  Entry entry{kind, sentence, 0, {}, false};
+  std::size_t misfits = 0;
+  for (std::size_t n = 0; n < rows_.size(); ++n) {
+    const RowMisfit misfit = answers_.misfit(
+        rows_[n], answers_.answer(answers_.row(rows_[n]), vary(answers_.row(rows_[n]))));
+    misfits += answers_.fits(misfit) ? 0 : 1;
+    if (static_cast<double>(misfits) > (1 - min_share_of_rows) * static_cast<double>(rows_.size()))
+      return;
+    entry.log_likelihood -=
+        draws_[n] * (misfit.squared / 2 + misfit.log_sigmas) + lse_penalty(misfit.lse);
+  }
+  if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
+}
+
+void ExplanationRanking::add(const std::string& kind, const std::string& sentence,
+                             const RoundingSpec& spec) {
+  RowSelection selection{{}, true, failing_.reference->selection.rows_total};
+  std::vector<std::size_t> order(rows_.size());  // a reference's rows ascend
+  for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return rows_[a] < rows_[b]; });
+  for (const std::size_t n : order) selection.rows.push_back(answers_.row(rows_[n]));
+  const Reference reference =
+      compute_reference(*failing_.geometry, failing_.inputs, spec, selection);
+  if (!is_finite(reference)) return;
+  const Comparison comparison = compare(*failing_.geometry, failing_.outputs, reference);
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  Entry entry{kind, sentence, 0, spec, true};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    double sum = 0;
+    for (std::size_t at = i * columns; at < (i + 1) * columns; ++at)
+      sum += std::pow(double{comparison.z[at]}, 2) / 2 + std::log(double{reference.sigma[at]});
+    entry.log_likelihood -= draws_[order[i]] * sum;
+    if (failing_.outputs.lse == nullptr) continue;
+    const double z =
+        (lse_at(*failing_.geometry, failing_.outputs, selection.rows[i]) - reference.lse[i]) /
+        double{reference.lse_sigma[i]};
+    entry.log_likelihood -=
+        lse_penalty(z) +
+        std::log(reference.lse_sigma[i] / failing_.reference->lse_sigma[rows_[order[i]]]);
+  }
+  if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
+}
+
+std::string ExplanationRanking::best_sentence() const {
+  const auto best = std::ranges::max_element(
+      entries_, [](const Entry& a, const Entry& b) { return a.log_likelihood < b.log_likelihood; });
+  if (best == entries_.end() || best->sentence.empty()) return "";
+  const bool beats_all = std::ranges::all_of(entries_, [&](const Entry& other) {
+    return other.kind == best->kind ||
+           best->log_likelihood - other.log_likelihood >= thousand_to_one;
+  });
+  if (!beats_all) return "";
+  if (!best->is_spec) return best->sentence;
+  return has_errors_of_spec(best->spec) ? best->sentence : "";
+}
+
+bool ExplanationRanking::has_errors_of_spec(const RoundingSpec& spec) const {
+  const RowSelection rows = second_look(failing_);
+  Comparison comparison;
+  if (!likelihood_by(failing_, spec, rows, &comparison)) return false;
+  const std::size_t columns = comparison.z.size() / std::max<std::size_t>(1, rows.rows.size());
+  std::vector<double> of_rows;
+  for (std::size_t at = 0; at + columns <= comparison.z.size(); at += columns) {
+    const float* z = &comparison.z[at];
+    const double squared = std::inner_product(z, z + columns, z, 0.0);
+    if (squared > 0) of_rows.push_back(squared / static_cast<double>(columns));
+  }
+  if (of_rows.empty()) return false;
+  const double mean =
+      std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
+  return mean >= min_mean && median(std::move(of_rows)) >= min_median_share * mean;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,52 @@
+// Ranks explanations of an error by the likelihood of a few rows under each. Text for reports; no
+// verdict depends on it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/diagnose/row_calculator.h"
+
+namespace plumbline {
+
+// An explanation is named only if it fits the rows and makes them a thousand times likelier than
+// every explanation of another kind. Errors are taken as normal. The columns of a row share the
+// errors of its P, so a row counts as 1 / sum p^2 draws, about the number of keys that matter.
+class ExplanationRanking {
+ public:
+  explicit ExplanationRanking(const FailingOutput& failing);
+
+  using Vary = std::function<RowVariation(const RowId&)>;
+  // Adds an explanation that can be recomputed: the kernel solved another problem, or rounded in a
+  // reproducible way. Only the errors of the judged spec remain. It is dropped unless it fits at
+  // least nine in ten rows.
+  void add(const std::string& kind, const std::string& sentence, const Vary& vary);
+  // Adds a looser spec: the kernel rounds more, in a way that cannot be reproduced, so its errors
+  // have the sigmas of `spec`. It wins only if it also explains the rows of second_look() within
+  // all limits and the errors of these rows are of similar size.
+  void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
+
+  // Returns the sentence of the best explanation; "" if none wins or it has no sentence.
+  std::string best_sentence() const;
+  const RowCalculator& answers() const { return answers_; }
+  // Indices of the rows in the reference, the largest errors first.
+  const std::vector<std::size_t>& rows() const { return rows_; }
+
+ private:
+  struct Entry {
+    std::string kind, sentence;
+    double log_likelihood = 0;
+    RoundingSpec spec;
+    bool is_spec = false;
+  };
+  bool has_errors_of_spec(const RoundingSpec& spec) const;
+
+  const FailingOutput& failing_;
+  const RowCalculator answers_;
+  std::vector<std::size_t> rows_;
+  std::vector<double> draws_;  // draws of a row / columns
+  std::vector<Entry> entries_;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,127 @@
+// Computes a row of attention in fp64, key by key, with the changes of a variation.
+#include "harness/diagnose/row_calculator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace plumbline {
+namespace {
+
+// Factor of the limits. A variation is judged by the sigmas of the stated row, which are not quite
+// its own.
+constexpr double lenient = 2;
+
+// Returns the standard deviation of a rounded logit. It moves to the other side of a tie if the
+// fp32 error, about 16 u32 |s|, reaches that far.
+double tie_of(double logit, DType dtype) {
+  if (dtype == DType::none) return 0;
+  const double spacing = ulp(logit, dtype),
+               error = 16 * std::ldexp(std::max(std::abs(logit), 1.0), -24);
+  return spacing * std::sqrt(std::min(1.0, error / spacing));
+}
+
+}  // namespace
+
+RowCalculator::RowCalculator(const FailingOutput& failing)
+    : failing_(failing),
+      geometry_(*failing.geometry),
+      problem_(geometry_.problem()),
+      reference_context_(geometry_, failing.inputs, *failing.spec),
+      got_(rows_of(geometry_, failing.outputs, *failing.reference)) {}
+
+RowVariation RowCalculator::stated(const RowId& id) const {
+  RowVariation variation;
+  variation.key_head = variation.value_head = id.head / problem_.group();
+  if (!side().sinks.empty()) variation.sink = side().sinks[static_cast<std::size_t>(id.head)];
+  return variation;
+}
+
+void RowCalculator::load(const std::function<KeyAddress(KeyAddress)>& place, bool is_key,
+                         KeyAddress at, std::int64_t head, std::vector<double>& to) const {
+  if (place) at = place(at);
+  if (at.key < 0) {
+    std::ranges::fill(to, 0.0);
+  } else if (is_key) {
+    reference_context_.key_values.key(at.sample, at.key, head, to);
+  } else {
+    reference_context_.key_values.value(at.sample, at.key, head, to);
+  }
+}
+
+CalculatedRow RowCalculator::answer(const RowId& id, const RowVariation& variation) const {
+  std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
+  stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
+               id.head, q);
+  const LogitShape stated_shape = shape(id);
+  const KeyRange keys = geometry_.visible_keys(id.sample, id.row, id.head);
+  std::vector<std::int64_t> seen;
+  std::vector<double> p;  // holds logits first
+  const bool has_sink = !side().sinks.empty();
+  double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
+  for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+    if (!geometry_.sees(id.sample, id.row, key, id.head)) continue;
+    load(variation.key_address, true, {id.sample, key}, variation.key_head, k);
+    const double product =
+        variation.key_factor * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    seen.push_back(key);
+    p.push_back(variation.logit ? variation.logit(product, key)
+                                : stated_shape.logit(problem_.softmax_scale() * product, key));
+    maximum = std::max(maximum, p.back());
+  }
+  std::vector<double> tie(p.size(), 0.0);
+  for (std::size_t n = 0; n < p.size(); ++n) tie[n] = tie_of(p[n], variation.s_rounded);
+  for (double& x : p) x = std::exp(x - maximum);
+  const double sum = std::accumulate(p.begin(), p.end(), 0.0),
+               with_sink = sum + (has_sink ? std::exp(variation.sink - maximum) : 0);
+  if (variation.round_p) variation.round_p(p, with_sink);
+  CalculatedRow answer;
+  for (std::size_t n = 0; n < p.size(); ++n)
+    answer.lse_tie = std::hypot(answer.lse_tie, p[n] / with_sink * tie[n]);
+  answer.has_stated_values = !variation.value_address && variation.value_factor == 1 &&
+                             variation.value_head == id.head / problem_.group();
+  answer.o.assign(static_cast<std::size_t>(problem_.head_dim_vo), 0);
+  answer.sum_p2 = std::inner_product(p.begin(), p.end(), p.begin(), 0.0) / (with_sink * with_sink);
+  answer.lse = maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum);
+  std::vector<double> value(answer.o.size());
+  for (std::size_t n = 0; n < seen.size(); ++n) {
+    load(variation.value_address, false, {id.sample, seen[n]}, variation.value_head, value);
+    for (std::size_t j = 0; j < value.size(); ++j) answer.o[j] += p[n] * value[j];
+  }
+  for (double& x : answer.o) x *= variation.value_factor / with_sink;
+  return answer;
+}
+
+RowMisfit RowCalculator::misfit(std::size_t r, const CalculatedRow& answer) const {
+  const std::vector<double>& o = answer.o;
+  const std::size_t columns = o.size();
+  const auto rms = [columns](const auto* x) {
+    return std::sqrt(std::inner_product(x, x + columns, x, 0.0) / static_cast<double>(columns));
+  };
+  const double stated = rms(&failing_.reference->o[r * columns]);
+  const float* spre = &failing_.reference->spre[r * columns];
+  const double larger = std::max(1.0, rms(o.data()) / std::max(stated, 1e-300)), of_row = rms(spre);
+  RowMisfit misfit;
+  for (std::size_t j = 0; j < columns; ++j) {
+    const double before = larger * (answer.has_stated_values ? double{spre[j]} : of_row);
+    const double sigma = std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0));
+    const double z = std::abs(got_[r * columns + j] - o[j]) / sigma;
+    if (exceeds(z, misfit.largest)) misfit.largest = z;
+    misfit.squared += z * z;
+    misfit.log_sigmas += std::log(sigma);
+  }
+  if (failing_.outputs.lse == nullptr) return misfit;
+  misfit.lse = std::abs(lse_at(geometry_, failing_.outputs, row(r)) - answer.lse) /
+               std::hypot(double{failing_.reference->lse_sigma[r]}, answer.lse_tie);
+  return misfit;
+}
+
+bool RowCalculator::fits(const RowMisfit& misfit) const {
+  return misfit.largest <= lenient * failing_.limits.peak &&
+         misfit.squared <= std::pow(lenient * failing_.limits.rms, 2) *
+                               static_cast<double>(problem_.head_dim_vo) &&
+         misfit.lse <= lenient * failing_.limits.lse;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,82 @@
+// Computes single rows of a failing output in fp64 with one thing changed: a head, the address of a
+// key, a scale, a sink, how a logit is made or how P is rounded. Text for reports; no verdict
+// depends on it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "harness/diagnose/failing_output.h"
+#include "harness/reference/reference_context.h"
+
+namespace plumbline {
+
+// The address at which the K or V of a key is read; key < 0: zeros are read.
+struct KeyAddress {
+  std::int64_t sample = 0, key = 0;
+  bool operator==(const KeyAddress&) const = default;
+};
+
+// Changes of the stated problem. A function that is not set changes nothing.
+struct RowVariation {
+  std::int64_t key_head = 0, value_head = 0;
+  double key_factor = 1, value_factor = 1;
+  double sink = 0;  // used if the problem has sinks
+  std::function<KeyAddress(KeyAddress)> key_address, value_address;
+  // Maps q . k, without the softmax scale, to the logit.
+  std::function<double(double product, std::int64_t key)> logit;
+  DType s_rounded = DType::none;  // dtype to which `logit` rounds
+  // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` is that of the unrounded
+  // p.
+  std::function<void(std::span<double> p, double sum)> round_p;
+};
+
+struct CalculatedRow {
+  std::vector<double> o;           // [head_dim_vo]
+  double lse = 0;                  // natural units
+  double lse_tie = 0;              // standard deviation of lse due to ties of rounded logits
+  double sum_p2 = 1;               // sum of the squared weights
+  bool has_stated_values = false;  // V is read as stated
+};
+
+// The distance between the output and a computed row.
+struct RowMisfit {
+  double squared = 0, largest = 0;  // sum of (e / sigma)^2; max |e / sigma|
+  double log_sigmas = 0;            // sum of ln sigma
+  double lse = 0;                   // |e| / sigma; 0 without an LSE
+};
+
+class RowCalculator {
+ public:
+  explicit RowCalculator(const FailingOutput& failing);
+
+  const SideInputs& side() const { return reference_context_.side; }
+  const RowId& row(std::size_t r) const { return failing_.reference->selection.rows[r]; }
+  RowVariation stated(const RowId& id) const;
+  LogitShape shape(const RowId& id) const {
+    return logit_shape(geometry_, reference_context_.side, id);
+  }
+
+  // Returns the row's result under a variation, for Q as stored.
+  CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
+  // Uses the sigmas of the stated row, enlarged if the result is larger.
+  RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;
+  // Returns true if the misfit may be rounding, as far as a single row can tell.
+  bool fits(const RowMisfit& misfit) const;
+  bool explains(std::size_t r, const RowVariation& variation) const {
+    return fits(misfit(r, answer(row(r), variation)));
+  }
+
+ private:
+  void load(const std::function<KeyAddress(KeyAddress)>& place, bool is_key, KeyAddress at,
+            std::int64_t head, std::vector<double>& to) const;
+
+  const FailingOutput& failing_;
+  const Geometry& geometry_;
+  const Problem& problem_;
+  const ReferenceContext reference_context_;
+  const std::vector<double> got_;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,50 @@
+// Judges the time of an outcome against earlier nights, with the gate of harness/timing. All
+// outcomes of a night are screened first. Fresh processes then measure the candidates again, and
+// each is concluded. docs/nights.md, "The verdict on a time".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/baseline.h"
+#include "harness/judge/judgement.h"
+#include "harness/timing/time_gate.h"
+
+namespace plumbline {
+
+struct Outcome;
+
+// Returns the past of a series as the gate takes it: oldest first, natural logarithms of ratios.
+std::vector<GateNight> nights_of(const TimeHistory& times);
+
+// Returns true if the gate judges the outcome: timed with a finite ratio, status ok, measured
+// itself, not an expected failure.
+bool is_gated(const Outcome& outcome, const Judgement& judgement);
+
+// `level`: level_of(nights_of(past.times)), if the caller has it.
+Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options,
+                      const GateLevel* level = nullptr);
+// Returns true if a second measurement in the same night would have been a candidate, had it been
+// the first.
+bool would_be_candidate(double ratio, const Past& past, const GateOptions& options);
+
+// Returns true if fresh processes should measure the case again.
+bool is_candidate(const Screening& screening);
+
+// Adds the gate's conclusion to `judgement`, which must be complete except for the time:
+// - quiet: figures only; too few nights: figures and a note
+// - slower or drifted: regressed if outcome.times.fresh_ratios confirm it, ambiguous if they
+//   disagree, unconfirmed if there are none, unchanged if they refute it
+// - faster: improved if they confirm it, otherwise a note
+// - regressed also if they show a drift from the pin instead of another candidate's slowdown
+void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
+                   const GateOptions& options, Judgement& judgement);
+// Excludes the time of a suspect night or a disturbed case: it is not judged, and is not a
+// baseline. A slower time beyond twice its limit, after subtracting the night's common shift (ln),
+// is unconfirmed.
+void exclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
+                  const GateOptions& options, double common_shift, const std::string& why,
+                  Judgement& judgement);
+
+}  // namespace plumbline
