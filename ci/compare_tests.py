@@ -5,8 +5,9 @@
   ci/compare_tests.py /tmp/old.txt build/ci.txt weekly.txt --renamed /tmp/renamed.txt
 
 A list is what `ctest -N` or `ctest --show-only=json-v1` prints. A line of the list of renames is
-"OLD NAME -> NEW NAME"; lines that begin with # are comments. Exit code 1: a test is missing; 2: a
-file is not in one of these formats.
+"OLD NAME -> NEW NAME", also of all instances of a Suite.Name; lines that begin with # are comments.
+tests/renamed.txt is the list of this repository. Exit code 1: a test is missing; 2: a file is not
+in one of these formats.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ import pathlib
 import re
 import sys
 
+INSTANCE = re.compile(r"([^/.]+/)?([^/.]+\.[^/]+)(/.*)?")
 NUMBERED = re.compile(r"^\s*Test\s+#\d+: (.+?)(?: \(Disabled\))?$")
 
 
@@ -47,6 +49,17 @@ def read_renames(path):
     return renames
 
 
+def rename_instances(names, renames):
+    """Adds the renames of `names` that are instances of a renamed test: prefix/Suite.Name/value."""
+    instances = {}
+    for name in names:
+        match = INSTANCE.fullmatch(name)
+        if match and match[2] in renames:
+            instances[name] = (match[1] or "") + renames[match[2]] + (match[3] or "")
+    used = {INSTANCE.fullmatch(name)[2] for name in instances}
+    return {old: new for old, new in renames.items() if old not in used} | instances
+
+
 def compare(old, new, renames):
     """Returns the errors as sentences."""
     errors = [f"missing: {name}" for name in sorted(old - new) if name not in renames]
@@ -69,6 +82,7 @@ def main():
         old = read_tests(arguments.old)
         new = set().union(*map(read_tests, arguments.new))
         renames = read_renames(arguments.renamed) if arguments.renamed else {}
+        renames = rename_instances(old, renames)
     except (OSError, ValueError) as error:
         print(f"ci/compare_tests.py: {error}", file=sys.stderr)
         return 2

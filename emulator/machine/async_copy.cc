@@ -1,4 +1,4 @@
-// cp.async. A copy lands as late as its wait allows.
+// Emulates cp.async. A copy lands as late as possible: in the wait that requires it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t s
   if ((bytes != 4 && bytes != 8 && bytes != largest) || source_bytes > bytes) {
     block.fail_at(
         Call::cp_async, where,
-        fmt::format("copies {} bytes of {}: 4, 8 or 16 are possible", source_bytes, bytes));
+        fmt::format("reads {} and writes {} bytes, must write 4, 8 or 16", source_bytes, bytes));
   }
   block.check_shared(Call::cp_async, where, shared, bytes);
   if (source_bytes != 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0) {
@@ -33,7 +33,7 @@ void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t s
                   fmt::format("global address {} is not {}-byte aligned", global, bytes));
   }
 #ifdef __SANITIZE_ADDRESS__
-  // Read once now, so that AddressSanitizer reports a bad address at the line of the copy.
+  // Reads the source now, so that AddressSanitizer reports a bad address at the copy's line.
   std::byte probe[largest];
   if (source_bytes != 0) std::memcpy(probe, global, source_bytes);
   asm volatile("" ::"r"(probe) : "memory");

@@ -14,11 +14,11 @@
 namespace plumbline::emulator {
 namespace {
 
-// Returns true if the call is ".aligned": all lanes must be at the same instruction, not at two
-// equal ones.
+// Returns true if the call is ".aligned": all lanes must be at the same instruction. An equal
+// instruction elsewhere does not count.
 bool aligned(Call call) { return call >= Call::ldmatrix_x1; }
 
-// A separate function, so that no temporary string leaks on the failing lane's stack.
+// This function is separate, so that no temporary string leaks on the failing lane's stack.
 std::string describe(const Gathering& gathering) {
   return fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived),
                      name(gathering.call), place(gathering.where));
@@ -150,8 +150,8 @@ void for_lanes(unsigned mask, Exchange& exchange, const Result& result) {
   }
 }
 
-// Performs the collective after all lanes of the mask have arrived. Not inlined, so that the caller
-// has fewer registers to save.
+// Performs the collective after all lanes of the mask have arrived. It is not inlined, so that the
+// caller has fewer registers to save.
 __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask,
                                     Exchange& exchange) {
   if (call >= Call::mma_f16) return multiply(block, call, exchange);
@@ -183,14 +183,14 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
   const unsigned bit = 1U << lane.lane;
   if ((mask & bit) == 0)
     block.fail_at(call, where,
-                  fmt::format("the mask {:#010x} leaves out the lane that calls", mask));
+                  fmt::format("the mask {:#010x} leaves out the calling lane", mask));
   Gathering& first = warp.gathering[0];
   const bool alike = warp.gatherings != 0 && first.mask == mask && first.call == call &&
                      std::bit_cast<const void*>(first.where) == std::bit_cast<const void*>(where);
   Gathering& gathering = alike ? first : gathering_of(block, warp, call, mask, where);
   gathering.arrived |= bit;
   if (gathering.arrived != mask) {
-    // one by one: copying a temporary Wait would stall until its fields are in the cache
+    // assigned one by one, because a copied temporary Wait must first reach the cache
     lane.wait.call = call;
     lane.wait.where = where;
     lane.wait.detail = mask;
@@ -298,7 +298,7 @@ void mma_unchanged(Call call, const std::uint32_t* a, const std::uint32_t* b, st
                       : exchanged::mma<MmaRegisters{2, 1, 2}>(call, a, b, d, where);
 }
 
-// Performs an mma.sync whose operands or arithmetic a fault changes.
+// Performs an mma.sync with a fault, which may change the operands and the result.
 void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b,
               std::uint32_t* d, Where where) {
   Lane& lane = Block::self();

@@ -1,7 +1,7 @@
-// Parses PTX into statements with their lines, without interpreting them.
+// Parses PTX into statements with line numbers, without interpreting them.
 //
-// The grammar is that of the PTX ISA 8.x as written by ptxas, clang and Triton: one module of
-// directives, variables, entries and functions. A syntax error is returned with its line.
+// Accepts PTX ISA 8.x as nvcc, clang and Triton write it: one module of directives, variables,
+// entries and functions. Returns a syntax error with its line number.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace plumbline::ptx {
 
 struct Error {
-  int line = 0;  // of the PTX, from 1
+  int line = 0;  // in the PTX, counted from 1
   std::string text;
 };
 
@@ -22,11 +22,11 @@ enum class Space { reg, param, shared, local, global, constant };
 // `.shared .align 16 .b8 tile[4096];`, `.reg .b32 %r<17>;`, `.param .u64 out`
 struct Variable {
   Space space{};
-  std::string type;  // "b32", without the dot; for a vector that of its elements
+  std::string type;  // "b32", without the dot; for a vector, the type of an element
   int vector = 1;    // .v2, .v4
   std::string name;  // without "<17>"
-  // Number of elements. Registers: 1, or the number in `<17>`. 0: an array of unknown size
-  // (extern).
+  // Number of elements. Registers have 1, or the number in `<17>`. An extern array of unknown size
+  // has 0.
   std::uint64_t count = 1;
   std::uint64_t align = 0;           // bytes; 0: not given
   bool numbered = false;             // %r<17>: %r0 to %r16
@@ -59,7 +59,7 @@ struct Function {
   std::vector<Variable> parameters;
   std::vector<Variable> results;  // of .func
   std::vector<Statement> body;    // without the outer braces
-  // .maxntid, .reqntid, .minnctapersm, .maxnreg; 0: not given
+  // .maxntid, .reqntid, .minnctapersm; 0: not given
   unsigned max_threads = 0, required_threads = 0, min_blocks = 0;
 };
 
@@ -67,14 +67,14 @@ struct Module {
   std::string version, target;  // "8.4", "sm_80"
   std::vector<Variable> variables;
   std::vector<Function> functions;
-  std::vector<std::string> files;  // .file, by number; unnamed ones are empty
+  std::vector<std::string> files;  // names of .file by number; empty if no .file has the number
 };
 
 tl::expected<Module, Error> parse(std::string_view text);
-// Returns only the version and the target, as far as the text begins with them.
+// Returns only the version and the target from the start of the text; empty if missing there.
 Module parse_head(std::string_view text);
 
-// Returns the bytes of a type: "f32" 4, "b128" 16, "pred" 0; -1 if there is no such type.
+// Returns the size of a type in bytes: "f32" 4, "b128" 16, "pred" 0; -1 for an unknown type.
 int bytes_of(std::string_view type);
 std::uint64_t bytes_of(const Variable&);
 std::uint64_t alignment_of(const Variable&);

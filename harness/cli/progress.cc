@@ -1,4 +1,4 @@
-// Estimates the time left from the steps done so far, and prints it on a terminal or into a log.
+// Estimates the remaining time from the steps done so far, and prints it on stderr.
 #include "harness/cli/progress.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Returns the seconds that a round of a timed case takes on a machine like those of
-// docs/performance.md. The kernel and the sentinel take 100 ms each, or four calls if those are
-// longer. The reference and further calls run at 5e9 multiply-adds a second (5e7 emulated). After
-// the first timed step only the ratios matter.
+// Returns the seconds that a round of a timed case takes on a machine like those in
+// docs/performance.md. The kernel and the sentinel each take up to 100 ms, or four calls if those
+// take longer. A call runs at 5e9 multiply-adds a second (emulated: 5e7). After the first timed
+// step, only the ratios of these estimates matter.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = multiply_adds(planned.c.problem) /
@@ -56,7 +56,7 @@ double RemainingTime::seconds_left() const {
 
 RemainingTime remaining_time(const Plan& plan, int repetitions) {
   std::size_t untimed_steps = 0;
-  // The rounds alternate: every step once, then every step again.
+  // The rounds alternate: all steps run once before any step runs again.
   struct Step {
     double seconds = 0;  // of one round
     int rounds = 0;

@@ -1,13 +1,13 @@
-"""The operators of PyTorch's fused backends, which return the LSE.
+"""Calls the operators of PyTorch's fused backends, because they return the LSE.
 
     padded                  aten::_scaled_dot_product_flash_attention, _efficient_attention,
                             _cudnn_attention
     dense, ragged, paged    aten::_flash_attention_forward, aten::_efficient_attention_forward
 
-torch.nn.attention.varlen and flex decoding call the same operators. They check less than
-scaled_dot_product_attention, so this file refuses what it refuses
-(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). Shapes of the LSE:
-torch/_meta_registrations.py.
+torch.nn.attention.varlen also calls aten::_flash_attention_forward. The operators check less than
+scaled_dot_product_attention, so this file also refuses what that function refuses
+(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). torch/_meta_registrations.py defines the
+shapes of the LSE.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_caus
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
-# The largest relative error in [-60, 0] of fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h), the exp
-# of the CPU flash kernel for 16-bit inputs.
+# For 16-bit inputs, the CPU flash kernel uses fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h) as its
+# exp. On [-60, 0], the largest relative error of fexp_u20 is 1.13e-4.
 CPU_FLASH_16_BIT_SPEC = Spec(p_dtype="input", exp2_rel_error=1.13e-4, qk_accumulator="fma",
                              pv_accumulator="fma")
 FUSED_SPEC = Spec(p_dtype="input", p_max="one", qk_accumulator="tensor_core",
                   pv_accumulator="tensor_core")
-# cuDNN rescales lazily (CUDNN_RESCALE_THRESHOLD), so its maximum may lag.
+# cuDNN can rescale lazily (CUDNN_RESCALE_THRESHOLD), so its row maximum may be an earlier one.
 CUDNN_SPEC = Spec(p_dtype="input", qk_accumulator="tensor_core", pv_accumulator="tensor_core")
 PADDED_LSE = {"layouts": foreign.PADDED, "framework": "torch", "window": True, "lse": True}
 ON_GPU = {"framework": "torch", "devices": "cuda", "lse": True, "tensor_cores": "on"}
@@ -41,7 +41,7 @@ NO_LSE = "FlashAttention-2 gives LSE +infinity in a row without visible keys"
 
 def refuse_empty_tensors(case) -> None:
     foreign.refuse_if(min(case.seq_q, case.seq_kv, case.batch) == 0,
-                      "fused kernels take no tensor without an element")
+                      "fused kernels do not take empty tensors")
 
 
 def refuse_two_head_dims(case) -> None:
@@ -99,7 +99,7 @@ def flash_on_gpu(case):
     def run():
         out, lse, *_ = (
             aten._scaled_dot_product_flash_attention(q, k, v, is_causal=causal, scale=case.scale))
-        return heads_first(out), heads_first(lse)  # lse from [batch, heads, seq_q]
+        return heads_first(out), heads_first(lse)  # lse is [batch, heads, seq_q]
 
     return run
 
@@ -123,15 +123,15 @@ def sdpa_efficient_lse(case):
     refuse_empty_tensors(case)
     refuse_for_efficient(case)
     foreign.refuse_poisoned_padding(case)
-    foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
+    foreign.refuse_empty_rows(case, "the LSE that the kernel gives there is unknown")
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
-    # rows of its LSE are padded to a multiple of 32
+    # the operator pads the rows of its LSE to a multiple of 32
     return with_bias(case, aten._scaled_dot_product_efficient_attention, k, v, aligned_bias(case),
                      lambda lse: lse[..., : case.seq_q])
 
 
 def with_bias(case, operator, k, v, bias, lse_of):
-    """Calls an operator that takes a bias. `lse_of` makes its LSE [batch, heads, rows]."""
+    """Returns a call with a bias. `lse_of` converts the operator's LSE to [batch, heads, rows]."""
     q, causal = heads_first(case.q), foreign.is_top_left_causal(case)
 
     def run():
@@ -171,7 +171,7 @@ def sdpa_cudnn_lse(case):
     foreign.refuse_if(case.seq_kv == 1,
                       "cudnn SDPA does not support key/value sequence length 1.")
     foreign.refuse_poisoned_padding(case)
-    foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
+    foreign.refuse_empty_rows(case, "the LSE that the kernel gives there is unknown")
     return with_bias(case, aten._scaled_dot_product_cudnn_attention, heads_first(case.k),
                      heads_first(case.v), additive(mask_beside_causal(case), case.q.dtype),
                      lambda lse: lse.reshape(case.batch, case.heads_q, case.seq_q))
@@ -181,7 +181,7 @@ def sdpa_cudnn_lse(case):
 
 
 def flash_arguments(case) -> dict:
-    """Returns FlashAttention-2's arguments for masks; causal and windows are bottom right."""
+    """Returns the scale and window for FlashAttention-2, which aligns masks bottom right."""
     refuse_for_flash(case)
     foreign.refuse_top_left(case, "FlashAttention")
     if case.lse_wanted:
@@ -202,7 +202,7 @@ def flash_forward(case, starts_q, starts_kv, arguments: dict):
         out, lse, *_ = aten._flash_attention_forward(
             case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0,
             case.mask != "none", False, **arguments)
-        return out, lse.transpose(-2, -1)  # from [batch, heads, seq_q] or [heads, total_q]
+        return out, lse.transpose(-2, -1)  # lse is [batch, heads, seq_q] or [heads, total_q]
 
     return run
 
@@ -246,7 +246,7 @@ def efficient_varlen(case):
     refuse_empty_tensors(case)
     refuse_for_efficient(case)
     foreign.refuse_empty_row(
-        case, "a row without visible keys: what LSE the kernel gives there has not been seen")
+        case, "a row without visible keys: the LSE that the kernel gives there is unknown")
     q = case.q.unsqueeze(0)
     k, v = (repeated(case, t, 1).unsqueeze(0) for t in (case.k, case.v))
     starts_q, starts_kv = starts(case)

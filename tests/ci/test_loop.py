@@ -360,6 +360,10 @@ class CompareTests(InFolder):
         renamed = self.write("renamed", "# why\nC.c -> New.c\n")
         self.assertIn("0 new, 1 renamed, none missing",
                       self.compare(old, new, "--renamed", renamed))
+        instances = self.write("instances", "  Test #1: All/C.c/half\n  Test #2: C.c/0\n")
+        named = self.write("named", "  Test #1: All/New.c/half\n  Test #2: New.c/0\n")
+        self.assertIn("2 tests before, 2 now: 0 new, 2 renamed, none missing",
+                      self.compare(instances, named, "--renamed", renamed))
         self.write("renamed", "C.c -> Newer.c\nE.e -> A.a\n")
         said = self.compare(old, new, "--renamed", renamed, code=1)
         self.assertIn("missing under its new name: C.c -> Newer.c", said)

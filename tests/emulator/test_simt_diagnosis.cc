@@ -207,7 +207,7 @@ TEST(SimtDiagnosis, InvalidMasksAndWidths) {
   };
   EXPECT_EQ(run(masks, 0),
             text(masks_line,
-                 "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the lane that calls"));
+                 "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the calling lane"));
   EXPECT_EQ(run(masks, 1),
             text(masks_line + 1,
                  "__shfl_sync at {}:{}: reads lane 9, which the mask 0x000000ff leaves out"));

@@ -194,7 +194,7 @@ setp.ge.u32 %p1, %r1, 8;
   EXPECT_THAT(failure("@%p1 ret; shfl.sync.idx.b32 %r3, %r1, 9, 31, 255;"),
               HasSubstr("reads lane 9, which the mask 0x000000ff leaves out"));
   EXPECT_THAT(failure("vote.sync.ballot.b32 %r3, %p1, 255;"),
-              HasSubstr("the mask 0x000000ff leaves out the lane that calls"));
+              HasSubstr("the mask 0x000000ff leaves out the calling lane"));
   constexpr std::string_view load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %r5, %r6, %r7}";
   EXPECT_THAT(failure(std::string("mad.lo.u32 %r3, %r1, 24, %r2;").append(load) + ", [%r3];"),
               HasSubstr("is not 16-byte aligned"));
