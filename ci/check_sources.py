@@ -49,6 +49,11 @@ FOLDERS_WITHOUT_HEADERS = ("emulator", "kernels", "kernels/foreign", "python", "
 JSON_KEY = re.compile(r'\{"[a-z_0-9]+",(?: [^"]|$)|\["[a-z_0-9]+"\]', re.MULTILINE)
 JSON_KEYS = 332
 SHOWN_SQL = re.compile(r"plumbline query|duckdb|FROM v_history WHERE status")
+# A filter of tests in a page or script. Words with $, { or ... are templates.
+TEST_FILTER = re.compile(r"ctest[^`\n|]*? (?:-R|--tests-regex) ('[^'\n$]+'|[^\s'`$,;]+)|"
+                         r"--gtest_filter=('[^'\n$]+'|[\w*./:]+)(?!\.\.\.)")
+FILTER_FILES = {".md", ".sh", ".py", ".yml", ".toml"}
+INSTANTIATION = re.compile(r"INSTANTIATE_TEST_SUITE_P\(\s*(\w+),\s*(\w+)")
 LARGEST = 256 * 1024  # bytes, for any file: a larger one was built or downloaded
 
 # Sources that only some builds compile, and a predicate on CMakeCache.txt that is true if this
@@ -397,6 +402,43 @@ def unreachable_tests(build):
                    "gtest_discover_tests is missing, or it has none")
 
 
+def names_of_tests(paths):
+    """The names of GoogleTest's tests, with their instantiations and without parameters."""
+    prefixes, names = {}, set()
+    texts = [(ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths
+             if path.parts[0] == "tests"]
+    for text in texts:
+        for prefix, suite in INSTANTIATION.findall(text):
+            prefixes.setdefault(suite, []).append(prefix + "/")
+    for text in texts:
+        for suite, name in prose.TEST_NAME.findall(text):
+            names |= {f"{prefix}{suite}.{name}" for prefix in ["", *prefixes.get(suite, [])]}
+    return names
+
+
+def stale_filters(paths, existing):
+    """Filters of tests in pages and scripts that match no test: `ctest -R` and --gtest_filter."""
+    names = names_of_tests(paths)
+    lists = "\n".join((ROOT / path).read_text(encoding="utf-8") for path in existing
+                      if path.name == "CMakeLists.txt" and path.parts[0] == "tests")
+    for path in existing if names else ():
+        if path.suffix not in FILTER_FILES or path.parts[0] == "tests":
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8", errors="replace")
+        for match in TEST_FILTER.finditer(text):
+            word = next(filter(None, match.groups()))
+            is_glob = match[0].lstrip("-").startswith("gtest")
+            for one in re.split(r"\|(?![^(]*\))|:" if is_glob else r"\|", word.strip("'\"")):
+                name = re.sub(r"^([^/]+\.[^/]+|[^/]+/[^/]+\.[^/]+)/.*", r"\1", one)
+                pattern = re.escape(name).replace(r"\*", ".*") + "$" if is_glob else name
+                found = re.match if is_glob else re.search
+                if any(found(pattern, test) for test in names) or \
+                        name.strip("^$").split(".")[-1] in lists:
+                    continue
+                yield (path, text.count("\n", 0, match.start()) + 1,
+                       f"the filter {one} matches no test: follow tests/renamed.txt")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -424,6 +466,7 @@ def main():
     errors += typed_json_keys(paths)
     errors += named_headers.missing_headers(ROOT, paths)
     errors += prose.errors(ROOT)
+    errors += stale_filters(paths, existing)
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
         errors += sources_built_twice(build.resolve(), paths)

@@ -1,4 +1,4 @@
-// Emulates cp.async. A copy lands as late as possible: in the wait that requires it.
+// Emulates cp.async: a copy lands only in the wait that requires it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t s
   if ((bytes != 4 && bytes != 8 && bytes != largest) || source_bytes > bytes) {
     block.fail_at(
         Call::cp_async, where,
-        fmt::format("reads {} and writes {} bytes, must write 4, 8 or 16", source_bytes, bytes));
+        fmt::format("reads {} of {} bytes: a copy must have 4, 8 or 16", source_bytes, bytes));
   }
   block.check_shared(Call::cp_async, where, shared, bytes);
   if (source_bytes != 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0) {

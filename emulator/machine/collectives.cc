@@ -15,7 +15,7 @@ namespace plumbline::emulator {
 namespace {
 
 // Returns true if the call is ".aligned": all lanes must be at the same instruction. An equal
-// instruction elsewhere does not count.
+// one elsewhere does not count.
 bool aligned(Call call) { return call >= Call::ldmatrix_x1; }
 
 // This function is separate, so that no temporary string leaks on the failing lane's stack.
@@ -182,15 +182,14 @@ __attribute__((noinline)) void work(const Block& block, Call call, unsigned mask
   Warp& warp = Block::warp_of(lane);
   const unsigned bit = 1U << lane.lane;
   if ((mask & bit) == 0)
-    block.fail_at(call, where,
-                  fmt::format("the mask {:#010x} leaves out the calling lane", mask));
+    block.fail_at(call, where, fmt::format("the mask {:#010x} leaves out the calling lane", mask));
   Gathering& first = warp.gathering[0];
   const bool alike = warp.gatherings != 0 && first.mask == mask && first.call == call &&
                      std::bit_cast<const void*>(first.where) == std::bit_cast<const void*>(where);
   Gathering& gathering = alike ? first : gathering_of(block, warp, call, mask, where);
   gathering.arrived |= bit;
   if (gathering.arrived != mask) {
-    // assigned one by one, because a copied temporary Wait must first reach the cache
+    // assigned one by one: copying a temporary Wait would stall until its fields are in the cache
     lane.wait.call = call;
     lane.wait.where = where;
     lane.wait.detail = mask;
@@ -298,7 +297,7 @@ void mma_unchanged(Call call, const std::uint32_t* a, const std::uint32_t* b, st
                       : exchanged::mma<MmaRegisters{2, 1, 2}>(call, a, b, d, where);
 }
 
-// Performs an mma.sync with a fault, which may change the operands and the result.
+// Performs an mma.sync. The fault may change its operands and result.
 void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b,
               std::uint32_t* d, Where where) {
   Lane& lane = Block::self();

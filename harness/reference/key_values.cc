@@ -11,7 +11,7 @@ void decode_vector(DType dtype, const void* tensor, std::int64_t offset, std::sp
          to);
 }
 
-// Multiplies by `factor`, then rounds to fp32 and `dequantized`; none = no rounding.
+// Multiplies by `factor`, then rounds via fp32 to `dequantized`; none = no rounding.
 void scale(std::span<double> values, float factor, DType dequantized) {
   for (double& value : values) value *= double{factor};
   if (dequantized == DType::none) return;

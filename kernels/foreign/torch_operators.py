@@ -1,4 +1,4 @@
-"""Calls the operators of PyTorch's fused backends, because they return the LSE.
+"""Calls those operators of PyTorch's fused backends that return the LSE.
 
     padded                  aten::_scaled_dot_product_flash_attention, _efficient_attention,
                             _cudnn_attention
@@ -6,8 +6,8 @@
 
 torch.nn.attention.varlen also calls aten::_flash_attention_forward. The operators check less than
 scaled_dot_product_attention, so this file also refuses what that function refuses
-(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). torch/_meta_registrations.py defines the
-shapes of the LSE.
+(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). The LSE's shapes are in
+torch/_meta_registrations.py.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from torch_common import (ALL_DTYPES, HALF_DTYPES, heads_first, mask_beside_caus
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
-# For 16-bit inputs, the CPU flash kernel uses fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h) as its
-# exp. On [-60, 0], the largest relative error of fexp_u20 is 1.13e-4.
+# The CPU flash kernel's exp for 16-bit inputs, fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h), has
+# a relative error of at most 1.13e-4 in [-60, 0].
 CPU_FLASH_16_BIT_SPEC = Spec(p_dtype="input", exp2_rel_error=1.13e-4, qk_accumulator="fma",
                              pv_accumulator="fma")
 FUSED_SPEC = Spec(p_dtype="input", p_max="one", qk_accumulator="tensor_core",
@@ -125,13 +125,13 @@ def sdpa_efficient_lse(case):
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(case, "the LSE that the kernel gives there is unknown")
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
-    # the operator pads the rows of its LSE to a multiple of 32
+    # the operator pads its LSE to a multiple of 32 rows
     return with_bias(case, aten._scaled_dot_product_efficient_attention, k, v, aligned_bias(case),
                      lambda lse: lse[..., : case.seq_q])
 
 
 def with_bias(case, operator, k, v, bias, lse_of):
-    """Returns a call with a bias. `lse_of` converts the operator's LSE to [batch, heads, rows]."""
+    """Returns a call of `operator`. `lse_of` converts its LSE to [batch, heads, rows]."""
     q, causal = heads_first(case.q), foreign.is_top_left_causal(case)
 
     def run():

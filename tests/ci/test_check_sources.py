@@ -55,6 +55,24 @@ class PlantedSource(unittest.TestCase):
             with self.subTest(unity=unity):
                 self.assertEqual(self.errors(unity), [])
 
+    def test_filters_match_a_test(self):
+        for page in ("README.md", "CONTRIBUTING.md"):  # their filters are of the whole repository
+            path = self.folder / page
+            path.write_text(path.read_text(encoding="utf-8").replace("ctest", "run")
+                            .replace("gtest_filter", "filter"), encoding="utf-8")
+        self.write("tests/CMakeLists.txt", "add_test(NAME docs.site COMMAND true)\n")
+        self.write("tests/a.cc", "// Tests.\nTEST_P(Limits, GrowWithRows) {}\n"
+                                 "INSTANTIATE_TEST_SUITE_P(All, Limits, Values(1));\n")
+        for line, matches in (("ctest --preset ci -R Limits", True),
+                              ("ctest -R 'All/Limits.Grow|docs.site' -V", True),
+                              ("ctest -R 'Limits|Lost'", False),
+                              ("test_a --gtest_filter='*Rows*'", True),
+                              ("test_a --gtest_filter=Limits.Lost", False)):
+            self.write("harness/a.md", line + "\n")
+            done = subprocess.run([sys.executable, self.folder / "ci" / "check_sources.py"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual("matches no test" not in done.stdout, matches, done.stdout)
+
     def test_folders_keep_the_order_of_the_table(self):
         for name, include, error in (
                 ("harness/base/a.cc", "harness/problem/b.h", "harness/problem is not above"),

@@ -207,7 +207,7 @@ TEST(SimtCompiled, ShortCopiesLandAtWait) {
   }
   std::array<std::uint32_t, 4> unused{};
   EXPECT_THAT(launch({}, {1}, {1}, 16, copies, {in.data(), 12, 12, unused.data(), unused.data()}),
-              HasSubstr("reads 12 and writes 12 bytes, must write 4, 8 or 16"));
+              HasSubstr("reads 12 of 12 bytes: a copy must have 4, 8 or 16"));
   EXPECT_THAT(
       launch({}, {1}, {1}, 16, copies, {in.data() + 1, 16, 16, unused.data(), unused.data()}),
       HasSubstr("is not 16-byte aligned"));

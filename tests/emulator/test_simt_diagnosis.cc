@@ -205,9 +205,9 @@ TEST(SimtDiagnosis, InvalidMasksAndWidths) {
     return fmt::format("block (0, 0, 0): warp 0 lane 0, {}",
                        fmt::format(fmt::runtime(rest), file, line));
   };
-  EXPECT_EQ(run(masks, 0),
-            text(masks_line,
-                 "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the calling lane"));
+  EXPECT_EQ(
+      run(masks, 0),
+      text(masks_line, "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the calling lane"));
   EXPECT_EQ(run(masks, 1),
             text(masks_line + 1,
                  "__shfl_sync at {}:{}: reads lane 9, which the mask 0x000000ff leaves out"));
