@@ -75,6 +75,9 @@ NOT_IN_EVERY_BUILD = [
      lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
     (re.compile(r"harness/resources/occupancy_unknown\.cc"),
      lambda cache: "NOTFOUND" not in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
+    # the stand-in for a GPU, which no sanitizer can load
+    (re.compile(r"kernels/attention/(device|memory)_cuda\.cc"),
+     lambda cache: cache.get("PLUMBLINE_SANITIZE", "") != ""),
     (re.compile(r"tests/fuzz/entry\.cc"),
      lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
     (re.compile(r"tests/tsan/planted_race\.cc"),

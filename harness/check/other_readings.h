@@ -15,7 +15,7 @@ namespace plumbline {
 // or do. Empty if no reading explains the output. Costs a few references of few rows each.
 std::vector<std::string> other_readings(const Dump& dump, const RoundingSpec& spec);
 
-// Returns "the output has nothing to do with this question …" if output and reference do not
+// Returns "the output does not match these inputs at all …" if output and reference do not
 // correlate; otherwise "". The examination must have its reference.
 std::string unrelated(const Dump& dump, const Examination& judged);
 

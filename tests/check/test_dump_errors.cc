@@ -82,7 +82,7 @@ const std::vector<Mistake>& mistakes() {
          t.shape("q") = {2, 8, 3, 16};
        },
        {{"layout", "padded_bshd"}},
-       {"3 heads", "no multiple of the 2"}},
+       {"3 heads", "not a multiple of the 2"}},
       {"wrong rank",
        padded(),
        [](DumpTensors& t) { t.shape("v") = {640 * 2}; },
@@ -133,7 +133,7 @@ const std::vector<Mistake>& mistakes() {
        fp8(),
        [](DumpTensors& t) { t.erase("q_scale"); },
        {},
-       {"tensor q_scale is missing: q is fp8", "1.0 where there is none"}},
+       {"tensor q_scale is missing: q is fp8", "1.0 if there is none"}},
       {"a scale of what is not fp8",
        padded(),
        [](DumpTensors& t) { t.set("v_scale", "F32", {1}, std::vector<std::byte>(4)); },
@@ -261,7 +261,7 @@ const std::vector<Mistake>& mistakes() {
          t.set_integers("seqlens_kv", {3}, {1, 2, 3});
        },
        {},
-       {"those of 3 samples, the batch has 2"}},
+       {"lengths of 3 samples, but the batch has 2"}},
       {"lengths as numbers",
        padded(),
        [](DumpTensors& t) { t.set("seqlens_kv", "F32", {2}, std::vector<std::byte>(8)); },

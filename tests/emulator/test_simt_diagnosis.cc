@@ -150,8 +150,8 @@ TEST(SimtDiagnosis, NamedBarriers) {
   warp 1 lanes 0-31 in named_barrier_sync at {0}:{1} (barrier 2: 32 of 64 threads have arrived))",
                                        file, named_line + 2));
   EXPECT_EQ(run(named, 2), fmt::format("block (0, 0, 0): warp 1 lane 0, named_barrier_sync at "
-                                       "{}:{}: barrier 1 of 96 threads, where others "
-                                       "asked for 64",
+                                       "{}:{}: barrier 1 of 96 threads, but other "
+                                       "threads asked for 64",
                                        file, named_line + 4));
   EXPECT_EQ(run(named, 3), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_arrive at "
                                        "{}:{}: arrives twice at barrier 1, which has "

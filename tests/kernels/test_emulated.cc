@@ -88,7 +88,7 @@ TEST(Emulated, RefusalsNameUnsupportedFeatures) {
   EXPECT_THAT(reason("sm_75", "naive", DType::f16),
               HasSubstr("emulated:sm_75 is not emulated: there are sm_80"));
   EXPECT_THAT(reason("sm_90", "prefill_mma_acc16", DType::bf16),
-              HasSubstr("fp16 inputs only where it accumulates in fp16 (got bf16)"));
+              HasSubstr("only fp16 inputs if it accumulates in fp16 (got bf16)"));
   EXPECT_THAT(reason("sm_90", "prefill_mma", DType::bf16, "tile=16x16"),
               HasSubstr("is not compiled for this problem; there is 64x64, 64x32"));
   EXPECT_THAT(reason("sm_90", "naive", DType::bf16, "colour=red"),

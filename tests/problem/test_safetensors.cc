@@ -107,16 +107,16 @@ struct BadHeader {
 
 TEST(Safetensors, HeaderMistakesAreNamed) {
   const BadHeader bad[] = {
-      {"", 0, "no JSON"},
+      {"", 0, "not JSON"},
       {"[]", 0, "not an object"},
-      {"{", 0, "no JSON"},
+      {"{", 0, "not JSON"},
       {R"({"a":1})", 0, "tensor \"a\": a JSON number"},
       {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4, "\"dtype\" is missing"},
       {R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4, "\"shape\" is missing"},
       {R"({"a":{"dtype":"F32","shape":[1]}})", 4, "\"data_offsets\" is missing"},
       {R"({"a":{"dtype":"F3","shape":[1],"data_offsets":[0,4]}})", 4, "unknown dtype \"F3\""},
-      {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "no number of elements"},
-      {R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", 4, "no number of elements"},
+      {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "not a number of elements"},
+      {R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", 4, "not a number of elements"},
       {R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]}})", 4,
        "exceeds 64 bits"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", 8,

@@ -89,7 +89,7 @@ TEST(ApprovedText, ErrorsNameLine) {
   const std::string kernel =
       "[[kernel]]\nname = \"k\"\nsm_90 = { stack = 0, spill_stores = 0, spill_loads = 0, shared = "
       "0 }\n";
-  EXPECT_THAT(complaint(head + kernel + kernel), HasSubstr("stands twice"));
+  EXPECT_THAT(complaint(head + kernel + kernel), HasSubstr("listed twice"));
 }
 
 }  // namespace

@@ -232,7 +232,7 @@ TEST_F(Open, RefusesUnreleasedSchemas) {
                   AllOf(HasSubstr(path_.string()),
                         HasSubstr(fmt::format(
                             "written by an earlier plumbline (schema {}, this one knows", earlier)),
-                        HasSubstr("measure anew into another file")));
+                        HasSubstr("measure again into another file")));
     }
   }
 }
