@@ -329,8 +329,7 @@ def main():
     if arguments.update:
         counts = count(ROOT)
         now = by_folder(counts.hits)
-        for subject in filter(is_bad_subject, subjects(ROOT, baseline["since"]) or []):
-            now["G1", "."] += 1
+        now["G1", "."] += sum(map(is_bad_subject, subjects(ROOT, baseline["since"]) or []))
         kept = {}
         for key, n in now.items():
             limit = baseline["counts"].get(key[0], {}).get(key[1])

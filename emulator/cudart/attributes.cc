@@ -38,7 +38,7 @@ std::optional<int> device_attribute(emulator::Arch arch, int attribute) {
       {81, device.shared_bytes_per_multiprocessor},  // max shared memory per multiprocessor
       {82, device.registers_per_multiprocessor},     // max registers per multiprocessor
       {83, 1},                                       // managed memory
-      {95, 0},  // cooperative launch: no, because blocks run one after another
+      {95, 0},  // cooperative launch: no, because blocks cannot wait for each other
       {97, device.shared_bytes_per_block_optin},      // max shared memory per block, opt-in
       {106, device.blocks_per_multiprocessor},        // max blocks per multiprocessor
       {111, device.reserved_shared_bytes_per_block},  // reserved shared memory per block

@@ -2,8 +2,8 @@
 // thread order, and register host memory.
 //
 // libcudart.so of emulator/cudart replaces NVIDIA's. A program linked with the shared run-time runs
-// on it unchanged, with kernels from the PTX that it contains. Without these functions the
-// environment decides: PLUMBLINE_CUDART_ARCH=sm_90 (default: sm_80).
+// unchanged, with kernels from the PTX inside the program. Without these functions the
+// environment selects the architecture: PLUMBLINE_CUDART_ARCH=sm_90 (default: sm_80).
 #ifndef PLUMBLINE_CUDART_H_
 #define PLUMBLINE_CUDART_H_
 

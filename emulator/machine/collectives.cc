@@ -15,7 +15,7 @@ namespace plumbline::emulator {
 namespace {
 
 // Returns true if the call is ".aligned": all lanes must be at the same instruction. An equal
-// one elsewhere does not count.
+// instruction at another place does not count.
 bool aligned(Call call) { return call >= Call::ldmatrix_x1; }
 
 // This function is separate, so that no temporary string leaks on the failing lane's stack.

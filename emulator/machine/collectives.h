@@ -1,12 +1,12 @@
 // The collectives as our own kernels call them, inlined down to the switch between threads.
 //
 // Each lane puts its part into the exchange of its warp and arrives; the last one to arrive does
-// the work for all. No called function returns after a switch, because the processor predicts that
-// a return goes back to its own last call. This, and operands that stay in registers until they are
-// put into the exchange, halves the time of prefill_mma (docs/decisions/emulator.md).
+// the work for all. No called function returns after a switch: the processor would mispredict it,
+// because it pairs each return with the latest call. Operands also stay in registers until they are
+// put into the exchange. Together this halves the time of prefill_mma (docs/decisions/emulator.md).
 //
 // Calls that a fault may change, and calls that CUDA does not define, go to the functions of
-// thread.h. Translated kernels (emulator/ptx) do the same with the functions of this header.
+// thread.h. Translated kernels (emulator/ptx) inline their own collectives, which use arrive().
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // A planted bug between an unchanged kernel and the emulated machine: it changes the kernel's calls
-// of kernels/attention/simt.h. The result is that of a kernel with these incorrect calls. Mutants
+// of kernels/attention/simt.h. The outputs are as if the kernel made these incorrect calls. Mutants
 // use it (kernels/mutants/tensor_core). A launch without a fault pays only a null test.
 //
 // Each function runs in the thread whose call it may change. The fault keeps its state in that

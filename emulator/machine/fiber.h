@@ -1,4 +1,4 @@
-// Fibers: a stack each, and a switch in user space.
+// Fibers: each has its own stack, and they switch in user space.
 #pragma once
 
 #include <ucontext.h>
@@ -67,9 +67,9 @@ class Fiber {
   // Must be the first call in `entry`.
   static void entered();
   // Suspends this fiber, which is running, and resumes `to`. With `last`, this fiber will never be
-  // resumed. Inlined completely, because the processor mispredicts every return after a switch: 2.6
-  // times the switches per second of the version with calls. Boost.Context 1.74, which calls,
-  // needed 2.2 times as long per switch and 1.16 to 1.24 times for our kernels.
+  // resumed. Inlined completely, because the processor mispredicts every return after a switch. A
+  // version with calls took 2.6 times as long per switch. Boost.Context 1.74, which calls, took 2.2
+  // times as long per switch, and 1.16 to 1.24 times as long for our kernels.
   __attribute__((always_inline)) void switch_to(Fiber& to, Switching switching, bool last = false) {
     before_switch(to, last);
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY

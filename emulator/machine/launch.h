@@ -28,14 +28,14 @@ enum class Schedule {
 };
 
 // Assumptions that code may make about the lanes of a warp. CUDA has promised only `independent`
-// since Volta: lanes meet in collectives, __syncwarp and barriers alone. `lockstep` is what a GPU
-// does in practice with code that has not diverged, and compiled kernels rely on it: in converge()
+// since Volta: lanes meet only in collectives, __syncwarp and barriers. `lockstep` is what a GPU
+// does in practice with code that has not diverged, and compiled kernels rely on it. In converge()
 // (thread.h) a lane waits for the lanes of its warp that can run.
 enum class Lanes { independent, lockstep };
 
-// Which __syncthreads calls meet. `place`: calls at two source lines are a divergent barrier, which
-// CUDA does not define. `id`: they meet, like the instruction bar.sync, whose number is all that
-// compiled code has; threads that have ended count as arrived.
+// Selects which __syncthreads calls meet. `place`: calls at two source lines are a divergent
+// barrier, which CUDA does not define. `id`: such calls meet, because bar.sync in compiled code has
+// only a number; threads that have ended count as arrived.
 enum class BarrierMatch { place, id };
 
 // A barrier or a wait in a kernel's source.

@@ -44,8 +44,8 @@ struct ThreadContext {
 };
 
 // The running thread. A fiber never moves to another OS thread, so a compiler may keep the
-// variable's address, but not its value, across a call. In the static TLS block: one load and no
-// call, even in a library opened at run time.
+// variable's address, but not its value, across a call. The variable is in the static TLS block, so
+// a read is one load without a call, even in a library opened at run time.
 extern constinit thread_local ThreadContext* current __attribute__((tls_model("initial-exec")));
 
 const char* name(Call call);  // as in the source: "__syncthreads"
@@ -82,8 +82,8 @@ void cp_async_wait(int groups, Where where);
 // each. Lane 8 i + j names row j of matrix i; rows of further lanes are ignored.
 void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where);
 void stmatrix(Call call, const std::uint32_t* r, void* row, Where where);
-// d = a b + d. The registers are those of the instruction (registers() in tensor_core.h): 4 of a, 2
-// of b, and 4 (fp32) or 2 (fp16) of d with the whole of K.
+// d = a b + d, with the instruction's registers (registers() in tensor_core.h). For the whole of K,
+// a has 4 and b has 2; d has 4 (fp32) or 2 (fp16).
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where);
 
 }  // namespace plumbline::emulator

@@ -151,7 +151,7 @@ class Finder {
     Product* const left = candidate(sum.operands[1], at);
     Product* const right = candidate(sum.operands[2], at);
     if (left == right) return;  // no product, or one product twice
-    // Prefer the product with fewer remaining uses, the left one of equals.
+    // Prefer the product with fewer remaining sums; if equal, the left one.
     const bool first =
         left != nullptr && (right == nullptr || left->sums.size() <= right->sums.size());
     Product& chosen = first ? *left : *right;

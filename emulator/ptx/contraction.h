@@ -3,8 +3,9 @@
 //    sum may be in another basic block than the product, have a guard and saturate.
 //  - Every use of the product is such a sum, also through neg and copies. If there are several,
 //    each sum computes the product again and the mul is removed.
-//  - Sums choose in the order of the text. Of two products the one with fewer remaining sums is
-//    fused, of equals the left one. The other one is still needed, so no later sum fuses it.
+//  - Sums choose in the order of the text. A sum of two products fuses the one with fewer remaining
+//    sums, or the left one if they have equally many. The other product is still needed, so no
+//    later sum fuses it.
 // The rules come from the small kernels in tests/ptx/test_contraction.cc (ptxas 13.0, sm_80).
 // evidence/ptxas_counts.py compares counts with ptxas.
 #pragma once

@@ -255,7 +255,7 @@ tl::expected<const FatBinaryEntry*, std::string> choose_ptx(std::span<const FatB
   const int wanted = static_cast<int>(arch);
   const FatBinaryEntry* best = nullptr;
   std::string there;
-  // 'a' ranks above 'f', 'f' above neither.
+  // 'a' ranks above 'f', and 'f' above no variant.
   const auto rank = [](const FatBinaryEntry& entry) {
     return std::pair(entry.arch, entry.variant == 'a' ? 2 : entry.variant == 'f' ? 1 : 0);
   };

@@ -9,7 +9,7 @@
 //              or more), u64 bytes of the payload after it; then at byte
 //              16 u32 compressed bytes of the payload, 0: not compressed
 //              20 u32 position in this header of ptxas's options, as u32 position and u32 length
-//              24 u16 u16 minor and major version of the code: of PTX its .version
+//              24 u16 u16 minor and major version of the code: for PTX its .version
 //              28 u32 architecture: 80
 //              32 u32 u32 position and length of the source's name
 //              40 u64 flags: 0x1 64 bits, 0x2 debug, 0x10 Linux, 0x2000 LZ4 (a block without a
@@ -36,8 +36,8 @@ enum class Packing { none, lz4, zstd };
 struct FatBinaryEntry {
   CodeKind kind = CodeKind::ptx;
   int arch = 0;  // 80
-  // 'a': exactly this architecture. 'f': its family, those of the same major number that are not
-  // older. '\0': all that are not older.
+  // 'a': only for this architecture. 'f': for its family, of the same major number and not older.
+  // '\0': for all that are not older.
   char variant = '\0';
   std::string text;  // of PTX, otherwise empty
   // Set by read_fat_binary():

@@ -79,7 +79,7 @@ std::string Translator::compare(const Parts& parts, const Parts& a) {
   const bool floating = half || is_float(type);
   static const std::map<std::string_view, std::string_view> ordered{
       {"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}};
-  // True if an operand is a NaN: the negation of the opposite.
+  // Each is also true if an operand is a NaN, so it negates its opposite, listed here.
   static const std::map<std::string_view, std::string_view> unordered{
       {"equ", "{0} < {1} || {0} > {1}"},
       {"neu", "{0} == {1}"},

@@ -29,7 +29,7 @@ struct Running {
 };
 
 // The allocation that each access instruction used last, in launch `number`. The blocks on one OS
-// thread share them, since a thread executes most of a kernel's hundreds of accesses only once.
+// thread share them: an emulated thread executes most of a kernel's hundreds of accesses only once.
 struct Sites {
   std::uint64_t number = 0;
   std::vector<Range> met;

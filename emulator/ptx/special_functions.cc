@@ -1,5 +1,5 @@
-// The interpolation, and each function's treatment of sign and exponent. Fixed-point positions are
-// those of envytools' nvhw/sfu.c; those of sqrt and tanh were derived from results.
+// The interpolation, and each function's treatment of sign and exponent. Fixed-point positions come
+// from envytools' nvhw/sfu.c; for sqrt and tanh they were derived from results.
 #include "emulator/ptx/special_functions.h"
 
 #include <algorithm>
@@ -42,9 +42,9 @@ std::uint32_t number(bool negative, int exponent, std::uint32_t significand) {
   return sign | static_cast<std::uint32_t>(exponent) << 23U | (significand - one);
 }
 
-// The unit squares 17 bits without the partial products below 2^18 and halves the result over 2^18.
+// The unit squares 17 bits without the partial products below 2^18, and divides the result by 2^19.
 // With x = 512 h + l it drops all of l^2 and a part of l h. This table holds the rest of l h / 2^9,
-// by l / 4 and h / 2.
+// indexed by l / 4 and h / 2.
 const auto cross_products = []() noexcept {  // too many steps for clang's constexpr
   std::array<std::uint8_t, 1U << 14U> table{};
   for (unsigned low = 0; low < 128; ++low) {
@@ -150,7 +150,7 @@ std::uint32_t special_ex2(std::uint32_t x) {
   if (p.is_nan) return not_a_number;
   int exponent = p.exponent - bias;
   if (exponent >= 7) return p.negative ? 0 : infinity;
-  //x| with 23 fraction bits, truncated.
+  // |x| with 23 fraction bits, truncated.
   std::uint32_t fixed = 0;
   if (exponent >= 0) {
     fixed = p.significand << static_cast<unsigned>(exponent);

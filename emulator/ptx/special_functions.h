@@ -6,7 +6,7 @@
 // products.
 // An H200 (sm_90, driver 580.159.04) gave the model's bits for each of the 2^32 arguments of every
 // function: 2026-11-26, sin and cos 2026-11-28 (evidence/gpu.md; ci/gpu.sh --only special).
-// The tables of sqrt and tanh were derived from the H200's results, the others are those of the G80
+// The tables of sqrt and tanh were derived from the H200's results. The others come from the G80
 // (2006).
 // The model differs from the exact function by at most
 //   ex2 2^-22.7 relative, rcp 0.98 ulp, lg2 2^-22.1 absolute on [0.5, 2], rsqrt 2^-22.9 relative,

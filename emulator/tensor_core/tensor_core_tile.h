@@ -109,7 +109,7 @@ inline void decode_a_exponents(const std::uint32_t* a, Tile<form>& tile) {
   }
 }
 
-// Decodes register `half` of lane t of each column's group, for the 8 columns.
+// Decodes register `half` of lane t in the lane groups of all 8 columns.
 template <Form form>
 inline void decode_columns(Ints words, int half, int t, Tile<form>& tile) {
   for (int element = 0; element < form.elements(); ++element) {

@@ -109,8 +109,7 @@ inline Decoded decode(Ints words, int element, int min_exponent) {
   return {value, exponent};
 }
 
-// Returns the exponents of 16-bit elements, as decode() does; only a zero's differs and is still
-// smaller.
+// Returns the exponents of 16-bit elements, as decode() does, but an even smaller one for zero.
 template <MmaFormat format>
 Shorts exponents(Shorts elements) {
   constexpr int exponent_bits = format == MmaFormat::bf16 ? 8 : 5;

@@ -138,8 +138,7 @@ class Summary {
     }
   }
 
-  // Returns true if the group (kernel, dtype) belongs to the score. The report's dtype may be that
-  // of P.
+  // Returns true if the group (kernel, dtype) belongs to the score. The report's dtype may be P's.
   bool is_of(const std::string& kernel, const std::string& score_dtype,
              const std::string& dtype) const {
     const auto at = groups_.find({kernel, dtype});

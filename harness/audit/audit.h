@@ -64,7 +64,7 @@ struct AuditRow {
     bool applies = false;
     int caught = 0;         // mutants that count
     int legal_flagged = 0;  // legal kernels with at least one alarm
-    int alarms = 0;         // trials of legal kernels
+    int alarms = 0;         // trials of legal kernels that the rule fails
   };
   std::array<OfRule, rule_count> rules{};
 };
@@ -85,7 +85,7 @@ struct AuditReport {
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are now caught
   // Kernels that only invariances can judge: "varies_solo (solo)".
   std::vector<std::string> breakers;
-  // Caught mutants, once over all dtypes, indexed by DiagnosisResult.
+  // Caught mutants, indexed by DiagnosisResult. A mutant counts once over all dtypes.
   std::array<int, 4> diagnoses{};
 
   int unreviewed_survivors() const;

@@ -21,8 +21,8 @@ struct Mutant {
   std::vector<std::string> modes;
 };
 
-// Correct for the case's own call, but gives other bits or wrong results in the calls of one
-// invariance.
+// A kernel that is correct in the case's own call, but gives other bits or wrong results in the
+// calls of one invariance.
 struct Breaker {
   std::string name;    // within its provider: "varies_solo"
   std::string breaks;  // the invariance
@@ -40,7 +40,7 @@ struct Catalogue {
   std::vector<Family> families;
   std::vector<Mutant> mutants;
   std::vector<Breaker> breakers;  // not run: an audit makes only a case's own call
-  // Classes of which a suite must catch some mutant; by default all.
+  // Classes of which a suite must catch at least one mutant; by default all.
   std::vector<std::string> claims;
 
   const Family* family_of(std::string_view kernel) const;  // nullptr if none owns it
@@ -64,7 +64,7 @@ struct Catalogue {
 //   diagnosis = "edge"          or a list, of which any is right; "none" or absent: nothing is
 //                               expected
 //   modes = ["fp16", "e4m3"]    optional: where it changes any bit; e4m3 means P in fp8
-//   zoo = …  needs = …          for people
+//   zoo = …  needs = …          notes for readers, ignored
 //   [[breaker]]
 //   name = "varies_solo"        breaks = "solo", an invariance   what = "…"   zoo = …, for people
 //   [[legal]]

@@ -27,8 +27,8 @@ struct InputCopy {
 //                    ATen: _scaled_dot_product_attention_math, reductions in the dtype
 //   flex_eager       S = Q K^T rounded, then times scale in fp32
 //                    torch/_higher_order_ops/flex_attention.py: _math_attention_inner
-// fp8 K and V are first widened to the dtype of Q. Softcap and ALiBi are rounded as separate
-// tensors if the framework has them as such. A sink is one more logit, in fp32.
+// fp8 inputs are first widened to the dtype of Q, or of the output if Q is fp8. Softcap and ALiBi
+// are rounded if the framework computes them as separate tensors. A sink is one more logit in fp32.
 struct FrameworkMath {
   std::vector<double> flash_attention, sdpa_math, flex_eager;
   std::vector<double> weighted_magnitude;  // sum_k p_k |v_kj|, P not rounded (benchdnn's floor)

@@ -29,8 +29,8 @@ double mean_difference(std::span<const double> a, std::span<const double> b) {
   return a.empty() ? 0 : sum / static_cast<double>(a.size());
 }
 
-// As numpy.allclose and torch.allclose: |actual - expected| <= atol + rtol |expected| for every
-// element; NaN is never close.
+// Checks |actual - expected| <= atol + rtol |expected| for every element, like numpy.allclose and
+// torch.allclose. NaN is never close.
 RuleResult allclose(const RuleInputs& in, double rtol, double atol, bool expected_in_out_dtype) {
   for (std::size_t i = 0; i < in.golden.size(); ++i) {
     const double expected = expected_in_out_dtype ? round_to(in.golden[i], in.out) : in.golden[i];
@@ -93,7 +93,7 @@ RuleResult flex_mean_error(const RuleInputs& in) {
 }
 
 // tests/benchdnn/sdpa/sdpa.cpp setup_cmp: relative difference <= 8 (1 + keys) eps, or |difference|
-// <= eps sum_k p_k |v_k|. eps is that of the output's dtype (fp16 2^-10, bf16 2^-7, fp32 2^-23).
+// <= eps sum_k p_k |v_k|, with the output dtype's eps (fp16 2^-10, bf16 2^-7, fp32 2^-23).
 RuleResult benchdnn_sdpa(const RuleInputs& in) {
   const double eps = 2 * unit_roundoff(in.out);
   const double limit = 8 * (1 + static_cast<double>(in.keys)) * eps;

@@ -33,8 +33,8 @@ struct Trial {
   bool changed = false;
   std::array<RuleResult, rule_count> rules{};  // not_applicable without an output
   std::string location;  // for a failure: where the error is ("edge"); "" without a clear shape
-  // For a failure: a fault that names itself ("nan", "unwritten", "run_to_run", "crashed"),
-  // otherwise "".
+  // For a failure: its fault or status ("nan", "unwritten", "run_to_run", "crashed"), otherwise
+  // "".
   std::string fault;
 };
 

@@ -1,4 +1,4 @@
-// Passes errors out of several functions at once, inside one that returns a Result.
+// Lets nested calls pass their errors to an enclosing function that returns a Result.
 #pragma once
 
 #include <type_traits>

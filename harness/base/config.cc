@@ -31,7 +31,7 @@ constexpr std::ptrdiff_t max_dots = 100;
 
 // Returns the first line with more than `max_dots` dots, or 0. toml++ makes a table of each part
 // of a dotted key, and deeply nested tables overflow the stack when they are destroyed. A key is on
-// one line, so this limit and that on nested values bound the depth of the tree.
+// one line, so this limit and TOML_MAX_NESTED_VALUES bound the depth of the tree.
 int line_of_many_dots(std::string_view text) {
   for (int line = 1; !text.empty(); ++line) {
     const std::size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
@@ -157,7 +157,7 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
   if (stream.bad())
     return cannot("the file cannot be read", "check that it exists and that you may read it");
   if (text.size() > max_file_bytes)
-    return cannot("the file has more than 16 MiB", "it is not a regular file: name another");
+    return cannot("the file has more than 16 MiB", "a settings file is smaller: name another file");
   return parse_config(text, path.string());
 }
 

@@ -44,8 +44,8 @@ struct ConfigNode::Member {
   ConfigNode value;
 };
 
-// Parses a file. A syntax error names file and line with the message of toml++. A missing file
-// names the path.
+// Parse a file or a text. A syntax error has its file, its line and the message of toml++. The
+// error of an unreadable file has its path.
 Result<ConfigNode> read_config(const std::filesystem::path& path);
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name);
 

@@ -2,8 +2,7 @@
 //
 // For an enum class whose values count from 0 without a gap:
 //   name(Law::peaky)      "peaky"; "unknown" for a value outside of it, which a third-party
-//   provider
-//                         may pass. Ends with a NUL.
+//                         provider may pass. Ends with a NUL.
 //   parse<Law>("peaky")   Law::peaky; nullopt for any other text
 //   all<Law>()            every value, in order
 // An enumeration whose words differ from its enumerators states them next to its definition:

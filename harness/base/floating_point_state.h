@@ -1,6 +1,6 @@
 // The floating-point state that the judge computes in: round to nearest, subnormals kept, no traps.
 // A caller may have changed it (torch.set_flush_denormal, a library linked with -ffast-math,
-// fesetround). A correct output would then be a BUG, and zeros ROUNDING.
+// fesetround). The judge could then call a correct output a BUG, and zeros ROUNDING.
 #pragma once
 
 #include <xmmintrin.h>
@@ -31,7 +31,7 @@ struct FloatingPointWords {
 // The state at the start of a process by the System V ABI.
 inline constexpr FloatingPointWords usual_floating_point{0x1F80, 0x037F};
 
-// Sets the usual state in this thread for its lifetime, then restores the previous one.
+// Sets the usual state in this thread while the object lives, then restores the previous one.
 class UsualFloatingPoint {
  public:
   UsualFloatingPoint() : before_(FloatingPointWords::now()) {

@@ -1,4 +1,4 @@
-// Matches patterns of * and ? in linear time, and checks if some text matches two of them.
+// Matches patterns of * and ? without recursion, and checks if some text matches two of them.
 #include "harness/base/glob.h"
 
 #include <cstddef>

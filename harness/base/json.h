@@ -1,4 +1,4 @@
-// JSON text, compiled once, because a parser and a writer in every source take a tenth of a build.
+// Parses and writes JSON, compiled once: in every source, this takes a tenth of a build.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

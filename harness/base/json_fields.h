@@ -1,4 +1,4 @@
-// Entries of a JSON object with the names of the members in them as keys:
+// Entries of a JSON object whose keys are the names of C++ members:
 //   Json object = {JSON_FIELDS(score, suite, value), {"share", share_of(score)}};
 // is {{"suite", score.suite}, {"value", score.value}, {"share", share_of(score)}}. The key of a
 // path or a call is its last name: JSON_FIELDS(report, run.host, exit_code()) has the keys "host"

@@ -1,5 +1,5 @@
 // Implements the parallel loop on oneTBB, hidden from ThreadSanitizer. oneTBB's library is not
-// instrumented, so its headers' use of memory and every result of a task would look like a race.
+// instrumented, so memory accesses of its headers and all results of tasks would look like races.
 // This source is compiled without ThreadSanitizer, and reports fork and join to it.
 #include "harness/base/parallel.h"
 

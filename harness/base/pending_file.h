@@ -1,5 +1,5 @@
 // A file that appears under its name when it is complete. Readers see either the previous file or
-// all of the new one. A process that is killed while it writes leaves no other file.
+// all of the new one. On most file systems, a process killed while it writes leaves no other file.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ class PendingFile {
 
  private:
   std::filesystem::path path_, place_, part_;
-  int file_ = -1;          // without a name
+  int file_ = -1;          // descriptor of a file without a name, or -1
   bool is_named_ = false;  // file is named part_
 };
 

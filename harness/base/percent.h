@@ -5,8 +5,8 @@
 
 namespace plumbline {
 
-// Returns "62 %". From 100 times the limit on, a factor of three digits, "1800x" or "1.2e6x", keeps
-// columns narrow. Also "infx" and "nan %". `decimals` applies to percentages.
+// Returns "62 %". From 100 times the limit on, returns a rounded factor, "1800x" or "1.2e6x", to
+// keep columns narrow. Also "infx" and "nan %". `decimals` applies to percentages.
 std::string percent_of_limit_text(double percent, int decimals = 0);
 
 }  // namespace plumbline

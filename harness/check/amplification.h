@@ -4,7 +4,6 @@
 // errors of standard deviation delta therefore move o_j by delta sqrt(sum_k p_k^2 (v_kj - o_j)^2),
 // and
 //   kappa_i = sqrt(mean_j sum_k p_ik^2 (v_kj - o_ij)^2) / rms_j(o_ij)
-// is the relative rms change of output row i per unit of independent rms logit error. Small where
 // is the relative rms change of output row i per unit of independent rms logit error. It is small
 // if one key has all the weight (p_k is 0 or v_k is o) or many keys share it evenly (p_k^2 sums to
 // 1/n), and large if few keys of different v compete or o cancels.
@@ -40,7 +39,7 @@ double softmax_amplification(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, RowId row);
 
 // Examines all rows if they cost at most about `cost_limit` multiply-adds, otherwise evenly spaced
-// ones. The row that differs most is always examined, but counts for `largest` only.
+// ones. The row that differs most is always added for `largest`.
 Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs,
                                     const RoundingSpec& spec,
                                     const std::vector<RowDifference>& differences,

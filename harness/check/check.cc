@@ -225,8 +225,8 @@ class Checker {
                        percent_text(trial));
   }
 
-  // Returns a sentence if all elements are within their limits and only a direction that they share
-  // is not.
+  // Returns a sentence if all statistics are within their limits and only a scale test is not;
+  // otherwise "".
   static std::string scale_sentence(const RungTrial& trial) {
     if (is_failure(trial.judgement.verdict)) return "";
     const auto text = [&](const ScaleTest& test, std::string_view what) {
@@ -377,7 +377,7 @@ class Checker {
     });
   }
 
-  // Returns the same numbers in a narrower dtype; nullopt if it cannot hold some of them.
+  // Returns the dump with q, k and v in a narrower dtype; nullopt if it cannot hold their numbers.
   std::optional<Dump> narrowed(DType dtype) const {
     Dump other = dump_;
     Problem problem = dump_.problem();

@@ -14,8 +14,8 @@
 
 namespace plumbline {
 
-// rounding: the stated spec, or any rounding model if none is stated, explains every element, its
-// LSE and the scale of both.
+// rounding: the stated spec, or any rounding model if none is stated, explains every output and
+// LSE, and their scale tests pass.
 // bug: no rounding model does.
 // undecided: only another model than the stated one does; or, if none is stated, only a model that
 // rounds S, or only above 90 % of a limit; or the output fits another reading of unstated
@@ -70,16 +70,16 @@ struct CheckReport {
 };
 
 struct CheckOptions {
-  // See select_rows. This is all rows of 32 heads of 4,096 queries and keys with a head dim of 128,
-  // which takes about ten seconds a model on two cores.
+  // See select_rows. The default allows all rows of 32 heads of 4,096 queries and keys with a head
+  // dim of 128. That takes about ten seconds a model on two cores.
   double reference_cost_limit = 1.4e11;
   bool whole_ladder = false;  // try every rung even when a tighter one explains
 };
 
-// Returns UNDECIDED, with or without trials, if the dump has gradients or dropout (Dump::open),
-// unless its output is a bug even without them. Returns an error if there is nothing to judge: no
-// output, an unknown spec, inputs that are not finite. The caller's floating-point state has no
-// effect and is kept.
+// Returns UNDECIDED without trials if the dump has dropout (Dump::open). If it only has gradients,
+// its output is tried, and the answer is BUG or UNDECIDED. Returns an error if there is nothing to
+// judge: no output, an unknown spec, inputs that are not finite. The caller's floating-point state
+// has no effect and is kept.
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
 
 }  // namespace plumbline

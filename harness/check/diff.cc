@@ -79,7 +79,7 @@ class Elements {
     for (std::size_t j = 0; j < columns; ++j) {
       const DiffElement e = element(ra, rb, j);
       const double difference = std::abs(e.a - e.b);
-      // 0 unless one side rounds the pre-scaled Q
+      // 0 unless a side's spec rounds the pre-scaled Q or the inputs
       const double declared = e.expected - reference_b.o[rb * columns + j];
       const double sigmas = std::abs(e.a - e.b - declared) / e.sigma;
       if (exceeds(difference, largest_abs_)) largest_abs_ = difference, report.largest_abs = e;

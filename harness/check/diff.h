@@ -45,7 +45,7 @@ struct DiffReport {
   Answer answer = Answer::undecided;
   std::string sentence;
   DiffSide a, b;
-  // The status is ok only if both sides have an output; otherwise everything below is undefined.
+  // The status is ok only if both sides have an output; otherwise limit to rows_total are not set.
   DiffOutcome outcome;
   double limit = 0;  // of outcome.max_sigma
   DiffElement largest_abs, largest_rel, largest_sigma;
@@ -56,7 +56,7 @@ struct DiffReport {
   // Rows without a counterpart, rows that see no key, and what check does not judge, of both dumps.
   // They do not count as equal bits.
   std::vector<NotJudged> not_judged;
-  std::string command;  // prints the full report; "": diff with both labels
+  std::string command;  // prints the full report; "" = `plumbline diff` with both labels
 };
 
 // Compares two dumps with the same q, k and v, bit by bit, and the same scale, softcap, visible

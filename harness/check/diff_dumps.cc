@@ -170,7 +170,8 @@ struct CommonRows {
   std::int64_t without_keys = 0;  // rows that see no key
 };
 
-// Returns an error if q or the visible keys differ.
+// Returns an error if q, its scales, the visible keys, biases or sinks differ, or if no row
+// corresponds.
 Result<CommonRows> corresponding_rows(const Dump& a, const Dump& b) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
@@ -238,7 +239,7 @@ std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32
   return values;
 }
 
-// The bits of all rows, also of those without a reference.
+// Equal elements of all rows, also without a reference. NaN equals nothing, and -0 equals 0.
 struct AllRows {
   std::int64_t elements = 0, equal = 0;
   std::vector<DiffCell> heads;     // bit_equal only
@@ -272,7 +273,7 @@ AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair
   return all;
 }
 
-// Returns the pairs whose rows of `a` the reference would choose, and those that differ most.
+// Returns the pairs whose rows of `a` the reference would choose, and each head's worst pair.
 std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pairs,
                                   const AllRows& all, double cost_limit) {
   const auto before = [](const RowPair& pair, const RowId& id) {

@@ -27,10 +27,10 @@ struct MeasuredSide {
 // bug: a side is beyond its limits; the sentence names it.
 // undecided: anything else.
 //
-// Each side's own fp64 result is subtracted first. The two results differ only if one side declares
-// to round the pre-scaled Q, so this difference is declared as well. `limit` is the larger peak
-// limit of the two sides (6.5; 8 if S is rounded), because one side's sigma may be negligible next
-// to the other's. `inputs` are those of side a.
+// Each side's own fp64 result is subtracted first. The two results differ only if a side's spec
+// rounds the pre-scaled Q or the inputs, so this difference is declared as well. `limit` is the
+// larger peak limit of the two sides (6.5; 8 if S is rounded), because one sigma may be negligible
+// next to the other. `inputs` are side a's.
 DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b,
                          const InputView& inputs);
 

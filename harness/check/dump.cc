@@ -97,7 +97,7 @@ class DumpMaker : public DumpParts {
   }
 
   // Autocast rounds wider inputs to its dtype, and its output has that dtype. So an output of 16
-  // bits gives the computed dtype. Without one, inputs of several dtypes are promoted.
+  // bits gives the computed dtype. Without one, inputs of several dtypes are promoted to fp32.
   DType computed_dtype() const {
     if (stated_.dtype) return *stated_.dtype;
     const DType of_q = *float_dtype(q_->dtype),
@@ -106,8 +106,8 @@ class DumpMaker : public DumpParts {
     return are_mixed() ? DType::f32 : of_q;
   }
 
-  // Returns true if the kernel rounds its inputs, which were saved before that: they have several
-  // dtypes, or the output has the computed dtype and they do not.
+  // Returns true if the kernel rounds inputs that were saved in another dtype to 16 bits. They have
+  // several dtypes then, or the output has the computed one.
   bool rounds_inputs() const {
     if (size_in_bytes(problem_.dtype) != 2) return false;
     return are_mixed() || (out_ != nullptr && *float_dtype(out_->dtype) == problem_.dtype);
@@ -149,7 +149,7 @@ class DumpMaker : public DumpParts {
   }
 
   // Notes what was rounded. If the dtype is not stated but has an alternative, also makes the dump
-  // of that one.
+  // in that dtype.
   void read_in_other_dtype() {
     const bool rounded = !rounded_.empty();
     if (rounded) {
@@ -264,7 +264,7 @@ class DumpMaker : public DumpParts {
 
   bool check_problem() {
     Problem known = problem_;
-    // plumbline's kernels never narrow more than they compute in, but a user's kernel may.
+    // validate() accepts only outputs in the dtype of Q or fp32, but a user's kernel may differ.
     if (!known.has_fp8_q() && known.out() != known.dtype) known.out_dtype = DType::f32;
     for (const std::string& wrong : validate(known))
       add(wrong, "docs/dump-format.md says what can be judged");

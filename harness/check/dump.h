@@ -36,8 +36,8 @@ struct Dump {
   // Changes made to the inputs before they were judged, a sentence each: "q and k were rounded to
   // bf16 before the kernel, as autocast does".
   std::vector<std::string> notes;
-  // This call in the other dtype that the kernel may have computed in, if the dtype was found from
-  // several or inputs were rounded; otherwise nullptr.
+  // This call in the other dtype that the kernel may have computed in. nullptr unless q, k and v
+  // have several dtypes or were rounded, and no dtype is stated.
   std::shared_ptr<const Dump> in_other_dtype;
   // A tensor states which keys a row sees, not only the problem's mask and window.
   bool mask_tensor = false;
@@ -60,8 +60,8 @@ inline constexpr PerRowOutput<std::vector<std::byte> Dump::*> dump_rows{
 // (or cu_seqlens_q and cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask, attn_bias,
 // alibi_slopes, sinks and scales of fp8; or partial_out, partial_lse and out of a merge.
 // docs/dump-format.md has their shapes and other names. `stated` overrides what the tensors imply.
-// Returns all errors at once. Each names the tensor or attribute, what was found and what would
-// fit.
+// Returns the errors of the first step that fails. Each names the tensor or attribute, what was
+// found and what would fit.
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated);
 

@@ -31,7 +31,7 @@ class DumpParts {
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     return std::move(errors_);
   }
-  // Call it after every known tensor was looked up.
+  // Call this after all known tensors were looked up.
   void note_unjudged_parts() {
     dump_.tensors_without_a_part = tensors_.unused_names();
     dump_.open = find_unjudged_parts(all_, attributes_, dump_.tensors_without_a_part);

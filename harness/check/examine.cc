@@ -1,4 +1,4 @@
-// Judges a dump by one rounding spec and, if it fails, looks for an explanation.
+// Judges a dump by one rounding spec and, if it fails, locates the error.
 #include "harness/check/examine.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double second_look_cost = 5e7;  // see select_rows
 
-// Returns contracts that pin one spec for every kernel, so that a dump is judged like a kernel with
+// Returns contracts that give every kernel this spec, so that a dump is judged like a kernel with
 // that contract.
 Contracts pinning(const RoundingSpec& spec) {
   Contract contract;

@@ -41,7 +41,7 @@ std::vector<float> read_numbers(const std::string& name, const TensorData& tenso
   return numbers;
 }
 
-// Returns the input distribution that draws these slopes; `random` for all others.
+// Returns `standard` if the slopes are the usual ones for this number of heads, otherwise `random`.
 Alibi law_of(const std::vector<float>& slopes, std::int64_t heads) {
   Problem standard;
   standard.heads_q = heads;

@@ -210,7 +210,7 @@ Side hidden_side(const KeyRange& range, std::int64_t keys) {
   return range.end < keys ? Side::end : Side::none;
 }
 
-// The keys that the masks, the mask type and the window leave, by valid row and relative to a
+// The keys that rows see by the masks, the mask type and the window, by valid row and relative to a
 // sample's first valid key.
 class VisibleKeys {
  public:

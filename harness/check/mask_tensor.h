@@ -19,8 +19,8 @@ namespace plumbline {
 //                             Extents of 1 are repeated. The first of three extents is batch or
 //                             heads, whichever fits. It is refused if both fit and the two readings
 //                             differ.
-// Rows and keys are padded ones in padded layouts. In other layouts they are valid ones, and sq and
-// skv are those of the longest sample or more.
+// In padded layouts, rows and keys include padding. In other layouts they are the valid ones, and
+// sq and skv are at least the longest sample's lengths.
 //
 // BOOL, U8, I8, I32 or I64: 1 = visible, 0 = hidden. F16, BF16, F32, F64: added to the logits: 0 =
 // visible, -inf or at most -1e4 = hidden, other values are biases. The tensor's bytes must outlive
@@ -32,7 +32,7 @@ class MaskTensor {
   std::int64_t rows = 0;     // rows of `visible`: seq_q, or 1 if key_padding
   // [heads, batch, rows], each from the first visible key to the last
   std::vector<KeyRange> visible;
-  bool hides = false, has_holes = false;  // a key; a key between visible ones
+  bool hides = false, has_holes = false;  // hides a key; hides one between visible keys
   std::shared_ptr<const LogitBias> bias;  // nullptr if every number means visible or hidden
 
   const KeyRange& range(std::int64_t head, std::int64_t sample, std::int64_t row) const;
@@ -54,18 +54,18 @@ std::optional<MaskTensor> read_mask(const std::string& name, const TensorData& t
                                     const Problem& problem, TensorSet& tensors);
 
 // The valid keys of each sample that a mask of key padding implies, for problems that state none;
-// nullopt if it implies none. A mask of queries and keys never does: a row of it that sees keys has
-// a result, even if no row sees its own key.
+// nullopt if it implies none. A mask of queries and keys implies none. Its rows that see keys have
+// a result, even if no row sees the key of the same index.
 struct ImpliedLengths {
   std::vector<std::int32_t> lengths;  // [batch]
   Padding padding = Padding::right;
 };
 std::optional<ImpliedLengths> implied_lengths(const MaskTensor& mask, const Problem& problem);
 
-// Adds the keys that each row sees to the layout of a problem with lengths: those that the mask
-// type, the window and all of `masks` leave. Stores one range a row if the heads agree and no row
-// has holes. Otherwise it stores bits, and the problem's mask becomes custom. Returns a message if
-// the bits would be too large.
+// Adds the keys that each row sees by the mask type, the window and all of `masks` to `layout`,
+// which must have its lengths. Stores one range a row if the heads agree and no row has holes.
+// Otherwise it stores bits, and the problem's mask becomes custom. Returns a message if the bits
+// would be too large.
 std::optional<std::string> add_visible_keys(const std::vector<MaskTensor>& masks, Problem& problem,
                                             StatedLayout& layout);
 

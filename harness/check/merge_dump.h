@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// Returns true if the tensors are those of a merge.
+// Returns true if partial_out or partial_lse is one of the tensors.
 bool is_merge_dump(const std::map<std::string, TensorData>& tensors);
 
 // Makes a dump of such tensors, like make_dump.

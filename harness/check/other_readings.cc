@@ -19,7 +19,7 @@ constexpr std::int64_t probes = 3;          // rows examined in each sample and 
 constexpr double same_answer_rms = 3;       // rms of (output - reference) / sigma over a row
 constexpr std::size_t min_correlated_elements = 256;  // elements needed for a correlation
 // Outputs of other problems correlate by chance if their rows have much in common, as means of many
-// values of V. Most wrong outputs of this problem correlate by more than 0.9.
+// values of V do. Most wrong outputs of this problem correlate by more than 0.9.
 constexpr double min_correlation = 0.2;
 // Share of elements within the peak limit that unrelated outputs may have.
 constexpr double max_near_share = 0.1;
@@ -74,8 +74,8 @@ class Readings {
     return layout;
   }
 
-  // Returns the same bytes with heads and rows (tokens of a page) exchanged. Returns nullopt if the
-  // file has other tensors by head or row, whose order would be a guess.
+  // Returns a geometry for the same bytes with heads and rows (tokens of a page) exchanged. Returns
+  // nullopt if the file has other tensors by head or row, whose order would be a guess.
   std::optional<Geometry> in_other_layout() const {
     const bool is_plain = !dump_.mask_tensor && geometry_.bias == nullptr &&
                           !problem_.has_fp8_kv() && problem_.alibi == Alibi::none &&
@@ -101,7 +101,7 @@ class Readings {
     return Geometry(other, std::move(layout));
   }
 
-  // Returns true if the lengths fit the tensors of another problem, and the pages its page table.
+  // Returns true if the lengths fit the tensors, or the page table, of another problem.
   static bool fits(const Problem& other, const StatedLayout& layout) {
     for (std::size_t b = 0; b < layout.seqlens_kv.size(); ++b) {
       const std::int64_t keys = layout.seqlens_kv[b];

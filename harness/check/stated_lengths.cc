@@ -144,8 +144,8 @@ class LengthsReader {
     return false;
   }
 
-  // Returns the lengths of paged q that states none: q is [batch, seq, heads, dim] or has one row a
-  // sample.
+  // Returns the query lengths of a paged layout that states none: q is [batch, seq, heads, dim] or
+  // has one row a sample.
   std::optional<Lengths32> queries_of_pages() const {
     const TensorData* table = tensors_.find("page_table");
     const std::int64_t batch = table != nullptr && table->shape.size() == 2 ? table->shape[0] : 1;

@@ -30,8 +30,8 @@ class TensorSet {
   // dtype or is not of rank `rank` (0 = any), adds an error and returns nullopt.
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);
   // Returns the tensor's elements in `dtype`, converted exactly or rounded once to nearest even. If
-  // an element is not such a number, or rounds to infinity, adds an error that names the first one
-  // and returns nullopt.
+  // an element cannot be converted exactly, or rounds to infinity, adds an error that names the
+  // first one and returns nullopt.
   enum class Narrowing { exact, rounds };
   std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
                                                DType dtype, Narrowing narrowing = Narrowing::exact);

@@ -1,5 +1,5 @@
-// Commands and their options, on top of CLI11. Only command_line.cc includes its headers, because
-// they add ten seconds to the compilation of a source.
+// Commands and their options, on top of CLI11. Only command_line.cc includes CLI11's headers, which
+// add ten seconds to a compilation.
 #pragma once
 
 #include <functional>

@@ -13,7 +13,7 @@ namespace plumbline::cli {
 namespace {
 
 constexpr std::size_t max_lines = 20, columns = 80;
-constexpr std::size_t max_sentence_bytes = 420;  // characters of a message or a remedy: six lines
+constexpr std::size_t max_sentence_bytes = 420;  // a message or a remedy: about six lines
 constexpr std::size_t max_message_lines = 8;     // for text with line breaks, such as a traceback
 
 // An error, how often it occurs, and the other files in which it occurs.

@@ -27,7 +27,7 @@ fs::path nearest_existing(const fs::path& path) {
   return at;
 }
 
-// Returns the end of a chain of links, which need not exist.
+// Returns the end of a chain of links; it need not exist.
 fs::path link_target(fs::path path) {
   constexpr int most = 40;  // the kernel's limit
   std::error_code error;
@@ -89,7 +89,7 @@ int finish_stdout(int code) {
   const bool lost_before = std::ferror(stdout) != 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !lost_before) return code;
-  // An earlier write failed without a reason that is still known: another write shows it.
+  // The reason why an earlier write failed is lost; another write fails for the same reason.
   if (errno == 0) std::fputc('\n', stdout), std::fflush(stdout);
   fmt::print(stderr,
              "stdout: {}: the output is incomplete\n"

@@ -18,8 +18,8 @@ class RemainingTime {
   void step(double seconds);
   std::size_t done() const { return done_; }
   std::size_t total() const { return untimed_steps_ + timed_.size(); }
-  // Returns the seconds left at the pace so far. Until the first timed step is done, a cost counts
-  // as a second.
+  // Returns the seconds left at the pace so far. Until the first timed step is done, a cost of 1
+  // counts as a second.
   double seconds_left() const;
 
  private:

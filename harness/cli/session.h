@@ -100,7 +100,7 @@ struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";
   void add_to(Command command);
   Result<std::unique_ptr<Store>> open(bool read_only) const;
-  // Opens a database that must exist for writing. A mistyped name does not create one.
+  // Opens an existing database for writing. A mistyped name does not create one.
   Result<std::unique_ptr<Store>> open_existing() const;
 };
 

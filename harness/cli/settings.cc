@@ -51,7 +51,7 @@ constexpr std::array settings{
 // The tables of the file. Both belong to one command; the top level belongs to every command.
 constexpr std::array<std::string_view, 2> tables{"run", "report"};
 constexpr std::string_view command_of_tables = "plumbline run";
-// Commands whose --provider, --db or suites are not those of a project, or mean nothing.
+// Commands without settings, because their --provider, --db or suites have another meaning or none.
 constexpr std::array<std::string_view, 4> commands_without_settings{
     "plumbline init", "plumbline audit", "plumbline confirm", "plumbline resources"};
 

@@ -33,7 +33,7 @@ int stated_width() {
   return columns && *columns > 0 && *columns <= 10'000 ? static_cast<int>(*columns) : 0;
 }
 
-// Returns true if the reader probably sees block elements.
+// Returns true if the reader's terminal can probably show block elements.
 bool is_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string locale = environment_text(name);

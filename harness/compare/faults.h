@@ -24,7 +24,7 @@ struct FaultInputs {
   const Geometry* geometry = nullptr;
   OutputView outputs;
   const ValueRange* range = nullptr;
-  const RoundingSpec* spec = nullptr;  // the spec judged by; its roundings widen the range
+  const RoundingSpec* spec = nullptr;  // the spec that judges; its roundings widen the range
   // nullopt: padded rows are not checked
   std::optional<PaddingPolicy> policy = PaddingPolicy::zeros;
   const Reference* reference = nullptr;  // for rows whose inputs have an exact result

@@ -28,9 +28,9 @@ struct Comparison {
   std::vector<float> z;
 };
 
-// Compares the outputs with the reference, except in rows without visible keys. A NaN output makes
-// every maximum NaN (it is never dropped). Throws HarnessFailure if outputs and reference are
-// finite but a statistic is NaN, which is a bug in plumbline.
+// Compares the outputs with the reference, except in rows without visible keys. A NaN makes the
+// maxima of its output NaN (it is never dropped). Throws HarnessFailure if outputs and reference
+// are finite but a statistic is NaN, which is a bug in plumbline.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
 
 // Returns true if the reference's outputs and sigmas are finite. If inputs overflow their dtype,
@@ -41,12 +41,12 @@ bool is_finite(const Reference& reference);
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
 // Returns the statistic with the largest share of its limit; NaN counts as the largest. Row outputs
-// such as the LSE are considered only if the output is within its limits, and rows without a
-// reference only after those, because users look for an output first.
+// such as the LSE are considered only if the output is within its limits, because users look for an
+// output first. Rows without a reference are considered only if row outputs are within theirs too.
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
-// Returns the rms of sigma over all rows and columns: how tight a spec is on a problem. 0 for no
-// values.
+// Returns the rms of the values, 0 for none. Of all sigmas, the rms shows how tight a spec is on a
+// problem.
 double rms_of(const std::vector<float>& values);
 
 // Returns the sample, head, row and column of a maximum; a default element if there is none.

@@ -29,9 +29,9 @@ struct Contract {
   std::optional<PaddingPolicy> padding_policy;
   // Pinned spec fields with their texts (harness/contract/spec_fields.h); the others are the strict
   // default. "input" stands for the dtype of Q and "output" for the output's, so one contract
-  // serves all.
+  // serves all dtypes.
   std::vector<std::pair<std::string, std::string>> spec_fields;
-  // Limits up to 1e7 elements. Without a proof they only tighten the default.
+  // Limits for up to 1e7 elements. Without a proof they only tighten the default.
   PerStatistic<std::optional<double>> limits;
   Promises promises;
   // provider option that sets the number of KV splits, "splits"; "" = unknown

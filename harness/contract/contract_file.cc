@@ -165,7 +165,7 @@ const std::string* shadow_of(const Contract& first, const std::string& glob,
   return found == first.kernels.end() ? nullptr : &*found;
 }
 
-// A contract would never be used after one that matches all its kernels.
+// Rejects a glob that would never be used, because an earlier contract matches all its kernels.
 void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
   for (std::size_t later = 0; later < contracts.size(); ++later) {
     for (const std::string& glob : contracts[later].kernels) {

@@ -15,7 +15,7 @@ struct Outcome;
 
 // The pinned spec is stored with the outcome (Outcome::spec_judged).
 struct ContractSnapshot {
-  Limits limits;                                // up to 1e7 elements, before they grow
+  Limits limits;                                // for up to 1e7 elements, before they grow
   std::optional<PaddingPolicy> padding_policy;  // absent: not pinned
   Promises promises;
   bool operator==(const ContractSnapshot&) const = default;

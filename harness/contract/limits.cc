@@ -31,8 +31,8 @@ bool is_short(const Accumulator& accumulator) {
   return accumulator.dtype != DType::f32 || accumulator.fraction_bits < 23;
 }
 
-// The elements of one query row share the errors of its P. If V has one sign, so do the row's
-// columns and, with near-equal keys, its heads. A problem with R query rows may then have only R
+// The elements of one query row share the errors of its P. If V has one sign, these errors move all
+// columns alike and, with near-equal keys, all heads. R query rows may then give only R
 // independent draws. Legal maxima of the rms with one-signed V, over 3456 runs of CPU kernels each:
 // 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
 double widened_for_few_rows(double limit, const Problem& problem) {
@@ -43,8 +43,8 @@ double widened_for_few_rows(double limit, const Problem& problem) {
                                  static_cast<double>(rows));
 }
 
-// The variance of shrink and temperature has no term for the roundings excluded here, for the
-// shared errors of P next to a sink, and for P multiplied by per-token scales of V.
+// The variance of shrink and temperature has no term for the roundings excluded here. Also missing
+// are the shared errors of P next to a sink, and P multiplied by per-token scales of V.
 bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
   return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype && problem.scale_tokens() == 0 &&
          spec.s_rounded == DType::none && spec.q_prescaled == DType::none && !spec.p_toward_zero &&

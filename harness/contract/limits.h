@@ -21,7 +21,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
 double grown_limit(double limit, std::int64_t elements);
 // Returns true if the inputs exclude a case from the suite's sums of shrink and temperature: tied
 // logits, constant V, or another input distribution that biases them. The spec may exclude it as
-// well (default_limits().suite_judged), and so may the number of rows (judge_suites).
+// well (default_limits().suite_judged), and so may the number of rows (suite_score_rows).
 bool excludes_suite_scores(const Problem& problem);
 // The most rows, over samples and query heads, of a case whose scores count in a suite. In larger
 // cases rows that share keys share the error of P, which the scores' variance does not include (a

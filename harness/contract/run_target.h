@@ -8,7 +8,7 @@ namespace plumbline {
 struct Outcome;
 
 struct RunTarget {
-  // "cpu", "cuda:0", "emulated:sm_90"; "" = unknown: matches no entry that is bound to a device
+  // "cpu", "cuda:0", "emulated:sm_90"; "" = unknown: matches no entry bound to devices except "*"
   std::string device;
   // "sm_90"; "" = a CPU, or unknown: matches no entry that is bound to an architecture
   std::string arch;

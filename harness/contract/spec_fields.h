@@ -32,7 +32,7 @@ std::optional<std::string> set_spec_field(RoundingSpec& spec, std::string_view f
                                           std::string_view text, const Problem& problem,
                                           std::string_view arch = "");
 
-// Returns true if a text hides large errors, so that a contract has to cite a proof: for example S
+// Returns true if a text permits errors so large that a contract has to cite a proof: for example S
 // rounded, Q pre-scaled and rounded, inputs rounded to tf32, an accumulator shorter than fp32.
 bool needs_proof(std::string_view field, std::string_view text);
 

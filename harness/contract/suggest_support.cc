@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 13> seldom{"scale",   "lengths",  "seq_q"
                                                   "heads_q", "heads_kv", "fill",  "law",    "v_law",
                                                   "k_scale", "v_scale",  "seed"};
 
-// Returns all fields, likelier reasons first. `window` stands for its two members, and the other
-// fields describe recorded inputs.
+// Returns all fields, likelier reasons first. `window` stands for its two members. `inputs` is left
+// out, because other fields describe recorded inputs.
 std::vector<std::string> all_fields() {
   std::vector<std::string> fields{std::string(device_key)};
   for_each_field([&](const auto& field) {
@@ -102,7 +102,7 @@ class KernelRefusals {
     return found == ran_.end() ? nullptr : &*found;
   }
 
-  // Returns all values of these refusals, without each field that is not needed to exclude ran_.
+  // Returns the values of these refusals in each field that is needed to exclude ran_.
   Conditions conditions_of(const std::vector<Example>& refusals) const {
     Conditions all(fields_.size());
     for (const Example& refusal : refusals) {

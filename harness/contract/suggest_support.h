@@ -18,8 +18,8 @@ struct TriedProblem {
   Problem problem;
   RunTarget place;
   std::string case_id;
-  bool refused = false;     // without an entry that explains it; otherwise it ran, however it ended
-  std::string reason = {};  // for the refusal
+  bool refused = false;     // and no entry explains it; false: the kernel ran, however it ended
+  std::string reason = {};  // of the refusal
 };
 
 struct SuggestedEntry {

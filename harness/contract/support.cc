@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch
 
 using Condition = SupportTable::Condition;
 
-// Fields besides those of a problem. square: it has as many keys as queries, which the masks of
-// some kernels depend on. group: the query heads per key head.
+// Fields that a problem does not have itself. square: seq_q equals seq_kv, on which the masks of
+// some kernels depend. group: the query heads per key head.
 constexpr std::string_view square = "square", group = "group";
 
 bool has(const Problem& problem, const std::string& field, const std::string& value) {

@@ -18,7 +18,7 @@ struct Problem;
 //   [[unsupported]]
 //   kernel = "cpu/flash"               # a glob, or a list of them
 //   where = { dtype = ["fp32"] }       # problem fields, `square` and `group`; all must match; a
-//                                      # list means any of, { not = […] } none of
+//                                      # list means any of its values, { not = […] } none of them
 //   device = "cuda:*"                  # optional: globs of devices; all if missing
 //   arch = ["sm_80"]                   # optional: architectures; all if missing
 //   reason = "…"

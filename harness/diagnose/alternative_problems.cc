@@ -98,8 +98,8 @@ class AlternativeProblems {
     add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
-  // Adds changes of a mask that was stated key by key: not applied, or that of head 0 or sample 0
-  // for all.
+  // Adds changes to a mask that was stated key by key: it is not applied, or all heads or samples
+  // have the first one's.
   void add_mask_tensors() {
     Problem problem = problem_;
     problem.mask = Mask::none;
@@ -254,7 +254,7 @@ class AlternativeProblems {
       with(&Problem::sinks, Sinks::none, "if the attention sinks were left out");
   }
 
-  // Adds changes of a bias that the dump states.
+  // Adds changes to a bias that the dump states.
   void add_biases() {
     if (geometry_.bias == nullptr) return;
     const auto with = [&](std::shared_ptr<const LogitBias> bias, std::string sentence) {

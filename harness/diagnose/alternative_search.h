@@ -11,7 +11,7 @@
 namespace plumbline {
 
 // Returns everything of a geometry except the problem, to build it again for another problem.
-// `keys_stated`: includes the keys that each row sees.
+// Includes the keys that each row sees if `keys_stated`, and the empty parts of a merge.
 StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
 
 // Returns true if these rows of an output would be within `limits` for the problem of `geometry`.

@@ -1,4 +1,4 @@
-// Tries the explanations of a failing output in turn, cheap ones first, within a time budget.
+// Tries the explanations of a failing output in a fixed order; a run has a time budget for them.
 #include "harness/diagnose/causes.h"
 
 #include <fmt/format.h>

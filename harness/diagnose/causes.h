@@ -13,8 +13,8 @@
 
 namespace plumbline {
 
-// The time in which a run may look for causes, shared by its threads. Once it is spent, a case gets
-// the cause that its faults and location suggest, which costs nothing, with a remark.
+// The time in which a run may look for causes, shared by its threads. Once it is spent, a case only
+// gets the cause that its faults and location suggest, which costs little, and a remark.
 class CauseBudget {
  public:
   explicit CauseBudget(std::chrono::microseconds total) : left_(total.count()) {}

@@ -17,7 +17,7 @@ constexpr double right_head_below = 4, wrong_head_above = 25;  // mean of (e / s
 
 // The factor by which the output of a reference row is off.
 struct RowFactor {
-  double factor = 1, sigma = 0;  // got = factor * expected; sigma: that of factor
+  double factor = 1, sigma = 0;  // got = factor * expected; sigma of factor
   double expected2 = 0;          // sum of (o / sigma)^2
   double lse_error = 0, lse_sigma = 0;
   double log_sigma() const { return sigma / std::max(std::abs(factor), 1e-300); }
@@ -64,7 +64,7 @@ class Factors {
            std::pow(failing_.limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
   }
 
-  // Returns true if the LSEs of most rows are off by the factor of their outputs, as a wrong
+  // Returns true if the LSEs of most rows are off by -ln of their outputs' factor, as a wrong
   // denominator causes.
   bool lse_agrees() const {
     std::size_t agree = 0, off = 0;
@@ -93,8 +93,8 @@ class Factors {
     return {large, small};
   }
 
-  // The rows whose factor is off: how many outputs are too large and too small, and the largest
-  // ratio (larger to smaller).
+  // The rows whose factor is off: how many are too large and too small, and the largest factor or
+  // 1 / factor.
   struct Spread {
     std::size_t large = 0, small = 0;
     double farthest = 1;

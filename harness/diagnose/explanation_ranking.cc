@@ -16,8 +16,9 @@ constexpr std::size_t max_rows = 16;  // with the largest errors, and as many sp
 constexpr double explanation_cost_limit = 2e6;  // multiply-adds of one explanation
 constexpr double min_share_of_rows = 0.9;       // share of rows that an explanation must fit
 // Lower limits for (e / sigma)^2 of the rows under a spec: for the mean over rows, and for the
-// median relative to it. If the kernel rounds as the spec says, every row is a little below 1. One
-// key with all the weight gives chi^2 with one degree of freedom, whose median is 0.45 of its mean.
+// median relative to it. If the kernel rounds as the spec says, each row has a little less than 1.
+// A row in which one key has all the weight has chi^2 with one degree of freedom, whose median is
+// 0.45 of its mean.
 constexpr double min_mean = 0.25, min_median_share = 0.3;
 const double thousand_to_one = std::log(1000.0);
 // A row's LSE is a single fp32 number. Beyond 12 sigma, the size of its error no longer says which

@@ -12,22 +12,23 @@ namespace plumbline {
 
 // An explanation is named only if it fits the rows and makes them a thousand times likelier than
 // every explanation of another kind. Errors are taken as normal. The columns of a row share the
-// errors of its P, so a row counts as 1 / sum p^2 draws, about the number of keys that matter.
+// errors of its P. A row therefore counts as 1 / sum p^2 draws (about the number of keys that
+// matter), at most one for each column.
 class ExplanationRanking {
  public:
   explicit ExplanationRanking(const FailingOutput& failing);
 
   using Vary = std::function<RowVariation(const RowId&)>;
   // Adds an explanation that can be recomputed: the kernel solved another problem, or rounded in a
-  // reproducible way. Only the errors of the judged spec remain. It is dropped unless it fits at
-  // least nine in ten rows.
+  // reproducible way. The errors that remain have the judged spec's sigmas. The explanation is
+  // dropped unless it fits at least nine in ten rows.
   void add(const std::string& kind, const std::string& sentence, const Vary& vary);
   // Adds a looser spec: the kernel rounds more, in a way that cannot be reproduced, so its errors
   // have the sigmas of `spec`. It wins only if it also explains the rows of second_look() within
   // all limits and the errors of these rows are of similar size.
   void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
 
-  // Returns the sentence of the best explanation; "" if none wins or it has no sentence.
+  // Returns the sentence of the winner; "" if no explanation wins or the winner has no sentence.
   std::string best_sentence() const;
   const RowCalculator& answers() const { return answers_; }
   // Indices of the rows in the reference, the largest errors first.

@@ -15,7 +15,7 @@ struct FailingOutput {
   OutputView outputs;
   const RoundingSpec* spec = nullptr;
   const Reference* reference = nullptr;
-  const Comparison* comparison = nullptr;  // outputs with reference
+  const Comparison* comparison = nullptr;  // outputs compared with reference
   Limits limits;
   const Faults* faults = nullptr;
   const Location* location = nullptr;

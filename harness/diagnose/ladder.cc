@@ -26,7 +26,7 @@ constexpr auto flashinfer =
 // what 9e-5 widens).
 constexpr double degree_3_exp2_error = 9e-5;
 
-// CUDA cores, or 16-bit inputs widened to fp32 first: a chain of fused multiply-adds.
+// Returns the spec of sums on CUDA cores, chains of fused multiply-adds on fp32 or widened inputs.
 RoundingSpec fp32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = DType::f32;
@@ -34,7 +34,8 @@ RoundingSpec fp32_spec(const Problem& problem) {
   return spec;
 }
 
-// Tensor cores with fp32 inputs. sm_80's accumulator keeps the fewest bits.
+// Returns the spec of tensor cores with fp32 inputs, with the accumulator that keeps the fewest
+// bits: sm_80's.
 RoundingSpec tf32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = spec.kv_dequantized_to = DType::tf32;
@@ -42,7 +43,7 @@ RoundingSpec tf32_spec(const Problem& problem) {
   return spec;
 }
 
-// fp8 Q, K and V: the products read them as stored, or widened to the output's dtype first.
+// Returns the rounding models of fp8 Q, K and V, which the products read as stored or widened.
 std::vector<Rung> fp8_ladder(const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const DType wide = problem.out() == DType::f16 ? DType::f16 : DType::bf16;

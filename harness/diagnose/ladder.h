@@ -1,5 +1,5 @@
-// The ladder: rounding models of kernels in use, from strict to loose. Of those that explain an
-// output, the likeliest is named.
+// The ladder: rounding models of kernels in use, from strict to loose. Reports name the likeliest
+// one that explains an output.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,13 @@ namespace plumbline {
 
 struct Rung {
   std::string name;    // "FlashAttention-2"
-  std::string rounds;  // in words: "P to bf16 before P.V"
+  std::string rounds;  // in words: "P to bf16 before P V"
   std::string source;  // URL or page that shows it
   RoundingSpec spec;
 };
 
-// Returns the rounding models that differ for this problem, in a fixed order that begins with the
-// one that rounds least. Callers choose among those that explain an output by likelihood, not by
-// this order.
+// Returns the rounding models of kernels for this problem, in a fixed order that begins with the
+// one that rounds least. Callers choose the likeliest model that explains an output, not the first.
 std::vector<Rung> ladder(const Problem& problem);
 
 // Finds a rounding model by its name (any case; blanks, dashes and underscores are ignored), or

@@ -21,7 +21,8 @@ constexpr double concentrated = 0.9;
 // half with any direction along the output.
 constexpr double explains = 0.75;
 // A dropped or repeated key must explain at least this share of the squared error beyond rounding,
-// in the rows that read it. Not all of it, because a large weight changes by more than its share.
+// in the rows that read it. The share is below 1, because one factor does not fit all rows. Without
+// a key of weight p, a row moves by p / (1 - p), not p.
 constexpr double min_share_of_key = 0.25;
 // Share of the outputs without a location that get one by chance.
 constexpr double false_location_share = 1e-3;
@@ -136,8 +137,7 @@ class Locator {
     return sum;
   }
 
-  // Returns the share of this squared error, beyond rounding, that a hypothesis with this z
-  // explains.
+  // Returns the share of energy_of_best(), beyond rounding, that a hypothesis with this z explains.
   double share_of(double z) const {
     const Energy energy = energy_of_best();
     const double left = energy.squared - z * z - std::pow(in_.limits.rms, 2) * energy.elements;

@@ -1,11 +1,12 @@
-// Locates a fault. Diagnosis only: no verdict depends on it.
+// Locates an error. Diagnosis only: no verdict depends on it.
 //
-// Each hypothesis is a direction d in the space of errors: a wrong softmax scale moves the output
-// along G, a wrong weight of key k along p_k (v_k - o), a wrong denominator along o. With errors
-// and directions in units of sigma, a hypothesis explains the energy z^2 = <e, d>^2 / <d, d>, about
-// 1 for a legal kernel. The true cause explains the most. If the best hypothesis is not a location,
-// or is a scale or denominator that explains less than three quarters, the result is a dimension of
-// which some heads (or columns, or rows) are right and all others wrong.
+// Each hypothesis is a direction d in the space of errors. A wrong softmax scale moves the output
+// along sum_k p_k (s_k - mean s) v_k, with the mean weighted by p. A wrong weight of key k moves it
+// along p_k (v_k - o), a wrong denominator along o. With errors and directions in units of sigma, a
+// hypothesis explains the energy z^2 = <e, d>^2 / <d, d>, about 1 for a legal kernel. The true
+// cause explains the most. If the best hypothesis is not a location, or is a scale or denominator
+// that explains less than three quarters, heads, columns and rows are tried. The result is then the
+// first of these dimensions in which some indices are right and all others wrong.
 //
 // The best of m hypotheses is a location only if its |z| exceeds what errors without a location
 // reach in one of 1000 outputs:
@@ -14,7 +15,7 @@
 //
 // T is the squared error of the N elements that the hypothesis is about, so the last factor is what
 // it leaves unexplained. rho is the variance of <e, d> / |d| if the errors of P, which the columns
-// of a row share, are independent from key to key:
+// of a row share, are independent from key to key. With d in units of the output:
 //
 //   rho = sum over rows (lambda sum_k p_k^2 y_k^2 + sum_j (sigma_j^2 - spre_j^2) d_j^2 / sigma_j^4)
 //         / sum over rows of sum_j d_j^2 / sigma_j^2

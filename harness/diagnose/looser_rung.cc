@@ -1,4 +1,4 @@
-// Tries each rounding model on few rows, then on many, as `plumbline check` does for a dump.
+// Tries each looser rounding model on few rows, then on many, and keeps the likeliest.
 #include "harness/diagnose/looser_rung.h"
 
 #include <cmath>

@@ -13,8 +13,8 @@ namespace {
 // its own.
 constexpr double lenient = 2;
 
-// Returns the standard deviation of a rounded logit. It moves to the other side of a tie if the
-// fp32 error, about 16 u32 |s|, reaches that far.
+// Returns the standard deviation of a logit s that is rounded to `dtype`. It may be rounded the
+// other way if its fp32 error, about 16 * 2^-24 |s|, moves it across a tie.
 double tie_of(double logit, DType dtype) {
   if (dtype == DType::none) return 0;
   const double spacing = ulp(logit, dtype),

@@ -18,7 +18,7 @@ struct KeyAddress {
   bool operator==(const KeyAddress&) const = default;
 };
 
-// Changes of the stated problem. A function that is not set changes nothing.
+// Changes to the stated problem. A function that is not set changes nothing.
 struct RowVariation {
   std::int64_t key_head = 0, value_head = 0;
   double key_factor = 1, value_factor = 1;
@@ -27,8 +27,8 @@ struct RowVariation {
   // Maps q . k, without the softmax scale, to the logit.
   std::function<double(double product, std::int64_t key)> logit;
   DType s_rounded = DType::none;  // dtype to which `logit` rounds
-  // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` is that of the unrounded
-  // p.
+  // Rounds p = exp(s - max) in place. The weights are p / sum, where `sum` adds the unrounded p and
+  // the sink.
   std::function<void(std::span<double> p, double sum)> round_p;
 };
 
@@ -58,9 +58,10 @@ class RowCalculator {
     return logit_shape(geometry_, reference_context_.side, id);
   }
 
-  // Returns the row's result under a variation, for Q as stored.
+  // Returns the row's result under a variation, computed from Q as stored.
   CalculatedRow answer(const RowId& id, const RowVariation& variation) const;
-  // Uses the sigmas of the stated row, enlarged if the result is larger.
+  // Returns how far the output is from `answer`, in sigmas of the stated row. They are enlarged if
+  // `answer` is larger.
   RowMisfit misfit(std::size_t r, const CalculatedRow& answer) const;
   // Returns true if the misfit may be rounding, as far as a single row can tell.
   bool fits(const RowMisfit& misfit) const;

@@ -134,7 +134,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
     return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
   };
   const SideInputs& side = rows.side();
-  // Replaces the scales of K and V; 1 = none.
+  // Returns the scales to use for K and V; 1 = none.
   using Scales = std::function<std::pair<double, double>(const RowId&, std::int64_t head_kv)>;
   const auto k = [&](std::int64_t sample, std::int64_t head) {
     return scale_at(side.k_scale, sample, head);

@@ -53,13 +53,13 @@ struct Pin {
   Baseline outcome;
   TimeHistory times;  // the pinned run first, then earlier ones; at most 5
 };
-// Everything in the past of a case that it is judged by.
+// A case's past, as far as the verdict depends on it.
 struct Past {
   std::optional<Baseline> baseline;
   TimeHistory times;
   std::optional<Pin> pin;
   std::optional<Acknowledgement> acknowledged;  // the newest since the baseline
-  // a user accepted since the baseline that the kernel refuses the case
+  // true if a user accepted the kernel's refusal of the case after the baseline
   bool refusal_accepted = false;
 };
 

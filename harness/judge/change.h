@@ -25,7 +25,8 @@ struct Change {
   ChangeKind kind = ChangeKind::vanished;
   double value = 0, limit = 0;  // the measured quantity, usually a ratio; 0 = none
   std::string text;             // a sentence
-  // Until a user accepts it, a failure fails the run, and an open change is lost coverage (exit 5).
+  // Until a user accepts it, a failure fails the run (exit 1), and an open change leaves it open
+  // (exit 5).
   Standing standing = Standing::fine;
   bool operator==(const Change&) const = default;
 };

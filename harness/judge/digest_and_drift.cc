@@ -14,7 +14,7 @@ namespace plumbline {
 namespace {
 
 // Limits of the drift between two legal variants of one kernel, with a margin. Measured maxima:
-// 1.36 (1e4 elements or more), 1.60 (fewer), 2.16 (fp32 output). evidence/judging.md, "Drift".
+// 1.36 (from 1e4 elements), 1.60 (below 2,500), 2.16 (fp32 output). evidence/judging.md, "Drift".
 constexpr std::int64_t few_elements = 2500;
 double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;
@@ -40,7 +40,7 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuil
   }
 }
 
-// Compares with the pin, so that steps which are each within noise do not add up. An improvement on
+// Compares with the pin, which shows the sum of steps that are each within noise. An improvement on
 // the pin was reported when it happened.
 void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || pinned.elements == 0 ||
@@ -65,8 +65,8 @@ bool is_other_driver(const Outcome& outcome, const Baseline& baseline) {
          differs(outcome.device.runtime, baseline.runtime);
 }
 
-// A driver compiles PTX and schedules work. It is not part of the series, so its effects are found,
-// and this change names it.
+// A driver compiles PTX and schedules work. It is not part of the series' name, so its effects show
+// as findings, and this change names their likely cause.
 void compare_driver(const Outcome& outcome, const Baseline& baseline, JudgementBuilder& builder) {
   if (!is_other_driver(outcome, baseline)) return;
   builder.change({ChangeKind::other_driver, 0, 0,
@@ -121,7 +121,7 @@ void judge_output(const PastInputs& past, JudgementBuilder& builder) {
   judge_drift(outcome, *baseline, builder);
 }
 
-// Finds times that cannot be compared. Times themselves are judged night by night (times.h).
+// Finds times that cannot be compared. The gate judges the others (timing_verdict.h).
 void judge_time(const Outcome& outcome, JudgementBuilder& builder) {
   if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio))
     builder.find(Verdict::mistrusted,

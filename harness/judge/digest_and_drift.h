@@ -1,5 +1,5 @@
-// Judges an outcome against the past of its case: output digest and drift of the error. times.h
-// judges times. docs/judging-comparisons.md, "Against the past".
+// Judges an outcome against the past of its case: output digest and drift of the error.
+// timing_verdict.h judges times. docs/judging-comparisons.md, "Against the past".
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct PastInputs {
 // Judges the digest, drift and driver of an outcome with status ok. Also finds a timed outcome
 // without a time ratio.
 void judge_past(const PastInputs& past, JudgementBuilder& builder);
-// Lists terms that are looser than the baseline's, as a change. The verdict does not change.
+// Adds a change that lists contract terms looser than the baseline's. The verdict does not change.
 void compare_terms(const Outcome& outcome, const ContractSnapshot& now, const Baseline& baseline,
                    JudgementBuilder& builder);
 

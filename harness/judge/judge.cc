@@ -123,7 +123,7 @@ class CaseJudge {
     const auto declared = outcome_.description.padding_policy;
     if (contract_ == nullptr || !contract_->padding_policy || !outcome_.c.problem.is_padded())
       return;
-    // Every policy is as strict as `anything`.
+    // Every policy is at least as strict as `anything`.
     const auto pinned = *contract_->padding_policy;
     if (declared == pinned || pinned == PaddingPolicy::anything) return;
     find(Verdict::fail, FindingKind::padding_policy,

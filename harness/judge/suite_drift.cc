@@ -101,7 +101,7 @@ void add_drifts(const std::vector<const Outcome*>& outcomes,
     const double middle = median(of_kernel);
     SuiteScore score = drift_score(kernel, fmt::format("drift of the median{}", from), middle,
                                    median_limit, of_kernel, complete);
-    // Only an improvement on the night before is reported; one on a pin was, when it happened.
+    // An improvement on a pin was reported when it happened.
     if (score.status == "pass" && from.empty() && middle < 1 / median_limit &&
         Signs(of_kernel).improved())
       score.status = "improved";

@@ -69,7 +69,7 @@ GatedTime figures(const Screening& screening, const Past& past) {
 std::string change_text(double change) {
   const double factor = std::exp(std::abs(change));
   const std::string_view direction = change < 0 ? "faster" : "slower";
-  // From 1.95 on, two digits of the percentage would be "1e+02".
+  // Two digits of a percentage from 99.5 on would be "1e+02".
   return factor < 1.95 ? fmt::format("{:.2g} % {}", std::abs(percent_of(change)), direction)
                        : fmt::format("{:.3g} times {}", factor, direction);
 }

@@ -1,6 +1,6 @@
 // Judges the time of an outcome against earlier nights, with the gate of harness/timing. All
 // outcomes of a night are screened first. Fresh processes then measure the candidates again, and
-// each is concluded. docs/nights.md, "The verdict on a time".
+// conclude_time() decides each. docs/nights.md, "The verdict on a time".
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ struct Outcome;
 // Returns the past of a series as the gate takes it: oldest first, natural logarithms of ratios.
 std::vector<GateNight> nights_of(const TimeHistory& times);
 
-// Returns true if the gate judges the outcome: timed with a finite ratio, status ok, measured
-// itself, not an expected failure.
+// Returns true if the gate judges the outcome: timed with a finite ratio, status ok, not reused,
+// not an expected failure.
 bool is_gated(const Outcome& outcome, const Judgement& judgement);
 
 // `level`: level_of(nights_of(past.times)), if the caller has it.
@@ -37,7 +37,7 @@ bool is_candidate(const Screening& screening);
 // - slower or drifted: regressed if outcome.times.fresh_ratios confirm it, ambiguous if they
 //   disagree, unconfirmed if there are none, unchanged if they refute it
 // - faster: improved if they confirm it, otherwise a note
-// - regressed also if they show a drift from the pin instead of another candidate's slowdown
+// - any but drifted: also regressed if they confirm a drift from the pin, but no slowdown
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
 // Excludes the time of a suspect night or a disturbed case: it is not judged, and is not a

@@ -47,11 +47,10 @@ inline bool needs_attention(Standing standing) {
   return standing == Standing::failure || standing == Standing::open;
 }
 inline bool needs_attention(Verdict verdict) { return needs_attention(standing_of(verdict)); }
-// Returns true for a failure that its suite expects or a user acknowledged: fine, but never green.
+// Returns true for a failure that its suite expects, and for a regression that a user acknowledged:
+// fine, but never shown in green.
 bool is_tolerated(Verdict verdict);
-// Returns the one that wins if both apply: how a case ended, fail, support_mismatch, mistrusted,
-// unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, acknowledged, changed,
-// improved, first_seen, unsupported, pass; the first in this order wins.
+// Returns the one that wins if both apply: the first in worst_first (verdict.cc).
 Verdict worse_of(Verdict a, Verdict b);
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Compares two outputs of one problem row by row: which bits differ, and by how many sigmas. Sigma
-// is the standard deviation of the difference of two correct outputs.
+// Compares two outputs of one problem row by row: which bits differ, and by how many standard
+// deviations of the difference of two correct outputs.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct RowPair {
   double largest = 0;
 };
 
-// A bitwise comparison of the rows that `call` repeats. NaN differs from everything, also from NaN.
+// A bitwise comparison of the rows that `call` repeats. NaN differs from everything, even from NaN.
 // Row outputs are compared if both sides have them.
 struct BitComparison {
   std::int64_t elements = 0, other_bits = 0;
@@ -42,7 +42,7 @@ struct LargestDifference {
   double ulps = 0;   // at the reference's value
   double limit = 0;  // of this statistic
 };
-// Returns the largest difference in units of its limit. Row r of `reference` is that of pairs[r].
+// Returns the largest difference in units of its limit. Row r of `reference` belongs to pairs[r].
 LargestDifference largest_difference(const Geometry& base, const OutputView& a,
                                      const VariantCall& call, const OutputView& b,
                                      const std::vector<RowPair>& pairs, const Reference& reference,

@@ -232,7 +232,7 @@ class Calls {
     outcome_.cause = outcome_.call_difference + (rest.empty() ? "" : "\n" + rest);
   }
 
-  // Judges a later call. If it fails, its comparison replaces that of the outcome.
+  // Judges a later call. If it fails, its comparison replaces the outcome's.
   void judge_later(const RunReply& reply, const RunRequest& request, const std::string& name,
                    const std::string& difference) {
     Measurement later{{}, measurement_.geometry, nullptr, {}};

@@ -26,8 +26,8 @@ struct CaseCalls {
   std::function<void(const RunRequest&, Measurement&)> judge;
 };
 
-// Makes the calls and fills in the outcome: that of the first call that fails, otherwise that of
-// the first call.
+// Makes the calls. Fills in the outcome of the first call that fails, or of the first call if none
+// does.
 void make_calls(const CaseCalls& calls, Worker& worker, Measurement& measurement);
 
 // Returns the XXH3-128 of the whole out and lse storage. Unwritten bytes hold poison, which is the

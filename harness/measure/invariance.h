@@ -1,6 +1,6 @@
-// Measures invariances: whether a case's rows keep their bits in a transformed call. Calls use the
-// same workers, guard bytes and poison as any case. The reference is computed only if bits differ,
-// to say how large the difference is.
+// Measures invariances: if a case's rows keep their bits in a transformed call. Calls run in a
+// worker with guard bytes and poison, like any case. The reference is computed only if bits differ,
+// to measure the difference.
 #pragma once
 
 #include <functional>

@@ -17,9 +17,8 @@ struct ServedCase {
   bool operator==(const ServedCase&) const = default;
 };
 
-// A late crash: something that an earlier call left running crashed the process or wrote to its
-// inputs. The process died between two calls, or in a call of a case that passes in a fresh
-// process.
+// A late crash: work that an earlier call left running crashed the process or overwrote its inputs.
+// This shows between two calls, or in a call of a case that passes in a fresh process.
 struct LateCrash {
   std::string what;     // "SIGSEGV in run: write 23552 bytes before v"
   std::string seen_in;  // case id; "" if no call was running

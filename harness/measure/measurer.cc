@@ -191,7 +191,7 @@ LateCrash Measurer::find_suspects(LateCrash late, const ServedCases& served, Pro
 }
 
 bool Measurer::crashes_alone(const PlannedCase& suspect) try {
-  // Longer than leftover work ran in every bug report of this kind that we know.
+  // Leftover work ran for less than this in all bug reports that we know.
   constexpr std::chrono::milliseconds patience{300};
   ProblemState alone;
   alone.geometry = std::make_shared<const Geometry>(suspect.c.problem);

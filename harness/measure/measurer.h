@@ -47,10 +47,10 @@ class Measurer {
   // Measures both sides, then compares them.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
   // Measures one more timing round in a fresh worker process. Errors are returned in `status`.
-  // Repetitions wait for the sentinel's pace, `pace_ns` (SentinelPace); 0 = unknown.
+  // Repetitions wait until the sentinel keeps its pace, `pace_ns` (SentinelPace); 0 = unknown.
   RoundResult measure_round(const PlannedCase& planned, double pace_ns = 0);
   // Call this after the last case. Waits a tenth of a second for what calls left running. Returns
-  // the crashes and overwritten inputs since then, after those that measure_round found.
+  // the late crashes that measure_round found, then the ones since each provider's last case.
   std::vector<LateCrash> finish();
 
  private:

@@ -35,7 +35,7 @@ struct MeasureOptions {
   std::filesystem::path save_failures;                        // directory; empty: do not save
   std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
   std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
-  int time_repetitions = 90;            // upper bound, over all rounds
+  int time_repetitions = 90;            // upper bound, over the usual rounds
   // Extra rounds for a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
   // Counter of computed references; may be null.
@@ -50,8 +50,8 @@ struct ProviderInfo {
 // Returns the provider of a kernel ("cpu/flash"), or nullptr if it is not loaded.
 const ProviderInfo* find_provider(const std::vector<ProviderInfo>& providers,
                                   const std::string& kernel);
-// Returns the row outputs beyond the LSE that `kernel` returns. If `kernel` is empty, those that
-// any kernel of the provider returns. Without a provider there are none.
+// Returns the row outputs beyond the LSE that `kernel` returns, or that any kernel of the provider
+// returns if `kernel` is empty. Without a provider there are none.
 PerRowOutput<bool> further_outputs(const ProviderInfo* provider, std::string_view kernel = {});
 // Returns the time limit of one request.
 std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,

@@ -17,19 +17,19 @@ class Contracts;
 // Copies suite, case and expected failure into an outcome.
 void copy_identity(const PlannedCase& planned, Outcome& outcome);
 
-// Reuses outcomes among the cases of one problem, in the order in which they are measured. Always
-// measured are timed cases, kernels that use tensor cores or do not declare it, devices that are
-// not emulated, and cases under another contract.
+// Reuses outcomes among the cases of one problem, in the order in which they are measured. Timed
+// cases, kernels that use tensor cores or do not declare it, devices that are not emulated, and
+// cases under another contract are always measured.
 class ArchReuse {
  public:
   explicit ArchReuse(const Contracts& contracts) : contracts_(contracts) {}
 
-  // Returns the outcome of a case that need not be measured: that of another architecture with this
-  // case's identity, untimed, with reused_from. nullopt: the case must be measured.
+  // Returns the outcome of a case that need not be measured: a copy of another architecture's, with
+  // this case's identity and reused_from. nullopt: the case must be measured.
   std::optional<Outcome> reused(const PlannedCase& planned) const;
 
-  // Records a measured case. If its bits differ from those of the first architecture, the outcome
-  // becomes an error that names both.
+  // Records a measured case. If its bits differ from the first architecture's, the outcome becomes
+  // an error that names both.
   void add(const PlannedCase& planned, Outcome& outcome);
 
  private:

@@ -111,7 +111,8 @@ bool has_several_rows(const Geometry& base) {
   return std::ranges::any_of(base.seqlens_q, [](std::int32_t rows) { return rows > 1; });
 }
 
-// Returns the keys that exist for rows [begin, end) of a sample if later keys are not computed yet.
+// Returns the number of keys that exist for a sample's rows before `end`, if later keys are not
+// computed yet.
 std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t end) {
   if (base.problem().mask == Mask::none) return base.length_kv(sample);
   return std::max<std::int64_t>(0, base.length_kv(sample) - base.length_q(sample) + end);

@@ -26,10 +26,10 @@ struct ComparedOutput {
   // for a failure: a looser rounding model that would explain all of it, and what it rounds; "" if
   // none does or none was tried
   std::string looser_rung;
-  std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
+  std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for the first 4096
   ErrorPicture picture;
   std::int64_t reference_rows = 0, rows_total = 0;
-  std::int64_t row_seed = 0;  // selects the rows that change every night; 0: none were compared
+  std::int64_t row_seed = 0;  // selects the rows that change every night; 0: no such rows
   double widening = 1;        // rms of sigma over the rms of the strict spec's sigma
   std::string spec_judged;    // spec_text of the spec that sigma follows from: pinned or strict
 };

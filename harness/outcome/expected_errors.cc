@@ -63,7 +63,7 @@ double rest_of(const ErrorPicture& picture, double rms) {
 ErrorBand band_about(const ErrorCurve& expected, std::int64_t columns) {
   // Measured with 100 seeds (evidence/judging.md, "The picture of errors").
   constexpr double same_row_correlation =
-      0.01;                             // correlation between two elements of being in one bin
+      0.01;                             // correlation of two elements of a row in the same bin
   constexpr double quantile = 3.67;     // normal quantile: 1 / 4,100 on both sides
   constexpr double model_error = 0.01;  // error of the model, as a share of the expected count
   const double together =

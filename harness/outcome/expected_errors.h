@@ -10,10 +10,9 @@ namespace plumbline {
 
 using ErrorCurve = std::array<double, ErrorPicture::bins>;  // elements per bin
 
-// Returns the expected histogram if each error is the sum of the output's rounding, which is
-// uniform, and of all other roundings, whose sum is normal. Their shares of sigma^2 are those of
-// the spec that the output was judged by. `rest`: standard deviation of the other roundings over
-// the permitted one.
+// Returns the expected histogram if each error is the output's rounding, which is uniform, plus all
+// other roundings, whose sum is normal. The spec that judged the output states their shares of
+// sigma^2. `rest`: standard deviation of the other roundings over the permitted one.
 ErrorCurve expected_errors(const ErrorPicture& picture, double rest = 1);
 
 // Returns the `rest` for which the errors have the root mean square `rms`, from 0 to 1. Most

@@ -61,8 +61,8 @@ inline std::int64_t Faults::total() const {
 }
 
 // The location of an error, for diagnosis only: the strongest structure statistic. A failure
-// without a location has the kind none and a description that says "no location" and why. An output
-// within its limits has neither.
+// without a location has the kind none and a description: "no location", and why. An output within
+// its limits has the kind none and no description.
 enum class LocationKind { none, head, row, column, key, edge, scale, denominator };
 template <>
 inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{

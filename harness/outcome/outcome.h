@@ -28,7 +28,7 @@ struct CaseRun {
   Description description;
   DeviceFacts device;  // the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
-  std::string output_digest;  // XXH3-128 of out and lse, 32 hex digits; "" unless ok
+  std::string output_digest;  // XXH3-128 of all outputs, 32 hex digits; "" unless ok
   // true if several calls were made into freshly poisoned outputs; true if all gave equal bits
   bool repeat_checked = false, repeat_equal = false;
   // Untimed calls (harness/measure/calls.h): 3, or 2 if a call takes too long; 0 = unknown.

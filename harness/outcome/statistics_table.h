@@ -38,7 +38,7 @@ struct Statistic {
   double ErrorStatistics::*value;
   // True if it was measured; nullptr: it is measured for every output.
   bool ErrorStatistics::*measured = nullptr;
-  // Set only for statistics that decide, except `of`.
+  // From here on, members other than `of` are set only for statistics that decide.
   double Limits::*limit = nullptr;   // nullptr: recorded only
   std::string_view name = {};        // in findings and reports: "beyond output rounding"
   std::string_view key = {};         // key of the limit in a contract: "beyond_output"

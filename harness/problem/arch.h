@@ -21,14 +21,14 @@ inline constexpr auto emulated_arch_names = [] {
 constexpr std::span<const std::string_view> emulated_archs() { return emulated_arch_names; }
 
 // Returns the accumulator that "tensor_core" stands for: how mma.sync of that architecture sums
-// products of `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in
-// the table ("", a CPU, a newer GPU) has tensor_core_accumulator. fp8 operands of those in the
-// table have fp8_accumulator.
+// products of `operands`. fp32 operands go to tensor cores as tf32. An architecture without
+// fraction_bits in the table ("", a CPU, a newer GPU) has tensor_core_accumulator. For the others,
+// fp8 operands have fp8_accumulator.
 //
 // The table is emulator/architectures.csv: {fp32, toward zero, fraction_bits, products per step}.
-// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200 (5,000 rows per format, no
-// mismatch; they refute F + 1, F - 1 and L / 2). sm_87 and sm_120, and the two steps of 8 for k16
-// on sm_80, rest on MMA-Sim alone.
+// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200, 5,000 rows per format. None
+// differs, and other fraction_bits or half the products per step would. MMA-Sim alone is the
+// evidence for sm_87, sm_120 and some step counts (emulator/tensor_core/models.cc).
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands);
 
 }  // namespace plumbline

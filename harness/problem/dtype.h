@@ -45,8 +45,8 @@ double unit_roundoff(DType dtype);
 // Number of significand bits, including the hidden one: fp16 and tf32 11, bf16 8, e4m3 4, e5m2 3,
 // fp32 24.
 int significand_bits(DType dtype);
-// Half the smallest subnormal (the absolute rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2
-// 2^-17; bf16, fp32, tf32 their own tiny values (bf16 2^-134, fp32 2^-150).
+// Half the smallest subnormal (the largest rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2
+// 2^-17, bf16 2^-134, fp32 2^-150, tf32 2^-137.
 double half_smallest_subnormal(DType dtype);
 double largest_finite(DType dtype);
 // Spacing of the format's numbers at |value|: at least the smallest subnormal (also at 0), at most

@@ -39,8 +39,8 @@ std::string toml_string(std::string_view text) {
   return json;
 }
 
-// A number or truth value, by the field's default, has no quotes. Quotes are needed for a seed
-// beyond TOML's 64-bit integers.
+// Fields whose default is a number or truth value have no quotes, except for a seed beyond TOML's
+// 64-bit integers.
 std::string toml_value(std::string_view key, const std::string& text) {
   const std::string usual = field_text(Problem{}, key);
   const bool is_bare =

@@ -1,6 +1,5 @@
 // The fields of a problem as texts: the inverse of set_field. Ids, written suites and the reduction
-// of failing cases walk field_names() with these functions, so none of them has its own list of
-// fields.
+// of failing cases use these functions for all fields of problem_fields.h.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 namespace plumbline {
 
 // Returns the text with which set_field(problem, key, …) sets the field to its current value. For a
-// key that sets two members (`heads`, `seq`, `head_dim`) it is the value of both, "" if they
+// key that sets two members (`heads`, `seq`, `head_dim`), returns the value of both, or "" if they
 // differ. `key` is one of field_names().
 std::string field_text(const Problem& problem, std::string_view key);
 
@@ -23,8 +22,8 @@ std::string toml_string(std::string_view text);
 std::string toml_value(std::string_view key, const std::string& text);
 
 // Returns the keys and values with which set_field turns Problem{} into `problem`, in this order:
-// the dtype, the shape, and every other field that would otherwise have another value. For recorded
-// inputs it reads the file's header, as set_field does.
+// the dtype, heads, lengths, dimensions, and every other field that would otherwise have another
+// value. For recorded inputs it reads the file's header, as set_field does.
 std::vector<std::pair<std::string_view, std::string>> fields_to_set(const Problem& problem);
 
 // Returns a case as a group of a suite, which read_suite expands to this case alone:

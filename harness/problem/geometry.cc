@@ -164,7 +164,7 @@ void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
 }
 
 Geometry::Geometry(const Problem& problem) : side(side_inputs(problem)), problem_(problem) {
-  // before validate(), because it throws if a file of recorded inputs is missing
+  // before the assert, so that a missing file of recorded inputs throws
   SampleLengths lengths = draw_lengths(problem);
   assert(validate(problem).empty());
   seqlens_q = std::move(lengths.q);
@@ -183,7 +183,7 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
       problem_(problem),
       page_count_(stated.page_count),
       visible_(std::move(stated.visible)) {
-  // Another problem over the same tensors may leave them out.
+  // Another problem over the same tensors may have no slopes or sinks.
   if (problem.alibi == Alibi::none) side.alibi_slopes.clear();
   if (problem.sinks == Sinks::none) side.sinks.clear();
   mask_bits = std::move(stated.mask_bits);

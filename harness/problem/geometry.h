@@ -29,8 +29,8 @@ struct TensorShape {
   std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_in_bytes(dtype); }
 };
 
-// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions
-// outside it in memory move apart.
+// Adds room for `extra` more indices of a dimension: strides of the dimensions outside it in memory
+// grow.
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra);
 
 // Half-open range of keys, relative to the sample's first valid key.
@@ -45,7 +45,7 @@ struct KeyRange {
 struct LogitBias {
   std::vector<float> values;
   // Strides of [batch, heads_q, seq_q]; 0 if all indices share the values. The values of a row are
-  // contiguous. Rows and keys are padded ones in padded layouts, otherwise valid ones.
+  // contiguous. Row and key indices include padding in padded layouts.
   std::array<std::int64_t, 3> stride{};
   bool operator==(const LogitBias&) const = default;
 };
@@ -53,9 +53,8 @@ struct LogitBias {
 // Values stated by a dump or a recorded input, which a problem otherwise draws from its seed.
 struct StatedLayout {
   std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
-  std::vector<std::int32_t>
-      // [batch, pages_per_sample], paged only; entries that a sample needs are in [0, page_count)
-      page_table;
+  // [batch, pages_per_sample], paged only; entries that a sample needs are in [0, page_count)
+  std::vector<std::int32_t> page_table;
   std::int64_t pages_per_sample = 0, page_count = 0;
   // [total_q]: the keys that each valid row sees, sample by sample, the same for all heads; empty:
   // from the problem's mask and window
@@ -67,8 +66,8 @@ struct StatedLayout {
   std::shared_ptr<const LogitBias> bias = nullptr;
 };
 
-// Row gap of a `strided` view: this many elements after each row of a head. The room of one head
-// also follows each row of all heads.
+// In a `strided` view, a gap of this many elements follows the vector of each row and head. Room
+// for one more head follows the last head.
 inline constexpr std::int64_t view_gap = 8;
 
 // Rows and keys are addressed by (sample, row among the sample's valid rows, head). All offsets are
@@ -77,7 +76,8 @@ class Geometry {
  public:
   // Throws std::runtime_error if the problem's recorded inputs cannot be read.
   explicit Geometry(const Problem& problem);
-  // Ignores the problem's `lengths` and seed. The caller must have checked that the layout fits.
+  // Ignores the problem's `lengths`. The seed decides only values that are not stated. The caller
+  // must have checked that the layout fits.
   Geometry(const Problem& problem, StatedLayout stated);
 
   const Problem& problem() const { return problem_; }
@@ -98,7 +98,7 @@ class Geometry {
   std::int64_t lse_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t k_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
   std::int64_t v_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
-  // Padded layouts: offset by the padded row index in [0, seq_q), and whether that row is valid.
+  // For padded layouts. `padded_row` counts all rows, valid or not, from 0 to seq_q - 1.
   std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row,
                                  std::int64_t head) const;
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
@@ -114,7 +114,7 @@ class Geometry {
   // Returns the bias of the row's valid key 0, followed by those of the next keys; nullptr without
   // a bias.
   const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
-  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible
+  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
   SideInputs side;  // side_inputs() of the problem, or stated ones
   TensorShape q, k, v, out;
@@ -122,8 +122,8 @@ class Geometry {
   TensorShape row_shape;                                  // shape of any row output (outputs.h)
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
-  std::vector<std::int32_t>
-      page_table;  // [batch, pages_per_sample], -1 = unused; empty unless paged
+  // [batch, pages_per_sample], -1 = unused; empty unless paged
+  std::vector<std::int32_t> page_table;
   std::int64_t pages_per_sample = 0;
   // [mask_heads, batch, seq_q, mask_words] if problem().has_mask_bits(), otherwise empty. Bit j %
   // 32 of word j / 32 is set if valid row i sees valid key j.

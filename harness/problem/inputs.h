@@ -16,16 +16,16 @@
 //                 the others are near ties
 //   needle        one key at a random position per (sample, key head) has p around 0.98 if it is
 //                 visible; the rest is 0.5 z
-//   exact         small powers of two: even keys have equal logits, odd keys a logit far more than
-//                 150 below (head_dim_qk up to 700), so that their weight is exactly 0 if an even
+//   exact         small powers of two: even keys have equal logits. Logits of odd keys are more
+//                 than 150 lower (head_dim_qk up to 700), so their weight is exactly 0 if an even
 //                 key is visible
 //   negative_logits  z, but every logit is 80 lower: the largest of a row is near -77
 //   ramp          the logit rises by 30 from the first key to the last, plus noise of 0.25: most
 //                 tiles have a new maximum
 //   extreme       z, but every raw product is 65504 higher, the largest number of fp16: half of
 //                 them exceed it; logits of thousands
-//   near_ties     K = 4 c + 0.05 z, c one normal vector per key head: logits with a common part of
-//                 deviation 4 that differ by 0.05
+//   near_ties     K = 4 c + 0.05 z, c one normal vector per (sample, key head): logits with a
+//                 common part of deviation 4 that differ by 0.05
 // sink, needle and ramp also depend on the sample's number of keys.
 //
 // In a merge the laws define the LSEs of a token's parts, in natural units; for base 2 they are

@@ -22,8 +22,8 @@ struct AffineRow {
   std::vector<float> gain, offset;
 };
 // Writes scale * (gain * noise + offset): one fma and one product, each rounded to fp32. A scale of
-// 0 gives +0 everywhere. One fma adds `per_position` times the address's position to the offset;
-// empty = 0.
+// 0 gives +0 everywhere. Before that, one fma adds `per_position` times the address's position to
+// the offset; empty = 0.
 void generate_row(const AffineRow& law, const RowAddress& address, float scale,
                   std::span<float> values, std::span<const float> per_position = {});
 

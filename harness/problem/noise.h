@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// The independent stream of random words that a row draws from. The upper bits of a Philox counter
-// hold it, next to the head.
+// The independent stream of random words that a row draws from: the upper 8 bits of a counter word,
+// above the head.
 enum class Stream : std::uint32_t {
   q = 1,
   k = 2,

@@ -57,7 +57,7 @@ Message set_value(DType& target, std::string_view key, std::string_view value) {
     for (std::size_t i = 0; i < stored_dtypes.size(); ++i) words[i + 1] = name(stored_dtypes[i]);
     return words;
   }();
-  // only K, V and the output may have none, the dtype of Q
+  // only K, V and the output may have `none`, their default
   const auto allowed = std::span(optional_dtypes).subspan(key == "dtype" ? 1 : 0);
   if (std::ranges::find(allowed, value) == allowed.end()) return not_one_of(key, value, allowed);
   target = *parse<DType>(value);

@@ -28,7 +28,7 @@ enum class Layout : std::uint32_t {
 // The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit per (sample, query row, key),
 // the same for all heads. With i' = i + len_kv - len_q:
 //   prefix_lm       j <= i', or j among the first n keys, with n drawn per sample from [1, len_kv]
-//   block_diagonal  i' and j are in one of up to 4 documents, whose ends are drawn per sample;
+//   block_diagonal  i' and j share one of up to 4 documents, whose ends are drawn per sample;
 //                   no keys if i' < 0
 //   custom          random bits: 3 of 4 are set in even rows, 1 of 8 in odd rows, none in rows
 //                   15, 31, …
@@ -49,8 +49,8 @@ enum class Padding : std::uint32_t { right = 0, left = 1 };
 //   near_full   uniform in [max(1, seq - 20), seq]                      (FlashAttention's "random")
 //   third       uniform in [max(1, seq / 3), seq]                       (FlashAttention's "third")
 //   one_long    sample 0 has the full length, the others [1, max(1, seq / 16)]
-//   with_zero   like random, but the last sample has no keys, and from batch 3 on sample 1 has no
-//               queries and no keys
+//   with_zero   like random, but the last sample has queries and no keys, and from batch 3 on
+//               sample 1 has neither
 // If seq_q == seq_kv, a sample's query length is its key length. If seq_q == 1, every query length
 // is 1 (decode). Otherwise the query length is drawn independently, in the same way.
 enum class Lengths { full, random, near_full, third, one_long, with_zero };
@@ -85,10 +85,13 @@ enum class Alibi { none, standard, random };
 // An attention sink: one more logit per query head (natural units, no value vector) in the
 // denominator. normal is N(0, 1), large 5 N(0, 1).
 enum class Sinks { none, normal, large };
-// Numbers of an fp8 tensor that share a dequantisation scale: those of the tensor, of each key
-// head, of each sample and key head (with Q's query heads of that key head), or of each sample,
-// head (Q: query head) and token or block of `scale_block` tokens. Tokens count from a sample's
-// first valid one. Scales are drawn from U(0.5, 2), independently for Q, K and V.
+// The part of an fp8 Q, K or V that shares a dequantisation scale. Each scale is drawn from
+// U(0.5, 2).
+//   tensor      all of it
+//   head        a key head; in Q, its query heads
+//   batch_head  like head, but of one sample
+//   token       a token (from a sample's first valid one) of one head; in Q, of one query head
+//   block       like token, for `scale_block` tokens
 enum class KvScales { tensor, head, batch_head, token, block };
 // Memory layout of Q, K and V beyond `layout`:
 //   strided     gaps between rows and between heads of each
@@ -97,7 +100,7 @@ enum class KvScales { tensor, head, batch_head, token, block };
 //   packed_kv   [token, 2 heads_kv, dim] in one buffer; padded_bshd, ragged, paged_nhd; equal
 //               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-//   far         samples (ragged: rows; paged: pages) are so far apart that the last begins
+//   far         samples (ragged: rows; paged: pages) are so far apart that the last begins at least
 //               3 * 2^30 elements after the first, beyond 32-bit offsets; gaps are zero
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
 // A merge is another operation than attention: it combines states of parts, each an O and the LSE
@@ -109,8 +112,8 @@ enum class Merge { none, natural, base_2 };
 
 struct Problem {
   DType dtype = DType::bf16;      // dtype of Q
-  DType kv_dtype = DType::none;   // none = that of Q
-  DType out_dtype = DType::none;  // none = that of Q, bf16 if Q is fp8
+  DType kv_dtype = DType::none;   // none = Q's dtype
+  DType out_dtype = DType::none;  // none = Q's dtype, or bf16 if Q is fp8
   std::int64_t batch = 1;
   std::int64_t heads_q = 1;
   std::int64_t heads_kv = 1;
@@ -131,9 +134,9 @@ struct Problem {
   std::string inputs;
   Law law = Law::normal;
   VLaw v_law = VLaw::normal;
-  double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
+  double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero
   double v_scale = 1;  // multiplies the generated V before rounding
-  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), in a merge that of its LSEs' base
+  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), in a merge 1, or ln 2 for base 2
   double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
   Alibi alibi = Alibi::none;
   Sinks sinks = Sinks::none;
@@ -167,9 +170,10 @@ struct Problem {
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
 
-// Returns the one spelling of equivalent problems. A kv dtype equal to Q's and an out dtype equal
-// to the default become none. Defaults replace page_size of a layout without pages, window_right
-// under a causal mask (always 0 there) and scale_block of other scales. -0 becomes 0.
+// Returns one form for all equivalent problems. A kv dtype equal to Q's and an out dtype equal to
+// the default become none. -0 becomes 0. Fields without effect get their defaults: page_size
+// without pages, window_right under a causal mask, kv_scales without fp8 and scale_block unless
+// kv_scales is block.
 Problem canonical(const Problem& problem);
 
 // Returns the id of a problem, for example
@@ -192,9 +196,9 @@ Result<Problem> parse_problem_id(std::string_view id);
 // all other fields, and later fields may change mask, window and scale.
 std::optional<std::string> set_field(Problem& problem, std::string_view key,
                                      std::string_view value);
-// Returns true if a field of the problem has this value. A dtype left at none counts as that of Q,
-// and `heads` needs both head counts. Returns false for values that set_field rejects. `inputs`
-// compares the name, and the digest if `value` has one.
+// Returns true if a field of the problem has this value. Dtypes left at none count as their
+// defaults, and `heads` compares both head counts. Returns false for values that set_field rejects.
+// `inputs` compares the name, and the digest if `value` has one.
 bool has_field(const Problem& problem, std::string_view key, std::string_view value);
 // Returns all suite keys that set_field accepts, in canonical order. If two keys set the same
 // member, the broader one comes first.

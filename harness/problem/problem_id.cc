@@ -85,7 +85,7 @@ constexpr std::array<ShapePart, 4> shape_parts{{{'b', "batch", "batch"},
                                                 {'s', "seq_q", "seq_kv"},
                                                 {'d', "head_dim_qk", "head_dim_vo"}}};
 
-// Reads one of "b2", "h8x2", "s128x512", "d64". Returns nullopt on success.
+// Reads one of "b2", "h8x2", "s128x512", "d64". Returns nullopt, or a message on failure.
 std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part,
                                             std::string_view text) {
   if (text.empty() || text.front() != part.letter) {

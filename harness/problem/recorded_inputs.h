@@ -31,10 +31,9 @@ namespace plumbline {
 struct RecordedInputs {
   std::string name;            // "NAME@DIGEST"
   std::filesystem::path path;  // where the file was found
-  std::string digest;          // XXH3-128 of q, k, v, their shapes and lengths, 32 hex digits
-  Problem
-      // batch, heads, lengths, dimensions, mask, window and scale as recorded; `inputs` is `name`
-      shape;
+  std::string digest;          // XXH3-128 of q, k, v, lengths, layout and padding, 32 hex digits
+  // batch, heads, lengths, dimensions, mask, window and scale as recorded; `inputs` is `name`
+  Problem shape;
   SampleLengths lengths;
   Layout layout = Layout::padded_bshd;  // in the file
   Padding padding = Padding::right;     // in the file
@@ -48,8 +47,8 @@ Result<std::shared_ptr<const RecordedInputs>> recorded_inputs(std::string_view n
 
 // Sets the problem's shape, mask, window, scale and inputs from the file.
 void adopt(Problem& problem, const RecordedInputs& recorded);
-// Returns how the problem contradicts its file: another shape, a law, another digest, no such file.
-// Empty if it does not, or if nothing is recorded.
+// Returns the contradictions of the problem with its file: another shape, a law, another digest, no
+// such file. Empty if there are none, or if the inputs are not recorded.
 std::vector<std::string> contradictions(const Problem& problem);
 
 // Like recorded_inputs, for validated problems. Throws std::runtime_error if the file can no longer

@@ -13,8 +13,8 @@
 namespace plumbline {
 namespace {
 
-// All comparisons are written !(declared <= pinned), so that a NaN from a third-party provider is
-// looser, never accepted.
+// Comparisons of reals are written !(declared <= pinned), so that a NaN from a third-party provider
+// counts as looser.
 
 // Returns true if rounding to a dtype changes fp32 values. Unknown dtypes count as changing them.
 bool rounds(DType dtype) {
@@ -39,7 +39,7 @@ bool is_power_of_two(double value) {
   return value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5;
 }
 
-// Compares each field by its kind, and describes in what the declared one is looser.
+// Compares each field by its kind, and describes how the declared spec is looser.
 class Comparison {
  public:
   Comparison(const RoundingSpec& declared, const RoundingSpec& pinned)
@@ -112,8 +112,8 @@ class Comparison {
     if (declared.toward_zero && !pinned.toward_zero) {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
-    // Rounding to nearest with the 24 bits of fp32 is never worse than truncation, however many
-    // bits that keeps.
+    // Rounding to nearest with the 24 bits of fp32 is never worse than truncation to any number of
+    // bits.
     const int bits_needed = declared.toward_zero
                                 ? pinned.fraction_bits
                                 : std::min(pinned.fraction_bits, fma_accumulator.fraction_bits);

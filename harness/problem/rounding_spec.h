@@ -62,7 +62,7 @@ struct RoundingSpec {
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
   DType lse_dtype = DType::none;  // none: fp32
-  int lse_base = 0;               // 0 = e, 2
+  int lse_base = 0;               // 0 for e, or 2
   bool lse_includes_sink = true;
   bool operator==(const RoundingSpec&) const = default;
 };
@@ -71,9 +71,9 @@ struct RoundingSpec {
 // kv_dequantized_to is tf32, otherwise none. Adds no variance term, because the reference uses the
 // rounded values, as for q_prescaled. 16-bit inputs already are tf32 numbers.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// The dtype that fp8 Q, K and V are rounded to after their scale. The products and the reference
-// use round(scale * stored), with the product in fp32; both round to nearest, ties to even. none:
-// the scale is applied outside the products, or the dtype is not fp8.
+// The dtype that fp8 Q, K and V are rounded to after their scale. The matrix products and the
+// reference use round(fp32(scale * stored)), both to nearest, ties to even. none: the scale is
+// applied outside the matrix products, or the dtype is not fp8.
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
 // Returns the spec of a kernel without a contract: P in the dtype of Q (fp32: not rounded; e4m3:

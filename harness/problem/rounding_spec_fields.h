@@ -26,7 +26,7 @@ struct ModelOfQ : OtherModel {};
 struct Maximum {};                 // MaximumOfP
 struct Sums {};                    // Accumulator
 struct RelativeError {};           // double in [0, 1)
-struct LseBase {};                 // int: 0 = e, 2
+struct LseBase {};                 // int: 0 for e, or 2
 struct LseIncludesSink : Flag {};  // lse_excludes_sink in the ABI
 }  // namespace spec_kind
 

@@ -1,5 +1,4 @@
-// Writes, reads and describes the canonical text of a rounding spec. For
-// example "p_dtype=bf16 p_prescale=1 …".
+// Writes, reads and describes rounding specs as text, such as "p_dtype=bf16 p_prescale=1 …".
 #include <fmt/format.h>
 
 #include <limits>

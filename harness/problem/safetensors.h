@@ -21,8 +21,7 @@ struct NamedTensor {
   const void* data = nullptr;  // contiguous, row major
 };
 
-// Writes a temporary file next to `path` and renames it, so that readers never see an incomplete
-// file.
+// Writes a PendingFile, so that readers never see an incomplete file.
 Result<void> write_safetensors(const std::filesystem::path& path,
                                const std::vector<NamedTensor>& tensors,
                                const std::map<std::string, std::string>& metadata);
@@ -49,7 +48,7 @@ struct SafetensorsFile {
 Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path);
 Result<SafetensorsFile> parse_safetensors(const std::string& name, std::vector<std::byte> contents);
 
-// Returns a file's text without control characters, which a terminal would interpret, for messages.
+// Returns a file's text for messages: '?' replaces control characters, which a terminal would obey.
 std::string printable(std::string text);
 
 // Returns "F16" for f16 and so on. The inverse returns nullopt for other dtypes than plumbline's

@@ -17,8 +17,8 @@ float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t samp
   return row.front();
 }
 
-// Draws scales [batch, heads, blocks]. An element has the scale of the first one that it shares it
-// with. The query heads of a key head share theirs, unless tokens have their own.
+// Draws scales [batch, heads, blocks], and repeats a scale that samples or heads share. The query
+// heads of a key head share theirs, unless tokens have their own.
 std::vector<float> draw_scales(const Problem& problem, Stream stream, std::int64_t heads,
                                std::int64_t seq) {
   const bool per_sample = problem.kv_scales >= KvScales::batch_head,

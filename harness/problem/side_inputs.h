@@ -1,5 +1,5 @@
-// The small fp32 inputs besides Q, K and V: fp8 scales, ALiBi slopes, attention sinks. Like those
-// (inputs.h), they have the same bits on every machine.
+// The small fp32 inputs besides Q, K and V: fp8 scales, ALiBi slopes, attention sinks. All have the
+// same bits on every machine, as in inputs.h.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,7 @@ SideInputs side_inputs(const Problem& problem);
 // Returns the number of blocks of a sequence of up to `seq` tokens that have a scale each; at least
 // 1.
 std::int64_t scale_blocks(const Problem& problem, std::int64_t seq);
-// Return the index of the scale of a token of Q, and of K and V, in those vectors.
+// Return the index in q_scale of a token's scale, and the index in k_scale and v_scale.
 std::size_t q_scale_at(const Problem& problem, std::int64_t sample, std::int64_t row,
                        std::int64_t head);
 std::size_t kv_scale_at(const Problem& problem, std::int64_t sample, std::int64_t key,

@@ -51,7 +51,8 @@ struct HelloReply {
   // Device kinds that each kernel accepts: "cpu", "cuda", "emulated". Empty for a kernel, or
   // absent: unknown
   std::vector<std::vector<std::string>> kernel_devices;
-  // devices beside "cpu" with memory that the provider can allocate: "cuda:0"; may be absent: none
+  // beside "cpu": emulated GPUs, and GPUs whose memory the provider can allocate ("cuda:0"); may be
+  // absent: none
   std::vector<std::string> devices;
   // may be absent: why a provider with device memory functions has no device
   std::string no_device;

@@ -10,12 +10,12 @@
 //
 // Rules
 //  - Every struct begins with `struct_size`. Fields are only ever appended, so a field is present
-//    if it lies within struct_size. plumbline zeroes and sizes outgoing structs
+//    if it lies within struct_size. plumbline zeroes and sizes structs that a provider fills
 //    (`plumbline_description`); write only what fits.
 //  - No exception may cross this interface. A kernel that cannot get memory returns
 //    PLUMBLINE_OUT_OF_MEMORY.
-//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run, workspace before
-//    the first run of a plan: write every element of every valid row.
+//  - Inputs are mapped read-only. Outputs are poisoned with NaN before a run (once before timed
+//    runs), workspace before the first run of a plan: write every element of every valid row.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
 // tests/sample_provider has the smallest provider in C and one in C++ with plumbline_provider.hpp;
@@ -110,7 +110,7 @@ typedef enum plumbline_p_max {
   PLUMBLINE_P_MAX_RUNNING = 0,
   // the largest logit of the keys seen so far, without sinks: the largest P is 1
   PLUMBLINE_P_MAX_ONE = 1,
-  PLUMBLINE_P_MAX_CEIL2 = 2,  // as RUNNING, in units of log2(e), rounded up to an integer
+  PLUMBLINE_P_MAX_CEIL2 = 2,  // as RUNNING, but m * log2(e) is rounded up to an integer
   PLUMBLINE_P_MAX_BF16 = 3,   // as RUNNING, rounded to bf16
   PLUMBLINE_P_MAX_FREE = 4,   // any number, such as one maximum for several rows
 } plumbline_p_max;
@@ -233,7 +233,7 @@ typedef struct plumbline_tensor {
 //                           are compared from run to run.
 //
 // outputs, [output_count], names every output of the call: out, lse, and those of
-// plumbline_provider.kernel_outputs, float32 in the shape of lse, -infinity if a row sees no key.
+// plumbline_provider.kernel_outputs: float32 in the shape of lse, -infinity if a row sees no key.
 typedef struct plumbline_output {
   uint32_t struct_size;
   uint32_t reserved;
@@ -258,7 +258,7 @@ typedef struct plumbline_tensors {
   plumbline_tensor device_cu_seqlens_q, device_cu_seqlens_kv, device_seqlens_q, device_seqlens_kv;
   plumbline_tensor device_page_table;
   // The stream that `run` will get. Work that `prepare` enqueues there is complete before `run`.
-  // Host memory that such a copy reads must stay valid until then.
+  // Host memory that this work reads must stay valid until then.
   void* stream;
   // Allocates plan memory: `bytes` in the memory space of Q, 256-byte aligned, between guard bytes,
   // poisoned once. plumbline frees it after `destroy`. Only `prepare` may call it, with
@@ -295,11 +295,11 @@ typedef struct plumbline_accumulator {
 // pins them: declaring more roundings than it allows is a failure in itself.
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
-  uint32_t p_dtype;   // dtype P = exp(S - m) is rounded to before P V; F32 = not rounded
+  uint32_t p_dtype;   // dtype to which P = exp(S - m) is rounded before P V; F32 = not rounded
   double p_prescale;  // power of two that multiplies P before that rounding; 1 = none
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
-  uint32_t s_rounded;  // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
-  uint32_t q_prescaled;  // dtype Q * scale * log2(e) is rounded to first; NONE = not done
+  uint32_t s_rounded;    // 16-bit dtype of S, rounded after softcap and ALiBi; NONE = not rounded
+  uint32_t q_prescaled;  // dtype to which Q * scale * log2(e) is rounded first; NONE = not done
   // dtype of stored split-KV partial outputs; F32 also when there is no split
   uint32_t split_partial_dtype;
   plumbline_accumulator qk_accumulator;
@@ -307,8 +307,8 @@ typedef struct plumbline_rounding_spec {
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // the same for the softcap's tanh
   // Rounding of Q, K and V before the products, to nearest, ties to even:
-  //   NONE       none. fp8 is widened as stored, and the scales multiply the sums; V's scales also
-  //              multiply P before its rounding, if they belong to tokens.
+  //   NONE       none. fp8 is widened as stored, and the scales multiply the sums. V's scales may
+  //              multiply P before its rounding instead, if they belong to tokens.
   //   F16, BF16  scale * stored of fp8 inputs, in fp32, is rounded to this dtype
   //   TF32       fp32 inputs are rounded to tf32
   uint32_t kv_dequantized_to;
@@ -326,9 +326,9 @@ typedef struct plumbline_more_roundings {
   // 1: S is also rounded to s_rounded before the scale: round(scale * round(q.k))
   uint32_t s_rounded_twice;
   uint32_t q_prescaled_without_log2e;  // 1: q_prescaled is the dtype of Q * scale, without log2(e)
-  uint32_t o_between_tiles;  // 16-bit dtype O is rounded to after each tile of keys, or NONE
+  uint32_t o_between_tiles;  // 16-bit dtype to which O is rounded after each tile of keys, or NONE
   uint32_t out_toward_zero;  // 1: the output is truncated to out_dtype
-  uint32_t lse_dtype;        // 16-bit dtype the LSE is rounded to; NONE = fp32
+  uint32_t lse_dtype;        // 16-bit dtype to which the LSE is rounded; NONE = fp32
   uint32_t reserved;
   double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
 } plumbline_more_roundings;
@@ -414,10 +414,10 @@ typedef struct plumbline_device_memory {
   int32_t (*describe_error)(int32_t code, plumbline_device_error* error);
 
   // Creates a stream that neither waits for the default stream nor blocks it
-  // (cudaStreamNonBlocking). plumbline passes one to `run`. On it are already the copies of inputs
-  // and the poisoning of outputs and workspace, which begin only after `run` has returned. A kernel
-  // launched on another stream therefore reads poison, and its output is overwritten. This needs
-  // all five functions up to enqueue_call.
+  // (cudaStreamNonBlocking). plumbline passes one to `run`. The copies of inputs and the poisoning
+  // of outputs and workspace are already enqueued there, and begin only after `run` has returned. A
+  // kernel launched on another stream therefore reads poison, and its output is overwritten. This
+  // needs all five functions up to enqueue_call.
   int32_t (*create_stream)(const plumbline_device* device, void** out);
   int32_t (*destroy_stream)(const plumbline_device* device, void* stream);
   // These do not wait. Both ends of a copy are in device memory; a fill writes `byte`, 0 to 255.
@@ -476,7 +476,7 @@ typedef struct plumbline_provider {
   void (*destroy)(plumbline_plan* plan);
   // NULL: host only. Constant after the provider was returned
   const plumbline_device_memory* memory;
-  // "on", "off" or "none" for each kernel, as described; NULL: "none" for all. Suites select by it.
+  // "on", "off" or "none" for each kernel; NULL: "none" for all. Suites select by it.
   const char* (*kernel_tensor_cores)(uint32_t kernel);
   // plumbline_feature bits. Problems that need a missing feature are unsupported, without a query.
   uint64_t features;

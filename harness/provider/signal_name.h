@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-// Returns "SIGINT" for signals that end a process and come from a kernel, the system or a user;
-// otherwise "signal 40". (sigabbrev_np of glibc 2.32 knows all of them.)
+// Returns a name such as "SIGINT" for common signals; otherwise "signal 40". (sigabbrev_np, since
+// glibc 2.32, knows all signals.)
 inline std::string name_of_signal(int number) {
   switch (number) {
 #define PLUMBLINE_SIGNAL(NAME) \

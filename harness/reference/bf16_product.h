@@ -1,6 +1,6 @@
-// Products of bf16 matrices with fp32 sums, more than twice as fast as sgemm. AVX512_BF16 computes
-// them and treats subnormal numbers as 0. Without it sgemm multiplies the same rounded numbers.
-// Their products are exact in fp32, so only the order of the sums differs.
+// Multiplies bf16 matrices with fp32 sums. AVX512_BF16 is more than twice as fast as sgemm, but
+// treats subnormal numbers as 0. Without it sgemm multiplies the same rounded numbers. Products are
+// exact in fp32, so apart from subnormals only the order of the sums differs.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ class BoundedScales {
 
   const Model& model() const { return sums_.model; }
   const RowBlock& block() const { return *sums_.block; }
-  // Only the cells of several keys.
+  // Returns the cells of P that have several keys.
   const Cells& p_cells(std::int64_t row) const { return sums_.tied.data()[row].cells; }
 
  private:

@@ -63,7 +63,7 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(spec_text(spec));
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));
   hasher.add(fmt::format("reference={} suite_scores={}", reference_version, options.suite_scores));
-  // its last bits differ
+  // a library's results differ in the last bits
   if (options.uses_library()) hasher.add(options.library->device_name());
   return hasher.digest();
 }

@@ -7,9 +7,9 @@
 
 namespace plumbline {
 
-// Like compute_reference, with a directory of files keyed by problem digest, spec, rows, options
-// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced. Files
-// are written atomically.
+// Like compute_reference, with a directory of files keyed by problem, input bits, spec, rows,
+// options and reference_version. A file that is unreadable, truncated or of another request is
+// replaced. Files are written atomically.
 Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
                            const InputView& inputs, const RoundingSpec& spec,
                            const RowSelection& rows, const ReferenceOptions& options = {});

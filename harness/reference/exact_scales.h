@@ -1,6 +1,6 @@
 // The formulas of legal error in the order of docs/judging-formulas.md, each for one key, element
-// or row. bounded_scales.h sums them over the keys of blocks of rows. tests/reference/exact_row.h
-// sums them over one row in plain fp64 loops, to test it.
+// or row. bounded_scales.h sums them over the keys of blocks of rows. For tests,
+// tests/reference/exact_row.h sums them over one row in plain fp64 loops.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@ namespace plumbline {
 // is rounded.
 inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
 
-// TP. Rounding of one row's P, in units of u_P: e_k = min(eta_P / l, p_k) near zero, the weight of
-// a key among independent errors (squared), and its weight w_k among errors that a cell shares.
+// TP: the rounding of one row's P, in units of u_P. near_zero() is e_k = min(eta_P / l, p_k).
+// independent() is a key's squared weight among independent errors. coherent() is its weight w_k
+// among errors that a cell shares.
 struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
   double kappa_p = kappa, kappa_shared = kappa_coherent;
-  // t / p; and u_P if the largest P is 1, otherwise 0. A P above 1 - u_P then lies between t and 1,
-  // so its error is at most 1 - t.
+  // `t_of_p` is t / p. `u_one` is u_P if the largest P is 1, otherwise 0. If t > 1 - u_P, a
+  // kernel's P lies between t and 1, so its error is at most 1 - t.
   double t_of_p = 1, u_one = 0;
 
   const RowRounding* row = nullptr;  // a row with its own kappas, or null
@@ -49,8 +50,8 @@ struct PWeights {
 
   static constexpr double min_kappa = 0.003;
 };
-// `of_sum` is the sum of the block's p_k. If it is not 1, `total` is the denominator with which the
-// p_k sum to 1.
+// `total` is the denominator of the p that the result is used with. If it leaves out a sink,
+// `of_sum` is the sum of the block's p_k, otherwise 1.
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row,
                           double of_sum = 1) {
   return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
@@ -65,13 +66,13 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
 inline double truncated_share(const Model& model) {
   return model.truncates_p() && !model.p_normalized ? truncation_mean * model.u_p : 0;
 }
-// sum p_k x_kj / o_j
+// Returns sum p_k x_kj / o_j.
 inline double weighted_mean(const Model& model, const Sink* sink) {
   return !model.denominator_from_rounded_p ? 1 : sink != nullptr ? sink->p : 0;
 }
-// Returns the variance, raised if necessary so that error^2 exceeds it by at most shared_slack. For
-// flat rows, whose errors are the same in all rows: T_j = sum_k errors_k x_kj and TP, or what
-// output rounding makes of T_j and sigma^2.
+// Returns the variance, raised if necessary so that error^2 is at most shared_slack times it. This
+// is for known errors, such as T_j = sum_k errors_k x_kj of a flat row, before and after output
+// rounding.
 inline double at_least_shared(double variance, double error) {
   return std::max(variance, square(error) / shared_slack);
 }
@@ -118,8 +119,8 @@ inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
-// Returns the relative error of a whole row of O. V's scale multiplies its sums, or the weights of
-// a merge are exp(LSE_i - LSE) with a rounded LSE.
+// Returns the relative error that a whole row of O shares. V's scale causes it by multiplying the
+// sums, or a merge by its weights exp(LSE_i - LSE) with a rounded LSE.
 inline double error_of_sums(const Model& model, bool scaled_outside, double lse) {
   if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
@@ -137,7 +138,8 @@ struct Accumulation {
         toward_zero(pv.toward_zero) {}
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
-  // + (n (4 S_t - 1)+ / 3 o_j)^2); + of_sums^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
+  // + (n (4 S_t - 1)+ / 3 o_j)^2) + reciprocal^2 (o_j^2 + sum p_k^2 v_kj^2) + of_sums^2 o_j^2
+  // + least^2; toward zero also + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least) const {
     const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
                             square(of_repeated * sums.repeated * sums.range) + square(least);
@@ -166,17 +168,17 @@ double product_error(const Model& model, std::int64_t n, bool scaled_outside);
 inline double lse_floor(double lse, std::int64_t n) {
   return square(u32 * (4 + std::abs(lse) + 2 * std::sqrt(static_cast<double>(n))));
 }
-// Adds the rounding of an LSE that is stored in 16 bits: the variance of a random one, and at least
-// the error of this one.
+// Adds the variance of rounding an LSE that is stored in 16 bits. The result covers at least the
+// known rounding error of this LSE.
 inline double with_stored_lse(const Model& model, double lse, double variance) {
   if (model.lse == DType::f32 || !std::isfinite(lse)) return variance;
   const double stored = lse / model.lse_unit,
                error = (round_to(stored, model.lse) - stored) * model.lse_unit;
   return at_least_shared(variance + square(ulp(stored, model.lse) * model.lse_unit) / 12, error);
 }
-// Returns how far rounding these logits shifts the LSE. Cells miss two cases. Logits that are whole
-// rounding intervals apart are all rounded alike. Intervals that are large against 1 shift it by
-// more than the first order of the errors. Keys with p = 0 are left out.
+// Returns how far rounding these logits shifts the LSE. Cells miss two cases: logits whole rounding
+// intervals apart, which all round alike, and intervals so large that the shift exceeds the first
+// order of the errors. Keys with p = 0 are left out.
 double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
                  const Sink* sink, double lse);
 

@@ -1,4 +1,4 @@
-// Recomputes one row: the share of each rounding in an element's sigma, or its logits and weights.
+// Recomputes one row: its logits and weights, or the share of each rounding in one sigma^2.
 #include <cassert>
 #include <cmath>
 #include <limits>

@@ -25,7 +25,7 @@ inline constexpr std::int64_t chunk_keys = 64;
 struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
   std::int64_t ld = 0;          // row stride of the float forms of V
-  bool finite = true;           // V has no Inf or NaN, which 0 * NaN would leak from hidden keys
+  bool finite = true;           // V has no Inf or NaN; they would leak from hidden keys as 0 * NaN
   bool scaled_outside = false;  // V's scale multiplies a kernel's sums
   double v_unit = 1;
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
@@ -61,8 +61,8 @@ struct Norms {
 };
 Norms norms(std::span<const double> x);
 
-// With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, and its K
-// is then also 0.
+// With `only_row`, V is 0 for the keys that this row does not see. A merge has one row, so both K
+// and V are always 0 for its hidden keys.
 HeadData gather_head(const ReferenceContext& question, std::int64_t sample, std::int64_t head_kv,
                      KeyRange keys, std::optional<RowId> only_row = std::nullopt);
 void pack_for_projections(HeadData& head);

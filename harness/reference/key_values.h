@@ -22,8 +22,8 @@ class KeyValues {
   void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
   void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
              std::span<double> to) const;
-  // Returns true if a kernel multiplies its sums by V's scale, which rounds once more, or its P if
-  // tokens have their own scales.
+  // Returns true if a kernel multiplies its sums by V's scale, which rounds once more. If tokens
+  // have their own scales, a kernel may multiply its P instead.
   bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
 
  private:

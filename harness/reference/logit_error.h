@@ -9,8 +9,8 @@
 
 namespace plumbline {
 
-// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest summand of |c
-// tanh(x / c)|, |b| and |s|.
+// The sizes that a logit's error is relative to: |x|, d s / d x, and the largest of |s|, |b| and
+// |c tanh(x / c)|.
 struct LogitSizes {
   float x, slope, magnitude;
 };
@@ -56,7 +56,7 @@ class LogitError {
     return norm > 0 ? beta : 0.0F;
   }
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
-  // Bounds of beta at slope 1 for any norm from x / sqrt(d), the least that has such an x, to
+  // Bounds of beta at slope 1 for any norm from x / sqrt(d), the least possible with this x, to
   // `most`. beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm.
   // The inequality of means of its first two terms gives min_beta().
   float min_beta(float x) const { return x * min_beta_; }

@@ -29,13 +29,13 @@ class LogitErrors {
   explicit LogitErrors(const Model& model) : model_(model) {}
 
   // Call start(), then add_row() for each row after its S, P and cells of P, then finish() after
-  // all rows. P of a row's tied keys are then their weights.
+  // all rows. The weights of a row's tied keys are then p_k.
   void start(const RowBlock& block);
   void add_row(std::int64_t row, TiedKeys& tied);
   void finish(std::vector<TiedKeys>& tied);
-  // Computes the sums themselves of a row with bounds.
+  // Computes the exact sums of a row that has bounds.
   void find(std::int64_t row, TiedKeys& tied);
-  // Computes the excess itself of a row without bounds.
+  // Computes the exact excess of a row without bounds.
   void find_excess(std::int64_t row, const TiedKeys& tied);
 
   const float* p_of(std::int64_t row) const { return p.data() + row * block_->stride; }

@@ -6,7 +6,7 @@
 namespace plumbline {
 namespace {
 
-// Like negligible_share, for long rows whose products have bounds for sizes: 5e-4 of spre.
+// Like negligible_share, for long rows that have only bounds of n2_k: 5e-4 of spre.
 constexpr double negligible_bounded_share = 1e-3;
 
 // Bounds TL by its largest sd and |v - o|. Returns false unless the bound is far below TP.

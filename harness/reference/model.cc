@@ -6,8 +6,7 @@
 namespace plumbline {
 namespace {
 
-// Cells have three bits more than the format, so they are an eighth to a quarter of a rounding
-// interval wide.
+// Cells have three bits more than the format, so they are an eighth of a rounding interval wide.
 constexpr int cell_extra_bits = 3;
 // P kept in fp32 is not rounded, so only exact ties add up. Equal logits may differ by the
 // summation order of the fp64 product, so values that agree in this many bits are exact ties.

@@ -47,7 +47,7 @@ struct Model {
   // `scale` multiplies q . k. If it is a power of two, a second rounding of S changes nothing.
   Model(const RoundingSpec& spec, double scale);
 
-  // Rounds P, in units of its largest value, after p_prescale.
+  // Returns P as a kernel rounds it after p_prescale, divided by p_prescale again.
   double rounded_p(double p) const {
     const double held = p * p_prescale;
     return (p_toward_zero ? truncate_to(held, p_rounded) : round_to(held, p_rounded)) / p_prescale;
@@ -61,7 +61,7 @@ struct Model {
   DType p_rounded = DType::none;  // none = P is kept in fp32
   double p_prescale = 1;
   int p_cell_bits = 0;        // significand bits by which P values share a cell
-  double p_normal = 0;        // smallest normal P, in units of eta_p
+  double p_normal = 0;        // smallest normal P, in the same units as eta_p
   bool p_normalized = false;  // t = p; false unless P is rounded
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false;
@@ -84,7 +84,7 @@ struct Model {
   DType out = DType::f32;
   bool out_toward_zero = false;
   DType lse = DType::f32;
-  double lse_unit = 1;  // natural units of the stored LSE's unit: ln 2 for base 2
+  double lse_unit = 1;  // the stored LSE's unit in natural units: ln 2 for base 2
   AccumulationModel qk, pv;
 };
 

@@ -31,7 +31,7 @@ void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weig
   }
 }
 
-// Computes W M for a float form M of V (all keys of the head). The result is [R, ld].
+// Computes W M, with M the block's keys of `form`, a float form of V. The result is [R, ld].
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
              Buffer<float>& result);
 // Row i of the result belongs to rows[i]; `rows` is ascending. Moves these rows of the weights to

@@ -31,7 +31,7 @@ void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> ro
 
 namespace {
 
-// Computes T_j of the flat rows, and raises TP to at least that size.
+// Computes T_j of the flat rows, and raises TP to cover it.
 void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<double>& result) {
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;

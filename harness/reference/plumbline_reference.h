@@ -1,10 +1,10 @@
-/* The C ABI of a library that computes the reference on another device than the CPU, as on a GPU.
+/* The C ABI of a library that computes the reference on a device other than the CPU, such as a GPU.
  *
  * It is opened at run time (harness/reference/reference_library.h). The harness passes rows, the
  * keys each row sees, and the numbers of the rounding spec. The library returns attention and the
  * variances of legal error before output rounding, in fp64 and by the formulas of
- * docs/judging-formulas.md. All memory belongs to the caller and is on the host. The offsets
- * express masks, layouts and paging. */
+ * docs/judging-formulas.md. All memory belongs to the caller and is on the host. Ranges of keys
+ * express masks, offsets express layouts and paging. */
 #ifndef PLUMBLINE_REFERENCE_H
 #define PLUMBLINE_REFERENCE_H
 

@@ -15,7 +15,7 @@ class PrefixBounds {
   // row's P, which is 0 for keys it does not see.
   void start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys);
   void start_row(std::int64_t row, const double* p);
-  // Chunks are in key order and begin with 0. chunk(c) is relative to the block's key 0.
+  // Chunks are numbered from 0 in key order. chunk(c) is relative to the block's key 0.
   std::int64_t chunks() const { return chunks_; }
   KeyRange chunk(std::int64_t c) const;
   // Adds o [R, dim_vo], the sums up to the end of chunk c.

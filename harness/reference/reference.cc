@@ -40,7 +40,7 @@ struct RowValue {
 };
 
 // Returns the largest logit of the visible keys, without a sink, in natural units. Its error is at
-// most that of the logit with the largest error: the products', roundings of S and tanh, and 4
+// most the largest error of a logit. The variance sums the errors of products, S and tanh, and 4
 // roundings to fp32 for kernels that keep it in other units.
 RowValue largest_logit(const BlockWorker& worker, std::int64_t row) {
   const RowBlock& block = worker.block;
@@ -281,8 +281,8 @@ Reference without_keys(const ReferenceContext& question, const RowSelection& sel
 
 double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
                          double shared_error) {
-  // Counts both neighbours if the result is within unit / 1024 of their midpoint, which fp64 cannot
-  // resolve.
+  // Covers both neighbours if the result is within unit / 1024 of their midpoint, because fp64
+  // cannot resolve which one it is.
   const double aside = unit / 1024;
   const auto stored = [&](double error) { return model.rounded_out(o + error) - o; };
   return at_least_shared(at_least_shared(sigma_squared, stored(shared_error - aside)),

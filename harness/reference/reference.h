@@ -38,8 +38,8 @@ struct RowId {
 // The rows that the reference computes: all if their cost (sum over rows of visible keys *
 // (head_dim_qk + head_dim_vo)) is at most `cost_limit`. Otherwise rows that tend to break kernels,
 // in this order until the limit is reached, and at least one row of every (sample, head):
-//   first and last row
-//   rows at the mask boundary: the first with a key, the first with all
+//   the last row, then the first
+//   rows at the mask boundary: the first with a key, the first with the most keys
 //   the last page's rows
 //   both sides of every tile edge (multiples of 64 and 128)
 //   random ones, by the problem's seed
@@ -49,8 +49,8 @@ struct RowSelection {
   std::vector<RowId> rows;  // ordered by (sample, head, row)
   bool sampled = false;     // some rows are left out
   std::int64_t rows_total = 0;
-  // True for rows taken for the rotation. They may decide by a maximum, but do not count in means
-  // that are compared with earlier nights. Empty if there are none.
+  // True for rows taken for the rotation. Maxima that decide include them; means that are compared
+  // with earlier nights do not. Empty if there are none.
   std::vector<bool> rotating = {};
   std::int64_t rotation = 0;  // the argument of select_rows
 };
@@ -58,7 +58,7 @@ RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64
 
 // Results for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without
 // visible keys have visible == 0, o = 0, lse = -inf (or the sink, if the problem has sinks and the
-// spec's LSE includes them) and zero scales, except that of a sink rounded to 16 bits.
+// spec's LSE includes them) and zero scales; a sink rounded to 16 bits has an lse_sigma.
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
@@ -93,8 +93,8 @@ inline constexpr PerRowOutput<ReferenceRows> reference_rows{{PLUMBLINE_ROW_OUTPU
 class ReferenceLibrary;
 struct ReferenceOptions {
   bool suite_scores = false;
-  // If set, the library computes what it can (not suite scores) and the CPU the rest, also after a
-  // failure of the library. The library's last bits are its own.
+  // If set, the library computes what it can (not suite scores). The CPU computes the rest, and all
+  // if the library fails. The library's results differ from the CPU's in the last bits.
   const ReferenceLibrary* library = nullptr;
   // Set if row outputs beyond the LSE are needed, which a library does not compute.
   bool further_rows = false;
@@ -113,8 +113,8 @@ struct Explanation {
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                     RowId row, std::int64_t column);
 
-// One row in fp64, for locating a fault: logits (natural units), probabilities (sum 1, less that of
-// a sink) over `keys`, and o. Hidden keys among them have p = 0 and s = -inf.
+// One row in fp64, for locating a fault: o, and logits (natural units) and probabilities over
+// `keys`. Probabilities sum to 1 less the sink's. Hidden keys have p = 0 and s = -inf.
 struct RowDetail {
   KeyRange keys;
   std::vector<double> s, p;

@@ -20,10 +20,10 @@ class ReferenceLibrary {
   // another version or finds no device.
   static Result<std::shared_ptr<const ReferenceLibrary>> open(const std::filesystem::path& path);
 
-  // Like compute_reference, without suite scores. o and lse agree with it to rounding of fp64, the
-  // scales to its own precision (fp32 sums). compute_reference computes rows whose P are few
-  // numbers; `of_cpu` receives their indices. Returns an error if the device fails or lacks memory,
-  // and for problems and specs that the library does not take.
+  // Like compute_reference, without suite scores. o and lse agree with it to fp64 rounding, the
+  // scales to the precision of its fp32 sums. compute_reference computes the rows that repeat
+  // (plumbline_reference.h); `of_cpu` receives their indices. Returns an error if the device fails
+  // or lacks memory, and for problems and specs that the library does not take.
   Result<Reference> compute(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             std::vector<std::size_t>* of_cpu = nullptr) const;
@@ -32,9 +32,9 @@ class ReferenceLibrary {
   // Callable from any thread.
   std::map<std::string, int> refusals() const;
 
-  // Returns true if the library supports them: no softcap, ALiBi, sinks, fp8 K and V or hidden
-  // keys; P rounded to nearest, before normalisation, under a running maximum; no O rounded between
-  // tiles, S rounded twice or approximate reciprocal.
+  // Returns true if the library supports both: no merge, softcap, ALiBi, sinks, fp8 K and V or
+  // hidden keys; P rounded to nearest, before normalisation, under a running maximum; no O rounded
+  // between tiles, S rounded twice or approximate reciprocal.
   static bool takes(const Problem& problem, const RoundingSpec& spec);
 
   [[nodiscard]] std::string device_name() const { return library_->device_name(); }

@@ -10,8 +10,8 @@
 namespace plumbline {
 namespace {
 
-// Returns the i-th sample of n keys. Multiples of the golden ratio are a stride with which no
-// values repeat.
+// Returns the i-th sample of n keys. The stride is the golden ratio of n, so that samples do not
+// follow a period of the values.
 std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
   if (n <= max_sampled_keys) return i;
   const std::uint64_t fraction = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761};
@@ -21,8 +21,8 @@ std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
 constexpr double two_steps = 8 * u32;  // in p, whose sum is 1
 
 // Returns false if no window of two steps can hold a quarter of the values, which are at most 1.
-// Counts values in eighths of a binade from 16 windows on, and smaller ones together. A window lies
-// within two neighbouring bins.
+// Counts values above 16 window widths in eighths of a binade, and smaller ones together. A window
+// lies within two neighbouring bins.
 bool may_repeat(std::span<const double> values) {
   constexpr auto eighth_of = [](double value) {
     return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 49);

@@ -1,5 +1,5 @@
-// Sums that add one number again and again. Each addition then makes the same rounding error, until
-// the sum has grown by a step: docs/judging-formulas.md, "TA: P V is accumulated".
+// Sums that add one number again and again. Each addition then makes the same rounding error until
+// the sum's spacing (a step) grows: docs/judging-formulas.md, "TA: P V is accumulated".
 #pragma once
 
 #include <vector>
@@ -16,11 +16,11 @@ inline double repeated_addends(double n, double share) {
   return share > 0.25 ? n * (4 * share - 1) / 3 : 0;
 }
 
-// Returns S_t, the share of a row's keys whose t lie within two steps of 4 u32 l. Keys with t below
-// u32 l, which change no sum by a step, are not counted. 0 unless it exceeds 1/4.
+// Returns S_t, the largest share of a row's keys whose t lie within two steps of 4 u32 l. Keys with
+// t below u32 l, which change no sum by a step, are not counted. 0 unless it exceeds 1/4.
 double repeated_share(const RowBlock& block, std::int64_t row);
-// Returns S_vj by column: the share of a row's keys whose v_kj is within 4 u32 n |o_j| of that of
-// one of 16 keys.
+// Returns S_vj by column: the largest share of a row's keys with v_kj within 4 u32 n |o_j| of one
+// v_ij, tried for 16 keys i.
 std::vector<double> repeated_shares(const RowBlock& block, std::int64_t row);
 
 }  // namespace plumbline

@@ -87,7 +87,7 @@ class Rough {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
   static Key key_of(const RowId& id) { return {id.sample, id.head, id.row}; }
 
-  // Chooses all rows, or evenly spaced ones and those with a reference.
+  // Chooses all rows, or evenly spaced rows and the rows with a reference.
   void choose_rows(double cost_limit) {
     const Problem& problem = geometry_.problem();
     const auto dims = static_cast<double>(problem.head_dim_qk + problem.head_dim_vo);
@@ -126,7 +126,7 @@ class Rough {
       }
       return;
     }
-    // Limits the matrix of all S to the size of the reference's.
+    // Keeps the matrix S about as small as in the reference's blocks.
     const std::size_t rows_together = std::clamp<std::size_t>(
         (std::size_t{1} << 19) / static_cast<std::size_t>(of.keys.size()), 16, 64);
     const auto blocks =

@@ -1,5 +1,5 @@
 // A check of every row of an output, for references that sample rows. It finds one wrong row
-// wherever it is. O and LSE are fp64's; the scale of errors and its limit are rough:
+// wherever it is. O and LSE are computed in fp64; the scale of errors and its limit are rough:
 // docs/judging-formulas.md, "Rows without a reference".
 #pragma once
 
@@ -13,9 +13,8 @@ namespace plumbline {
 
 struct RoughPass {
   std::int64_t rows = 0;  // rows that were checked: with visible keys, without a reference
-  // The largest |e| in units of the largest error that these roundings could have, which the
-  // compared rows determine. A legal kernel stays below the limit of |e| / sigma. NaN if an output
-  // is NaN.
+  // The largest |e| in units of W tau, a rough upper bound of sigma. The rows with a reference
+  // determine W. A legal kernel stays below the limit of |e| / sigma. NaN if an output is NaN.
   double largest = 0;
   RowId row;                // the row of `largest`
   std::int64_t column = 0;  // -1: the LSE

@@ -65,7 +65,7 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
-  // Exactly the kernel's Q, which multiplies K to logits in base 2 or e.
+  // Rounds Q exactly as the kernel does. The products with K are logits in base 2 or e.
   const double factor = model.q_base == 1 ? scale : scale * std::numbers::log2e;
   for (double& value : row) value = round_to(value * factor, model.q_prescaled);
   return model.q_base;
@@ -182,7 +182,7 @@ void RowBlock::hide(std::int64_t row, double logit) {
   });
 }
 
-// Turns the softmax over the keys into that over keys and sink.
+// Adds the sink to the softmax over the keys.
 void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model) {
   const auto r = static_cast<std::size_t>(row);
   Sink& sink = sinks[r];

@@ -61,8 +61,7 @@ struct RowBlock {
     return o.data()[row * head->dim_vo + column] / head->v_unit;
   }
   const Sink* sink(std::int64_t row) const { return sinks.empty() ? nullptr : sinks.data() + row; }
-  // Returns the index of the sink's weight in rows with a weight for each key, after the keys. -1
-  // without a sink.
+  // Returns the sink's index in rows with one weight per key: after the keys, or -1 without a sink.
   std::int64_t sink_key() const { return sinks.empty() ? -1 : stride; }
   KeyRange keys_of(std::int64_t row) const { return visible[static_cast<std::size_t>(row)]; }
   std::int64_t count(std::int64_t row) const {  // visible keys

@@ -18,8 +18,8 @@ constexpr double few_significands = 1.0 / 8;
 // Octaves with less than this share of sum p_k^2 are ignored.
 constexpr double min_octave_share = 1.0 / 1024;
 
-// Returns true if all rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2
-// u_P)^2 sum p_k, with c_k the logit without its bias.
+// Returns true if all rows of a problem would have the same P:
+// sum p_k (c_k - mean c)^2 <= (2 u_P)^2, with c_k the logit without its bias.
 bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   const auto [begin, end] = block.keys_of(row);
   const double *p = block.p_of(row), *c = block.shapes.empty()
@@ -109,8 +109,7 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
                                 const Cells& cells, double m, const RowRounding& result) {
   const double* p = block.p_of(row);
   const auto [begin, end] = block.keys_of(row);
-  // Cells of one key count only if m may not be the largest logit: under a sink above m, or with a
-  // p_max other than running.
+  // Cells of one key count only with a sink above m, or with a p_max other than running.
   const Sink* sink = block.sink(row);
   const bool of_all_cells = (sink != nullptr && sink->s > m) || model.p_max != MaximumOfP::running;
   few_.fill(false);
@@ -140,7 +139,7 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   const auto is_few = [this](std::size_t g, double least) {
     return octaves_.of_cells[g] > few_significands * square(std::max(octaves_.squares[g], least));
   };
-  if (of_keys.size() >= 256) {  // quick exit: sums over some keys are at most those over all
+  if (of_keys.size() >= 256) {  // quick exit: sums over some keys are at most the full sums
     sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
     const double least = min_octave_share * octaves_.total();
     std::size_t g = 0;
@@ -171,9 +170,9 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
   lag_.resize(key_.size());
 }
 
-// Returns the maxima to try: in tiles of the sizes that kernels have, in either order, and all of
-// them also with a maximum that begins at the sink. Rows that repeat under another bias meet the
-// same roundings tile by tile, so they add tile sizes and splits.
+// Returns the maxima to try: over all keys, and over the tiles so far, for usual tile sizes in
+// either order; each also begun at the sink. Rows that repeat under another bias meet the same
+// roundings tile by tile, so they add tile sizes and splits.
 std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool has_sink,
                                                        bool repeats) const {
   using Order = Guess::Order;
@@ -235,7 +234,7 @@ double RowRoundings::error_of(const Model& model, std::size_t i) const {
   return (model.rounded_p(p) - p) / p;
 }
 
-// Computes delta_k = rnd(p_k) - p_k. If logits are rounded, p_k is that of the rounded logits.
+// Computes delta_k = rnd(p_k) - p_k. If S is rounded, the p_k are computed from rounded logits.
 void RowRoundings::find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
                                    const Cells& cells, RowRounding& result) {
   const double *s = block.s_of(row), *p = block.p_of(row);

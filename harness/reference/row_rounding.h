@@ -17,7 +17,7 @@ namespace plumbline {
 inline constexpr double shared_slack = 1.2;
 
 // The variance of one key if P is normalised. Its error delta_k = rnd(p_k) - p_k is then known. It
-// counts at least 0.03 (u_P p_k)^2, so that a rounding that falls otherwise is not 6 sigma.
+// counts at least 0.03 (u_P p_k)^2, so that a kernel that rounds the other way stays below 6 sigma.
 inline double normalized_variance(const Model& model, double p, double delta) {
   return std::max(square(delta), 0.03 * square(model.u_p * p));
 }
@@ -41,7 +41,7 @@ struct RowRounding {
   // errors, and in every row of a normalised P, where it is known. Otherwise empty.
   std::vector<float> errors;
   double error_sum = 0;  // sum of errors
-  // If P is normalised: the variance of sum p_k beyond that of the keys, in units of o_j^2.
+  // If P is normalised: what normalized_sum_variance() adds, in units of o_j^2.
   double sum_variance = 0;
 
   double kappa_of(double t) const { return kappas[static_cast<std::size_t>(octave(t))]; }

@@ -12,7 +12,7 @@ namespace {
 // Rows of a sample that break kernels, in the order in which they are taken while cost remains.
 enum class Interest { last, first, mask_boundary, last_page, tile_edge };
 
-constexpr std::int64_t tile = 64;  // its multiples include those of 128
+constexpr std::int64_t tile = 64;  // its multiples include all multiples of 128
 constexpr std::uint64_t order_stream = 0x726F77206F726472u, random_stream = 0x726F772072616E64u,
                         rotation_stream = 0x726F772074757273u;
 constexpr double share_of_fixed_rows = 0.75;

@@ -12,7 +12,7 @@
 namespace plumbline {
 
 // A relative effect: the output, or the softmax scale, is multiplied by (1 + effect). Rounding
-// alone stays within `limit`. Not judged if no row shows an effect.
+// alone stays within `limit`. Not judged if no row can show an effect.
 struct ScaleTest {
   double effect = 0, limit = 0;
   bool judged = false;

@@ -69,7 +69,7 @@ void SuiteScores::finish(const Buffer<double>& sigma_squared) {
   }
 }
 
-// For rows with a sink or a shape of the logits.
+// Returns logit_spread() of a row that has a sink or shaped logits.
 SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
   const auto [begin, end] = block_->keys_of(row);
   const std::int64_t at = row * block_->stride;

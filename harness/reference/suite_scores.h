@@ -1,11 +1,11 @@
 // Gradient and variances for the suite statistics "shrink" and "temperature", which find a shrunken
-// output or a wrong softmax scale. The gradient G is that of O by the logarithm of the softmax
-// scale. The variances are those of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a
-// row. In long rows of a head with v_transposed, P's part of them uses o / sigma^2 and G / sigma^2
-// rounded to bf16 (evidence/bounded-scales.md).
+// output or a wrong softmax scale. The gradient G is the derivative of O by the logarithm of the
+// softmax scale. Each row has the variances of sum_j e_j o_j / sigma_j^2 and of
+// sum_j e_j G_j / sigma_j^2. In long rows of a head with v_transposed, P's part of the variances
+// uses o / sigma^2 and G / sigma^2 rounded to bf16 (evidence/bounded-scales.md).
 //
 // With g = O or G and <x, g> = sum_j x_j g_j / sigma_j^2, a row's variance is
-//   <g, g> + TP with <x_k, g> in the place of x_kj + (c <g, g>)^2, c: correlated_...()
+//   <g, g> + (TP with <x_k, g> in the place of x_kj) + (c <g, g>)^2, c: correlated_...()
 #pragma once
 
 #include <vector>

@@ -33,10 +33,10 @@ struct BlockSums {
   TruncationSums truncation;                    // from find_ranges(), if sums round toward zero
 };
 
-// Sums over weights and V or V - O. Reused to keep its memory.
+// Sums over keys of weights times V or V - O, or their squares. Reused to keep its memory.
 struct Moments {
-  // Adds what sharing a cell adds to the sum of the squares of the rows' tied weights times V, or V
-  // - O.
+  // Adds the excess of cells over w_k x_kj, with w the rows' tied weights and x = V, or V - O if
+  // about_o.
   void add_excess(const BlockSums& sums, std::span<const std::int64_t> rows, bool about_o,
                   Buffer<double>& result);
 

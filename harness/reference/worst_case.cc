@@ -31,8 +31,8 @@ void add_rounding_of_logits(BlockSums& sums) {
   }
 }
 
-// Sums over keys of p_k e_k, of e_k^2, and u_P times that of the errors near zero. of_o is the
-// relative error of the denominator.
+// Sums over keys: p_k e_k and e_k^2, with e_k the relative error of a product, and the errors near
+// zero. `of_o` is the relative error of the denominator.
 struct WorstSums {
   double weighted, squares, near_zero, of_o;
 };

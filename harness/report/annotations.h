@@ -1,4 +1,4 @@
-// Failures as GitHub Actions workflow commands, which it shows next to the lines of a suite file
+// Renders failures as GitHub Actions workflow commands. GitHub shows them next to lines of suites
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
 #pragma once
 
@@ -19,12 +19,12 @@ struct SuitePlace {
 // Key: suite, and case id or name of a diff.
 using SuitePlaces = std::map<std::pair<std::string, std::string>, SuitePlace>;
 
-// Returns file paths relative to `root`, the repository's folder.
+// Returns the places of cases and diffs; paths are relative to `root`, the repository's folder.
 SuitePlaces places_of(const Plan& plan, const std::filesystem::path& root);
 
-// Returns one line per issue, at the place of its worst case: "::error
-// file=cases/x.toml,line=12,title=…::…". Open cases and lost coverage are warnings. GitHub shows
-// ten errors and ten warnings per step; a final notice counts the rest.
+// Returns one line per issue except improvements, at the place of its worst case:
+// "::error file=cases/x.toml,line=12,title=…::…". Open cases and lost coverage are warnings. GitHub
+// shows ten errors and ten warnings per step; final notices count the rest.
 std::string render_annotations(const RunReport& report, const SuitePlaces& places);
 
 }  // namespace plumbline

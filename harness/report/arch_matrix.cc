@@ -26,7 +26,7 @@ std::int64_t arch_number(const std::string& arch) {
   return number.value_or(1'000'000);
 }
 
-// The GPU outcomes of a run by operation. A case in several suites counts once.
+// Outcomes on GPUs and emulators, by kernel and problem. A case in several suites counts once.
 class Outcomes {
  public:
   explicit Outcomes(const std::vector<StoredOutcome>& outcomes) {

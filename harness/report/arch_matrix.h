@@ -11,7 +11,7 @@
 namespace plumbline {
 
 struct ArchMatrix {
-  // The devices, sorted by architecture; emulated ones come before GPUs.
+  // A device. Emulated devices come before GPUs; both are sorted by architecture.
   struct Column {
     std::string device;  // "emulated:sm_90", "cuda:0"
     std::string arch;    // "sm_90"; "" if the GPU's kernels do not state it
@@ -50,7 +50,7 @@ ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const 
 // Returns "plumbline run --format json --case A --case B", which shows both digests.
 std::string reproduce_line(const ArchMatrix::Bits& bits, const std::string& reproduce_command);
 
-// Returns two lines: how many cases differ with the first of them, and its reproduce line.
+// Returns two lines: how many cases differ and the first of them, and a line that reproduces it.
 std::string first_difference(const ArchMatrix::Bits& bits, const std::string& reproduce_command);
 
 // The text ends with a line break. The Markdown has no headline.

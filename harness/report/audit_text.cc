@@ -79,7 +79,7 @@ Table rules_table(const AuditReport& report) {
   return table;
 }
 
-// Percent caught of the mutants that count.
+// Cells are "3 of 4": mutants caught, among those whose bug changed an output.
 Table classes_table(const AuditReport& report) {
   Table table{"Mutants caught, by class", {"provider", "class"}, {}, 2};
   for (const AuditRow& row : report.rows) table.columns.push_back(row.dtype);

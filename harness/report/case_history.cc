@@ -60,8 +60,8 @@ std::string time_now(const CaseHistory& history, const HistoryPoint& newest) {
   return text + "; level " + or_none(history.level) + ", limit " + or_none(history.limit);
 }
 
-// Returns a line for below a sparkline: "^" where the level of the time changed, "x" where the case
-// failed.
+// Returns the line below the sparklines: "^" where the level of the time changed, "x" where the
+// case failed.
 std::string marks(const CaseHistory& history, std::size_t begin) {
   std::string line(history.points.size() - begin, ' ');
   for (std::size_t i = begin; i < history.points.size(); ++i)

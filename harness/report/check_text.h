@@ -12,9 +12,9 @@ namespace plumbline {
 // Returns the verdict whose colour the answer has.
 Verdict verdict_like(Answer answer);
 
-// Returns problem, rounding model and figures. Unless all is well, also the three worst elements,
-// the location of the error and suggestions. A verbose style adds all rounding models tried with
-// their percent of the limit, all findings, five worst elements and the variance terms of sigma.
+// Returns problem, rounding model and figures; unless the answer is rounding, also the three worst
+// elements, the location of the error and suggestions. A verbose style adds the rounding models
+// tried, their percent of the limit, all findings, five worst elements and sigma's variance terms.
 OutputReport report_of(const CheckReport& report, const Style& style);
 // Returns the end of line 2: "; not judged: 192 of 256 rows (padding by the mask of valid keys);
 // not judged: dk, dq (nothing judges gradients yet)", or "". A style that is not verbose names only

@@ -201,7 +201,7 @@ Json case_json(const ComparedCase& c) {
 }
 
 std::string json_of_comparison(const RunComparison& comparison) {
-  // A single run is named by its id, as it was before nights existed.
+  // A single run is named by its id, as in documents written before nights existed.
   const auto named = [](const std::string& label, const std::vector<std::string>& runs) {
     return runs.size() == 1 ? runs.front() : label;
   };

@@ -45,15 +45,15 @@ struct RunComparison {
   std::size_t lost = 0;
   IncompleteRuns incomplete_before, incomplete_after;
   bool all = false;            // show unchanged cases also
-  bool any_worse() const;      // a case fails that did not before
-  bool any_less_sure() const;  // a case is open or unmeasured that was fine
-  // Returns not_fine if a case got worse, open if a side is incomplete or cases were lost,
-  // otherwise fine.
+  bool any_worse() const;      // a case fails now that did not fail before
+  bool any_less_sure() const;  // a case that was fine is not fine now
+  // Returns not_fine if any_worse(), open if any_less_sure(), if a side is incomplete or if cases
+  // were lost, otherwise fine.
   RunState state() const;
 };
 
-// Returns tables of changed verdicts, of times that changed by more than noise and of errors whose
-// bits changed, each with the largest change first, and their counts.
+// Returns tables of changed verdicts, of times that changed by more than noise and of errors of
+// outputs with other bits, and their counts. Times and errors with the largest change come first.
 std::string render_comparison(const RunComparison& comparison, const Style& style);
 std::string json_of_comparison(const RunComparison& comparison);
 

@@ -44,7 +44,7 @@ std::string histogram_line(const ErrorPicture& picture, const ErrorCurve& expect
   return text;
 }
 
-// Indents a line of the drawing to below the text of the labels.
+// Indents a line of the drawing like the texts after labels.
 std::string indented_line(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return std::string(label_width + 2, ' ') + line + "\n";

@@ -19,7 +19,7 @@ std::string without_figures(std::string_view cause);
 // Failures with the same verdict and cause, of any kernel.
 struct FailureGroup {
   Verdict verdict = Verdict::fail;
-  std::string cause;               // that of the first failure, in words
+  std::string cause;               // the first failure's, in words
   std::vector<std::string> names;  // ids of cases, names of diffs and invariances
   std::set<std::string> kernels;   // for diffs their names
   std::size_t cases = 0;           // the number of cases among `names`
@@ -29,7 +29,7 @@ struct FailureGroup {
   const StoredInvariance* invariance = nullptr;
 };
 
-// Returns all failing and open results, the largest group first. The groups point into the report.
+// Groups all failing and open results, the largest group first. The groups point into the report.
 std::vector<FailureGroup> failure_groups(const RunReport& report);
 
 // Renders the group's first failure.

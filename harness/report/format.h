@@ -32,8 +32,8 @@ std::string escaped(std::string_view text, const Of& of) {
 
 // Returns the columns that UTF-8 text takes on a terminal: one per code point.
 std::size_t display_width(std::string_view text);
-// Wraps `text` in the verdict's colour: red for a failure, yellow if it needs attention, otherwise
-// green. Returns it unchanged if the style has no colour.
+// Wraps `text` in the verdict's colour: red for a failure, green for a fine verdict, yellow for one
+// that is open, unmeasured, tolerated or `changed`. Returns `text` if the style has no colour.
 std::string coloured(std::string_view text, Verdict verdict, const Style& style);
 // Breaks the text at blanks so that lines fit the width if possible. The first line is assumed to
 // start at column `indent`; later lines get `indent` blanks. Line breaks of the text are kept.
@@ -53,8 +53,7 @@ std::string statistics_text(const ErrorStatistics& errors);
 // 25 %".
 std::string shares(const std::array<double, rounding_count>& share);
 
-// Explains a verdict: the texts of its findings, or its notes if it has no findings, joined by ";
-// ".
+// Explains a verdict: joins the texts of its findings, or its notes if there are none, by "; ".
 std::string why(const Judgement& judgement);
 
 }  // namespace plumbline

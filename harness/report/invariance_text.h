@@ -25,8 +25,8 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
 // Renders a violated invariance: both problems, the element, the size and the reproduce line.
 std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command,
                               const Style& style);
-// Renders the violations, then a table per kernel that counts cases: equal bits, within rounding,
-// violated, and the promise.
+// Renders the violations, then a table per kernel with its promises and its counts of cases: equal
+// bits, within rounding, violated.
 std::string render_invariances(const std::vector<StoredInvariance>& invariances,
                                const std::string& reproduce_command, const Style& style);
 // Returns one table of all kernels with a column per invariance and a legend, as GitHub-flavoured

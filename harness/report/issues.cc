@@ -123,7 +123,7 @@ class IssueCollector {
     news.cases.push_back(i);
   }
 
-  // The figures of an issue are those of its worst case.
+  // An issue shows the figures of its worst case.
   void describe_lead(Issue& news) const {
     if (news.cases.empty()) return;
     const Judgement& judgement = (*report_.outcomes)[news.cases.front()].judgement;
@@ -193,7 +193,7 @@ std::string cut_words(std::string text, std::size_t most) {
   return text + "…";
 }
 
-// Issues with one cause since one commit or night, in any number of kernels.
+// Issues of any kernels that have one cause and began at one commit or night.
 struct Cause {
   const Issue* lead = nullptr;
   std::set<std::string> kernels;
@@ -207,8 +207,8 @@ struct Cause {
   }
 };
 
-// Returns the causes of everything that fails, is slower or is open. Within a kind, causes with a
-// known beginning come first, then those with the most cases.
+// Returns the causes of everything that fails, is slower or is open, by kind. Within a kind, causes
+// with a known beginning come first; among equals, the one with more cases.
 std::vector<Cause> causes_of(const std::vector<Issue>& news) {
   std::vector<Cause> causes;
   std::map<std::tuple<IssueKind, std::string, std::string>, std::size_t> index;

@@ -23,12 +23,12 @@ struct Issue {
   IssueKind kind = IssueKind::broken;
   std::string title;               // the cause in words; never empty
   std::string text;                // the lead's finding as a sentence; may be empty
-  std::string kernel;              // or the name of a diff or suite statistic
+  std::string kernel;              // or the name of a diff
   std::string dtype, arch;         // "" = several
   std::string verdict;             // in words; for coverage the kind of change
   std::vector<std::size_t> cases;  // indices of the report's outcomes, worst first
   std::vector<std::string> names;  // results without an outcome: vanished cases, diffs, invariances
-  // The commits of the newest accepted run before, and of this run; "" = unknown, or no past.
+  // The commits of the baseline's run and of this run; "" = unknown, or no past.
   std::string since, commit;
   // The first night of the issue if the nights are known; "" otherwise.
   std::string since_night;
@@ -48,9 +48,9 @@ std::vector<Issue> find_issues(const RunReport& report, const std::vector<PastCo
 std::string cause_in_words(const StoredOutcome& stored);
 
 // Returns, for example, "Not fine: 3 failures in 466 cases. mutants/x in 2 cases since
-// 0123abc..4567def: the sums are kept in bf16. There is 1 more cause. 40 cases were not measured."
-// An incomplete run begins with "Incomplete: 178 of 374 cases not measured." Without commits it
-// says "since night 2027-01-05" if the nights are known. A cause in several kernels counts once.
+// 0123abcde..4567defab: the sums are kept in bf16. There is 1 more cause. 40 cases were not
+// measured." For an incomplete run it begins with "Incomplete: 178 of 374 cases not measured." If
+// commits are unknown, it has "since night 2027-01-05". A cause in several kernels counts once.
 std::string sentence_of(const RunReport& report, const std::vector<Issue>& news);
 
 }  // namespace plumbline

@@ -54,7 +54,7 @@ Json json_value(const std::vector<NotJudged>& not_judged);
 
 // Returns a document as text; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& root);
-// Deleted because a document that is text already would become one JSON string.
+// Deleted because a document that is already text would become one JSON string.
 template <std::same_as<std::string> Text>
 std::string json_text(const Text& document) = delete;
 

@@ -42,10 +42,10 @@ struct OutputReport {
   }
 };
 
-// "plumbline run --row-seed 7 --case 'cpu/flash/…'"
+// Returns "plumbline run --row-seed 7 --case 'cpu/flash/…'".
 std::string reproduce_line(const std::string& command, const Outcome& outcome);
 
-// The most lines of a report that is not verbose, at any width.
+// Maximum lines of a report that is not verbose. Only a very long command exceeds them.
 inline constexpr std::size_t max_report_lines = 12;
 
 //   BUG: the softmax scale is 0.8 % too large

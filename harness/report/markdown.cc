@@ -1,5 +1,5 @@
-// Renders a run for a CI job's summary or a pull-request comment: at most ten lines if all is well,
-// and always less than a GitHub comment may have (65,536 characters).
+// Renders a run for a CI job's summary or a pull-request comment: short if all is well, and
+// always below GitHub's limit of 65,536 characters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,8 @@ std::string head(const RunReport& report) {
       run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
 }
 
-// Lists what was not measured. A reader must not take it for green, so it comes first.
+// Lists why the run is open and what was not measured. The list comes first, because a reader must
+// not take such a run for green.
 std::string absent(const RunReport& report) {
   std::string text;
   for (const auto* lines : {&report.unsettled, &report.absent})

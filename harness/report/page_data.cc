@@ -121,8 +121,8 @@ class Writer {
             {"unmeasured", counts[Standing::unmeasured]}};
   }
 
-  // Returns the index of the first of the newest nights in which the lead was failing or open
-  // without a break. Uses the commits if its history is unknown. -1: unknown.
+  // Returns the index of the night since which the lead has failed or been open in every night.
+  // Uses the commits if the lead's history is unknown. -1: unknown.
   std::ptrdiff_t first_night(const Issue& news) const {
     if (!news.cases.empty()) {
       const auto history = input_.history.find(news.cases.front());

@@ -22,7 +22,7 @@ struct PageEvent {
 struct PageNight {
   std::string name = {}, started_at = {}, commit = {};
   std::vector<std::string> run_ids = {};
-  RunState state = RunState::fine;  // that of its worst run
+  RunState state = RunState::fine;  // the state of its worst run
   std::size_t fine = 0, failures = 0, open = 0, unmeasured = 0;
   bool suspect = false;
   double shift = 0;                    // common change of all times, 0.01 = 1 %
@@ -63,7 +63,7 @@ struct PageInput {
   std::vector<Issue> news;
   std::vector<PageNight> nights;  // oldest first
   std::vector<PageDecision> decisions;
-  // By index of an outcome in detail; oldest first
+  // The points of each outcome shown in detail, by its index; oldest first
   std::map<std::size_t, std::vector<PagePoint>> history;
   std::optional<PageOther> other = {};  // if the user named one
   std::string audit = {};               // result of audit_for_page(); "" = none
@@ -71,8 +71,8 @@ struct PageInput {
   bool live = false;  // a server can give further details
 };
 
-// Returns, in ascending order, the indices of the outcomes that the page shows in full: at most 500
-// that are not fine, and the 200 nearest to their limit.
+// Returns the indices of the outcomes that the page shows in full, ascending. These are at most 500
+// failing, open or tolerated ones, and the 200 others nearest to their limit.
 std::vector<std::size_t> outcomes_in_detail(const std::vector<StoredOutcome>& outcomes);
 
 // Extracts the page's data from `text`, the output of `plumbline audit --format json` in `file`.

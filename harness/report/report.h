@@ -19,7 +19,7 @@ struct Style {
   bool piped = false;    // the width is unknown; `width` applies only to tables
 };
 
-// A run and all results judged for it. Pointers are not owned. Only those marked so may be null.
+// A run and all results judged for it. Pointers are not owned. A comment says if one may be null.
 struct RunReport {
   const RunInfo* run = nullptr;
   const std::vector<StoredOutcome>* outcomes = nullptr;
@@ -33,7 +33,7 @@ struct RunReport {
   // Cases that the suites require and this machine cannot measure, one sentence each.
   std::vector<std::string> absent = {};
   const std::vector<NightTimes>* night_times = nullptr;  // null or empty: no time was gated
-  // Reasons besides its cases why the run is open, one sentence each.
+  // Further reasons for which the run is open, besides its cases; one sentence each.
   std::vector<std::string> unsettled = {};
   IncompleteRuns incomplete = {};
   RunState state() const { return state_of_exit(exit_code); }
@@ -52,7 +52,8 @@ struct Format {
 };
 
 // Lays out columns two blanks apart, numbers right-aligned. If the table is wider than the style,
-// text is broken at '/' and blanks. Cells of the column "verdict" are coloured.
+// text is broken at '/' and blanks; below 120 columns, the last columns are then left out. Cells of
+// the column "verdict" are coloured.
 std::string render_table(const std::vector<std::string>& columns,
                          const std::vector<std::vector<std::string>>& rows, const Style& style);
 
@@ -63,21 +64,21 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
 // Draws the error histogram with the curve expected from the declared roundings, and a map of the
 // largest errors by row and column. Returns "" if nothing was compared.
 std::string render_errors(const StoredOutcome& stored, const Style& style);
-// Renders one diff in the same layout.
+// Renders one diff in the layout of render_case().
 std::string render_diff(const StoredDiff& stored, const Style& style);
 
-// Renders a run for a terminal: failures by cause (each of them if verbose), diffs, timed cases,
-// suite and kernel tables, unsupported cases, suite statistics, totals.
+// Renders a run for a terminal: failures by cause (all if verbose), diffs, timed cases, suite
+// statistics, invariances, changes, suite tables, unsupported cases, totals.
 std::string render_text(const RunReport& report, const Style& style);
-// Returns GitHub-flavoured Markdown for a CI job's summary: headline, failures, regressions,
-// changes and a table per suite.
+// Returns GitHub-flavoured Markdown for a CI job's summary: headline, failures, suite statistics,
+// changes, and a table per suite unless all is well.
 std::string render_markdown(const RunReport& report);
-// Returns JUnit XML with a test suite per suite and a test case per case, diff and judged suite
-// statistic. Unsupported and tolerated cases are skipped; an open case is an error.
+// Returns JUnit XML with a test suite per suite and a test case per case, diff, invariance and
+// judged suite statistic. Unsupported and tolerated cases are skipped; an open case is an error.
 std::string render_junit(const RunReport& report);
 // Returns Prometheus' text format: cases by verdict, the worst share of a limit, and times.
 std::string render_prometheus(const RunReport& report);
-// Returns everything for programs. Numbers that JSON lacks are null.
+// Returns all results, for programs. NaN and infinities are null.
 std::string json_of_run(const RunReport& report);
 
 inline constexpr std::array run_formats{

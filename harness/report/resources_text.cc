@@ -1,4 +1,4 @@
-// Renders compiled resources next to the approved ones, as text, Markdown and JSON.
+// Renders compiled and predicted resources and their verdicts, as text, Markdown and JSON.
 #include "harness/report/resources_text.h"
 
 #include <fmt/format.h>

@@ -20,8 +20,8 @@ namespace {
 
 // A verbose report shows this many failures in full and lists the rest.
 constexpr std::size_t max_full_failures = 20;
-// Other reports show one failure for each of the first causes, list further causes in one line
-// each, and count the rest: at most 5 * 14 + 12 + 2 lines.
+// Other reports show one failure for each of the first causes, list further causes in one row each,
+// and count the rest: about 90 lines.
 constexpr std::size_t max_causes_shown = 5, max_causes_listed = 12;
 constexpr std::size_t max_reasons = 8;  // for unsupported cases, if anything was measured
 
@@ -149,7 +149,7 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   return text + "\n";
 }
 
-// Returns a table of the scores that fail and one line for those that pass.
+// Returns a table of the judged scores that do not pass, and one line for those that pass.
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   std::size_t passed = 0;
@@ -175,7 +175,7 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
   return text.empty() ? "" : text + "\n";
 }
 
-// Shown only if other statistics were judged: a partial suite has none to judge.
+// Shown only if verbose or if other statistics were judged: a partial suite has none to judge.
 std::string not_judged_line(const RunReport& report, const Style& style) {
   const RunCounts counts = counts_of(report);
   if (counts.statistics_not_judged == 0 || (counts.statistics == 0 && !style.verbose)) return "";
@@ -193,7 +193,7 @@ std::string not_judged_line(const RunReport& report, const Style& style) {
          "\n";
 }
 
-// Returns one line per reason, and all reasons if nothing was measured.
+// Returns one line per reason: max_reasons at most, or all if verbose or nothing was measured.
 std::string refusals_section(const RunReport& report, const Style& style) {
   const TallyTable table = refusals_table(*report.outcomes);
   if (table.rows.empty()) return "";

@@ -22,8 +22,8 @@ struct StoryFigures {
   std::vector<std::size_t> diffs;  // indices of its diffs
 };
 
-// Returns S1 to S5, even those without cases in the run. If a run has a story on both CPU and GPU
-// kernels, the figures are those of the kernels that the story is about.
+// Returns S1 to S5, even stories without cases in the run. If a run has a story's diffs on both CPU
+// and GPU kernels, the figures come from the kernels that the story is about.
 std::vector<StoryFigures> stories_of(const RunReport& report);
 
 }  // namespace plumbline

@@ -20,9 +20,9 @@ std::string incomplete_sentence(const RunReport& report);
 // Returns "cases: 139 pass, 2 fail; diffs: 12 pass; suite statistics: 26 pass", without kinds that
 // the run lacks.
 std::string verdicts_text(const RunCounts& counts);
-// Returns "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate asked in 3 fresh
-// processes, 0 confirmed; 0.0004 false alerts expected; measured twice: 4, 0 would have been
-// candidates".
+// Returns "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate measured again in 3 fresh
+// processes each, 0 confirmed as slower; 0.0004 false alerts expected; measured twice: 4, of which
+// 0 would have been candidates".
 std::string night_times_sentence(const NightTimes& row);
 
 }  // namespace plumbline

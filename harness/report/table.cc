@@ -141,8 +141,8 @@ class TableText {
     }
   }
 
-  // Drops columns from the right until the table fits, but keeps at least two. Files and pipes (120
-  // columns) get all columns.
+  // Drops columns from the right until the table fits, but keeps at least two. From a width of 120
+  // on, as for files and pipes, all columns are kept.
   void leave_out() {
     shown_ = columns_.size();
     if (style_.width <= 0 || style_.width >= 120) return;

@@ -9,8 +9,8 @@
 //   threads = 128                        # per block
 //   dynamic_shared_bytes = 40960         # per block; default 0
 //   tile_q = 64                          # tiles, if S and O are in registers and Q, K and V in
-//                                        # shared memory; otherwise leave them out, and nothing is
-//   tile_kv = 64                         # predicted
+//                                        # shared memory; without tiles nothing is predicted
+//   tile_kv = 64
 //   head_dim_qk = 64
 //   head_dim_vo = 64                     # default head_dim_qk
 //   stages = 2                           # buffers of K and V; default 1

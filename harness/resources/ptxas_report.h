@@ -15,8 +15,8 @@ namespace plumbline {
 struct KernelUsage {
   std::string kernel;  // see display_name
   std::string arch;    // "sm_90a"
-  // Per thread; -1 for a device function that was not inlined: ptxas counts its registers in those
-  // of the callers.
+  // Per thread; -1 for a device function that was not inlined: ptxas counts its registers in its
+  // callers'.
   int registers = -1;
   int stack_bytes = 0;                              // per thread
   int spill_store_bytes = 0, spill_load_bytes = 0;  // per thread
@@ -39,11 +39,11 @@ Result<PtxasReport> read_ptxas_report(const std::filesystem::path& path);
 Result<PtxasReport> parse_ptxas_report(std::string_view text, const std::string& file);
 
 // Shows "_ZN9plumbline9attention15naive_attentionIfEEvNS0_15NaiveParametersE" as
-// "naive_attention<float>": demangled, without result, parameters and the namespaces of our
+// "naive_attention<float>": demangled, without return type, parameters and the namespaces of our
 // kernels. A name that is not mangled is returned unchanged.
 std::string display_name(const std::string& mangled);
 
-// Returns 90 for "sm_90a"; sorts architectures.
+// Returns 90 for "sm_90a", to sort architectures by; 0 if there is no number.
 int arch_number(std::string_view arch);
 
 }  // namespace plumbline

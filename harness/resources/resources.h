@@ -39,8 +39,9 @@ struct CompiledSource {
   std::vector<Resources> kernels;  // by kernel, launch and architecture
 };
 
-// Returns one row for each launch table whose glob matches a kernel, and one without facts for each
-// kernel that none matches. Errors: two tables of one name match a kernel; a table matches none.
+// Returns one row for each pair of a launch table and a kernel that its glob matches. A kernel that
+// none matches gets one row without facts. Errors: two tables of one name match a kernel; a table
+// matches none.
 Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
                                     const std::vector<LaunchFacts>& launches,
                                     const std::string& file);

@@ -29,11 +29,11 @@ struct JudgedRuns {
   int exit_code = 0;
 };
 
-// Judges the runs and stores the results in the database. Nothing is measured: a regression counts
-// only if fresh processes have reproduced it, either those of the run itself or those of runs with
-// purpose "confirm" in the database. Otherwise it is `unconfirmed`. A regression stays if the
-// database lacks the history it was found against. `today`: the date that decides whether expected
-// failures have expired; "" = the start date of each run.
+// Judges the runs and stores the results in the database. Nothing is measured. A regression counts
+// only if fresh processes have reproduced it, in the run itself or in runs with purpose "confirm".
+// Otherwise it is `unconfirmed`. A regression stays if the database lacks the history it was found
+// against. `today`: the date that decides if expected failures have expired; "" = the start date of
+// each run.
 // Errors: a run is missing or was interrupted; shards have different partitions.
 Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_ids,
                               const ReviewedText& text, const std::string& today);

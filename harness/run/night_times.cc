@@ -23,7 +23,7 @@ struct Gated {
   TimedCase of;
   Judgement untimed;  // the judgement without the time
   Screening screening;
-  bool disturbed = false;  // in all rounds; the time is then not compared with anything
+  bool disturbed = false;  // is_disturbed(): the time is not compared with anything
 };
 
 // Draws by a hash of night and case: the draw cannot be influenced, and a resumed night draws the
@@ -123,7 +123,7 @@ class MachineClassTimes {
     if (input_.event) input_.event(kind, detail);
   }
 
-  // Measures every case again in fresh processes: what shifted the times may have passed.
+  // Measures every case again in fresh processes, because the cause of the shift may have passed.
   void measure_again() {
     event(NightEventKind::suspect, row_.why);
     std::vector<Gated*> all;
@@ -170,9 +170,8 @@ class MachineClassTimes {
     return order;
   }
 
-  // Measures all candidates in common rounds, so that a temporary disturbance takes a little from
-  // each case and not everything from one. Disturbed measurements are repeated once, after the
-  // others.
+  // Measures all candidates in common rounds, so that a temporary disturbance spoils a little of
+  // each case, not all of one. Disturbed measurements are repeated once, after the others.
   void measure_candidates_again() {
     for (int attempt = 0; attempt < 2; ++attempt) {
       std::vector<Gated*> asked;

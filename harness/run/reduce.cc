@@ -80,7 +80,7 @@ class Shrinker {
       add(fmt::format("{} {} -> {}", what, now, to), problem);
     }
   }
-  // heads_kv must divide heads_q, so both change together, then the group.
+  // heads_kv must divide heads_q, so each step sets both.
   void heads() {
     for (const std::int64_t kv : {std::int64_t{1}, from_.heads_kv / 2, from_.heads_kv}) {
       for (const std::int64_t group :

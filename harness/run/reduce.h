@@ -21,10 +21,10 @@ struct Reduced {
   int tried = 0;                  // problems that `fails` was called with
 };
 
-// Returns the next smaller problems, largest step first: features at their default (lengths full,
-// no window, no mask, padded layout, plain input distribution), one sample, one head, one row, half
-// the keys, half the head dimension and so on. All are valid and differ from `problem`. There are
-// at least two keys: with one, every weight is 1 and most errors look alike.
+// Returns the next smaller problems: features at their default (lengths full, no window, no mask,
+// padded layout, plain input distribution), then smaller sizes, smallest first. All are valid and
+// differ from `problem`. There are at least two keys: with one, every weight is 1 and most errors
+// look alike.
 std::vector<ReduceStep> smaller_problems(const Problem& problem);
 
 // Reduces greedily: takes the first smaller problem for which `fails` returns true, until there is

@@ -42,7 +42,7 @@ Plan remaining(const Plan& plan, const StoredPart& stored,
 // processes from resuming one run.
 class RunLock {
  public:
-  // Error: another process of this machine (and network namespace) measures the run.
+  // Error: another process of this machine (and network namespace) is measuring the run.
   static Result<std::unique_ptr<RunLock>> claim(const std::string& run_id);
   ~RunLock();
   RunLock(const RunLock&) = delete;

@@ -35,10 +35,10 @@ class RunSession {
               std::vector<StoredInvariance> invariances, Plan whole);
 
   // Measures, judges and stores the plan. Rows are committed at once, or within 20 ms if cases
-  // follow each other faster, so a killed process loses nothing else. The first failed write ends
+  // follow each other faster, so a killed process loses no older rows. The first failed write ends
   // the measuring; what is stored stays, and the run can be resumed. `complete`: the plan is all of
-  // its suites, or the shard's share of them. Suite statistics are judged only if it is, and not
-  // for a shard.
+  // its suites, or the shard's share of them. Suite statistics are judged only for a complete plan,
+  // and not for a shard.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
   // Marks the run as unfinished: it turned out not to be stored, although writing reported no
   // error.

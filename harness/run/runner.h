@@ -56,7 +56,7 @@ struct Runner {
   void run(const Plan& plan, const RunSinks& sinks) const;
   // Measures one case in fresh worker processes, to confirm a regression.
   Outcome run_fresh(const PlannedCase& planned) const;
-  // Times cases as a plan does: in all rounds, each in a fresh worker process, every case once
+  // Times cases as run() does: in all rounds, each in a fresh worker process, every case once
   // before any is measured again. A case may be listed several times. Only status, reason and times
   // of the outcomes are filled; status is error if the run was stopped. Used to confirm timing
   // findings and for second measurements. `progress(done, rounds, case)` is called before each

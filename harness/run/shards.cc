@@ -21,9 +21,9 @@ namespace {
 
 constexpr const char* shard_member = "shard";
 
-// Returns milliseconds on a machine like those of docs/performance.md: two calls at 5e9
-// multiply-adds a second (emulated: 5e7). A timed case adds 15 ms of kernel and of sentinel for
-// each repetition.
+// Returns milliseconds on a machine like the one of docs/performance.md: two calls at 5e9
+// multiply-adds a second (emulated: 5e7). A timed case adds 300 ms, and for each repetition 15 ms
+// of sentinel and at least 15 ms of kernel.
 double estimated_call_cost(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = 1e3 * multiply_adds(planned.c.problem) /

@@ -13,12 +13,12 @@ namespace plumbline {
 // Milliseconds that a case took to measure, by case id: recorded_milliseconds() of a database.
 using CaseCosts = std::map<std::string, double, std::less<>>;
 
-// Assigns every case and diff to a shard. Depends only on the plan, the number of shards and the
-// costs, so all shards of a night compute the same partition.
+// Assigns every case and diff to a shard. Depends only on the arguments of partition_of(), so all
+// shards of a night compute the same partition.
 struct Partition {
   std::vector<int> of_case, of_diff;  // the shard, from 1, of each case and diff
   std::vector<double> milliseconds;   // the expected time of each shard
-  // 16 hexadecimal digits of XXH3-128 over the number of shards, cases and diffs
+  // 16 hexadecimal digits of XXH3-128 over the number of shards and the shard of each case and diff
   std::string digest;
 };
 
@@ -28,7 +28,7 @@ struct Partition {
 // estimated from its work, scaled to the recorded ones. `repetitions`: per timed case.
 Partition partition_of(const Plan& whole, int parts, const CaseCosts& recorded, int repetitions);
 
-// Returns shard `part` of the plan, in the plan's order. `absent` is that of the whole plan.
+// Returns shard `part` of the plan, in the plan's order. Its `absent` is the full plan's.
 Plan part_of(const Plan& whole, const Partition& partition, int part);
 
 // Returns shard `part` of `parts`, without recorded costs.

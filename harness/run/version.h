@@ -5,7 +5,7 @@
 
 namespace plumbline {
 
-// Returns "plumbline 0.1.0 (judge 2, reference 8, schema 9)".
+// Returns, for example, "plumbline 0.1.0 (judge 2, reference 8, schema 9)".
 std::string version();
 
 }  // namespace plumbline

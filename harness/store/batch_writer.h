@@ -27,12 +27,13 @@ class BatchWriter {
   BatchWriter(SQLite::Database& db, std::filesystem::path path);
   ~BatchWriter();
 
-  // Checks the ids, buffers the row, and flushes if the batch is full or two seconds old.
+  // Checks ids and spec, buffers the row, and flushes a full batch, or two seconds after the last
+  // flush.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
-  // Writes the batch in one transaction. After an I/O error nothing of it is stored, and the rows
-  // are kept for the next try. A row that violates a constraint is left out and reported; the
-  // others are stored.
+  // Writes the batch in one transaction. After an I/O error none of its rows is stored, and all are
+  // kept for the next try. A row that violates a constraint is left out and reported; the others
+  // are stored.
   Result<void> flush();
 
  private:

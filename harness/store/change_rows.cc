@@ -26,7 +26,7 @@ constexpr auto change_columns = [](auto& columns, auto& row) {
   columns("standing", row.change.standing);
 };
 
-// SQL condition: run w is another shard of run r's full plan.
+// SQL condition: run w is a complete shard of the same full plan as shard r, which may be w.
 constexpr const char* is_other_shard = R"(
   r.shard <> '1/1' AND w.night_id = r.night_id AND w.complete
     AND CASE WHEN json_valid(w.versions_json) THEN json_extract(w.versions_json, '$.shard.partition') END

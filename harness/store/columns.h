@@ -75,8 +75,8 @@ class Binder {
     is_storable_text(text) ? statement_.bind(index_, text)
                            : statement_.bind(index_, storable_text(text));
   }
-  // SQLite would store NaN as NULL. +Inf also exceeds every limit, and the fault counts tell them
-  // apart.
+  // Stores NaN as +Inf, because SQLite would store NULL. Both exceed every limit, and the fault
+  // counts tell them apart.
   void put(double value) {
     statement_.bind(index_, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
   }

@@ -129,8 +129,8 @@ std::unique_ptr<SQLite::Database> connect_by_uri(const fs::path& path, std::stri
 }
 
 // Reads the log with its index in this process's memory, without locks or a checkpoint, and writes
-// no files. Safe only if no process can write: on a full disk, or next to a log left by another
-// machine's user.
+// no files. Safe only if no process can write: on a full disk, or in a read-only directory with a
+// log.
 std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& path) {
   auto db = connect_by_uri(path, "mode=ro&vfs=unix-none");
   sqlite3_db_config(db->getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -167,8 +167,8 @@ std::unique_ptr<SQLite::Database> open_private() {
   return db;
 }
 
-// These statistics are not used, but take a lock for each allocation and release. Has no effect if
-// the process has already used SQLite.
+// SQLite's memory statistics are not used, but take a lock for each allocation and release. Has no
+// effect if the process has already used SQLite.
 void stop_counting_memory() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(once);
@@ -241,8 +241,8 @@ void drop_own_views(SQLite::Database& db) {
   db.exec(drops);
 }
 
-// Views and the table of verdicts belong to the program, not to the schema, so they are rewritten
-// if they differ from this program's.
+// Views and the tables of verdicts and run states belong to the program, not to the schema. This
+// function rewrites them if they differ from this program's.
 void refresh_views(SQLite::Database& db) {
   const std::string fingerprint = views_fingerprint();
   const auto is_current = [&] {

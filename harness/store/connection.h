@@ -37,8 +37,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path&
 Result<void> copy_database(const std::filesystem::path& path, SQLite::Database& db,
                            const char* schema);
 
-// Returns an error if the file was moved or deleted: SQLite would write to a file that cannot be
-// opened any more.
+// Returns an error if the file was moved or deleted: SQLite would still write to the old file.
 Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path,
                             const char* schema = "main");
 
@@ -46,7 +45,7 @@ Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& p
 // compare indexes with their tables.
 Result<void> check_integrity(SQLite::Database& db, const std::filesystem::path& path);
 
-// Returns true if an outcome with this verdict can be a baseline.
+// Returns true if an outcome with this verdict can be a baseline. A user may also accept others.
 bool can_be_baseline(Verdict verdict);
 
 Error error_at(const std::filesystem::path& path, std::string message, std::string remedy);

@@ -138,7 +138,8 @@ Errors check_decision(const Decision& decision, std::string_view verb) {
   return errors;
 }
 
-// Stores a decision about the cases that the statements select. Returns the number of each.
+// Stores a decision about the cases that the statements select. Returns how many cases each
+// statement selected.
 Result<std::vector<int>> decide(SQLite::Database& db, const std::filesystem::path& path,
                                 const Kind& kind, const Decision& decision,
                                 const std::vector<std::string>& cases,

@@ -1,4 +1,4 @@
-// Writes findings, notes and figures per head as JSON text, and parses them.
+// Writes the lists inside a row as JSON text, and parses them.
 #include "harness/store/json_text.h"
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // Lists inside a row, as JSON text that SQL can read with json_each. Numbers that JSON lacks are
-// "Infinity", "-Infinity" or "NaN". The parsers throw std::runtime_error on other text.
+// "Infinity", "-Infinity" or "NaN". The parsers throw nlohmann::json::exception on text that is not
+// such JSON.
 #pragma once
 
 #include <string>

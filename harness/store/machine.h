@@ -8,9 +8,9 @@
 
 namespace plumbline {
 
-// Returns the class of the device that the case ran on. A GPU (device "cuda:N") has its own class
-// by model, memory and architecture; otherwise it is the host's. For a GPU that the worker could
-// not identify, the class names the host's CPU.
+// Returns the class of the device that the case ran on. A GPU (device "cuda:N") has its own class,
+// by model, memory and architecture; other devices have the host's. The class of a GPU that the
+// worker could not identify names the host's CPU.
 MachineClass class_of(const Outcome& outcome, const MachineClass& host);
 
 // Returns the series of an outcome that ran on this host.

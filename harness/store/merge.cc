@@ -82,8 +82,8 @@ class Merger {
   Merger(SQLite::Database& db, const Side& from, const Side& to) : db_(db), from_(from), to_(to) {}
 
   void run() {
-    // Only runs with equal finish times on both sides can contradict each other. An unfinished run
-    // counts as oldest, and ISO 8601 text sorts by time.
+    // Rows of Part::of_run can contradict each other only if the run has equal finish times on both
+    // sides. An unfinished run counts as oldest, and ISO 8601 text sorts by time.
     for (const auto& [name, order] : {std::pair{"merge_both", "="}, std::pair{"merge_newer", ">"},
                                       std::pair{"merge_older", "<"}}) {
       db_.exec(
@@ -142,7 +142,8 @@ class Merger {
     }
     unwrap(check_same(table));
     const auto columns = columns_of(db_, to_, table.name);
-    // Reports keep the order of storing, that of the rowids. The other tables have no rowids.
+    // Reports keep the order in which rows were stored, which the rowids have. The other tables
+    // have no rowids.
     const bool has_rowid =
         table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
     db_.exec(fmt::format(
@@ -213,8 +214,8 @@ std::map<std::string, std::string> finish_times(SQLite::Database& db) {
   return times;
 }
 
-// `db` only keeps `out` open. The connection of the shards writes the rows, because their database
-// has no file that `db` could attach.
+// `db` keeps `out` open and counts its rows. The connection of the shards writes the rows, because
+// their database has no file that `db` could attach.
 Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
                                const fs::path& shards) {
   auto db = open_database(out, false);

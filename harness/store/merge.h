@@ -1,5 +1,5 @@
-// Merges databases of runs. Keys follow from content, so rows in several files are stored once, and
-// the order of the files does not matter.
+// Merges databases of runs. Keys follow from content, so a row that several files have is stored
+// once, and the order of the files does not matter.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace plumbline {
 
 struct MergedRun {
   RunInfo info;
-  // compared with `out` before
+  // compared with `out` before the merge
   enum class State : std::uint8_t { added, replaced, kept } state = State::added;
 };
 
@@ -29,9 +29,9 @@ struct MergeReport {
 //
 // Errors name the shard and leave `out` unchanged. They are those of Store::open, damage that
 // SQLite's quick_check finds, a shard that is `out` itself, and two copies of a run that contradict
-// each other. Only rows of `out` that meet rows of the shards are read, so a merge costs as much as
-// the new night, not as the history. Shards are only read. They may have older schemas and be in
-// use.
+// each other. Except for counts and finish times, a merge reads only rows of `out` whose keys the
+// shards have. So it costs about as much as the new night, not the history. Shards are only read.
+// They may have older schemas and be in use.
 Result<MergeReport> merge_databases(const std::filesystem::path& out,
                                     const std::vector<std::filesystem::path>& shards);
 

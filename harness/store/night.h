@@ -1,4 +1,4 @@
-// A night: all runs with one night id on all machines, and its events. Stored append-only.
+// A night: all runs with one night id on all machines, and its append-only events.
 #pragma once
 
 #include <string>

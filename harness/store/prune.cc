@@ -34,8 +34,8 @@ struct Row {
   std::int64_t rowid = 0;
   const RunFacts* run = nullptr;
   std::string run_id, case_key, place;  // place: case and suite
-  // Output digest, verdict, versions, and whether the run finished. Outcomes where it changes are
-  // kept.
+  // Output digest, verdict, status, versions, and " finished" if the run did. Outcomes on both
+  // sides of a change are kept.
   std::string state;
   std::optional<double> log_time;  // only for a timed outcome that did not fail
   bool is_failure = false;
@@ -188,9 +188,8 @@ class Pruner {
     }
   }
 
-  // The first and the newest outcome are kept also. With the changes they determine, for every
-  // outcome between, whether it could be a baseline, and so whether a later first_seen outcome has
-  // a past.
+  // Also keeps the first and the newest outcome. Together with the changes they show if any outcome
+  // between could be a baseline. That decides if a later first_seen outcome has a past.
   static void mark_changes(std::vector<Row>& rows) {
     std::map<std::string, Row*> before;
     for (Row& row : rows) {
@@ -282,7 +281,7 @@ class Pruner {
   PruneReport report_;
   std::unordered_map<std::string, RunFacts> runs_;
   std::unordered_set<std::string> pinned_, accepted_;  // run id and case key
-  std::vector<std::int64_t> rowids_to_delete_;         // rowids
+  std::vector<std::int64_t> rowids_to_delete_;         // of table outcome
 };
 
 }  // namespace

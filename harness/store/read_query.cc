@@ -21,7 +21,7 @@ struct Finalize {
 using StatementPointer = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 // Denies what a read-only connection and sqlite3_stmt_readonly permit: other files, transactions
-// and settings of the connection. Only pragmas that describe tables are allowed. (A list of
+// and settings of the connection. Only pragmas that describe the schema are allowed. (A list of
 // permitted actions would be shorter, but json_each declares its columns by CREATE TABLE.)
 int refuse_side_effects(void*, int action, const char* first, const char* second, const char*,
                         const char*) {

@@ -24,7 +24,7 @@ Result<StoredRun> read_run(SQLite::Database& db, const std::filesystem::path& pa
 Result<std::string> find_run(SQLite::Database& db, const std::filesystem::path& path,
                              const std::string& text);
 
-// Return the rows of a run in the order of storing; none for an unknown run.
+// Return the rows of a run in the order in which they were stored; none for an unknown run.
 Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db,
                                                  const std::filesystem::path& path,
                                                  const std::string& run_id);

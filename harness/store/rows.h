@@ -1,5 +1,5 @@
-// The columns of baselines/schema.sql by table, in the order of the statements. `Columns` is
-// ColumnNames, Binder or Loader (columns.h); a row is const except for Loader.
+// The columns of baselines/schema.sql by table, in the order in which statements list them.
+// `Columns` is ColumnNames, Binder or Loader (columns.h); a row is const except for Loader.
 #pragma once
 
 #include <limits>
@@ -107,7 +107,7 @@ void error_columns(Columns& columns, Row& errors, Status status) {
   values_if("has_suite_scores", &ErrorStatistics::has_suite_scores);
 }
 
-// For outputs per row that have a row in outcome_output. `limit`: std::optional<double>.
+// Columns of table outcome_output, for row outputs beyond the LSE. `limit`: std::optional<double>.
 template <class Columns, class Row, class Limit>
 void output_columns(Columns& columns, Row& errors, Limit& limit, RowOutput output) {
   const RowStatistics& of = row_statistics[output];
@@ -176,7 +176,7 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
-// Only for cases. `terms`: std::optional<ContractSnapshot>.
+// Only judgements of cases have these. `terms`: std::optional<ContractSnapshot>.
 template <class Columns, class Row>
 void terms_columns(Columns& columns, Row& terms) {
   const bool known = terms.has_value();
@@ -274,7 +274,8 @@ void times_columns(Columns& columns, Row& times) {
   unless_zero("second_ratio", times.second_ratio);
 }
 
-// All columns of table outcome, except the case, the build and the specs, which other tables hold.
+// The columns of table outcome without its keys and versions (batch_writer.cc). Other tables hold
+// the case, the build and the specs.
 template <class Columns, class Row>
 void outcome_columns(Columns& columns, Row& stored) {
   auto& o = stored.outcome;

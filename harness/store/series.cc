@@ -34,11 +34,11 @@ std::string baseline_condition(std::string_view row) {
   return fmt::format("({})", fmt::join(verdicts, " OR "));
 }
 
-// Returns joins and conditions for the accepted outcomes of a series before a run. The index
-// outcome_in_time yields them newest first.
+// Returns joins and conditions for outcomes of a series before a run that `counts` selects or a
+// user accepted. The index outcome_in_time yields them newest first.
 //
-// A first_seen outcome that has a past was measured by a shard whose database lacked it. It counts
-// only after `plumbline judge` has compared it. Confirmation runs are not baselines.
+// A first_seen outcome that has a past was measured by a shard whose database lacked that past. It
+// counts only after `plumbline judge` has compared it. Confirmation runs are not baselines.
 //
 // ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options, ?8 JSON list
 // of run_orders to exclude. The list is usually empty, and searching it for each of sixty rows
@@ -92,8 +92,8 @@ std::string baseline_sql() {
                         baseline_condition("o")));
 }
 
-// CROSS JOIN here and below makes SQLite start from the decisions, which are few, and look up their
-// outcomes.
+// CROSS JOIN below makes SQLite start from a series' cases and their few decisions, and then look
+// up outcomes.
 
 constexpr const char* uncounted_runs_sql = R"(
   SELECT json_group_array(run_order) FROM (
@@ -101,8 +101,8 @@ constexpr const char* uncounted_runs_sql = R"(
     UNION SELECT run_order FROM run INDEXED BY run_that_confirms WHERE purpose = 'confirm')
 )";
 
-// Selects the outcome of the newest pin. It was accepted when it was pinned, so later changes to
-// its run do not matter.
+// Selects the outcome of the newest pin. It could be a baseline when it was pinned, so later
+// changes to its run do not matter.
 std::string pin_sql() {
   return fmt::format(
       "SELECT {} FROM attention_case AS c CROSS JOIN pinned_case AS k ON k.case_key = c.case_key "

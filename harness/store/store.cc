@@ -51,8 +51,8 @@ Errors check_run_info(const RunInfo& run) {
   return errors;
 }
 
-// Returns a text that sorts runs: by start time, then by the time of recording, for runs within one
-// second, then by id. It is stored, so that merged databases agree.
+// Returns a text that sorts runs: by start time, then by the time of recording, for runs of one
+// second, then by id. The order is stored, so that merged databases agree.
 std::string run_order(const RunInfo& run) {
   const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::system_clock::now().time_since_epoch());
@@ -60,7 +60,7 @@ std::string run_order(const RunInfo& run) {
                      run.run_id);
 }
 
-// Returns the order of a run whose clock is wrong: one nanosecond after the newest run in the file.
+// Returns the order of a run whose clock is slow: one nanosecond after the newest run in the file.
 std::string order_after_newest(SQLite::Database& db, const RunInfo& run) {
   SQLite::Statement newest(db, "SELECT max(run_order) FROM run");
   if (!newest.executeStep() || newest.getColumn(0).isNull()) return run_order(run);

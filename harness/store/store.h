@@ -36,9 +36,9 @@ inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
 // The number of the schema after all migrations (baselines/schema.sql).
 extern const int schema_version;
 
-// The declared identity of a kind of machine, part of a series' key. A run has its host's class, an
-// outcome the class of the device it ran on (class_of in machine.h). Compiler and library versions
-// are not part of it; RunInfo has them.
+// The identity of a kind of machine, part of a series' key. A run has its host's class, an outcome
+// the class of the device it ran on (class_of in machine.h). Compiler and library versions are not
+// part of it; RunInfo has them.
 struct MachineClass {
   std::string device_kind = "cpu";  // cpu (also for emulated devices) or cuda
   std::string arch;                 // x86-64-v3, sm_90
@@ -68,13 +68,13 @@ struct RunInfo {
   std::string purpose = "run";  // run, nightly, confirm, test, gpu, resources
   // The id of the night, shared by its runs on all machines; "" = not part of one.
   std::string night_id = {};
-  // Which of its suites' cases the user selected. Runs with equal selections should have the same
-  // cases. "" = stored by an older plumbline.
+  // The user's selection among the cases of its suites. Runs with equal selections should have the
+  // same cases. "" = stored by an older plumbline.
   std::string selection = {};
-  // Planned cases, with the sides of diffs; 0 = none, or unknown.
+  // Planned cases, including both sides of diffs; 0 = none, or unknown.
   std::int64_t planned_cases = 0;
-  // Seconds from the start, by the machine's clock, to the newest run of the database; 0 = the
-  // clock was not slow. The run is ordered after that one regardless.
+  // Seconds by which the start, on the machine's clock, precedes the newest run of the database;
+  // otherwise 0. The run is ordered after that run regardless.
   std::int64_t clock_behind_s = 0;
 };
 // Tolerated difference between the clocks of machines that share a database.
@@ -83,10 +83,10 @@ inline bool has_wrong_clock(const RunInfo& run) { return run.clock_behind_s > ma
 struct StoredRun {
   RunInfo info;
   bool finished = false;  // was not interrupted
-  bool complete = false;  // finished, and measured all of its suites or of its shard
+  bool complete = false;  // finished, and measured all cases of its suites or shard
 };
 
-// Counts for the runs of a selection that did not finish.
+// Totals over the unfinished runs of a selection.
 struct IncompleteRuns {
   bool any = false;
   std::size_t planned_cases = 0, missing_cases = 0;  // missing: planned cases without an outcome
@@ -118,7 +118,7 @@ struct RunSelection {
   std::vector<std::string> run_ids;  // at least one, oldest first
 };
 
-// The number of accepted cases.
+// Numbers of accepted cases: with a result, refused, vanished.
 struct Accepted {
   int outcomes = 0, refused = 0, vanished = 0;
 };
@@ -131,7 +131,8 @@ class Store {
  public:
   // Opens or creates the file. Returns an error, without changing it, if it is not a database, has
   // another application_id, a newer schema or one before the first, no permission or no directory.
-  // Migrates older schemas (baselines/migrations) in one transaction.
+  // Migrates an older schema (baselines/migrations) in one transaction, or returns an error if
+  // `read_only`.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
                                              bool read_only = false);
   ~Store();
@@ -140,10 +141,10 @@ class Store {
 
   Result<void> begin_run(const RunInfo& run);
   // Add a row to the batch. It is flushed at 1000 rows, by the first add 2 seconds after the last
-  // flush, by flush() and finish_run(), before reads, and by the destructor. Uses BEGIN IMMEDIATE
-  // with a busy timeout of 20 s. NaN statistics are stored as +Inf. Errors of outcomes that are not
-  // ok and times of untimed ones are not stored. An outcome replaces an earlier one of the same
-  // run, case and suite.
+  // flush, by flush() and finish_run(), before most reads, and by the destructor. Uses BEGIN
+  // IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf. Error statistics are
+  // stored only for status ok, times only for timed outcomes. An outcome replaces an earlier one of
+  // the same run, case and suite.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
   Result<void> flush();
@@ -157,13 +158,13 @@ class Store {
   Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows);
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete);
 
-  // Returns the last accepted passing outcome of a series before `before_run` ("" = now). It has
-  // verdict pass, improved, first_seen or changed in a finished run, or has status ok and was
-  // accepted by a user. Its judge_version, reference_version and inputs_version are the current
-  // ones.
+  // Returns the newest outcome of a series before `before_run` ("" = now) that can be a baseline.
+  // Its status is ok. Either its verdict is pass, improved, first_seen or changed, in a finished
+  // run that is not a confirmation, or a user accepted it. Its judge_version, reference_version and
+  // inputs_version are the current ones.
   Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
-  // Returns the newest times of accepted and ambiguous outcomes, at most 60, and marks those that
-  // start a level: accepted failures and confirmed improvements.
+  // Returns the newest times of ambiguous outcomes and of outcomes that can be baselines, at most
+  // 60. Marks times that start a level: accepted failures and confirmed improvements.
   Result<TimeHistory> time_history(const SeriesName& series, const std::string& before_run);
 
   // Returns all that the judge needs of the past; times only if `timed`.
@@ -191,11 +192,11 @@ class Store {
   // Replaces the stored changes of a run.
   Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes);
   Result<std::vector<RunChange>> changes(const std::string& run_id);
-  // Returns the cases, as (suite, case id), that a run of these suites should have. For each suite
-  // these are the cases of the newest earlier complete run (or complete shard set) with the same
-  // host class, purpose and selection, and cases that had vanished there and were not accepted. If
-  // `run` is not in this database, all its runs are earlier. `judged_with`: the other shards of
-  // `run`, to be skipped.
+  // Returns the cases, as (suite, case id), that a run of these suites should have. Each suite
+  // should have the cases of its newest earlier complete run (or complete shard set) with equal
+  // host class, purpose and selection. Cases that had vanished there and were not accepted are also
+  // expected. If `run` is not in this database, all of the database's runs are earlier.
+  // `judged_with`: the other shards of `run`, to be skipped.
   Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites,
       const std::vector<std::string>& judged_with = {});
@@ -209,12 +210,12 @@ class Store {
   Result<StoredNight> night(const std::string& night_id);  // error if unknown
   // `text`: "latest", "latest~1" or an id.
   Result<std::string> resolve_night(const std::string& text);
-  // Returns second / first time ratio of the cases measured twice in a night on this machine class:
-  // at most 400, from the last 60 runs of nights.
+  // Returns the ratio of second to first time for cases measured twice in a night on this machine
+  // class: at most 400, from about the last 60 runs of nights.
   Result<std::vector<double>> second_ratios(const MachineClass& machine);
 
-  // Returns the seconds from `time` (ISO 8601 UTC) to the newest run of the database; 0 if it is
-  // later.
+  // Returns the seconds from `time` (ISO 8601 UTC) to the newest run of the database; 0 if `time`
+  // is later.
   Result<std::int64_t> seconds_behind_newest(const std::string& time);
   Result<std::vector<RunInfo>> runs(int limit);      // newest first; all if limit <= 0
   Result<StoredRun> run(const std::string& run_id);  // error if unknown
@@ -236,8 +237,8 @@ class Store {
     return update_judgements({{run_id, suite, case_id, &judgement}});
   }
 
-  // Runs read-only SQL for `plumbline query`. Rows are text, with SQLite's type of each cell.
-  // Refuses statements that write.
+  // The result of `query`, which runs SQL for `plumbline query` and refuses statements that write.
+  // Cells are text, with SQLite's type of each.
   enum class CellType : std::uint8_t { null, integer, real, text };  // a blob is text: x'0fa0'
   struct Table {
     std::vector<std::string> columns;

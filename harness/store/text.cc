@@ -1,4 +1,4 @@
-// Escapes bytes that the database cannot store, checks ids, and writes times that sort as text.
+// Replaces bytes that the database cannot store, checks ids, and writes times that sort as text.
 #include "harness/store/text.h"
 
 #include <fmt/chrono.h>

@@ -14,7 +14,7 @@ namespace plumbline {
 bool is_storable_text(std::string_view text);
 // Replaces every NUL and every byte outside valid UTF-8 by U+FFFD. For messages, not for ids.
 std::string storable_text(std::string_view text);
-// Returns an error for an invalid id: "case id 'a\xff' is not UTF-8 at byte 1".
+// Returns an error for an invalid id: "case id 'a\xff' is not UTF-8 without NUL: byte 1 is 0xff".
 std::optional<Error> check_id(std::string_view what, std::string_view id);
 
 // Returns, for example, "2026-01-31T12:00:00.123Z".

@@ -18,8 +18,8 @@ struct ExpectedFailure {
   bool operator==(const ExpectedFailure&) const = default;
 };
 
-// An entry as the cases of its suite carry it until kernels are known. Its groups and its problem
-// already match the case.
+// An entry that a suite's case carries until its kernels are known. The entry's groups and problem
+// fields already match the case.
 struct FailureRule {
   ExpectedFailure what;
   std::vector<std::string> kernels;  // globs, one of which must match

@@ -20,8 +20,8 @@ inline bool is_gpu_kernel(std::string_view kernel) {
   return kernel.starts_with("cuda/") || kernel.starts_with("emulated/");
 }
 
-// Returns the kernel without its provider if that only says how our GPU kernels run: "prefill_mma"
-// for cuda/prefill_mma and emulated/prefill_mma. Other kernels keep their full names.
+// Returns a case's kernel. Our GPU kernels lose their provider, which only states how they run:
+// "prefill_mma" for cuda/prefill_mma and emulated/prefill_mma.
 inline std::string gpu_kernel(const Case& c) {
   return is_gpu_kernel(c.kernel) ? c.kernel.substr(c.kernel.find('/') + 1) : c.kernel;
 }

@@ -93,7 +93,7 @@ struct RunEnvironment {
 // Cases are absent if their provider lacks what it needs. Cases on cuda:N are also absent if that
 // device does not exist or the provider that they name is not loaded. A pattern leaves out kernels
 // that state another kind of device. If none remains, that is an error, unless the filter's globs
-// drop the case for each of them.
+// drop the case for every kernel that the pattern matches.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
                        const CaseFilter& filter, const RunEnvironment& here = {});
 
@@ -105,8 +105,8 @@ std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent);
 // tensor-core mode. Diffs, which name their kernels, are dropped.
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
 
-// Changes the inputs of the suites' problems, in groups and diffs: problems without a seed in their
-// id, which have that of Problem{}, get this one. A suite that states a seed keeps those inputs.
+// Changes the inputs of the suites' problems, in groups and diffs: problems with the default seed,
+// which their id leaves out, get this one. Problems with another seed keep their inputs.
 void use_seed(std::vector<Suite>& suites, std::uint64_t seed);
 
 // Returns the remedy if no loaded provider has a kernel that matches `pattern`.

@@ -37,9 +37,9 @@ struct SuiteCase {
   std::vector<std::shared_ptr<const FailureRule>> failures;
 };
 
-// Two cases whose outputs are compared row by row. Rows correspond by (sample, head, position from
-// the end of the sample's keys), so the last row of a prefill corresponds to the one row of a
-// decode. The question is: do the declared roundings of both explain the difference?
+// The difference that a diff allows between two cases, compared row by row. Rows correspond by
+// (sample, head, position from the end of the sample's keys). So the last row of a prefill
+// corresponds to the one row of a decode.
 enum class DiffExpect {
   // |a - b| must be explained by the two sigmas, within the limit of the peak
   // (docs/judging-comparisons.md, "Two cases").
@@ -75,11 +75,11 @@ struct Suite {
 // that no case has, an expected failure that no case can have.
 //
 // Order: kernels, devices, then product (its last field fastest), zip, pairwise. Fields are in the
-// order of field_names(), not in that of the file. Fields of `defaults` are set first, then those
-// of set, product, zip and pairwise in the order of field_names(), so that set = { heads_kv = 2 }
-// narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are skipped; elsewhere
-// they are errors unless excluded. A repeated case is dropped, but if it is timed or has a lower
-// tier, the first one becomes so.
+// order of field_names(), not of the file. Fields of `defaults` are set first, then the fields of
+// set, product, zip and pairwise in the order of field_names(). So set = { heads_kv = 2 } narrows
+// product = { heads = [4, 8] }. Invalid combinations within pairwise are skipped; elsewhere they
+// are errors unless excluded. A repeated case is dropped, but if it is timed or has a lower tier,
+// the first one becomes timed or gets that tier.
 //
 //   schema = 1
 //   name = "smoke"                       description = "…"
@@ -101,7 +101,7 @@ struct Suite {
 //   set = { heads = 4 }                  # single values
 //   # every combination of the values:
 //   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }
-//   # lists of one length, advanced together:
+//   # lists of equal length, advanced together:
 //   zip = { seq_q = [1, 16], seq_kv = [512, 300] }
 //   # every pair of values at least once, few cases, deterministic:
 //   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }
@@ -133,15 +133,15 @@ struct Suite {
 Result<Suite> read_suite(const std::filesystem::path& path);
 
 struct CaseFilter {
-  std::vector<std::string>
-      // globs over the case id with its suite and group: "*bf16*"; one must match; empty = all
-      match;
+  // globs over the case id, with or without its suite and group: "*bf16*"; one must match; empty =
+  // all
+  std::vector<std::string> match;
   std::vector<std::string> exclude;  // any match drops the case
   std::optional<Tier> tier;          // keeps cases of this and lower tiers
   int shard = 1, shards = 1;         // 1-based
 };
-// The parts of the filter that apply to a single case. Patterns are compared with `texts`, such as
-// a case id and "suite/group/" + case id.
+// Return true if the filter keeps cases of a tier, and of a name. Its patterns are compared with
+// `texts`, such as a case id and "suite/group/" + case id.
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
 

@@ -183,12 +183,12 @@ class SuiteReader {
 
   // Maximum number of a group's cases, as far as they can be counted before expansion.
   static constexpr std::size_t max_cases = 100000;
-  // Maximum number of combinations tried, some seconds: most of them find cases.
+  // Maximum number of combinations that the expansion tries, which takes some seconds.
   static constexpr std::size_t max_tries = 1 << 18;
 
   void check_size(const ConfigNode& group, std::size_t runs, const ProblemSpace& space) {
     const std::size_t fixed = fixed_combinations(space, max_cases);
-    // read_space already reports the first case.
+    // read_space has already reported fixed > max_cases.
     if (fixed > max_cases || fixed * std::min(runs, max_cases + 1) <= max_cases) return;
     errors.push_back(group.error(
         fmt::format("kernels, devices, product and zip make more than {} cases", max_cases),
@@ -281,8 +281,8 @@ class SuiteReader {
     standing.tier = std::min(standing.tier, head.tier);
   }
 
-  // Gives each entry to the cases that it may cover, of those named and of the diffs read since the
-  // file was begun.
+  // Gives each entry to the cases that it may cover, among the cases and diffs of the file and its
+  // includes.
   void expect_failures(const std::vector<FailureEntry>& entries, std::size_t first_named,
                        std::size_t first_diff) {
     for (const FailureEntry& entry : entries) {

@@ -26,7 +26,7 @@ struct Exclusion {
   std::vector<Dimension> fields;
 };
 
-// Dimensions are in the canonical order of field_names(), not in that of the file.
+// Dimensions are in the canonical order of field_names(), not of the file.
 struct ProblemSpace {
   std::vector<Dimension> set;  // one value each
   std::vector<Dimension> product;
@@ -52,20 +52,19 @@ ProblemSpace read_space(const ConfigNode& owner, std::span<const std::string> ke
 // Returns true if the problem has one of the values of each field.
 bool has_values(const Problem& problem, const std::vector<Dimension>& fields);
 
-// Sets problem fields in canonical order, so that `heads` does not undo `heads_kv`. Does not
-// validate.
+// Sets problem fields in the given order, which must be canonical, so that `heads` does not undo
+// `heads_kv`. Does not validate.
 Problem with_values(Problem problem, const std::vector<Dimension>& single_values);
 
-// Returns the combinations of product and zip over `base`, neither validated nor canonical. The
-// last dimension of product varies fastest, and zip is inside.
+// Returns the combinations of product and zip over `base`, neither validated nor canonical. zip
+// varies fastest, then the last dimension of product.
 std::vector<Problem> expand_fixed(const ProblemSpace& space, const Problem& base);
 
 // All problems of the space for one kernel pattern: product outermost, then zip, then pairwise.
 struct Expansion {
   std::vector<Problem> problems;  // valid, canonical, not excluded; may repeat
-  std::vector<std::string>
-      // errors of combinations that are invalid and not excluded, each sentence once
-      invalid;
+  // errors of combinations that are invalid and not excluded, each sentence once
+  std::vector<std::string> invalid;
   // [dimension of product, zip, pairwise in this order][value]: true if some problem has it
   std::vector<std::vector<bool>> used;
 };

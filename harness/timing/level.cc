@@ -13,7 +13,7 @@ namespace {
 constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
 // One night in 20 may be a spike, which does not count in the spread.
 constexpr std::size_t nights_per_spike = 20;
-// One night in 30 may be farther off than any other. It is not a known value of the series.
+// On each side, one night in 30 is not a known value of the series.
 constexpr std::size_t nights_per_stray = 30;
 // Series needed for the persistence of a machine class, which is then known within 0.15 / sqrt(20)
 // = 0.03 after 60 nights. Smaller persistences than the minimum may be chance.
@@ -55,7 +55,7 @@ struct Levels {
   std::vector<double> residuals;    // of every night
 };
 
-// Fills in the residuals about each level, and returns the last one. A level is the median of its
+// Fills in the residuals about each level, and returns the last level. A level is the median of its
 // nights; if `limit` > 0, the mean, with deviations from the median cut at `limit`.
 double take_levels(Levels& levels, std::span<const double> values, double limit) {
   double last = 0;

@@ -1,4 +1,4 @@
-// Finds the changes of a series' level, for display and for cutting off the past there.
+// Finds the changes of a series' level, for the gate, for display and for pruning.
 #pragma once
 
 #include <cstddef>

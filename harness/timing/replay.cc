@@ -28,7 +28,7 @@ constexpr std::size_t points_of_huge_change = 3, min_points = 10, points_before_
 
 GateOptions options() {
   GateOptions result;
-  // The series has no known second mode, so its first spike already counts as one.
+  // The series has no known second mode, so single outliers count as spikes from the start.
   result.spikes_from = static_cast<int>(min_points);
   result.persistence = 0.2;
   return result;
@@ -47,7 +47,7 @@ bool all_beyond(std::span<const double> points, double level, double limit) {
   return std::ranges::all_of(points, [&](double point) { return sign * (point - level) > limit; });
 }
 
-// Returns the index from which on all values are on the step's side of half the change.
+// Returns the first index from which all values are beyond half the change.
 std::size_t begin_of_step(std::span<const double> values, double level, double change) {
   const double sign = change > 0 ? 1 : -1;
   std::size_t begin = values.size() - 1;

@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-// Measurements of a peak that may follow: other work on a core makes it look lower for a while.
+// Further measurements of the peaks: other work on a core makes them look lower for a while.
 constexpr int max_peak_retries = 5;
 
 double physics_of(const Work& work, const ProcessorPeak& peak, double seconds) {

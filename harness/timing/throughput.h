@@ -1,4 +1,5 @@
-// The throughput of a timed kernel, its share of the processor's peak, and if it is possible.
+// The throughput of a timed kernel, and its share of the processor's peak, which shows impossible
+// times.
 #pragma once
 
 namespace plumbline {

@@ -17,12 +17,12 @@ constexpr std::array<int, 4> pools{1, 3, 7, 14};
 constexpr double screens_at = 2.8;         // tonight alone
 constexpr double fresh_agrees_at = 2.2;    // each fresh process
 constexpr double beyond_known = 0.35;      // each fresh process, beyond the known values
-constexpr double nights_to_know = 20;      // for n nights, that margin grows by 1 + (20 / n)^2
+constexpr double nights_to_know = 20;      // with n nights, that margin times 1 + (20 / n)^2
 constexpr double fresh_mean_at = 2.8;      // mean of the fresh processes
 constexpr double pool_screens_at = 3.15;   // a pool of nights
 constexpr double pool_confirms_at = 3.65;  // a pool with the mean of fresh processes for tonight
-// Fresh processes share the noise that persists, and so refute less. For a pool, and for tonight
-// alone.
+// Fresh processes share persistent noise, so limits are multiplied by 1 + persistence times this:
+// for a pool, and for tonight alone.
 constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
 constexpr int min_nights_beside_pool = 10;
 constexpr double min_mean_share = 0.9;    // mean of the fresh processes over the pool's change
@@ -37,8 +37,8 @@ constexpr double drift_beyond_noise = 3.0;  // standard deviations
 // A pinned value is the median of a few nights: harness/judge takes up to 5.
 constexpr int pin_nights = 5;
 
-// A variance from n nights grows by 1 + 3000 / n^3: limits are twice as wide at 10 nights, and 17 %
-// wider at 20.
+// A variance from n nights is multiplied by 1 + 3000 / n^3: limits are twice as wide at 10 nights,
+// and 17 % wider at 20.
 constexpr double doubtful_spread = 3000;
 
 // Returns n times the variance of the mean of n nights, over that of one night.
@@ -56,14 +56,14 @@ double variance_of_mean(int n, double persistence) {
   return n == 0 ? 1 : correlated(n, persistence) / n;
 }
 
-// Returns the persistence of the class, or its mean with that of the series if the latter is
-// higher: 60 nights determine it only within 0.13.
+// Returns the machine class's persistence, or its mean with the series' own if that is higher: 60
+// nights determine the series' own only within 0.13.
 double persistence_of(const GateLevel& level, const GateOptions& options) {
   return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
 }
 
 // Returns the standard deviation of the difference of two means. The spread of few nights is
-// uncertain; the limits of Student's t at 3 sigma are as wide.
+// uncertain, so doubtful_spread increases it.
 double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
   const double persistence = persistence_of(level, options);
   const double n = level.total_nights;

@@ -30,18 +30,17 @@ double shown(const GateNight& night);
 struct GateOptions {
   int fresh = 3;  // fresh processes for each candidate: fresh_processes() of the night's series
   // A floor for the spread between nights of every series of this machine class: measured A/A, and
-  // at least 0.5 %. Now and then a machine as a whole moves by that much (docs/nights.md), and
-  // quieter series would all find it.
+  // at least 0.5 %. Now and then a machine as a whole moves by that much (docs/nights.md), and all
+  // quieter series would report it.
   double min_spread = 0.005;
-  // A floor for the lag-1 autocorrelation of every series: persistence_of() the machine class, or
-  // 0.4 if that is unknown. The more alike nights are, the less a pool of them tells.
+  // A floor for the lag-1 autocorrelation of every series: persistence_of() its machine class, 0.4
+  // if unknown. The more alike consecutive nights are, the less a pool of them tells.
   double persistence = 0.4;
   // ln: by how much the whole machine is slower tonight (NightLook::subtracted_shift). It is
   // subtracted from all values of tonight, fresh processes included, before anything is compared.
   double common_shift = 0;
-  // Nights from which on single outliers count as spikes, and nights from which on an unaccepted
-  // step counts as a change of level. Before that, both may be a second mode of the series, and
-  // count as noise.
+  // Nights needed to count single outliers as spikes, and to count an unaccepted step as a change
+  // of level. With fewer, both may be a second mode of the series, and count as noise.
   int spikes_from = 20, changes_from = 30;
 };
 
@@ -60,7 +59,7 @@ struct GateLevel {
   std::vector<std::size_t> changes;  // indices of past nights at which another level begins
 };
 
-// Returns the level of a series. Spikes count only up to a limit, and the noise is that about each
+// Returns the level of a series. Spikes count only up to a limit. The noise is measured about each
 // level between changes. Without a night, everything is 0 and the spread is the floor.
 GateLevel level_of(std::span<const GateNight> past, const GateOptions& options);
 
@@ -89,8 +88,8 @@ struct Screening {
 
 // Screens tonight. Findings other than too_few and quiet are candidates for fresh processes. `past`
 // must not have suspect nights, nor nights in which this series had a confirmed and unaccepted
-// regression. The finding is that of the smallest pool that shows it; a quiet one has the figures
-// of tonight alone. `level`: level_of(past), if the caller has it.
+// regression. The smallest pool with a finding decides; a quiet result has the figures of tonight
+// alone. `level`: level_of(past), if the caller has it.
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
                  const GateOptions& options, const GateLevel* level = nullptr);
 

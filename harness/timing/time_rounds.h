@@ -10,10 +10,10 @@ struct CaseRun;
 struct Timing;
 
 // Rounds of a timed case, each in its own worker process. All timed cases are measured once before
-// any is measured again, so a disturbance of a second spoils one round of a few cases, and a
-// process's place in memory counts once. On the CPU, that place alone moves the least time of a
-// process by about 1 %, and only the least time over many processes is the same every night. A GPU,
-// real or emulated, takes longer to start than to measure, and has its own memory: three processes.
+// any is measured again, so a disturbance of a second spoils one round of a few cases. On the CPU,
+// a process's place in memory alone moves its least time by about 1 %. Only the least time over
+// many processes is the same every night. A GPU, real or emulated, takes longer to start than to
+// measure, and has its own memory: three processes.
 inline constexpr int time_rounds_on_cpu = 7, time_rounds_on_device = 3;
 int time_rounds_of(const Case& c);
 
@@ -53,10 +53,10 @@ inline constexpr int extra_rounds_of_night = 15;
 // to tell by, or there is no round at all.
 bool has_quiet_rounds(const std::vector<TimeRound>& rounds, int wanted, double pace_ns);
 
-// Returns true if a case was disturbed in all rounds that a night spends on the CPU, so that its
-// time cannot be compared: fewer than 5 rounds were quiet. The least time of few processes is too
-// slow, in the median by 0.4 % from 2 and 1.5 % from 1, and by up to 8 %. Always false for fewer
-// than 40 repetitions in all, which only quick runs measure.
+// Returns true if a case's time cannot be compared: the night has spent all rounds of a CPU case,
+// and fewer than 5 were quiet. The least time of few processes is too slow: in the median by 0.4 %
+// from 2 and 1.5 % from 1, and by up to 8 %. Always false for fewer than 40 repetitions in all,
+// which only quick runs measure.
 bool is_disturbed(const std::vector<TimeRound>& rounds);
 
 // Fills the times of a run from its rounds; without a round, nothing is timed. time_ns and

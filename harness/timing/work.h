@@ -12,8 +12,8 @@ struct Work {
   // The bytes of Q, of visible keys of K and V, and of valid rows of the output, each once.
   double bytes = 0;
   // The part of both that no kernel can leave out. If P underflows, a kernel may skip P V and rows
-  // of V, and with ALiBi even whole keys. So Q K^T of visible pairs counts (not with ALiBi and for
-  // merges), and the bytes of Q, of visible keys of K (not with ALiBi), and of the output.
+  // of V, and with ALiBi even whole keys. So min_flops counts Q K^T of visible pairs (not with
+  // ALiBi or for merges). min_bytes counts Q, visible keys of K (not with ALiBi), and the output.
   double min_flops = 0, min_bytes = 0;
 };
 

@@ -3,8 +3,8 @@
 //
 //   Q [16, HeadDim]     rows (position, head of the group), packed:
 //                       row = position * group + head within the group
-//   Warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two tiles deep in
-//   shared memory, and its own online softmax:
+//   Warp w has keys 16 w .. 16 w + 15 of each tile of 16 * warps keys. Shared memory holds two
+//   tiles at a time. Each warp has its own online softmax:
 //     S  = scale log2(e) Q K^T, softcap, ALiBi
 //     m' = max(m, max_j S_j)
 //     P  = 2^(S - m')

@@ -1,7 +1,7 @@
 // Decode on CUDA cores: each block has one row of one head, all in fp32.
 //
-//   head_dim / 8 lanes share a key, 8 dimensions each. The groups of lanes of 4 warps take adjacent
-//   keys, 4 keys one after another. Each group:
+//   A group of head_dim / 8 lanes shares a key, with 8 dimensions per lane. The groups of all 4
+//   warps take adjacent keys. For every 4 keys that it takes in turn, each group computes:
 //     s  = scale log2(e) q . k         8 fma per lane, then a butterfly of shuffles
 //     m' = max(m, s_0 .. s_3)
 //     p_u = 2^(s_u - m')

@@ -12,8 +12,9 @@ namespace plumbline::attention {
 // Returns "launch: cudaErrorInvalidValue (1): invalid argument", or "" on success.
 std::string in_words(cudaError_t error, const std::string& what);
 
-// Returns "" for an available GPU, otherwise that `kernels` ("the cuda kernels") run only on CUDA
-// devices. Throws provider::Refused with PLUMBLINE_NO_DEVICE if the GPU is missing.
+// Returns "" for an available GPU. For other devices, returns an error: `kernels` ("the cuda
+// kernels") run only on CUDA devices. Throws provider::Refused with PLUMBLINE_NO_DEVICE if the GPU
+// is missing.
 std::string refuse_non_gpu(const plumbline_device& device, const std::string& kernels);
 
 // Returns 0 if unknown.

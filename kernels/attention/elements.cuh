@@ -48,8 +48,8 @@ __device__ __forceinline__ float to_float(Half x) {
 #endif
 }
 
-// Exact. e5m2 is the upper half of fp16. Exponent and mantissa of e4m3 are moved to those of an
-// fp32 number that is 2^120 times smaller, so subnormal numbers are also correct.
+// Exact. e5m2 is the upper half of fp16. e4m3's exponent and mantissa, moved to fp32's fields, give
+// the value times 2^-120, also for subnormal numbers.
 __device__ __forceinline__ float to_float(Fp8 x, std::uint32_t dtype) {
   if (dtype == PLUMBLINE_E5M2) return to_float(Half{static_cast<std::uint16_t>(x.bits << 8U)});
   const std::uint32_t size = x.bits & 0x7fU;

@@ -23,7 +23,7 @@ struct Instance {
   bool tensor_cores = false;
   void (*function)(Parameters);
   const char* symbol;    // the function template
-  const char* argument;  // its argument, a name of typeid
+  const char* argument;  // its argument, as typeid names it
 };
 
 // Each is defined in one source file.
@@ -36,7 +36,7 @@ std::span<const Instance> decode_mma_instances();
 std::span<const Instance> decode_simt_instances();
 std::span<const Instance> merge_instances();
 
-// The name NAME.cu and the instances of each source file.
+// A source file, `name`.cu, and its instances.
 struct InstanceSource {
   std::string_view name;
   std::span<const Instance> (*instances)();

@@ -1,5 +1,5 @@
-// The machine that runs the kernels. A GPU: machine_cuda.cc (provider "cuda"); the emulator:
-// machine_emulated.cc (provider "emulated"). Strings that functions return are errors; empty: none.
+// The machine that runs the kernels: a GPU (machine_cuda.cc, provider "cuda") or the emulator
+// (machine_emulated.cc, provider "emulated"). refuse_device() and launch() return an error, or "".
 #pragma once
 
 #include <memory>

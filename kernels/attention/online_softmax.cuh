@@ -23,8 +23,8 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffU, x, 2);
 }
 
-// Applies softcap and ALiBi to one block of keys at a time, always block 0, and rotates the blocks
-// once around. Unrolling over all blocks would take more registers than the rest of the kernel.
+// Applies softcap and ALiBi to block 0, then rotates the blocks of keys, until each has been block
+// 0. Unrolling over all blocks would take more registers than the rest of the kernel.
 template <int KeyBlocks, class RowAlibi>
 __device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Parameters& p,
                                               int lane_key, const RowAlibi& alibi) {

@@ -17,8 +17,8 @@ struct cudaFuncAttributes;
 
 namespace plumbline::compiled {
 
-// Options of all these providers; a provider's own follow in a struct that extends this one. All of
-// these are for the emulator, and a GPU refuses them.
+// Options that all these providers have. Each provider extends this struct with its own. All
+// options of this struct are for the emulator, and a GPU refuses them.
 struct MachineOptions {
   enum class Schedule : std::uint32_t { in_order, reversed, random, alternating };
   // schedule=…: the emulator's order of the threads in a block. alternating: as each run requests
@@ -26,8 +26,8 @@ struct MachineOptions {
   Schedule schedule = Schedule::alternating;
   std::uint64_t seed = 0;    // seed=N: the seed of schedule=random
   bool independent = false;  // lanes=independent: only CUDA's guarantees
-  // skip=LINE: skips the barriers and waits of a line of PTX, to show that they are needed, and
-  // collects the lines that have any (plumbline_cudart_take_sites).
+  // skip=LINE: skips the barriers and waits of a line of PTX, to show that they are needed. Also
+  // collects all lines that have barriers or waits (plumbline_cudart_take_sites).
   std::uint32_t skipped_line = 0;
   std::string text;  // as given
 };

@@ -7,7 +7,7 @@
 namespace plumbline::cpu {
 
 // Tiled online softmax (FlashAttention). If variant.splits > 1, KV splits are merged by LSE (flash
-// decoding). `problem` is that of an Attention, so its totals are set.
+// decoding). `problem` comes from an Attention, so total_q and total_kv are set.
 std::uint64_t online_softmax_workspace(const plumbline_problem& problem, const Variant& variant);
 void online_softmax(const Attention& attention, const Variant& variant, std::byte* workspace);
 

@@ -34,7 +34,7 @@ inline __m256 exp2(__m256 x) {
 
 inline float exp2(float x) { return _mm256_cvtss_f32(exp2(_mm256_set1_ps(x))); }
 
-// Computes the bits of tanh_of, eight at a time.
+// Computes the same bits as tanh_of, eight values at a time.
 inline __m256 tanh(__m256 x) {
   using namespace tanh_series;
   const auto all = [](float value) { return _mm256_set1_ps(value); };

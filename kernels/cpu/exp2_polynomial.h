@@ -1,10 +1,10 @@
 // 2^f on [-1/2, 1/2] by a polynomial, for kernels that must give the same bits everywhere. They
 // cannot call libm. 2^f is 1 + f (c1 + c2 f + ... + c6 f^5).
 //
-// Derived by interpolating (2^f - 1) / f in the six Chebyshev nodes of [-1/2, 1/2], solved with 50
-// digits, coefficients then rounded to fp32. The constant term is exactly 1, so 2^0 == 1 and a
-// row's largest key has P == 1. The rounded polynomial is within 2^-26.7 of 2^f relatively;
-// evaluated by fp32 fma it stays below 2 ulp (tests/kernels measures it against long double).
+// The coefficients interpolate (2^f - 1) / f at the six Chebyshev nodes of [-1/2, 1/2], solved with
+// 50 digits, then rounded to fp32. The constant term is exactly 1, so 2^0 == 1 and a row's largest
+// key has P == 1. The rounded polynomial's relative error is at most 2^-26.7; with fp32 fma it
+// stays below 2 ulp (tests/kernels measures it against long double).
 #pragma once
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // C[m, n] = A[m, k] B[k, n] in fp32, row major, with an order of operations that depends only on k.
 //
 // Each element is summed in chains of at most 32 fma, in order; the chains are then added in
-// order. So a row of C has the same bits whichever rows are computed beside it, and rounding errors
-// grow with sqrt(32), not with sqrt(k), within a chain.
+// order. So a row of C has the same bits whichever rows are computed beside it. Within a chain,
+// rounding errors grow with sqrt(32), not with sqrt(k).
 #pragma once
 
 #include <immintrin.h>

@@ -74,8 +74,8 @@ inline void round_to(std::uint32_t dtype, float* values, std::int64_t count) {
   }
 }
 
-// Decodes eight e4m3 numbers, each in the low byte of its lane. Exponent and mantissa are moved to
-// those of an fp32 number that is 2^120 times smaller, so subnormal numbers are also correct.
+// Decodes eight e4m3 numbers, each in the low byte of its lane. Exponent and mantissa, moved to
+// fp32's fields, give the value times 2^-120, also for subnormal numbers.
 inline __m256 decode_e4m3(__m256i bytes) {
   const __m256i size = _mm256_and_si256(bytes, _mm256_set1_epi32(0x7f));
   const __m256 value =

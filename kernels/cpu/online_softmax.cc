@@ -140,8 +140,8 @@ class BlockKernel {
     exp2_row(s, width, m_new, 1.0F);
 
     const float exact_sum = sum_of_row(s, width);
-    // V's scales of tokens are applied to P: before its rounding, unless l sums the rounded P, or P
-    // is near the largest number of its dtype
+    // V's token scales multiply P before its rounding. If l sums the rounded P, or if P is fp8,
+    // whose range they could exceed, they multiply the rounded P.
     const bool scales_p = attention_.scales_tokens(),
                sums_rounded = variant_.denominator_from_rounded_p,
                scales_before = scales_p && !sums_rounded && !is_fp8(variant_.p_dtype);

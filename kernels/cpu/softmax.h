@@ -25,7 +25,7 @@ inline void mask_row(float* s, std::int64_t width, Range seen) {
   std::fill(s + seen.end, s + width, minus_infinity);
 }
 
-// Returns the larger of `start` and all of s. NaN is ignored here and reappears in exp2 of it.
+// Returns the largest of `start` and all of s. NaN is ignored here, but exp2 keeps it.
 inline float max_of_row(const float* s, std::int64_t width, float start) {
   __m256 lanes = _mm256_set1_ps(start);
   for (std::int64_t i = 0; i < width; i += 8) lanes = _mm256_max_ps(_mm256_loadu_ps(s + i), lanes);
@@ -55,9 +55,9 @@ inline void exp2_row(float* s, std::int64_t width, float m, float factor) {
 
 // Rounds P times `prescale`, a power of two, to p_dtype. `double_round_p` rounds every eighth key
 // again, to one significant bit less. Half of the rounded values are then halfway and move by a
-// whole ulp. So the variance of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, and that of P's
-// rounding by 6/8. With centred V, somewhat more than half of a 16-bit output's error is P's
-// rounding, so the rms of e / sigma grows by about a fifth. tests/kernels asserts 10 to 30 %.
+// whole ulp. So the variance of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, and the mean over
+// all keys by 6/8. With centred V, somewhat more than half of a 16-bit output's error is P's
+// rounding. So the rms of e / sigma grows by about a fifth. tests/kernels asserts 10 to 30 %.
 inline void round_p(float* p, std::int64_t width, std::int64_t first_key, std::uint32_t p_dtype,
                     float prescale, bool double_round_p) {
   if (prescale != 1) scale_row(p, width, prescale);

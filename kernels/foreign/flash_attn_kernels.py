@@ -1,4 +1,4 @@
-"""FlashAttention-2 through its Python package flash_attn, by the interface of version 2.8.3:
+"""FlashAttention-2 through its Python package flash_attn, with the interface of version 2.8.3:
 https://github.com/Dao-AILab/flash-attention/blob/v2.8.3/flash_attn/flash_attn_interface.py
 """
 
@@ -77,7 +77,7 @@ def varlen(case):
 
 @kernel(name="kvcache", layouts=("paged_nhd",), **COMMON)
 def kvcache(case):
-    """Decode on a paged cache, with one query a sample."""
+    """Decode on a paged cache, with one query per sample."""
     module = library(case)
     foreign.refuse_if(
         case.seq_q != 1 or case.total_q != case.batch,

@@ -102,8 +102,8 @@ def has_window(case) -> bool:
 
 
 def window(case) -> tuple[int, int]:
-    """Returns the number of keys before and after the diagonal. With a causal mask it is 0 after
-    it, as kernels need it that have one function for both."""
+    """Returns the number of keys before and after the diagonal. With a causal mask the second is 0,
+    for kernels that express the mask as a window."""
     return case.window_left, 0 if case.mask != "none" else case.window_right
 
 

@@ -1,8 +1,8 @@
 """MLX's fused attention on its CPU backend:
 https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.fast.scaled_dot_product_attention.html
 
-On a CPU it runs the fallback of mlx/fast.cpp. This multiplies Q by the scale, both in the dtype of
-Q, and computes two matrix products with a softmax between them.
+On a CPU it runs the fallback of mlx/fast.cpp. The fallback multiplies Q by the scale, both in the
+dtype of Q, and computes two matrix products with a softmax between them.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def runner(case, function):
 
 @kernel(name="flex", spec=foreign.by_device(CPU_SPEC, GPU_SPEC), **COMMON)
 def flex(case):
-    """Runs without torch.compile, which materialises S and P."""
+    """Runs without torch.compile, so S and P are stored in memory."""
     run = runner(case, flex_module.flex_attention)
 
     def quiet():

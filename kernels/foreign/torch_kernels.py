@@ -24,7 +24,7 @@ from torch_common import ALL_DTYPES, HALF_DTYPES, heads_first, sdpa_arguments, t
 PROVIDER = "torch"
 NEEDS = ("torch",)  # without these there is nothing to measure
 
-# Math computes 16-bit inputs in fp32 and rounds the output only.
+# The math backend computes 16-bit inputs in fp32 and rounds only the output.
 MATH_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
 FLASH_SPEC = foreign.by_device(torch_operators.CPU_FLASH_SPEC, torch_operators.FUSED_SPEC)
 
@@ -59,7 +59,7 @@ def padded_sdpa(case, backend: SDPBackend):
 
 
 def ragged_sdpa(case, backend: SDPBackend):
-    """Calls SDPA once a sample, on views of the ragged tensors."""
+    """Calls SDPA once per sample, on views of the ragged tensors."""
     samples = []
     for sample in range(case.batch):
         # [1, heads, tokens, dim]

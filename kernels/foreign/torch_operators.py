@@ -1,4 +1,4 @@
-"""Calls those operators of PyTorch's fused backends that return the LSE.
+"""Calls the operators of PyTorch's fused backends that return the LSE.
 
     padded                  aten::_scaled_dot_product_flash_attention, _efficient_attention,
                             _cudnn_attention
@@ -177,7 +177,7 @@ def sdpa_cudnn_lse(case):
                      lambda lse: lse.reshape(case.batch, case.heads_q, case.seq_q))
 
 
-# ---- FlashAttention-2 and CUTLASS by their own layouts ----
+# ---- FlashAttention-2 and CUTLASS in their own layouts ----
 
 
 def flash_arguments(case) -> dict:

@@ -2,10 +2,10 @@
 
 Masks come from its own masking_utils.
 
-`sdpa_unpad` replaces FlashAttention-2's path on a CPU, where flash_attn does not run: Transformers'
-own unpadding, one SDPA call a sample instead of flash_attn_varlen_func, and Transformers' own
-padding, which writes zeros into padded rows. transformers_emulated_kernels.py has this path with
-FlashAttention-2's own kernels on the emulator.
+`sdpa_unpad` replaces FlashAttention-2's path on a CPU, where flash_attn does not run. It calls
+Transformers' own unpadding, SDPA for each sample instead of flash_attn_varlen_func, and
+Transformers' own padding, which writes zeros into padded rows. transformers_emulated_kernels.py has
+this path with FlashAttention-2's own kernels on the emulator.
 """
 
 from __future__ import annotations

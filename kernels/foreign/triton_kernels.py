@@ -4,8 +4,8 @@
     plumbline run … --provider triton:arch=sm_90       # sm_80 without the option
 
 Options: arch, schedule and seed of plumbline.triton.emulate, and raw (foreign_case.py). The host
-functions are also theirs (unified_attention, context_attention_fwd, extend_attention_fwd). Their
-other imports besides Triton and PyTorch are replaced by stubs that return what they return on an
+functions are also theirs (unified_attention, context_attention_fwd, extend_attention_fwd). Stubs
+replace their imports other than Triton and PyTorch, and return what the originals return on an
 NVIDIA GPU.
 """
 
@@ -131,7 +131,7 @@ def vllm_unified_attention():
 
 @functools.lru_cache(maxsize=None)
 def sglang_function(module: str, function: str, capability: tuple):
-    """`capability`, such as (9, 0): the host functions choose tiles by it."""
+    """Returns a host function, which chooses tiles by `capability`, such as (9, 0)."""
     package = "sglang.kernels.ops.attention"
     answers = {"is_cuda": lambda: True, "get_device_core_count": None}  # the second is never called
     for name in ("is_hip", "is_gfx95_supported", "is_gfx1250_supported"):
@@ -206,7 +206,7 @@ def sglang_prefill(case):
 @kernel(name="sglang_extend", layouts=("ragged",), masks=("causal_bottom_right",), lse=True,
         spec=ONLINE, **COMMON)
 def sglang_extend(case):
-    """extend_attention_fwd: the last keys of a sample are those of its queries. The others are in a
+    """extend_attention_fwd: the last keys of a sample belong to its queries. The others are in a
     cache, at rows given by an index, here from last to first."""
     foreign.refuse_if((case.seqlens_q > case.seqlens_kv).any(),
                       "as many keys as queries, or more")

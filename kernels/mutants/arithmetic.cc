@@ -10,8 +10,7 @@ namespace {
 
 // One step of a tensor core's accumulator (docs/judging-formulas.md, "Rounding spec"). Products and
 // accumulator are truncated to multiples of 2^(e - fraction_bits), where e is the largest exponent,
-// then added exactly and truncated to fp32. Products of two fp32 numbers of at most 26 bits are
-// exact in fp64.
+// then added exactly and truncated to fp32. Products of two fp32 numbers are exact in fp64.
 float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride,
                        std::int64_t count, int fraction_bits) {
   std::array<double, 17> terms{};
@@ -36,7 +35,7 @@ float tensor_core_step(float c, const float* a, const float* b, std::int64_t str
                                                                   : nearest;
 }
 
-// Coefficients c of 2^x = 1 + x (c1 + c2 x + ...), from interpolating (2^x - 1) / x in Chebyshev
+// Coefficients c of 2^x = 1 + x (c1 + c2 x + ...). They interpolate (2^x - 1) / x at Chebyshev
 // nodes of [-1/2, 1/2]. The maximum error is given for each.
 constexpr std::array degree_2{0x1.66744ep-1F, 0x1.ee7378p-3F};                 // 4.5e-3
 constexpr std::array degree_3{0x1.62e43p-1F, 0x1.efb038p-3F, 0x1.c8bdfap-5F};  // 2.0e-4

@@ -38,7 +38,7 @@ float exp2_of(Change change, float x);
 // Returns the sum of a row: one chain in order, in pairs, or in fp64.
 float sum_row(Change change, const float* p, std::int64_t count);
 
-// Return the nearest number of a dtype, or that toward zero. fp8 saturates at its largest number.
+// Round x to a dtype, to nearest or toward zero. fp8 saturates at its largest number.
 float round_one(std::uint32_t dtype, float x);
 float truncate_one(std::uint32_t dtype, float x);
 // Keeps the `bits` leading bits of the significand.

@@ -37,13 +37,14 @@ inline constexpr NamedChange changes[] = {PLUMBLINE_LEGAL(PLUMBLINE_NAMED) PLUMB
 constexpr bool is_legal(Change change) {
   return static_cast<std::uint32_t>(change) < 0 PLUMBLINE_LEGAL(PLUMBLINE_ONE);
 }
-// Breakers of invariances, and the kernel that they change. It makes one pass over a row's keys, in
-// tiles from key 0, for every problem.
+// Returns true for kernels that break an invariance.
 constexpr bool is_breaker(Change change) {
   return static_cast<std::uint32_t>(change) >= 0 PLUMBLINE_LEGAL(PLUMBLINE_ONE)
                                                    PLUMBLINE_MUTANT(PLUMBLINE_ONE);
 }
 #undef PLUMBLINE_ONE
+// Returns true for breakers and for legal_one_split, the kernel that they change. It makes one pass
+// over a row's keys, in tiles from key 0, for every problem.
 constexpr bool has_fixed_order(Change change) {
   return is_breaker(change) || change == Change::legal_one_split;
 }

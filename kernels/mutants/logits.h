@@ -45,7 +45,7 @@ class Logits {
   const Sequence& sequence_;
   const plumbline_problem& problem_;
   const Change change_;
-  const double scale_;  // natural, as this change has it
+  const double scale_;  // in natural units, with this change
   const double unit_;   // unit of apply()'s logits: 1 = natural, log2(e) = powers of two
   const float factor_;
 };

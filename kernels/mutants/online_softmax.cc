@@ -1,5 +1,5 @@
-// The generic kernel of the mutants, to be read from top to bottom with the change left out. It is
-// attention by tiles with an online softmax:
+// The generic kernel of the mutants. Without the changes it reads from top to bottom as attention
+// by tiles with an online softmax:
 //
 //   for each block of rows of one head, for each KV split, for each tile of keys
 //     S = Q K^T                           [rows, keys]

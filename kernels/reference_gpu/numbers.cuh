@@ -83,8 +83,8 @@ __device__ inline double max_over_block(double value, double* warps) {
   return over_block(value, warps, [](double a, double b) { return fmax(a, b); });
 }
 
-// Sorts label[0, n) with order[0, n) = 0 .. n - 1. Equal labels stay in key order. Needs room for
-// the next power of two.
+// Sorts label[0, n) and sets order[i] to the former index of label[i]. Equal labels stay in key
+// order. Both arrays need room for the next power of two.
 __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, std::int64_t n) {
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   std::int64_t size = 1;

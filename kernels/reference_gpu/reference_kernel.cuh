@@ -6,11 +6,11 @@
 //   p_k, lse            softmax over the block
 //   cells of P          labels of all keys, sorted
 //   o_j, TP ... TR      a thread for each column: over the keys in order, then by cells
-//   lse_variance        one thread of the last warp, meanwhile, and if P are few numbers
+//   lse_variance        one thread of the last warp, meanwhile; it also sets `repeats`
 //   cells of S, TS      sorted again, if S is rounded
 //
-// Rows whose P are few numbers have their own kappa. They are only found here; the CPU's reference
-// computes them. This code shares nothing with that one, and is slow: sums over keys are serial
+// Rows whose P are few numbers or whose addends repeat are only marked here (`repeats`). The CPU's
+// reference computes them. This code shares nothing with it, and is slow: sums over keys are serial
 // within a column.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Row {
   std::int64_t n;                             // visible keys
   const std::int64_t *k_offsets, *v_offsets;  // from its first visible key on
   double *s, *p, *sd;                         // [n]
-  std::uint64_t* label;                       // [n] and more
+  std::uint64_t* label;                       // [n], with room for the next power of two
   std::int32_t* order;
   double maximum, total, lse;  // m, l, m + ln l
   double mean_bias;            // sum p_k beta_k
@@ -320,8 +320,8 @@ __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   return second - square(first) / sum <= square(2 * g.model.u_p);
 }
 
-// Returns S_t of TA, the largest share of P, of at most 128 keys, within 8 u32. All threads get the
-// result.
+// Returns S_t of TA to all threads: the largest share of at most 128 keys whose P lie within 8 u32
+// of each other.
 __device__ inline double repeated_share(const Row& row, double* warps) {
   constexpr std::int64_t most = 128;
   const std::int64_t sampled = row.n < most ? row.n : most;
@@ -344,7 +344,7 @@ __device__ inline double repeated_share(const Row& row, double* warps) {
   return max_over_block(largest, warps) / static_cast<double>(sampled);
 }
 
-// Returns the variance from rounding S, of terms p_k |s_k| x(k). Labels must be sorted.
+// Returns the variance from rounding S, of terms p_k |s_k| factor(k). Labels must be sorted.
 template <class Factor>
 __device__ double s_variance(const RowParameters& g, const Row& row, Factor factor) {
   CellSum sum;

@@ -39,7 +39,8 @@ function head_text(rms: number | null): string {
   return rms === null ? "no number" : number(rms);
 }
 
-// Lists the heads above the rms limit and names the worst; "" if no head was compared.
+// Lists the heads above the rms limit and names the worst two; "" if there is no limit or no head
+// was compared.
 export function heads_in_words({ heads, heads_per_sample, limits }: Detail): string {
   const limit = limits["rms"];
   const per_sample = Math.max(1, heads_per_sample);

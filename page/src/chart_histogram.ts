@@ -39,7 +39,7 @@ function range_of(bin: Bin): string {
   return `${end(bin.center - width_of_bin / 2)} to ${end(bin.center + width_of_bin / 2)}`;
 }
 
-const edge = 4.9; // lower edge of the outermost bins, in sigma
+const edge = 4.9; // lower edge of the outermost bins, in sigma: 4.875 rounded
 
 // Answers "is it rounding?" in one sentence, with the bins that deviate most from the curve.
 export function rounding_answer(picture: Picture, is_fine: boolean): string {

@@ -27,8 +27,8 @@ export interface Group {
   verdict: string;
   cases: number[]; // rows of the table of cases, the lead (worst) first; empty for vanished cases
   names: string[]; // results without a row: vanished cases, diffs, invariances, suite statistics
-  since: string; // last commit before it; "" = unknown, or no past
-  commit: string; // first commit with it; "" = unknown
+  since: string; // the baseline's commit; "" = unknown, or no past
+  commit: string; // the commit of this run; "" = unknown
   since_night: number; // index of the lead's first bad night; -1 = unknown
   text: string; // a sentence about the lead
 }
@@ -39,7 +39,7 @@ export interface Night {
   run_ids: string[];
   started_at: string;
   commit: string;
-  state: State; // that of its worst run
+  state: State; // the state of its worst run
   exit_code: number;
   fine: number;
   failures: number;
@@ -54,7 +54,7 @@ export interface Night {
 // A user's decision: accept, pin or acknowledge.
 export interface Decision {
   kind: "accept" | "pin" | "acknowledge";
-  night: number; // index of the night; -1 = before all nights
+  night: number; // index of the night; -1 = not among `nights`
   glob: string;
   who: string;
   why: string;
@@ -83,7 +83,7 @@ export interface Detail {
     sample: number;
     head: number;
     row: number;
-    column: number; // -1: the LSE
+    column: number; // negative: the LSE or the largest logit
     got: number | null; // null: NaN or infinity
     expected: number | null;
     sigma: number;
@@ -100,7 +100,7 @@ export interface Detail {
     outside: number; // bins outside the band
     map_rows: number;
     map_columns: number;
-    map: (number | null)[]; // largest |e| / sigma; null: nothing compared, -1: NaN
+    map: (number | null)[]; // largest |e| / sigma; null: nothing compared, -1: NaN or infinity
     rows: number; // in the longest sample
     columns: number; // in the output
   };
@@ -169,7 +169,7 @@ export interface Invariance {
   text: string;
 }
 
-// One of the five stories: the figures reported upstream, and those of the newest run of its suite.
+// One of the five stories: the figures reported upstream, and this run's.
 export interface Story {
   id: string; // "S1"
   title: string;
@@ -225,7 +225,7 @@ export interface Report {
     command: string; // "plumbline run cases/nightly.toml"
   };
   state: State;
-  sentence: string; // also shown in Markdown and in the terminal
+  sentence: string; // also shown in Markdown
   counts: { cases: number; fine: number; failures: number; open: number; unmeasured: number };
   groups: Group[]; // most important first
   nights: Night[]; // at most 60, oldest first; the last is the subject if that is a night or run
@@ -245,7 +245,7 @@ export interface Report {
             value: number | null; limit: number | null; status: string }[];
   support: { kernel: string; arch: string; dtype: string; mask: string; layout: string;
              support: "supported" | "unsupported" | "mixed"; reasons: string }[];
-  // The run, night or commit that A is compared with; null: none was named.
+  // The run, night or commit to compare with; null: none was named.
   other: null | { label: string; commit: string; cases: Column[]; rows: number };
   stories: Story[];
   audit: null | Audit; // null: none was named

@@ -11,7 +11,7 @@ export interface TableColumn<Row> {
   numeric?: boolean;
   wide?: boolean; // prose, which needs room
   key?(row: Row): Key; // the sort key; default: the row's member `name`
-  // Shows the key; default: as it is.
+  // The cell's content; default: the key.
   show?(row: Row): Child;
   format?(value: number | null): string;
   most?: number; // characters of a text shown at first
@@ -107,8 +107,8 @@ export function data_table<Row>(options: TableOptions<Row>): HTMLElement {
       head.querySelector(".arrow")!.textContent = arrow;
     });
   }
-  // Numbers start with the largest, as failures are large, and words with A. The next click
-  // reverses.
+  // Sorts numbers from the largest, because failures are large, and words from A. The next click
+  // reverses the order.
   function sort_by(column: TableColumn<Row>): void {
     const is_key = column.name === sort.column;
     const descending = is_key ? !sort.descending : is_numeric(column);

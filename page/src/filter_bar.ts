@@ -37,8 +37,8 @@ export function filter_bar(page: Page, rows: readonly number[]): HTMLElement {
         draw();
         box.querySelector<HTMLSelectElement>("select")?.focus();
       }),
-      // The first entry is blank, so that any choice is a change; "=" distinguishes the value ""
-      // from it.
+      // The first entry is a placeholder, so that any choice is a change. "=" distinguishes a
+      // value "" from the placeholder.
       choice("Value", [["", "choose\u2026"] as const, ...values.map((value) =>
         [`=${value}`, `${label_of(value)} (${count(counts.get(value) ?? 0)})`] as const)], "",
         (value) => value !== "" && page.go({ panel: "cases", filters:

@@ -24,7 +24,8 @@ function help(): void {
   dialog.showModal();
 }
 
-// In a table of cases moves the focus to the next case; elsewhere opens the next case.
+// In a table of cases, moves the focus by one case. Elsewhere opens the next or previous case that
+// is not fine.
 function go_through(page: Page, by: 1 | -1): void {
   const { model, state } = page;
   if (state.panel !== "case") {

@@ -21,7 +21,7 @@ async function json_of(path: string): Promise<unknown> {
 
 export async function load_report(): Promise<Report> {
   const text = document.getElementById("report-data")?.textContent?.trim() ?? "";
-  // base64 has no "@", so the template was not filled
+  // "@" begins the placeholder of a template that was not filled; base64 has none.
   const report = (text === "" || text.startsWith("@")
     ? await json_of("/api/report")
     : JSON.parse(await unzipped(text))) as Report;

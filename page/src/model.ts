@@ -31,7 +31,7 @@ export class Model {
   readonly cases: CaseTable;
   readonly other: CaseTable | null;
   readonly by_importance: number[];
-  // Rows that fail or are open: first those of the issues, in their order.
+  // Rows that fail or are open: first the rows of issues, in the order of the issues.
   readonly bad: number[];
   private readonly details = new Map<number, Detail>();
   private readonly group_of_row = new Map<number, number>();

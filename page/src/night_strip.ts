@@ -9,9 +9,9 @@ import { full_width, type Page } from "./page.ts";
 import { roving } from "./roving.ts";
 import { outlook_of } from "./summary.ts";
 
-// Decided verdicts change the counts of cases. The night's state also has what is not a case: suite
-// statistics, diffs, invariances, changes, lost coverage, clocks. The worse of the two counts.
 const worst_first: readonly Outlook[] = ["failure", "open", "unmeasured", "fine"];
+// Returns the worse of a night's counts of cases and its state. Verdicts decided later change the
+// counts. The state also covers suite statistics, diffs, invariances, changes, coverage and clocks.
 export function outlook_of_night(night: Night): Outlook {
   const both = [outlook_of(night), outlook_of_state(night.state)];
   return worst_first.find((outlook) => both.includes(outlook)) ?? "unmeasured";

@@ -20,8 +20,8 @@ export interface Pairs {
   only_b: number;
 }
 
-// Other dimensions that may differ with a dimension. Each list is tried if the ones before it give
-// no pairs.
+// Further dimensions in which A and B may differ, by compared dimension. Each list is tried if the
+// lists before it give no pairs.
 const following: Record<string, string[][]> = {
   report: [[], ["machine", "arch", "device"]],
   kernel: [["tensor_cores"], ["tensor_cores", "device", "arch", "machine"]],
@@ -31,7 +31,7 @@ const following: Record<string, string[][]> = {
   tensor_cores: [[], ["kernel"], ["kernel", "device", "arch", "machine"]],
   suite: [["case_group", "tier"]],
 };
-const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that no case id contains
+const placed = ["machine", "device", "arch", "tensor_cores"]; // dimensions that case ids may lack
 
 // Removes the dropped dimensions from a case id.
 function common_id(table: CaseTable, row: number, dropped: ReadonlySet<string>): string {

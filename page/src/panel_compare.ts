@@ -59,7 +59,7 @@ function choose(page: Page, dimension: string): Chosen {
   });
   const first = values.includes(a) ? a : by_size.find((value) => value !== b) ?? "";
   const side_a = side(first);
-  // Without a choice, the first that has cases in common with A.
+  // Without a choice, B is the first value that has cases in common with A.
   const others = values.includes(b) && b !== first ? [b]
     : by_size.filter((value) => value !== first).slice(0, 12);
   let second = others[0] ?? "";

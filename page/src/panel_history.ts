@@ -1,4 +1,4 @@
-// A case over nights; all cases over nights if none is selected.
+// The selected case over nights, if there is one, and all cases over nights.
 import * as Plot from "@observablehq/plot";
 import { history_figure, marked_nights, night_axis } from "./chart_history.ts";
 import { data_table } from "./data_table.ts";

@@ -1,4 +1,4 @@
-// The five stories: the figures reported upstream next to those of this run.
+// The five stories: the figures reported upstream next to this run's.
 import type { Story } from "./data.ts";
 import { plain_table } from "./data_table.ts";
 import { clipped, empty, h, short, type Child } from "./dom.ts";

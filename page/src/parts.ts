@@ -67,7 +67,7 @@ export function age_mark(model: Model, group: Group): HTMLElement | null {
   return age === "" ? null : h("span", { class: `age age-${age}` }, age);
 }
 
-// Returns the text after its kernel: "cpu/split_kv: would be explained if ...".
+// Puts the kernel before the text: "cpu/split_kv: would be explained if ...".
 export function of_kernel(kernel: string, text: string): string {
   return kernel === "" ? text : `${short(kernel, 80)}: ${text}`;
 }

@@ -83,7 +83,7 @@ export interface Crossed {
 }
 
 // Crosses two dimensions. Values of `down` are sorted worst first unless they are numbers; values
-// of `across` keep their own order.
+// of `across` are sorted by in_order().
 export function crossed(table: CaseTable, rows: readonly number[], down: string,
                         across: string): Crossed {
   const cells = new Map<string, Map<string, Summary>>();

@@ -1,4 +1,4 @@
-// The theme: that of the system until the user chooses one.
+// The theme: the system's, until the user chooses one.
 import { h } from "./dom.ts";
 
 const key = "plumbline-theme";

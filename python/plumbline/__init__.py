@@ -246,9 +246,9 @@ def _arguments_of(judge: Callable[_Question, Report]
 def assert_attention(*arguments: Any, msg: _Message = None, **question: Any) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
-    UNDECIDED also raises. It means that only a looser spec than the stated one explains the output,
-    or, without a stated spec, only a kernel that rounds S, or that a limit is met by less than a
-    tenth. The text says what would decide it. The arguments are those of `check`, and `msg` as in
+    UNDECIDED also raises. Its usual causes: only a looser spec than the stated one explains the
+    output; or, without a stated spec, only a kernel that rounds S does, or one above 90 % of a
+    limit. The text says what would decide it. The arguments are as in `check`, and `msg` as in
     torch.testing.assert_close: a replacement of the text, or a function of the text.
 
         def test_decode():
@@ -383,8 +383,8 @@ _CAUSAL = {
 
 
 def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
-    """Translates is_causal to `causal`, and returns whether grouped heads are allowed. attn_mask
-    stays."""
+    """Returns the arguments with is_causal as `causal`, and True if grouped heads are allowed.
+    attn_mask stays."""
     __tracebackhide__ = True
     asked = dict(asked)
     for key in ("is_causal", "enable_gqa"):
@@ -411,8 +411,8 @@ def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
 
 def _mask_of_torch(array: Array) -> Tuple[str, Tuple]:
     """Returns the name and contents of the tensor that attn_mask means. Its last extents are
-    queries and keys, whatever their sizes. The library interprets the first of three, as in a dump.
-    """
+    queries and keys, whatever their sizes. If there are three, the library interprets the first as
+    in a dump."""
     __tracebackhide__ = True
     dtype, shape, contents = _tensor("attn_mask", array)
     if dtype != "BOOL" and not dtype.startswith(("F", "BF")):
@@ -522,8 +522,8 @@ def _write(path: str, parts: Sequence[Any]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on use: kernels written in Python. In a worker the module is already loaded, and
-    # another import does not bind it.
+    # plumbline.kernels is loaded on first use. In a worker it is already loaded, and importing it
+    # again would not set this attribute.
     if name == "kernels":
         return importlib.import_module(".kernels", __name__)
     if name in ("Spec", "Unsupported", "kernel"):

@@ -12,14 +12,14 @@ Contents = Tuple[str, Tuple[int, ...], numpy.ndarray]
 # Dtype names of NumPy (with ml_dtypes) and PyTorch that have no regular form such as "float16".
 _NAMES = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "bool": "BOOL",
           "bool_": "BOOL"}
-# DLPack's type codes (dlpack.h, DLDataTypeCode), to which the number of bits is appended, or not.
+# Names of DLPack's type codes (dlpack.h, DLDataTypeCode), without the number of bits and complete.
 _DLPACK_CODES = {0: "I", 1: "U", 2: "F", 4: "BF"}
 _DLPACK_WHOLE = {6: "BOOL", 10: "F8_E4M3", 12: "F8_E5M2"}
 _HOST_DEVICES = (1, 3, 11)  # kDLCPU, and host memory pinned by CUDA or ROCm
 
 
 def _named(name: str) -> str:
-    """"F32" of "float32"."""
+    """Returns "F32" for "float32"."""
     if name in _NAMES:
         return _NAMES[name]
     for kind, letter in (("float", "F"), ("uint", "U"), ("int", "I")):
@@ -74,7 +74,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def _of_dlpack(array: Any) -> Contents:
-    """Reads the capsule without consuming it: it frees the memory when it is deleted."""
+    """Reads the capsule without consuming it: the capsule frees the memory when it is deleted."""
     if array.__dlpack_device__()[0] not in _HOST_DEVICES:
         raise TypeError("the array does not lie in host memory; copy it to the CPU")
     capsule = array.__dlpack__()

@@ -38,7 +38,7 @@ def loaded(name: str, interface: int, path: pathlib.Path, what: str, remedy: str
     variable = f"{name.upper()}_LIBRARY"
     chosen = os.environ.get(variable) or str(path)
     try:
-        # RTLD_LOCAL keeps its dependencies separate from those of PyTorch or NumPy.
+        # RTLD_LOCAL keeps the library's dependencies separate from PyTorch's and NumPy's.
         library = ctypes.CDLL(chosen, mode=ctypes.RTLD_LOCAL)
     except OSError as error:
         raise ImportError(f"plumbline's {what} cannot be loaded: {error}\n  remedy: {remedy}, or "

@@ -85,8 +85,8 @@ def asked(folder: pathlib.Path, root: pathlib.Path, suite: str, *, kernel: Optio
 
 
 def command() -> str:
-    """Returns the program of the installed package, otherwise $PLUMBLINE, otherwise that on the
-    PATH."""
+    """Returns the program of the installed package, otherwise $PLUMBLINE, otherwise `plumbline` on
+    the PATH."""
     own = pathlib.Path(plumbline.__file__).parent / "_native" / "bin" / "plumbline"
     if own.is_file():
         return str(own)
@@ -122,7 +122,7 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=None)
 def listed(what: Asked) -> List[Listed]:
-    """Returns the cases on the host, each once, in the suite's order."""
+    """Returns the attention cases on the host, each once, in the suite's order; no merges."""
     data = _run(what.folder, "list", what.suite, "--kernel", _WRITER, "--exclude",
                 "*/device=emulated:*", "--exclude", "*/merge=*", *what.options)
     cases: Dict[str, Listed] = {}
@@ -243,7 +243,7 @@ def _question(stated: Mapping[str, str]) -> Dict[str, Any]:
 
 
 def inputs_of(of: Listed, folder: pathlib.Path) -> Case:
-    """Runs the command; `folder` is empty and temporarily contains its file."""
+    """Returns the case. The command writes its inputs to the empty `folder`, temporarily."""
     case_id = f"{_WRITER}/{of.problem}"
     data = _run(of.asked.folder, "run", "--case", case_id, "--save-outputs", str(folder / "inputs"),
                 "--quiet", "--no-store")

@@ -160,8 +160,8 @@ def start(arch: str, schedule: str, seed: int, lanes: str, bounds: bool) -> Driv
 
 def _run_once(kernel_call: Callable[[], None], *, quantiles: Sequence[float] = (0.5,),
               **_: Any) -> List[float]:
-    """Returns the same "time" for every call, so that Triton's autotuner picks the first that runs.
-    """
+    """Returns the same "time" for every call, so that Triton's autotuner picks the first
+    configuration that runs."""
     kernel_call()
     return [1.0] * len(quantiles)
 

@@ -52,7 +52,7 @@ class Unsupported(Exception):
     for users."""
 
 
-# Names of these dtypes in NumPy and PyTorch, and another name of cuda.
+# Other names of dtypes, in NumPy and PyTorch, and of cuda.
 _SPELLINGS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "half": "fp16",
               "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "gpu": "cuda"}
 
@@ -97,13 +97,14 @@ class Spec:
     """The roundings of a kernel, with the field names of baselines/contracts.toml. None: as in the
     strict default (docs/judging-formulas.md, "Rounding spec")."""
 
-    # dtype P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
+    # dtype to which P = exp(S - max) is rounded before P V: "input", "output", "fp32", …
     p_dtype: Optional[str] = None
     # power of two that multiplies P before that rounding
     p_prescale: Optional[float] = None
     p_normalized: Optional[bool] = None  # P / l is rounded instead of P
     # the max above: "running" (may lag or begin at the sink), "one" (neither, so the largest P is
-    # 1), "ceil2" or "bf16" (rounded so), "free" (any number)
+    # 1), "ceil2" (max * log2(e) is rounded up to an integer), "bf16" (max is rounded to bf16),
+    # "free" (any number)
     p_max: Optional[str] = None
     p_toward_zero: Optional[bool] = None  # P is truncated to p_dtype
     denominator_from_rounded_p: Optional[bool] = None
@@ -286,9 +287,9 @@ def kernel(function: Optional[Callable] = None, /, *, name: Optional[str] = None
                     includes it; a padded row may contain anything, even NaN
     masks           "custom": supports any mask of bits; case.visible() and case.visible_of() decode
                     them
-    kv_dtypes       "e4m3" or "e5m2": supports fp8 K and V, value = case.k_scale, case.v_scale *
-                    stored. The same in dtypes for fp8 Q with case.q_scale; the output's dtype is
-                    then one of out_dtypes
+    kv_dtypes       "e4m3" or "e5m2": supports fp8 K and V; a value is case.k_scale or case.v_scale
+                    times the stored number. dtypes names them for fp8 Q, with case.q_scale; the
+                    output's dtype is then one of out_dtypes
     token_scales    True: supports fp8 with a scale for each token or block of tokens
     window          True: supports a sliding window; softcap, alibi and sinks in the same way
     outputs         names of outputs beyond out and lse: fp32 in the shape of the LSE. The kernel

@@ -81,7 +81,7 @@ class Emulation:
 
 def emulate(arch: str = "sm_80", *, schedule: str = "in_order", seed: int = 0,
             lanes: str = "lockstep", bounds: bool = True) -> Emulation:
-    """Makes Triton compile for `arch` and launch on the emulator, at once.
+    """Makes Triton launch kernels on an emulated `arch` from now on.
 
     arch: "sm_80" (A100), "sm_86" (RTX 3090), "sm_89" (L40S), "sm_90" (H100) or "sm_100" (B200).
     schedule: which of a block's runnable threads continues: "in_order", "reversed" or "random",

@@ -1,8 +1,8 @@
 /* The judge as a C library, libplumbline_check.so, which the Python package calls through ctypes.
  *
  * Stable: functions and fields are only ever added, at the end, and PLUMBLINE_CHECK_INTERFACE grows
- * with each addition. All functions may be called from several threads at once. No C++ exception
- * leaves the library, and it exports only these functions. */
+ * with each addition. All functions but plumbline_check_command may be called from several threads
+ * at once. No C++ exception leaves the library, and it exports only these functions. */
 #ifndef PLUMBLINE_CHECK_H
 #define PLUMBLINE_CHECK_H
 
@@ -63,8 +63,8 @@ const char* plumbline_check_row_outputs(void);
  * and otherwise every error that was found, as text. */
 plumbline_check_status plumbline_check(const plumbline_check_dump* dump, char** answer);
 
-/* Decides whether the roundings of both outputs explain their differences. `answer` is that of
- * plumbline_check, with the output of `plumbline diff`. */
+/* Decides whether the roundings of both outputs explain their differences. `answer` receives the
+ * same fields as from plumbline_check, with the output of `plumbline diff`. */
 plumbline_check_status plumbline_check_diff(const plumbline_check_dump* a,
                                             const plumbline_check_dump* b, char** answer);
 

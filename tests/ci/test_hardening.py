@@ -121,7 +121,7 @@ class Kills(InFolder):
                          "run: 1 rows instead of 2; first: b")
 
     def test_options_are_checked(self):
-        self.assertIn("is no program", self.run_it(CI / "kills.py", "--plumbline", "x", code=2))
+        self.assertIn("is not a program", self.run_it(CI / "kills.py", "--plumbline", "x", code=2))
         self.assertIn("above 0", self.run_it(CI / "kills.py", "--count", "0", code=2))
         self.assertIn("invalid choice", self.run_it(CI / "kills.py", "--only", "x", code=2))
         broken = self.folder / "broken"

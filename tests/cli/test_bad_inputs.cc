@@ -318,7 +318,7 @@ std::vector<BadInput> databases() {
       {"support suggest zzzz --db good.db", 2, {"zzzz"}},
       {"support suggest --kernel 'no/*' --db good.db",
        2,
-       {"--kernel \"no/*\"", "asked no such kernel", "plumbline show"}},
+       {"--kernel \"no/*\"", "has no such kernel", "plumbline show"}},
   };
 }
 

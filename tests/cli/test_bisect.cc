@@ -132,6 +132,15 @@ TEST_F(Bisect, FindsSlowerCommit) {
   EXPECT_THAT(found.text, HasSubstr("first bad commit: " + bad_));
 }
 
+TEST_F(Bisect, AcceptedFailureIsReported) {
+  commit(first_bad, "expf(s[j] - maximum)", "(j > 3 ? expf(s[j] - maximum) : 0)");
+  EXPECT_THAT(measure(head()), HasSubstr("fail"));
+  ASSERT_EQ(plumbline("baseline accept --db h.db --who me --why test").code, 0);
+  const auto accepted = write_script("");
+  EXPECT_EQ(accepted.code, 2);
+  EXPECT_THAT(accepted.text, AllOf(HasSubstr("was accepted"), HasSubstr("--good COMMIT")));
+}
+
 TEST_F(Bisect, MissingHistoryIsReported) {
   commit(1, "", "");
   measure(head());

@@ -182,7 +182,7 @@ class CommandLine(unittest.TestCase):
 
     def test_wrong_command_lines(self):
         for given, said in ((("--only", "nobody"), "no mutant nobody"),
-                            (("--plumbline", "/nowhere"), "/nowhere is no program"),
+                            (("--plumbline", "/nowhere"), "/nowhere is not a program"),
                             (("--jobs", "0"), "--jobs: 1 or more"),
                             (("--colour",), "--colour"),
                             (("--table", "/nowhere.toml"), "/nowhere.toml"),

@@ -69,7 +69,7 @@ TEST_F(Misbehaviour, AttentionKernelGetsNoMerge) {
   PlacedCase c(worker(), problem);
   const RunReply reply = c.run("test/ok");
   EXPECT_EQ(reply.status, Status::unsupported);
-  EXPECT_EQ(reply.reason, "the request is attention, but the kernel computes merge");
+  EXPECT_EQ(reply.reason, "the kernel computes attention, not merge");
 }
 
 TEST_F(Misbehaviour, NullPointer) {

@@ -29,7 +29,7 @@ def fixture_call():
         ({"causal": "left"}, "top_left"),
         ({"lse": np.zeros((2, 24, 3), np.float32)}, "lse"),
         ({"seqlens_kv": [24, 25]}, "length of kv in sample 1 is 25"),
-        ({"cu_seqlens": [0, 10]}, "lengths of q"),
+        ({"cu_seqlens": [0, 10]}, "q has lengths of"),
         ({"padded_rows": "ones"}, "padded_rows"),
         ({"out": None}, "out"),
     ],

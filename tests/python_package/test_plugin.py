@@ -88,9 +88,9 @@ def test_diff(attention_judge):
 
 def test_argument(attention_judge):
     for stated in ({"spec": "FlashAttention-2"}, {"spec": "FA2"}):
-        with pytest.raises(ValueError, match="is no rung of the ladder for fp32"):
+        with pytest.raises(ValueError, match="is not a rounding model for fp32"):
             attention_judge.check(*single(good, q, k, v), **stated)
-    with pytest.raises(ValueError, match="is no rung of the ladder for fp32"):
+    with pytest.raises(ValueError, match="is not a rounding model for fp32"):
         attention_judge.diff(*single(good, good, q, k, v), spec_b="FlashAttention-2")
 
 def test_half_has_the_default(attention_judge):
@@ -99,8 +99,8 @@ def test_half_has_the_default(attention_judge):
 def test_fails(attention_judge):
     attention_judge.assert_attention(*single(wrong, q, k, v))
 """
-NOTE = ('the default of pyproject.toml is not applied: spec "FlashAttention-2" is no rung of the '
-        "ladder for fp32 inputs")
+NOTE = ('the default of pyproject.toml is not applied: spec "FlashAttention-2" is not a rounding '
+        "model for fp32 inputs")
 
 
 @pytest.mark.parametrize("spread", [[], ["-n", "2"]])
@@ -115,7 +115,7 @@ def test_a_default_spec_that_the_dtype_has_no_rung_for(suite_of_tests, plumbline
     assert f"\nplumbline: {NOTE} (4 calls)\n" in ran.stdout
     [dump] = named_dumps(ran.stdout, suite_of_tests.project)
     again = plumbline_program("check", dump)
-    assert again.returncode == 1 and "is no rung" not in again.stdout, again.stdout
+    assert again.returncode == 1 and "is not a rounding model" not in again.stdout, again.stdout
 
 
 def test_a_default_spec_that_does_not_exist(suite_of_tests):
@@ -125,7 +125,7 @@ def test_a(attention_judge):
     attention_judge.assert_attention(good, q, k, v)
 """})
     assert counts(ran.stdout) == {"failed": 1}
-    assert 'spec "FlashAtention-2" is no rung of the ladder for fp16' in ran.stdout
+    assert 'spec "FlashAtention-2" is not a rounding model for fp16' in ran.stdout
 
 
 def test_an_ambiguous_layout_names_the_default(suite_of_tests):
@@ -387,7 +387,7 @@ def test_a_case_states_all_of_its_question(tmp_path, monkeypatch):
     ('@pytest.mark.plumbline_suite("mine.toml", match="nothing*")', {}, "nothing*"),
     ('@pytest.mark.plumbline_suite("mine.toml", kernels="a")', {}, "kernels"),
     ('@pytest.mark.plumbline_suite("mine.toml")', {"PLUMBLINE": "/nowhere/plumbline"},
-     "PLUMBLINE=/nowhere/plumbline is no program"),
+     "PLUMBLINE=/nowhere/plumbline is not a program"),
 ])
 def test_suites_that_cannot_be_expanded(suite_of_tests, marker, environment, message):
     tests = f"import pytest\n{marker}\ndef test_a(plumbline_case): pass\n"

@@ -125,7 +125,7 @@ def test_a_tensor_of_a_gpu():
         device = type("Device", (), {"type": "cuda", "__str__": lambda self: "cuda:0"})()
 
     x = OnGpu(np.zeros(4, np.float32))
-    with emulate(), pytest.raises(EmulationError, match=r"a tensor lies on cuda:0.*\n  remedy: "
+    with emulate(), pytest.raises(EmulationError, match=r"a tensor is on cuda:0.*\n  remedy: "
                                                         r"give the kernel tensors of the CPU"):
         kernels.add[(1,)](x, x, x, 4, BLOCK=128)
 

@@ -3,7 +3,7 @@
 // operation rounds once, to nearest even, unless its name says otherwise. `Z` means .ftz: denormal
 // operands and results become zeros of their sign.
 //
-// Section numbers are those of the PTX ISA 8.5. If the value of a NaN result matters (min, max,
+// Section numbers are those of the PTX ISA 8.7. If the value of a NaN result matters (min, max,
 // conversions), it is 0x7fffffff, as on the hardware; add, mul and fma return the host's NaN.
 #pragma once
 
@@ -49,8 +49,8 @@ AI f32 flush(f32 x) {
   if constexpr (Z) return __builtin_fabsf(x) < 0x1p-126F ? __builtin_copysignf(0.0F, x) : x;
   return x;
 }
-// flush() for operands and results of an instruction, which the host itself flushes in a kernel of
-// ptx::host_flushes().
+// flush() for operands and results of an instruction. In a kernel for which ptx::host_flushes() is
+// true, the host itself flushes them.
 #ifdef PLUMBLINE_HOST_FLUSHES
 constexpr bool host_flushes = true;
 #else
@@ -106,9 +106,9 @@ AI u32 saturate(u32 bits) {
   return !(x > 0) ? 0 : x > 1 ? 0x3f800000U : bits;
 }
 
-// The smaller and the larger of two numbers (9.7.3). Of a number and a NaN it is the number, unless
-// .NaN; -0 is below +0. Flushing the result equals flushing the operands, even if the host compares
-// denormal numbers as equal.
+// The smaller and the larger of two numbers (9.7.3). If one is a NaN, the result is the other,
+// except with .NaN; -0 is below +0. Flushing the result equals flushing the operands, even if the
+// host compares denormal numbers as equal.
 template <bool Z, bool NaN>
 AI u32 unordered_result(f32 a, f32 b) {
   if (NaN || (a != a && b != b)) return not_a_number;
@@ -282,8 +282,8 @@ AI u32 reverse_bits(u32 x) {
   x = (x >> 4 & 0x0f0f0f0fU) | (x & 0x0f0f0f0fU) << 4;
   return __builtin_bswap32(x);
 }
-// Returns the position of the highest 1; for signed types of the highest bit that differs from the
-// sign. -1: none.
+// Returns the position of the highest 1, or for signed types, of the highest bit that differs from
+// the sign. -1: none.
 template <class T>
 AI u32 highest(T a) {
   using U = std::make_unsigned_t<T>;

@@ -132,7 +132,7 @@ AI u32 redux(const Thread& t, Redux operation, u32 mask, u32 value,
   return static_cast<u32>(bring(t, Call::redux, mask, value, where));
 }
 
-// shfl.sync (9.7.8.6). `c` holds the last lane of a segment, and above it the mask that segments
+// shfl.sync (9.7.9.6). `c` holds the last lane of a segment, and above it the mask that segments
 // share. `inside` tells if the source lane is in the segment; otherwise the lane's own value is the
 // result.
 AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bool& inside,

@@ -69,8 +69,9 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-// Returns the libraries of --provider. Without it: plumbline's mutants that the suites name, in
-// every precision, or "mutants" if they name none. With --calibrate: "mutants" and "merge_mutants".
+// Returns the libraries of --provider, otherwise plumbline's mutants that the suites name, or
+// "mutants" if they name none. --calibrate takes "mutants" and "merge_mutants". A library that has
+// modes ("mutants") is listed once per mode.
 std::vector<std::string> audited_libraries(const AuditOptions& options,
                                            const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
@@ -117,8 +118,8 @@ std::vector<std::filesystem::path> catalogue_files(const AuditOptions& options,
               "with --catalogue");
 }
 
-// Repeats the cases of a family's first provider for its other providers: mutants/NAME for
-// mutants_tf32/NAME. A provider refuses problems that it does not support.
+// Copies the cases of a family's first provider to its other providers: mutants_tf32/NAME runs the
+// cases of mutants/NAME. A provider refuses problems that it does not support.
 void add_family(Suite& suite, const Family& family, const std::vector<OfferedKernel>& kernels) {
   std::set<std::string> others;
   for (const OfferedKernel& kernel : kernels) {
@@ -137,8 +138,8 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
   suite.cases = std::move(cases);
 }
 
-// Returns the kernels that replace those of the suites. With --calibrate: all legal ones.
-// Otherwise: the catalogue's if no suite names one of them. Empty if the suites keep their own.
+// Returns the kernels that replace the suites' kernels, or none if the suites keep theirs.
+// --calibrate runs all legal kernels. Otherwise the catalogue's kernels run if no suite names one.
 std::vector<std::string> replacing_kernels(const AuditOptions& options,
                                            const std::vector<Suite>& suites,
                                            const Catalogue& catalogue,
@@ -157,8 +158,8 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options,
   return names;
 }
 
-// The suites of tensor cores and of merging name plumbline's own mutants, so --provider leaves them
-// out.
+// --provider leaves out the default suites of tensor cores and of merging, because they name
+// plumbline's own mutants.
 std::vector<Suite> read_suites(AuditOptions& options) {
   const auto standard = [](const char* file) {
     return (home_directory() / "cases" / file).string();

@@ -60,7 +60,7 @@ BisectBy by_findings(const Night& night) {
   return about_rms ? BisectBy::rms : BisectBy::verdict;
 }
 
-// Returns the index of the last night before the newest rise of the time's level, because a slow
+// Returns the index of the last night before the newest rise of the time's level, because a time
 // regression is found some nights late. `nights`: newest first. Returns their number if the time
 // never rose.
 std::size_t last_night_before_rise(const std::vector<Night>& nights) {
@@ -85,7 +85,7 @@ struct Range {
 };
 
 // Returns the last accepted night before the newest failures, and the first failure after it. A
-// regression of time began some nights before it was found, so `good` is before its rise.
+// time regression began some nights before it was found, so `good` is before the rise.
 Range find_range(const std::vector<Night>& nights) {
   const std::string name_them =
       "name the commits: --good COMMIT --bad COMMIT, and --by time, rms "
@@ -98,6 +98,13 @@ Range find_range(const std::vector<Night>& nights) {
   }
   std::size_t good = 0;
   while (good < nights.size() && !nights[good].accepted) ++good;
+  if (good == 0)
+    end_command(
+        exit_usage,
+        fmt::format("the newest run of the case ({}) fails and was accepted, so no later run "
+                    "is bad",
+                    nights.front().run_id.substr(0, 8)),
+        name_them);
   if (good == nights.size())
     end_command(exit_usage, "no run of the case in this database was accepted before it failed",
                 name_them);

@@ -22,7 +22,7 @@ struct DumpOptions {
   std::string format = "text";
 };
 
-// Returns the report. Its command repeats the options of the command line.
+// Returns the report. Its command repeats the options that describe the dump.
 std::string report_text(const CheckReport& report, const std::string& file,
                         const DumpOptions& options) {
   Style style = output_style();

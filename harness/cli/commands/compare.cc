@@ -28,8 +28,8 @@ struct CompareOptions {
   bool all = false, any_machine = false;
 };
 
-// The noise if the gate knows no spread between nights. A dozen runs on a busy machine scattered
-// by 3.5 % of processor time, and a quiet machine scatters less (docs/nights.md, "Measuring").
+// The noise if the gate knows no spread between nights. The processor times of a dozen runs on a
+// busy machine scattered by 3.5 %, and on a quiet one by less (docs/nights.md, "Measuring").
 constexpr double noise_without_spread = 1.10;
 
 // The key of a comparison: a suite's case, the provider's options and the machine class. The
@@ -99,8 +99,8 @@ ReadSide side_of(Store& store, const RunSelection& selection) {
   return read;
 }
 
-// Counts the series that only the earlier side has, in suites that the later side measured. A
-// filter or shard loses no cases, so partial sides count as 0.
+// Counts the series that only the earlier side has, in suites that the later side measured. Returns
+// 0 if a side is partial, because a filter or shard loses no cases.
 std::size_t count_lost_cases(const ReadSide& before, const ReadSide& after) {
   if (!before.whole || !after.whole) return 0;
   std::set<std::string> suites;
@@ -117,7 +117,7 @@ std::size_t count_lost_cases(const ReadSide& before, const ReadSide& after) {
   return lost.size();
 }
 
-// Moves pairs out of both sides whose series are equal after `part` removed some of their fields.
+// Moves pairs from both sides to `cases`: their series are equal after `part` removed some fields.
 template <class Part>
 void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases) {
   std::map<Series, Side::iterator> left;

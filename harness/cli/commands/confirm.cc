@@ -88,8 +88,8 @@ void fill_in_device(const OpenCase& open, Outcome& outcome) {
   if (outcome.description.device_arch.empty()) outcome.description.device_arch = open.machine.arch;
 }
 
-// Measures each case in one process per round, so that a temporary disturbance of the machine meets
-// each case only once.
+// Measures each case in one process per round, so that a temporary disturbance of the machine
+// affects each case only once.
 class Confirmation {
  public:
   Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch)

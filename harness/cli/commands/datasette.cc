@@ -1,5 +1,5 @@
-// plumbline datasette-metadata: prints Datasette's metadata of a database of runs, by a script that
-// comes with plumbline.
+// plumbline datasette-metadata: runs a script that prints Datasette's metadata for a database of
+// runs.
 #include <fmt/format.h>
 
 #include "harness/cli/command_end.h"

@@ -34,7 +34,8 @@ nlohmann::json json_of(const std::string& command) {
   return answer;
 }
 
-// Returns an error message unless `text` is a prefix of "2027-01-31T12:00:00Z", at least the year.
+// Returns an error message unless `text` is a time such as "2027-01-31T12:00:00Z", or the beginning
+// of one, at least the year.
 std::string since_error(const std::string& text) {
   constexpr std::string_view form = "0000-00-00T00:00:00Z";
   bool fits = text.size() >= 4 && text.size() <= form.size();
@@ -47,7 +48,7 @@ std::string since_error(const std::string& text) {
 std::string command_for(const ExportOptions& options, Store& store) {
   const auto python = need(find_python(), exit_usage);
   const auto script = home_directory() / "baselines" / "export_parquet.py";
-  // exec: no shell remains between this process and the script, which ends together with it.
+  // exec leaves no shell between this process and the script, which ends with this process.
   std::string command =
       fmt::format("exec {} {} --db {} --parquet {} --caller {}", shell_quoted(python.string()),
                   shell_quoted(script.string()),

@@ -28,7 +28,7 @@ struct HistoryOptions {
   int limit = 10, cases = 10;
 };
 
-// The maximum number of runs that are read for a case's level and drawing: a year of nights.
+// The maximum number of runs that are read for a case's level and sparklines: a year of nights.
 constexpr int max_points = 366;
 
 struct Histories {

@@ -4,7 +4,7 @@
 namespace plumbline::cli {
 
 // Runs `plumbline check`, and `plumbline diff` for two dumps, with the options, texts and exit
-// codes of the whole program. For any other command it reports the package that has it.
+// codes of the whole program. For any other command, the error names the package that has it.
 int run_judge(int argc, const char* const* argv);
 
 }  // namespace plumbline::cli

@@ -1,4 +1,4 @@
-// The page over a database that is still being written: snapshots of it, and the cases of each.
+// The page of a database that is still being written: its snapshots, and the cases of each.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-// The library parses the head of a request and writes the response. No body is read, and its
-// handlers for files, forms and patterns are not used.
+// cpp-httplib parses the head of a request and writes the response. No body is read, and the
+// library's handlers for files, forms and patterns are not used.
 #include "harness/cli/commands/local_server.h"
 
 #include <fmt/format.h>
@@ -111,7 +111,7 @@ class BoundedServer : public httplib::Server {
   explicit BoundedServer(const std::atomic<bool>& stop) : stop_(stop) {}
 
  private:
-  // One request per connection, so that no byte of one counts for the next.
+  // One request per connection, so that no byte of a request counts for the next.
   bool process_and_close_socket(socket_t socket) override {
     BoundedStream stream(socket, stop_);
     bool closed = false;
@@ -132,8 +132,8 @@ LocalAnswer refusal(int status, std::string why) {
   return {.status = status, .body = std::move(why) + "\n"};
 }
 
-// Rejects the name of another server that leads here (DNS rebinding): its pages could read this
-// one.
+// Returns the refusal of a request, if any. A foreign host name that leads here is refused, because
+// pages of that host could read this server (DNS rebinding).
 std::optional<LocalAnswer> refuse(const httplib::Request& request, int port) {
   if (request.get_header_value_count("Host") != 1) return refusal(400, "A request names one host.");
   const std::string host = request.get_header_value("Host");
@@ -173,7 +173,7 @@ Result<RequestCounts> serve_locally(int port,
   std::atomic<std::size_t> answered{0}, refused{0};
   int bound = port;
   server.new_task_queue = [] { return new httplib::ThreadPool(threads); };
-  // With the library's own option two servers could share a port unnoticed.
+  // The library's default, SO_REUSEPORT, would let two servers share a port unnoticed.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

@@ -23,8 +23,8 @@ struct MatrixOptions {
 };
 
 struct LoadedRuns {
-  std::vector<StoredOutcome> outcomes;  // all runs', in the order given
-  std::string reproduce;                // the first run's
+  std::vector<StoredOutcome> outcomes;  // in the order of the runs
+  std::string reproduce;                // of the first run
 };
 
 LoadedRuns load(Store& store, const std::vector<std::string>& runs) {

@@ -1,5 +1,5 @@
-// plumbline night: opens, closes, lists and shows nights. A night has all runs of one night, on all
-// machines.
+// plumbline night: opens, closes, lists and shows nights. A night has all runs with one id, on
+// all machines.
 #include "harness/run/night.h"
 
 #include <fmt/chrono.h>

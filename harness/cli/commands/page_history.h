@@ -6,11 +6,11 @@
 
 namespace plumbline::cli {
 
-// Returns the newest 60 nights up to the subject's. For a run outside of nights: the runs with the
-// same purpose, selection and host class.
+// Returns the newest 60 nights up to the subject's. For a run without a night, returns runs with
+// the same purpose, selection and host class instead.
 std::vector<PageNight> nights_before(Store& store, const StoredRuns& subject);
 std::vector<PageDecision> decisions_about(Store& store, const std::vector<PageNight>& nights);
-// Returns the points of each outcome at `rows`, in those nights.
+// Returns the charted points of the outcomes with the indices `rows`, in these nights.
 std::map<std::size_t, std::vector<PagePoint>> histories_of(Store& store, const StoredRuns& subject,
                                                            const std::vector<std::size_t>& rows,
                                                            const std::vector<PageNight>& nights);

@@ -11,7 +11,7 @@ namespace plumbline::cli {
 // Returns the page without its data. Ends the command if plumbline was built without the page.
 std::string read_template();
 
-// Returns the runs that `words` name. Without words: the newest night, otherwise the newest run.
+// Returns the runs that `words` name; for "", the newest night, or the newest run if there is none.
 Result<RunSelection> page_subject(Store& store, const std::string& words);
 
 // Optional contents of a page, in addition to its runs.

@@ -1,5 +1,5 @@
-// plumbline prune: keeps the newest nights of a database whole, and only what matters of older
-// ones.
+// plumbline prune: deletes the outcomes of older nights that no longer matter. The newest nights
+// stay whole.
 #include "harness/store/prune.h"
 
 #include <fmt/format.h>

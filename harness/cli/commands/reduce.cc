@@ -30,13 +30,13 @@ struct ReduceOptions {
   bool quiet = false;
 };
 
-// The kind and cause of a failure. A smaller case with another one is another failure.
+// The kind and cause of a failure. A smaller case must fail with the same kind and cause.
 struct Failure {
   std::string kind;   // "" if the case does not fail
   std::string cause;  // the sentence of its cause; "" if unknown or not looked for
 };
 
-// Any statistic of error counts as the same kind.
+// Returns the kind of a failure, "" for none. All statistics of error count as one kind.
 std::string kind_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
   std::string kind(name(judgement.verdict));

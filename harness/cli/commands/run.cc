@@ -29,9 +29,9 @@
 namespace plumbline::cli {
 namespace {
 
-// The budget for all cases of a run together, because a broken kernel fails hundreds of cases for
-// one reason. Measured on two cores on 22 November 2026: 235 failing cases of smoke took 50 to 52 s
-// of processor time instead of 46 when they used it up.
+// The budget of the search for causes, for all cases of a run together, because a broken kernel
+// fails hundreds of cases for one reason. When 235 failing smoke cases used it up, they took 50 to
+// 52 s of processor time instead of 46 s (on two cores, 22 November 2026).
 constexpr std::chrono::seconds time_for_causes{20};
 
 struct RunOptions {
@@ -102,7 +102,7 @@ std::string markdown_for_stdout(const RunReport& content, const Style&) {
   return is_table ? render_invariances_markdown(*content.invariances) : render_markdown(content);
 }
 
-// The formats of any run, except that --invariances with markdown prints only their table.
+// The formats of any run, except that markdown with --invariances prints only their table.
 constexpr auto run_command_formats = [] {
   auto all = run_formats;
   for (auto& format : all)
@@ -160,8 +160,8 @@ void resume_run(Session& session, const RunFacts& facts) {
   session.stored = need(read_part(*session.store, session.run.run_id));
 }
 
-// Returns the selection of cases that a run stores. A nightly run's has no providers, kernels and
-// devices, so that a case that is lost with one of them has vanished.
+// Returns the text that a run stores about its selection of cases. A nightly run omits providers,
+// kernels and devices, so that a case that is lost with one of them counts as vanished.
 std::string selection_of(const RunOptions& options) {
   std::string text =
       fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);

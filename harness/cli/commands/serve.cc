@@ -1,4 +1,4 @@
-// plumbline serve: shows the page over a live database to programs of this machine.
+// plumbline serve: serves the page of a live database to programs on this machine.
 #include <fmt/format.h>
 
 #include <cstdio>

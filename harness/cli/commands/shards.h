@@ -1,4 +1,4 @@
-// --shard: the part of its suites' cases that a command measures.
+// --shard: selects the part of the suites' cases that a command measures.
 #pragma once
 
 #include <filesystem>

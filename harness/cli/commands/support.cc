@@ -40,7 +40,7 @@ struct Suggestion {
   SuggestedSupport suggested;
   std::vector<ContradictedEntry> contradicted;
   std::size_t refusals = 0;    // unexplained refusals of the chosen kernels
-  std::size_t unreviewed = 0;  // other kernels': unsupported, not a mismatch
+  std::size_t unreviewed = 0;  // refusals of other kernels: unsupported, not a mismatch
   bool is_complete() const { return suggested.inseparable.empty() && contradicted.empty(); }
 };
 

@@ -128,8 +128,8 @@ class Execution final : public KeptPlan {
   void query() {
     const std::string asked = problem_.question == PLUMBLINE_MERGE ? "merge" : "attention";
     if (library_.questions[kernel_] != asked) {
-      throw Stop{Status::unsupported, fmt::format("the request is {}, but the kernel computes {}",
-                                                  library_.questions[kernel_], asked)};
+      throw Stop{Status::unsupported,
+                 fmt::format("the kernel computes {}, not {}", library_.questions[kernel_], asked)};
     }
     if (provider::needs_fp8_scales(problem_) &&
         (library_.features & PLUMBLINE_FEATURE_FP8_SCALES) == 0) {
@@ -284,7 +284,8 @@ class Execution final : public KeptPlan {
   // Makes the call whose outputs are judged.
   void run_judged(protocol::RunReply& reply) {
     if (!stream_) return run(1);
-    // The first call of a kept plan is judged as it is, so it is not repeated.
+    // If another call of the plan follows, this one must be the plan's only call before it, so it
+    // is not repeated.
     const bool is_followed = request_.keep_plan && !is_again_;
     const auto if_early = is_followed ? IfEarly::leave_it : IfEarly::call_again;
     const std::string fault = call_in_order(

@@ -10,8 +10,8 @@
 namespace plumbline {
 
 // At most one gate of a process is closed at a time, on any stream. It opens by itself after
-// `longest`, because a kernel that waits for its own stream would otherwise wait forever. The same
-// holds if the host waits for another stream whose host functions CUDA runs after this one.
+// `longest`, because a kernel that waits for its own stream would otherwise wait forever. So could
+// a host that waits for another stream, if CUDA runs that stream's host functions after the gate.
 class Gate {
  public:
   static constexpr std::chrono::milliseconds longest{100};

@@ -64,7 +64,7 @@ constexpr std::uint32_t max_kernels = 65536;
 
 constexpr const char* rebuild_remedy = "build it again with this plumbline's plumbline_provider.h";
 
-// The version comes first, because later fields may differ in another version.
+// Checks the version first, because later fields may differ in another version.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
     throw Stop{Status::error,
@@ -111,8 +111,8 @@ std::string text_of(const char* text) {
   return text == nullptr ? "" : std::string(text, strnlen(text, longest));
 }
 
-// The next functions return the provider's texts, "" for NULL. They are checked after its functions
-// have returned, because an exception from those belongs to the provider.
+// The next functions return the provider's texts, "" for NULL. check_names() checks them later:
+// call_provider() would take its Stop for an exception of the provider.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {

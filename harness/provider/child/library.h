@@ -20,8 +20,8 @@ struct ProviderLibrary {
   std::vector<std::vector<std::string>> outputs;  // beyond out and lse, for each kernel
   std::optional<plumbline_device_memory> memory;  // result of whole_table()
   std::uint64_t features = 0;                     // plumbline_feature bits
-  std::vector<std::string> devices;  // beside "cpu", those with memory that it can allocate:
-                                     // "cuda:0"
+  std::vector<std::string> devices;  // beside "cpu": emulated GPUs, and GPUs whose memory it
+                                     // can allocate ("cuda:0")
   std::string no_device;             // why its memory functions reach no device; otherwise ""
 };
 
@@ -31,9 +31,9 @@ struct WrongOptions {
 };
 
 // Throws Stop with reason and remedy: library not found, symbol missing, wrong ABI version or
-// struct size (both numbers named), fields missing. Throws WrongOptions if there are options and
-// the query of a plain problem returns PLUMBLINE_ERROR. The library is never unloaded, because
-// providers may leave threads and handlers running.
+// struct size (both numbers named), fields missing. Throws WrongOptions if the library returns no
+// provider only with the options, or if the query of a plain problem then returns PLUMBLINE_ERROR.
+// The library is never unloaded, because providers may leave threads and handlers running.
 ProviderLibrary load_provider(const std::string& path, const std::string& options);
 
 }  // namespace plumbline

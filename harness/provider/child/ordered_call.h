@@ -35,7 +35,7 @@ struct Arrival {
 };
 
 // Fills all arrivals with bytes 0xFF, enqueues the arrivals on `stream` after a closed gate, and
-// makes the call, which enqueues after them. Then waits for all other streams, opens the gate and
+// makes the call, which enqueues after them. Then waits for the default stream, opens the gate and
 // waits for `stream`. A kernel launched on another stream has therefore read poison, and its output
 // is overwritten. The gate may open by itself before the call returns, because loading a kernel for
 // the first time waits for all streams. `if_early` says whether the call is then repeated. Returns

@@ -24,7 +24,7 @@ std::string directory_now() {
   return std::filesystem::current_path(none).string();
 }
 
-// The umask can be read only by setting it.
+// umask(2) returns the umask only while setting it.
 mode_t umask_now() {
   const mode_t now = umask(077);
   umask(now);

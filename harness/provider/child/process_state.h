@@ -16,8 +16,9 @@ namespace plumbline {
 
 // The allowed changes of environment and handlers. Frameworks set some on first use, so the first
 // call of a process may change all of them. The first call of a kernel may add a variable, or a
-// handler for a signal without one. If it replaces a handler, that is restored without an error:
-// the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ. Other state must never change.
+// handler for a signal without one. If it replaces a handler, the old one is restored without an
+// error: the LLVM in NVRTC and cuDNN replaces those of SIGINT and SIGXFSZ. Other state must never
+// change.
 enum class Allowance { none, additions, everything };
 
 // Allowances by the kernels that a process has called.

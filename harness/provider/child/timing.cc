@@ -19,7 +19,7 @@ namespace plumbline {
 namespace {
 
 // Short, because a short repetition is more often undisturbed, and the minimum of many short ones
-// repeats better than that of few long ones.
+// is more repeatable than the minimum of few long ones.
 constexpr double repetition_ns = 2e6;
 constexpr double max_sentinel_ns = 15e6;
 constexpr double device_repetition_ns = 5e6;
@@ -231,7 +231,7 @@ TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64
     work.calls = calls_in(device_repetition_ns, ns / static_cast<double>(count));
   }
   repeat_in_turn(works, repetitions);
-  // Drops the samples from choosing the calls.
+  // Drops the samples taken while the number of calls was chosen.
   const auto keep_last = [&](std::vector<double>& samples) {
     const auto kept = std::min(samples.size(), static_cast<std::size_t>(repetitions));
     samples.erase(samples.begin(), samples.end() - static_cast<std::ptrdiff_t>(kept));

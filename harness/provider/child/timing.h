@@ -11,8 +11,8 @@
 
 namespace plumbline {
 
-// A repetition takes about 2 ms (on a device 5 ms), or one call if that takes longer. Entries i
-// were measured one after the other.
+// A repetition takes about 2 ms (on a device 5 ms), or one call if that takes longer. Entries with
+// the same index were measured one after the other.
 struct TimesInTurn {
   std::vector<double> kernel_ns, sentinel_ns;          // per call
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;  // only time_in_turn: of the whole process

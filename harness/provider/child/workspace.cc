@@ -14,7 +14,8 @@
 namespace plumbline {
 
 namespace {
-// One byte more, so that guard bytes always follow the data; those before it fill the slack.
+// One byte more, so that guard bytes always follow the data. Guard bytes before the data fill the
+// slack.
 std::size_t inner_bytes_of(std::size_t bytes) { return round_up(bytes + 1, page_bytes); }
 }  // namespace
 

@@ -131,7 +131,8 @@ Result<Arena> Arena::create() {
 void Arena::reset() {
   state_->slots.clear();
   state_->used = 0;
-  // One huge case should not hold its memory for the rest of a night. Errors do no other harm.
+  // One huge case should not hold its memory for the rest of a night. If this fails, only memory is
+  // wasted.
   if (state_->size_bytes > kept_bytes) {
     (void)fallocate(state_->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(kept_bytes),

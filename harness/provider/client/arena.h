@@ -1,7 +1,7 @@
 // Shared memory for tensors between plumbline and a worker: one memfd with slots at page
-// boundaries, unmapped pages between them, and guard bytes in the slack on both sides of each
-// tensor. The file is sealed, so a process with its descriptor cannot change its length. It can map
-// the file again and write anywhere, so inputs need digests.
+// boundaries, pages between them that the worker leaves unmapped, and guard bytes on both sides of
+// each tensor. The file is sealed, so a process with its descriptor cannot change its length. Such
+// a process can still map the file again and write anywhere, so inputs need digests.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ class Arena {
   std::uint64_t digest(std::size_t index) const;
 
   int descriptor() const;
-  // Returns the used bytes of the shared file, which include every slot.
+  // Returns the bytes of the shared file that plumbline has mapped; they include every slot.
   std::size_t size_bytes() const;
 
  private:

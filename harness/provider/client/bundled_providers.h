@@ -26,8 +26,8 @@ std::vector<BundledProvider> bundled_providers(const std::filesystem::path& fold
 std::optional<std::filesystem::path> find_bundled_provider(const std::string& word,
                                                            const std::filesystem::path& folder);
 
-// Returns the remedy for a missing provider file: "did you mean cpu?", or the names of the bundled
-// providers.
+// Returns the remedy for a missing provider file: "did you mean cpu?" if a name is similar, and the
+// names of the bundled providers.
 std::string missing_provider_remedy(const std::string& word, const std::filesystem::path& folder);
 
 }  // namespace plumbline

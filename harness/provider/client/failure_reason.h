@@ -1,4 +1,4 @@
-// Why a request failed, from the end of its worker.
+// Explains how a worker ended, and so why its request failed.
 #pragma once
 
 #include <chrono>

@@ -11,7 +11,7 @@
 namespace plumbline {
 
 // Starts a worker by `spawn`, which sets its process id and returns an errno. Remembers the id
-// until end_orphans_of. Before that, in this process:
+// until end_orphans_of. Before the start it changes this process:
 //   - it becomes the parent of processes whose own parent ended (PR_SET_CHILD_SUBREAPER),
 //   - its memory and environment in /proc become unreadable for other processes of the user
 //     (PR_SET_DUMPABLE), and root's workers lose CAP_SYS_PTRACE. With CAP_SYS_ADMIN or CAP_PERFMON

@@ -30,9 +30,9 @@ struct Launch {
 // ".py". Without such a suffix (providers of other workers) it splits at the first ':'.
 std::pair<std::string, std::string> split_provider(const std::string& provider);
 
-// Search order for shared libraries: options.executable, plumbline-worker next to this program,
-// then in ../libexec/plumbline, then PLUMBLINE_WORKER. For Python files (unless options.executable
-// is set):
+// Search order for the worker of shared libraries: options.executable, plumbline-worker next to
+// this program, then in ../libexec/plumbline, then PLUMBLINE_WORKER. For Python files (unless
+// options.executable is set):
 //   interpreter   PLUMBLINE_PYTHON, then .venv/bin/python of PLUMBLINE_HOME, of ../share/plumbline
 //                 and of the source directory, then python3 on the PATH
 //   worker        PLUMBLINE_PYTHON_WORKER (path of plumbline_worker.py), then

@@ -117,7 +117,8 @@ int spawn(const std::vector<std::string>& command, int channel, int log, int are
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // In its own process group, what it starts dies with it, and Ctrl-C reaches only plumbline.
+  // The worker gets its own process group: what it starts dies with it, and Ctrl-C reaches only
+  // plumbline.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -188,7 +189,7 @@ int WorkerProcess::open_end() {
   std::array<int, 2> pipes{};
   if (pipe2(pipes.data(), O_CLOEXEC) != 0) return errno;
   end_descriptor_ = pipes[0];
-  // Signals belong to the existing threads.
+  // Blocked in the new thread, so that the existing threads get the signals.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

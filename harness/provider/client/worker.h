@@ -32,8 +32,8 @@ struct Hello {
   std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
   // Device kinds that each kernel accepts: "cpu", "cuda", "emulated"; empty for a kernel: unknown.
   std::vector<std::vector<std::string>> kernel_devices;
-  std::vector<std::string> devices;    // beside "cpu", those with memory that it can allocate:
-                                       // "cuda:0"
+  std::vector<std::string> devices;    // beside "cpu": emulated GPUs, and GPUs whose memory it
+                                       // can allocate ("cuda:0")
   std::vector<std::string> questions;  // "attention" or "merge", one for each kernel
   // Row outputs beyond the LSE, for each kernel.
   std::vector<std::vector<std::string>> outputs;
@@ -80,7 +80,7 @@ struct RunRequest {
   PLUMBLINE_ROW_OUTPUTS(PLUMBLINE_ROW)
 #undef PLUMBLINE_ROW
   int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
-  // 0: one untimed call; otherwise Google Benchmark measures this many repetitions
+  // 0: one untimed call; otherwise Google Benchmark measures up to this many repetitions
   int timed_repetitions = 0;
   // Longest undisturbed sentinel call, in ns. Repetitions on the CPU wait for one, for a limited
   // time (child/timing.h). 0: unknown.
@@ -165,9 +165,9 @@ std::string reason_of_changed_input(const std::string& input);
 
 // Places all tensors of a geometry in the arena (inputs read-only, outputs writable) and returns a
 // request that names them. Fills index arrays and small inputs (mask, slopes, sinks, scales), but
-// not Q, K, V and outputs. An arena holds one case: earlier slots are forgotten, earlier requests
-// void. The request refers to `geometry`, which must outlive it. `further` selects the row outputs
-// beyond the LSE.
+// not Q, K, V and outputs. An arena holds one case: earlier slots are forgotten, and earlier
+// requests are void. The request refers to `geometry`, which must outlive it. `further` selects the
+// row outputs beyond the LSE.
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry,
                                  const PerRowOutput<bool>& further = {});
 

@@ -57,8 +57,8 @@ struct CaseNight {
 // Returns one outcome per run, newest first, at most 366, in the series of the newest outcome.
 Result<std::vector<CaseNight>> nights_of_case(Store& store, const std::string& case_id);
 
-// Returns, for sharding, the wall time of each case in milliseconds: from the newest run that
-// measured it in the last three days of the database.
+// Returns each case's wall time in milliseconds, for sharding. Uses the newest finished run with
+// the case, started at most three days before the database's newest run.
 Result<std::map<std::string, double, std::less<>>> recorded_milliseconds(Store& store);
 
 }  // namespace plumbline

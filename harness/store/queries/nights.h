@@ -15,7 +15,7 @@ struct NightVerdicts {
   std::string night, run_id, started_at, commit;  // night: its id, or the start of the run's id
   std::optional<int> exit_code;                   // nullopt: the run did not finish
   bool suspect = false;
-  double common_shift = 0;  // ln; the largest of the run's machine classes
+  double common_shift = 0;  // relative, 0.01 = 1 %; the largest of the run's machine classes
   std::string why;          // why the run is suspect; one sentence
   std::string verdict;      // "" if the run has no outcome
   std::size_t count = 0;

@@ -16,7 +16,7 @@ using TextRow = std::vector<std::optional<std::string>>;
 
 // Returns the text in single quotes, with quotes inside doubled, so that it cannot act as SQL.
 std::string sql_literal(const std::string& text);
-// Returns the texts as the literal of a JSON array, for json_each().
+// Returns an SQL literal with the texts as a JSON array, for json_each().
 std::string sql_array(const std::vector<std::string>& texts);
 
 std::string text_at(const TextRow& row, std::size_t column);  // Returns "" for NULL.

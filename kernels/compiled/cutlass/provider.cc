@@ -208,11 +208,11 @@ struct Cutlass : compiled::Library<Cutlass, Plan> {
 
   // Lines are those of kernel_forward.h unless another file is named. S is fp32 (accum_t, line
   // 137), and so is P until B2bGemm writes it to shared memory as scalar_t (lines 461 to 466 and
-  // 908). Its sum is taken before (lines 1265 to 1280). O stays in fp32 registers (kKeepOutputInRF,
-  // line 155); it is multiplied by 1 / l and rounded at the end (epilogue_rescale_output.h, lines
-  // 194 to 205). The maximum is that of all keys so far (lines 1197 to 1213 and 1222 to 1230).
-  // exp2f is ex2.approx of log2(e) scale S (lines 1191 and 1262). The LSE is a maximum in other
-  // units plus logf (line 1143).
+  // 908). P's sum is taken before that (lines 1265 to 1280). O stays in fp32 registers
+  // (kKeepOutputInRF, line 155); it is multiplied by 1 / l and rounded at the end
+  // (epilogue_rescale_output.h, lines 194 to 205). The maximum is over all keys so far (lines 1197
+  // to 1213 and 1222 to 1230). exp2f is ex2.approx of log2(e) scale S (lines 1191 and 1262). The
+  // LSE is the maximum, divided by log2(e), plus the logarithm of the sum (line 1143).
   static void describe_roundings(const Plan& plan, plumbline_description& description) {
     plumbline_rounding_spec& spec = description.spec;
     spec.p_dtype = plan.problem.dtype_q;

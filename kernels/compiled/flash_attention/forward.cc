@@ -52,7 +52,7 @@ Flash_fwd_params parameters(const Call& call) {
   p.d = p.d_rounded = call.head_dim;
   p.total_q = call.total_q;
   p.scale_softmax = static_cast<float>(call.scale);
-  // a product in double, of the scale as a float
+  // the float scale times a double, as in flash_api.cpp
   p.scale_softmax_log2 = static_cast<float>(p.scale_softmax * M_LOG2E);
   p.p_dropout = 1;
   p.p_dropout_in_uint8_t = 255;

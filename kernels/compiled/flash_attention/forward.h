@@ -35,7 +35,7 @@ struct Call {
   // Device memory, [batch + 1], for the ragged layout; otherwise null.
   int* cu_seqlens_q = nullptr;
   int* cu_seqlens_kv = nullptr;
-  // The cache of the split kernels: lengths [batch] instead of sums; pages [batch, pages].
+  // The split kernels' KV cache: lengths [batch] instead of cumulative ones; pages [batch, pages].
   int* lengths_kv = nullptr;
   int* page_table = nullptr;
   std::int64_t pages_per_sample = 0;

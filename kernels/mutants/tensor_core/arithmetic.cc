@@ -35,7 +35,7 @@ void change_words(std::byte* shared, std::uint32_t (*change)(std::uint32_t)) {
   std::memcpy(shared, words.data(), sizeof words);
 }
 
-// Returns the elements of a row of A or a column of B, in the order of dot().
+// Returns the 16-bit or tf32 element of A or B at `place`, as dot() takes it.
 std::uint32_t element(const std::uint32_t* fragment, int registers,
                       const emulator::FragmentPlace& place, bool tf32) {
   const std::uint32_t word = fragment[place.lane * registers + place.register_index];
@@ -44,7 +44,7 @@ std::uint32_t element(const std::uint32_t* fragment, int registers,
 
 }  // namespace
 
-// Two accumulators of a register of C are in the order of fp16's: row g, then row g + 8.
+// Two adjacent fp32 registers of C become one fp16 register: first row g, then row g + 8.
 bool multiply_in_fp16(const ThreadPosition&, Arch arch, const MmaInstruction& instruction,
                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                       std::uint32_t* d) {

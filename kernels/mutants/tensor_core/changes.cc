@@ -189,8 +189,8 @@ constexpr std::array copies{
          }),
     copy("memory_tail_reads_first_row", [](const ThreadPosition&, bool) { return Copy::valid; }),
     copy("memory_source_of_8_bytes", [](const ThreadPosition&, bool) { return Copy::first_half; }),
-    // K and V of the third and later tiles. The first copy groups are Q with K, V, and K, V of the
-    // second tile; in decode, Q alone comes first.
+    // Copies no V from the third tile on. The first copy groups are Q with K, V, then K and V of
+    // the second tile; in decode, Q alone comes first.
     copy("stale_values_after_two_tiles",
          [](const ThreadPosition& at, bool) {
            const int group = at.groups() - (at.tiles.decode ? 1 : 0);

@@ -46,7 +46,7 @@ bool multiply_as_sm_80(const ThreadPosition&, emulator::Arch, const emulator::Mm
 bool multiply_in_halves(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                         std::uint32_t* d);
-// V in tf32 with keys t and t + 4 in the slots where P has 2t and 2t + 1.
+// Multiplies P by V in tf32 with V's keys t and t + 4 in the slots of P's keys 2t and 2t + 1.
 bool multiply_other_keys(const ThreadPosition&, emulator::Arch, const emulator::MmaInstruction&,
                          std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
                          std::uint32_t* d);

@@ -36,11 +36,11 @@ class ThreadPosition {
   [[nodiscard]] Phase phase() const { return static_cast<Phase>(notes_[phase_at]); }
   [[nodiscard]] bool in_scores() const { return phase() == Phase::scores; }
   [[nodiscard]] bool in_values() const { return phase() == Phase::values; }
-  // Returns true in the shuffles of m, before the first product of P V. Those of l come after the
-  // last.
+  // Returns true in the shuffles of m, before the first product of P V. The shuffles of l come
+  // after the last product.
   [[nodiscard]] bool reduces_maximum() const { return phase() != Phase::totals; }
   [[nodiscard]] int tile() const { return number(tile_at); }
-  // The product's step over the head dimension or the keys, and whether it is the last one.
+  // The product's step over the head dimension or the keys; last_step(): true in the last one.
   [[nodiscard]] int step() const;
   [[nodiscard]] bool last_step() const {
     return step() == (in_scores() ? tiles.head_steps : tiles.key_steps) - 1;

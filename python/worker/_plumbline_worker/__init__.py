@@ -1,7 +1,7 @@
-"""The Python worker's parts, which speak docs/worker-protocol.md.
+"""The modules of the Python worker, which speaks the protocol of docs/worker-protocol.md.
 
-The process (process, support), a provider file (provider_file), a case (case, frameworks, wire) and
-its run (execution, timing, failures).
+They serve the process (process, support, state), a provider file (provider_file), a case (case,
+frameworks, wire) and its run (execution, timing, gpu_timing, nvml, gpu_facts, failures).
 """
 import importlib.util
 import pathlib

@@ -132,7 +132,7 @@ class Case:
     def new_out(self) -> Any:
         """Returns an output array of the right shape, dtype and device, filled with NaN (bytes
         0xFF), for kernels that write into one. Elements that are never written stay NaN and are
-        found. If the function is called again, the array is filled again before."""
+        found. Before each further call of the function, the array is filled again."""
         return self._new(self._shapes["out"], self.dtype_out)
 
     def new_lse(self) -> Any:
@@ -217,8 +217,8 @@ class Case:
 
     def visible(self) -> numpy.ndarray:
         """Returns bool [batch, seq_q, seq_kv] from mask, window and padding, for padded layouts.
-        Padded query rows follow the same rule: they may see valid keys, or none; with mask_bits
-        none."""
+        Padded query rows follow the same rule: they may see valid keys, or none. With mask_bits
+        they see none."""
         if self.mask_bits is not None:
             visible = numpy.zeros((self.batch, self.seq_q, self.seq_kv), bool)
             for sample in range(self.batch):

@@ -200,8 +200,8 @@ class Execution:
         return "lse" in outputs
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
-        """Returns the function to time. If a kernel returns arrays instead of a function, all of it
-        is timed."""
+        """Returns the function to time. If a kernel returns arrays instead of a function, the whole
+        kernel is timed."""
         self._support.set_phase("prepare")
         prepared = kernel.function(case)
         if callable(prepared):

@@ -30,7 +30,7 @@ def _is_own(filename: str) -> bool:
 
 
 def _place(error: BaseException, provider_path: str) -> str:
-    """Returns where it was raised: the innermost line of the provider's file, otherwise the
+    """Returns where the error was raised: the innermost line of the provider's file, otherwise the
     innermost line outside the worker."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_own(f.filename)]
     frames = [f for f in frames if f.filename == provider_path] or frames

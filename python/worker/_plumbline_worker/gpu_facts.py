@@ -25,8 +25,8 @@ def driver_version() -> str:
 
 
 def memory_of(ordinal: int) -> int:
-    """Returns the bytes of a device's memory from the driver, for frameworks without it; 0 if there
-    is no driver."""
+    """Returns the bytes of a device's memory from the driver, for frameworks that do not report
+    them; 0 if there is no driver."""
     with contextlib.suppress(OSError, AttributeError):
         cuda = ctypes.CDLL("libcuda.so.1")
         device, memory = ctypes.c_int(), ctypes.c_size_t()
@@ -67,7 +67,7 @@ def _jax_runtime() -> str:
 
 def devices_of_loaded_frameworks() -> List[str]:
     """Returns the CUDA devices that torch finds, if a provider has imported it. Neither imports a
-    framework nor makes a context, because NVML counts."""
+    framework nor makes a context."""
     torch = sys.modules.get("torch")
     if torch is None:
         return []

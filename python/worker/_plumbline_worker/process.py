@@ -31,8 +31,8 @@ def is_started_by_plumbline() -> bool:
 
 
 class Channel:
-    """Requests and replies, on descriptors whose numbers no library knows. Writes to 4 now go to
-    the log, and 3 is at its end."""
+    """Requests and replies, on descriptors whose numbers no library knows. Afterwards, reads from 3
+    find the end of the file, and writes to 4 go to the log."""
 
     def __init__(self) -> None:
         def lifted(descriptor: int) -> int:

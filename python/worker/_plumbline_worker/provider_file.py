@@ -63,7 +63,7 @@ def _compile(path: str, source: bytes) -> types.CodeType:
 
 
 def _execute(path: str, code: types.CodeType) -> types.ModuleType:
-    # Not under the file's own name: a provider torch.py must not hide the library.
+    # The module does not get the file's name: a provider torch.py must not hide the library.
     module = types.ModuleType("plumbline_provider_file")
     module.__file__ = path
     sys.modules[module.__name__] = module

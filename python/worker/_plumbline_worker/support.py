@@ -1,7 +1,7 @@
 """The worker's C++ functions, by ctypes: plumbline_python_support.so.
 
-Built from the sources of plumbline-worker (python_support.h of harness/provider): mapping of the
-arena, crash report, sentinel and peak memory.
+The library has sources of plumbline-worker (python_support.h of harness/provider): mapping of the
+arena, crash report, process state, sentinel and peak memory.
 """
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import numpy as np
 from plumbline.kernels import Spec, kernel, options
 
-options("off_by_one")  # accepted after --provider mine.py:
+options("off_by_one")  # accepts --provider mine.py:off_by_one
 
 
 def version():                                     # stored with every run
@@ -11,7 +11,7 @@ def version():                                     # stored with every run
 
 
 # 1. State what your kernel takes: plumbline asks it nothing else. `spec` is what it rounds, and may
-#    not be looser than baselines/contracts.toml. Another name also goes into that file.
+#    not be looser than baselines/contracts.toml. If you change the name, change it there, too.
 @kernel(name="softmax", dtypes=("fp32", "fp16", "bf16"),
         masks=("none", "causal_top_left", "causal_bottom_right"),
         layouts=("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"), lse=True,

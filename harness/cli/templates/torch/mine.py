@@ -4,7 +4,7 @@ import torch
 from plumbline.kernels import Spec, Unsupported, kernel, options
 from torch.nn.functional import scaled_dot_product_attention
 
-options("off_by_one")  # accepted after --provider mine.py:
+options("off_by_one")  # accepts --provider mine.py:off_by_one
 
 
 def version():                    # stored with every run
@@ -12,7 +12,7 @@ def version():                    # stored with every run
 
 
 # 1. State what your kernel takes: plumbline asks it nothing else. `spec` is what it rounds, and may
-#    not be looser than baselines/contracts.toml. Another name also goes into that file.
+#    not be looser than baselines/contracts.toml. If you change the name, change it there, too.
 @kernel(name="sdpa", framework="torch", dtypes=("fp32", "fp16", "bf16"),
         masks=("none", "causal_top_left", "causal_bottom_right"),
         layouts=("padded_bshd", "padded_bhsd"), spec=Spec(p_dtype="input"),
