@@ -1,7 +1,7 @@
-// The calls of one emulated thread: the machine below emulator/machine/simt.h.
+// The calls of emulated threads; emulator/machine/simt.h gives them CUDA's names.
 //
 // The threads of a block are fibers of one OS thread. A call may suspend its fiber; other fibers
-// run, and the call returns after the event that it waits for. A call that CUDA does not define
+// run, and the call returns after the event that it waits for. A call with undefined behaviour
 // never returns: it ends the block, and launch() returns the reason. Examples are a missing lane,
 // an address outside of shared memory, and an instruction that the architecture lacks. `where` is
 // the caller's source location.
@@ -62,15 +62,15 @@ void named_barrier(Call call, int id, int threads, Where where);
 // `operand`: source lane, distance, or the mask of xor. Segments of `width` lanes, as in shfl.sync.
 std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
                       Where where);
-// Returns `combined` of this lane: redux and match.
+// Returns what `combined` gives this lane (redux, match).
 std::uint64_t combine(Call call, unsigned mask, std::uint64_t value, Combine combined, Where where);
 
 // In lockstep (launch.h): waits until every other lane of the warp waits or is here. For code whose
 // lanes exchange data through memory without __syncwarp.
 void converge();
 
-// Copies 16 bytes. The destination is poisoned now; the source is read when a wait forces the
-// copy's group.
+// Copies 16 bytes. The destination is poisoned now; the source is read when a wait requires the
+// copy.
 void cp_async_16(void* shared, const void* global, bool valid, Where where);
 // Copies 4, 8 or 16 bytes. Only the first `source_bytes` are read; the rest become zeros.
 void cp_async(void* shared, const void* global, std::size_t bytes, std::size_t source_bytes,
@@ -82,8 +82,8 @@ void cp_async_wait(int groups, Where where);
 // each. Lane 8 i + j names row j of matrix i; rows of further lanes are ignored.
 void ldmatrix(Call call, std::uint32_t* r, const void* row, Where where);
 void stmatrix(Call call, const std::uint32_t* r, void* row, Where where);
-// d = a b + d, with the instruction's registers (registers() in tensor_core.h). For the whole of K,
-// a has 4 and b has 2; d has 4 (fp32) or 2 (fp16).
+// d = a b + d, with the instruction's registers (registers() in tensor_core.h): 4 of a and 2 of b,
+// half for half of K; d has 4 (fp32) or 2 (fp16).
 void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where);
 
 }  // namespace plumbline::emulator

@@ -1,4 +1,4 @@
-// The emulator as the machine of translated kernels.
+// The emulator implements the machine of translated kernels.
 #include "emulator/ptx/run.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ struct Running {
 };
 
 // The allocation that each access instruction used last, in launch `number`. The blocks on one OS
-// thread share them: an emulated thread executes most of a kernel's hundreds of accesses only once.
+// thread share the list, because one emulated thread executes most of the instructions only once.
 struct Sites {
   std::uint64_t number = 0;
   std::vector<Range> met;
@@ -191,7 +191,7 @@ std::string Allocations::describe(std::uint64_t address) const {
   if (next != ends_.begin()) {
     const auto before = std::prev(next);
     const std::uint64_t bytes = before->second - before->first;
-    // Inside of the allocation, or after its end and nearer to it than to the next one.
+    // The address is nearer to the start of this allocation than to that of the next one.
     if (next == ends_.end() || address - before->first < next->first - address) {
       return fmt::format("at byte {} of an allocation of {}", address - before->first, bytes);
     }

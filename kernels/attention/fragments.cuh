@@ -11,8 +11,8 @@
 //                                   column .. column + depth
 //   b_of_values(r, v, key, column)  B = V[key .. key + depth]: two blocks of 8 columns, from column
 //                                   and column + 8
-//   a_of_weights(r, p, step)        A = P of keys step * depth .., in the positions of S's
-//                                   accumulators, rounded to Element
+//   a_of_weights(r, p, step)        A = P of keys step * depth .., rounded to Element; p has S's
+//                                   accumulator positions
 //   multiply(d, a, b)               d += a b
 #pragma once
 
@@ -25,7 +25,7 @@ namespace plumbline::attention {
 // (chunk ^ row % 8); rows of fp32 are 16 bytes longer.
 template <class Element, int Columns>
 struct SharedTile {
-  static constexpr int per_chunk = 16 / static_cast<int>(sizeof(Element));  // elements of 16 bytes
+  static constexpr int per_chunk = 16 / static_cast<int>(sizeof(Element));  // elements in 16 bytes
   static constexpr int chunks = Columns / per_chunk;
   static constexpr int row_elements = sizeof(Element) == 2 ? Columns : Columns + per_chunk;
   static constexpr int bytes(int rows) {
@@ -174,8 +174,7 @@ struct Mma<Float, float> {
 };
 
 // Copies the rows of a tile by cp.async; all `Threads` threads take part. `source(row)` returns the
-// address of a row's element 0, or nullptr for a row of zeros. `memory` is any address of that
-// tensor.
+// address of a row's element 0, or nullptr for a row of zeros. `memory` is any source address.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& tile, int thread,
                                           const void* memory, const Source& source) {
@@ -188,7 +187,7 @@ __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& ti
   }
 }
 
-// Like copy_rows(), from fp8 widened to Element; the rows are stored when this returns.
+// Like copy_rows(), but widens fp8 to Element. The rows are stored when it returns.
 template <int Rows, int Threads, class Element, int Columns, class Source>
 __device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread,
                                            std::uint32_t dtype, const Source& source) {

@@ -44,7 +44,7 @@ TEST(Screening, SubtractsCommonShift) {
             Confirmation::confirmed);
   EXPECT_EQ(confirm(screening, past, 0.07, std::vector{0.03, 0.031}, std::nullopt, moved),
             Confirmation::refuted)
-      << "3 % are found without the shift, and 1 % is not";
+      << "3 % minus the common shift is only 1 %";
   EXPECT_NE(confirm(screening, past, 0.07, std::vector{0.035, 0.036}, std::nullopt, {}),
             Confirmation::refuted);
 }
@@ -82,7 +82,7 @@ TEST(Screening, NeedsAllFreshProcesses) {
   EXPECT_EQ(confirmed(past, 0.05, {-0.05, -0.05, -0.05}), Confirmation::refuted);
 }
 
-// A kernel is gated alike if it takes a tenth of the sentinel's time, or ten times it.
+// The gate works alike for kernels that take a tenth or ten times the sentinel's time.
 TEST(Screening, IsIndependentOfLevel) {
   const GateOptions options;
   for (const double level : {-2.3, 0.0, 2.3}) {
@@ -134,7 +134,7 @@ TEST(Screening, AcceptedStepIsQuiet) {
   EXPECT_EQ(screened(past, 0.05).finding, GateFinding::slower) << "nobody accepted it";
   past[35].starts_level = true;
   EXPECT_EQ(screened(past, 0.05).finding, GateFinding::quiet);
-  EXPECT_EQ(screened(past, 0.10).finding, GateFinding::slower) << "but the next one";
+  EXPECT_EQ(screened(past, 0.10).finding, GateFinding::slower) << "nobody accepted the next";
 }
 
 TEST(Drift, AcceptedStepsAddUpAgainstPin) {

@@ -18,8 +18,8 @@ enum class Redux : std::uint8_t { add, min_u32, max_u32, min_s32, max_s32, and_,
 
 inline constexpr std::uint64_t no_detail = ~std::uint64_t{0};
 
-// The bits of a global address that are the process's address. The bits above are a tag, which a
-// pointer keeps through arithmetic. It reaches only memory that was added under the same tag.
+// The bits of a global address that hold the process's address. The bits above are a tag, which a
+// pointer keeps through arithmetic. A pointer reaches only memory that was added under its tag.
 inline constexpr std::uint64_t address_bits = (std::uint64_t{1} << 48) - 1;
 
 // Memory that a thread may access: [begin, end), with the tag.
@@ -39,11 +39,11 @@ struct Machine {
   void* (*sync_warp)(unsigned mask, Where);
   // In lockstep: lets the other lanes of the warp come as far as this one.
   void* (*converge)();
-  // Ends the launch if the row of ldmatrix or stmatrix, an address of the process, is not valid.
+  // Ends the launch if `row`, an address of the process, is not valid for ldmatrix or stmatrix.
   void (*check_row)(Call, std::uint64_t row, Where);
   // Ends the launch, because a shuffle reads a lane that is not in the mask.
   void (*unmasked)(unsigned mask, unsigned from_lane, Where);
-  // Exchange::combined for match, and for redux by operation.
+  // Exchange::combined for match; for redux, indexed by Redux.
   emulator::Combine same_value, redux[8];
   void (*cp_async)(std::uint64_t shared, std::uint64_t global, std::size_t bytes,
                    std::size_t source_bytes, Where);
