@@ -405,7 +405,7 @@ def _translate_torch_arguments(asked: Mapping[str, Any]) -> Tuple[dict, bool]:
         if asked["causal"] and "attn_mask" in asked:
             raise ValueError("is_causal=True with an attn_mask is also refused by PyTorch: put the "
                              'triangle into attn_mask, or state causal="top_left" beside it, '
-                             "where both hide keys")
+                             "if both hide keys")
     return asked, bool(asked.pop("enable_gqa", True))
 
 

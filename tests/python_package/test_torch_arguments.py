@@ -111,7 +111,7 @@ def test_enable_gqa():
     (TypeError, {"attn_mask": np.ones((24, 24), np.float16),
                  "attn_bias": np.ones((24, 24), np.float16)}, "attn_mask and attn_bias are both"),
     (ValueError, {"attn_mask": np.ones((24, 24), bool), "is_causal": True},
-     "refused by PyTorch, too: put the triangle"),
+     "also refused by PyTorch: put the triangle"),
     (ValueError, {"attn_mask": np.ones((24, 24), np.int32)}, "integers, 1 = seen, are for mask="),
     (TypeError, {"dropout": 0.1}, "unexpected keyword argument 'dropout'.*is_causal"),
 ])
