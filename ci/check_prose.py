@@ -149,7 +149,7 @@ class Counts:
 
 
 def folder_of(path):
-    parts = pathlib.Path(path).parts
+    parts = pathlib.Path(path).parts or (".",)
     return "/".join(parts[:2]) if parts[0] in ("harness", "kernels", "emulator", "tests") and \
         len(parts) > 2 else parts[0] if len(parts) > 1 else "."
 
@@ -231,10 +231,8 @@ def page_figures(root):
 
 def read_baseline(root):
     path = root / BASELINE
-    if not path.exists():
-        return {"since": "HEAD", "counts": {}, "pages": {}}
-    with open(path, "rb") as file:
-        return tomllib.load(file)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return {"since": "HEAD", "counts": {}} | tomllib.loads(text)
 
 
 def write_baseline(root, since, before, counts):

@@ -19,14 +19,14 @@ struct Instance {
   int tile_q = 1, tile_kv;
   int stages = 0;  // tiles of K and V that shared memory holds at a time
   int threads;
-  int shared_bytes;  // dynamic; naive needs (head_dim_qk + head_dim_vo) floats more
+  int shared_bytes;  // dynamic; naive needs head_dim_qk + head_dim_vo more floats
   bool tensor_cores = false;
   void (*function)(Parameters);
   const char* symbol;    // the function template
   const char* argument;  // its argument, as typeid names it
 };
 
-// Each is defined in one source file.
+// Each has its own source file.
 std::span<const Instance> naive_instances();
 std::span<const Instance> prefill_mma_fp16_instances();
 std::span<const Instance> prefill_mma_bf16_instances();

@@ -35,12 +35,12 @@ _WIDTH_UNKNOWN = 100
 # "plumbline_".
 _KEYS = {
     "layout": "layout of q, k, v and out where a test states none, such as padded_bhsd",
-    "spec": "what the kernels under test round, such as FlashAttention-2",
-    "causal": "top_left, bottom_right, true or false where a test states nothing of the kind",
+    "spec": "rounding spec of the tested kernels, such as FlashAttention-2",
+    "causal": "top_left, bottom_right, true or false where a test states no causal mask",
     "lse_base": "base of the LSEs: e or 2",
     "dumps": "folder of the dumps of failures; none: no dumps",
 }
-# An argument of a test (left) disables these defaults.
+# An argument of a call (left) disables these defaults (right).
 _INSTEAD = {"is_causal": ("causal",), "attn_mask": ("causal",)}
 
 
@@ -304,9 +304,9 @@ class AttentionJudge:
 
     def assert_case(self, case: "_suite_cases.Case", out: Any, *, msg: Any = None,
                     **question: Any) -> None:
-        """Like assert_attention, with the question of `plumbline_case`. `question` has what a suite
-        leaves to the kernel: lse, lse_base, spec, padded_rows. The original q, k and v are judged,
-        even if the kernel changed them."""
+        """Like assert_attention, with the arguments in `case.question`. Pass what a suite leaves to
+        the kernel: lse, lse_base, spec, padded_rows. The original q, k and v are judged, even if
+        the kernel changed them."""
         __tracebackhide__ = True
         q, k, v, stated = case.pristine()
         asked = {**self._question(question, "spec", "lse_base"), **stated, "name": case.id}
@@ -358,7 +358,7 @@ def _foreign_owner() -> str:
     said = owners.sentence() if owners is not None else ""
     if said or _is_ours():
         return said
-    return (f"{getattr(plumbline, '__file__', 'plumbline')} is not of plumbline-attention\n"
+    return (f"{getattr(plumbline, '__file__', 'plumbline')} is not from plumbline-attention\n"
             f"  remedy: install plumbline-attention again, with --force-reinstall --no-deps")
 
 
@@ -427,7 +427,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not _is_ours():
         return
-    # Only here, because pytest_configure of the terminal's plugin runs after ours.
+    # Set here, because pytest_configure of the terminal's plugin runs after ours.
     plumbline._pytest_terminal = plumbline._PytestTerminal(
         _width(session.config), session.config.getoption("verbose") > 0)
 
@@ -482,7 +482,7 @@ def attention_judge(request: pytest.FixtureRequest) -> AttentionJudge:
 
 @pytest.fixture
 def plumbline_case(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> "_suite_cases.Case":
-    """A case of the suite of @pytest.mark.plumbline_suite: q, k, v and the question."""
+    """A case of the suite of @pytest.mark.plumbline_suite: q, k, v and `question`."""
     if not _is_ours():
         pytest.fail(_foreign_owner(), pytrace=False)
     try:

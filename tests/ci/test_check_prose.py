@@ -91,6 +91,19 @@ class PlantedTree(unittest.TestCase):
                              ("store: read rows; sort", True), ("store: read " + "x" * 70, True)):
             self.assertEqual(check_prose.is_bad_subject(subject), bad, subject)
 
+    def test_a_bad_subject_after_the_first_commit_fails(self):
+        def commit(subject):
+            subprocess.run(["git", "-C", self.folder, "-c", "user.name=a", "-c", "user.email=a@b",
+                            "commit", "-q", "--allow-empty", "-m", subject], check=True)
+        commit("The first; of all")
+        subprocess.run(["git", "-C", self.folder, "tag", "begin"], check=True)
+        (self.folder / "ci").mkdir()
+        check_prose.write_baseline(self.folder, "begin", {}, {})
+        commit("store: read rows once")
+        self.assertEqual(self.errors(), [])
+        commit("store: the rows; sorted")
+        self.assertIn("prose G1 (1, limit 0): store: the rows; sorted", self.errors()[0])
+
     def test_pages_have_limits_of_words(self):
         sentence = " ".join(["word"] * 31) + ". "
         self.write("docs/a.md", "# A\n\n" + ("Short. " + sentence) * 10)

@@ -47,8 +47,8 @@ class ExactNights : public testing::Test {
     directory_.reset();
   }
 
-  // tests/planted/planted_cpu.cc with the options `planted`: as another build of cpu, or as the
-  // same one.
+  // Returns options that load tests/planted/planted_cpu.cc with `planted`. Changed kernels have
+  // another build id, unless same_build=1.
   static MeasureOptions measure_options(const std::string& planted) {
     ::setenv("PLANTED_OPTIONS", planted.c_str(), 1);
     MeasureOptions measure = cpu_provider("");
@@ -132,14 +132,14 @@ TEST_F(ExactNights, ChangedBitInOtherBuildListed) {
     EXPECT_THAT(found(judgement), Contains("digest")) << outcome.case_id;
     EXPECT_THAT(judgement.findings.back().text, HasSubstr("by another build")) << outcome.case_id;
     changed += judgement.verdict == Verdict::changed;
-    // in some cases half an ulp more exceeds a limit or is a fault
+    // in some cases one ulp more exceeds a limit or is a fault
     beyond_a_limit += judgement.verdict == Verdict::fail && judgement.findings.size() > 1;
   }
   EXPECT_EQ(changed + beyond_a_limit, count_outputs(*session));
   EXPECT_GE(changed, 60);
 }
 
-// A change in one problem of one kernel is found only there, and makes the night fail.
+// A change in a few cases of one kernel is found only there, and fails the night.
 TEST_F(ExactNights, SingleChangedBitIsFound) {
   int nights = 0;
   for (int part = 0; part < 97 && nights < 3; part += 11) {
@@ -165,7 +165,7 @@ TEST_F(ExactNights, SingleChangedBitIsFound) {
   EXPECT_EQ(nights, 3);
 }
 
-// Each night is judged against all earlier nights, then stored.
+// Each night is judged against the earlier stored nights.
 TEST_F(ExactNights, ThousandEqualNightsRaiseNoAlarm) {
   constexpr int nights = 1000;
   std::filesystem::copy_file(directory_->path() / "first.db", directory_->path() / "many.db");
@@ -201,7 +201,7 @@ TEST_F(ExactNights, ThousandEqualNightsRaiseNoAlarm) {
     for (const Past& past : pasts) baselines.push_back(&*past.baseline);
     const auto scores = judge_suites(measured, text_->contracts, baselines, true);
     alarms += state_of({*outcomes, {}, {}, scores, {}, {}, true, false}) != RunState::fine;
-    // Every night is stored at first, so all later nights have at least thirty earlier ones.
+    // The first 50 nights are stored, so all later nights have at least fifty earlier ones.
     if (i < 50 || i % 100 == 0) {
       for (const StoredOutcome& stored : *outcomes) ASSERT_TRUE(store.add(run.run_id, stored));
       ASSERT_TRUE(store.finish_run(run.run_id, 0, true));

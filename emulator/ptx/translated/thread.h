@@ -26,7 +26,7 @@ AI void store(u64 address, T value) {
   std::memcpy(reinterpret_cast<void*>(address), &value, sizeof value);
 }
 
-// Lets others run, unless `stack` is nullptr. Inlined down to the switch: see
+// Switches to `stack` unless it is nullptr. Even the switch is inlined: see
 // emulator/machine/collectives.h.
 AI void continue_with(const Thread& t, void* stack) {
 #ifdef __x86_64__  // elsewhere the machine switches
@@ -106,7 +106,7 @@ AI void sync_warp(const Thread& t, u32 mask, Where where = Where::current()) {
   continue_with(t, t.machine->sync_warp(mask, where));
 }
 
-// Returns after the results are in the exchange; this lane's part must be there.
+// Waits for the exchange's results. The caller has put this lane's part there.
 AI void together(const Thread& t, Call call, u32 mask, Where where) {
   continue_with(t, t.machine->arrive(call, mask, where));
 }
@@ -132,8 +132,8 @@ AI u32 redux(const Thread& t, Redux operation, u32 mask, u32 value,
   return static_cast<u32>(bring(t, Call::redux, mask, value, where));
 }
 
-// shfl.sync (9.7.9.6). `c` holds the last lane of a segment, and above it the mask that segments
-// share. `inside` tells if the source lane is in the segment; otherwise the lane's own value is the
+// shfl.sync (9.7.9.6). `c` holds the clamp lane (bits 0 to 4) and the segment mask (bits 8 to
+// 12). `inside` tells if the source lane is in the segment; otherwise the lane's own value is the
 // result.
 AI u32 shuffle(const Thread& t, char mode, u32 value, u32 b, u32 c, u32 mask, bool& inside,
                Where where = Where::current()) {

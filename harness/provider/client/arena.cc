@@ -25,9 +25,9 @@ constexpr std::size_t gap_bytes = 16 * page_bytes;
 constexpr std::size_t smallest_file_bytes = std::size_t{1} << 20;
 constexpr std::size_t kept_bytes = std::size_t{1} << 30;
 
-// Returns the length of the shared file, which is sparse. Once sealed, a process with its
-// descriptor can neither shorten it (which would kill plumbline by SIGBUS) nor lengthen it. `ulimit
-// -f` may allow less than the capacity.
+// Returns the length of the shared file, which is sparse. A process with its descriptor cannot
+// change the sealed length; a shorter file would kill plumbline by SIGBUS. `ulimit -f` may allow
+// less than the capacity.
 std::size_t file_bytes() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
@@ -40,7 +40,7 @@ bool is_zero(const std::byte* page) {
 }
 
 // Returns a digest of whole pages. A page of zeros counts as untouched, because reading an
-// untouched page makes it one.
+// untouched page allocates zeros.
 std::uint64_t digest_of(const std::byte* base, std::size_t begin, std::size_t end) {
   std::uint64_t digest = 0;
   for (std::size_t at = begin; at < end; at += page_bytes) {
@@ -101,7 +101,7 @@ Arena::~Arena() = default;
 
 Result<Arena> Arena::create() {
   auto state = std::make_unique<State>();
-  // Without seals if the kernel does not support them.
+  // Falls back to no seals if Linux lacks them.
   for (const unsigned flags : {MFD_CLOEXEC | MFD_ALLOW_SEALING, MFD_CLOEXEC}) {
     if (state->descriptor < 0) state->descriptor = memfd_create("plumbline-arena", flags);
   }
