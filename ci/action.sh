@@ -61,7 +61,7 @@ install_packages() {
 install_wheel() {
   local wheel="$1" harness
   [[ -f "$wheel" ]] ||
-    end_with 2 "wheel: $wheel is no file; remedy: name what ci/wheel.sh wrote, or leave it empty"
+    end_with 2 "wheel: $wheel is not a file; remedy: name what ci/wheel.sh wrote, or leave it empty"
   source "$source_directory/ci/wheel/pair.sh"
   harness="$(harness_beside "$wheel")" || end_with 2 "wheel: $harness"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"

@@ -167,14 +167,16 @@ def count(root):
     for name in files_of(root):
         if pathlib.Path(name).suffix in SLASHES | HASHES and not NOT_OURS.search(name):
             counts.read(name, (root / name).read_text(encoding="utf-8", errors="replace"))
+    for subject in filter(is_bad_subject, subjects(root, read_baseline(root)["since"])):
+        counts.hits.append(("G1", ".", 1, subject))
     return counts
 
 
 def subjects(root, since):
-    """The subjects of the commits after `since`; None if this clone does not have it."""
+    """The subjects of the commits after `since`; none if this clone does not have it."""
     done = subprocess.run(["git", "log", "--no-merges", "--format=%s", f"{since}..HEAD"], cwd=root,
                           check=False, capture_output=True, text=True)
-    return done.stdout.splitlines() if done.returncode == 0 else None
+    return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def is_bad_subject(subject):
@@ -252,16 +254,11 @@ def by_folder(hits):
                                if rule not in WARNINGS)
 
 
-def errors(root=ROOT):
-    """Sentences about counts above the baseline and pages above their limits."""
-    baseline, counts = read_baseline(root), count(root)
-    found = by_folder(counts.hits)
-    subject_lines = subjects(root, baseline["since"])
-    for subject in filter(is_bad_subject, subject_lines or []):
-        found["G1", "."] += 1
-        counts.hits.append(("G1", ".", 1, subject))
-    for (rule, folder), n in sorted(found.items()):
-        limit = baseline["counts"].get(rule, {}).get(folder, 0)
+def errors(root=ROOT, counts=None):
+    """Yields (path, line, sentence) for counts above the baseline and pages above their limits."""
+    limits, counts = read_baseline(root)["counts"], counts or count(root)
+    for (rule, folder), n in sorted(by_folder(counts.hits).items()):
+        limit = limits.get(rule, {}).get(folder, 0)
         if n <= limit:
             continue
         instead = {**COMMENT_RULES, **OTHER_RULES}[rule][0]
@@ -270,7 +267,7 @@ def errors(root=ROOT):
                 yield path, line, f"prose {rule} ({n}, limit {limit}): {text[:90]} ({instead})"
     if counts.exempt > MAX_EXEMPTIONS:
         yield BASELINE, 1, f"{counts.exempt} comments are exempt, more than {MAX_EXEMPTIONS}"
-    total, p90, rows = page_figures(root)
+    total, p90, _ = page_figures(root)
     if total > MAX_PAGE_WORDS:
         yield "docs", 1, f"the pages have {total} words, more than {MAX_PAGE_WORDS}"
     if p90 >= MAX_SENTENCE_WORDS:
@@ -286,15 +283,13 @@ def print_pages(root):
           f"site: {p90:.0f}")
 
 
-def print_shares(root):
-    counts = count(root)
+def print_shares(counts):
     totals = collections.Counter(rule for rule, *_ in counts.hits)
     print(" ".join(f"{rule} {totals[rule]}" for rule in
                    [*COMMENT_RULES, *WARNINGS, "N1", "T1"]))
     share = 100 * counts.flagged / max(counts.comments, 1)
     print(f"{counts.flagged} of {counts.comments} comments flagged ({share:.2f} %); "
           f"{totals['T1']} of {counts.tests} test names; {counts.exempt} exempt")
-    return counts
 
 
 def main():
@@ -315,7 +310,7 @@ def main():
         print_pages(ROOT)
         return 0
     if arguments.tree:
-        print_shares(arguments.tree)
+        print_shares(count(arguments.tree))
         return 0
     if arguments.list is not None:
         hits = [hit for hit in count(ROOT).hits if hit[1].startswith(arguments.list)]
@@ -323,11 +318,9 @@ def main():
             print(f"{path}:{line}: {rule}: {text[:200]}")
         print(f"{len(hits)} hits")
         return 0
-    baseline = read_baseline(ROOT)
+    baseline, counts = read_baseline(ROOT), count(ROOT)
     if arguments.update:
-        counts = count(ROOT)
         now = by_folder(counts.hits)
-        now["G1", "."] += sum(map(is_bad_subject, subjects(ROOT, baseline["since"]) or []))
         kept = {}
         for key, n in now.items():
             limit = baseline["counts"].get(key[0], {}).get(key[1])
@@ -339,8 +332,8 @@ def main():
             since = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True,
                                    capture_output=True, text=True).stdout.strip()[:12]
         write_baseline(ROOT, since, before, {key: n for key, n in kept.items() if n})
-    print_shares(ROOT)
-    found = list(errors())
+    print_shares(counts)
+    found = list(errors(ROOT, counts))
     for path, line, error in found:
         print(f"{path}:{line}: {error}")
     return 1 if found else 0

@@ -449,10 +449,7 @@ def main():
     build = parser.parse_args().build
     if build and not (build / "build.ninja").is_file():
         parser.error(f"{build} has no build.ninja: configure it, as by cmake --preset host")
-    every = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True,
-                           capture_output=True, text=True).stdout
-    existing = [path for name in every.split("\0")
-                if (ROOT / (path := pathlib.Path(name))).is_file()]
+    existing = [pathlib.Path(name) for name in prose.files_of(ROOT)]
     paths = [path for path in existing if path.suffix in SOURCES]
     errors = [(path, 1, f"more than {LARGEST // 1024} KiB: left over from a build or a download?")
               for path in existing if (ROOT / path).stat().st_size > LARGEST]

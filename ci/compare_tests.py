@@ -51,12 +51,12 @@ def read_renames(path):
 
 def rename_instances(names, renames):
     """Adds the renames of `names` that are instances of a renamed test: prefix/Suite.Name/value."""
-    instances = {}
+    instances, used = {}, set()
     for name in names:
         match = INSTANCE.fullmatch(name)
         if match and match[2] in renames:
             instances[name] = (match[1] or "") + renames[match[2]] + (match[3] or "")
-    used = {INSTANCE.fullmatch(name)[2] for name in instances}
+            used.add(match[2])
     return {old: new for old, new in renames.items() if old not in used} | instances
 
 

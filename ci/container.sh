@@ -34,7 +34,8 @@ if [[ -z "$wheel$prefix" ]]; then
   [[ -n "$wheel" ]] || end_with 2 "there is no wheel in dist/; remedy: run ci/wheel.sh, or name one"
   wheel="$(realpath "$wheel")"
 fi
-[[ -z "$wheel" || -f "$wheel" ]] || end_with 2 "--wheel: $wheel is no file; remedy: run ci/wheel.sh"
+[[ -z "$wheel" || -f "$wheel" ]] ||
+  end_with 2 "--wheel: $wheel is not a file; remedy: run ci/wheel.sh"
 if [[ -n "$wheel" ]]; then
   source ci/wheel/pair.sh
   harness="$(harness_beside "$wheel")" || end_with 2 "--wheel: $harness"

@@ -1,4 +1,4 @@
--- Which outcomes are baselines because somebody said so?
+-- Which outcomes are baselines because a user accepted them?
 SELECT a.accepted_at, a.accepted_by, a.reason, a.case_id, h.verdict,
   h.percent_of_limit, h.code_commit
 FROM v_accepted AS a

@@ -10,18 +10,18 @@ file="$(dirname "${BASH_SOURCE[0]}")/kubernetes.yaml"
 case "${1:-}" in
   -h | --help) sed -n '2,/^# Example/p' "$0" | cut -c3-; exit 0 ;;
   "" | --) refuse "NIGHT is needed: the name of the night" ;;
-  -*) refuse "unknown option $1: those of kubectl stand behind --" ;;
+  -*) refuse "unknown option $1: options of kubectl follow --" ;;
 esac
 night="$1"
 shift
 case "${1:---}" in
   --) ;;
-  -*) refuse "unknown option $1: those of kubectl stand behind --" ;;
+  -*) refuse "unknown option $1: options of kubectl follow --" ;;
   *) file="$1"; shift ;;
 esac
 [[ "${1:---}" == -- ]] || refuse_surplus "$1"
 [[ -f "$file" ]] ||
-  end_with 2 "$file is no file; remedy: name a copy of ci/fleet/kubernetes.yaml, or leave it out"
+  end_with 2 "$file is not a file; remedy: name a copy of ci/fleet/kubernetes.yaml, or leave it out"
 options=("${@:2}")
 command -v kubectl >/dev/null ||
   end_with 3 "there is no kubectl on the PATH;" \

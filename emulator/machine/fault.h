@@ -28,7 +28,7 @@ class Fault {
   // cp.async.wait_group: returns how many groups may be pending; -1 skips the wait.
   virtual int wait(Notes&, int groups) const { return groups; }
   virtual void commit(Notes&) const {}
-  // What a 16-byte cp.async does. copy() gets the `valid` that the kernel passes.
+  // The effect of a 16-byte cp.async. copy() gets the `valid` that the kernel passes.
   enum class Copy {
     unmodified,
     valid,         // as if the kernel had passed valid = true

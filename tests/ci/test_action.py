@@ -265,7 +265,7 @@ def test_inputs_reach_plumbline(job, hub):
     ({"first-night": "no"}, 3, ["plumbline-history.db is missing", "remedy"]),
     ({"first-night": "never"}, 2, ["PLUMBLINE_FIRST_NIGHT is never", "auto, yes or no"]),
     ({"suites": ""}, 2, ["no suite is named", "remedy"]),
-    ({"wheel": "dist/none-*.whl"}, 2, ["dist/none-*.whl is no file", "ci/wheel.sh"]),
+    ({"wheel": "dist/none-*.whl"}, 2, ["dist/none-*.whl is not a file", "ci/wheel.sh"]),
     ({"suites": "absent.toml"}, 2, ["absent.toml"])])
 def test_wrong_inputs_are_named(job, hub, inputs, code, words):
     assert jobs.github(job, "schedule", {**INPUTS, **inputs}, hub)[0] == code, job.said

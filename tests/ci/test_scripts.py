@@ -281,4 +281,4 @@ def test_a_cluster_that_stops_to_answer_ends_the_wait(sandbox):
 
 
 def test_a_file_that_is_not_there(sandbox):
-    sandbox.refuses("fleet/kubernetes.sh", "night", "gone.yaml", says=["gone.yaml is no file"])
+    sandbox.refuses("fleet/kubernetes.sh", "night", "gone.yaml", says=["gone.yaml is not a file"])
