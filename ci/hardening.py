@@ -106,14 +106,15 @@ def append(path, kind, row):
 
 
 def tested_commit():
-    """Returns HEAD, with a suffix if the tree differs from it."""
+    """Returns the newest commit that changed more than RESULTS, so that results that were committed
+    leave it as it was; with a suffix if the tree differs from it."""
     def git(*words):
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True,
                               check=True).stdout.strip()
     try:
-        commit = git("rev-parse", "--short=12", "HEAD")
-        changes = git("status", "--porcelain", "--untracked-files=no", "--", ".",
-                      *(f":!{name}" for name in RESULTS))
+        tested = ["--", ".", *(f":!{name}" for name in RESULTS)]
+        commit = git("log", "-1", "--format=%h", "--abbrev=12", *tested)
+        changes = git("status", "--porcelain", "--untracked-files=no", *tested)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return commit + ("-with-changes" if changes else "")

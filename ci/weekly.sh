@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the items that are too slow for CI, one after another. A failed item does not stop the rest.
-#   ci/weekly.sh                  runs the items that have not passed for this commit yet
+#   ci/weekly.sh                  runs the items that have not passed for this commit yet. A commit
+#                                 of results alone does not count as a new one.
 #   ci/weekly.sh --only ITEM...   these items alone (--list names them)
 #   ci/weekly.sh --again          also runs items that have passed for this commit
 #   ci/weekly.sh --check          runs nothing: prints the state of each item; items without a
@@ -157,12 +158,9 @@ conclude() {
 
 # ---- Main ----
 
-# A result belongs to a commit; it belongs to none if the tree has changes or there is no git.
-commit="$(git rev-parse --short=12 HEAD 2>/dev/null)" || commit=unknown
-changes="$(git status --porcelain --untracked-files=no -- . ":!baselines/weekly.csv" \
-  ":!baselines/hardening.toml" ":!docs/hardening.md" 2>&1)" ||
-  changes="git does not say"
-[[ -z "$changes" ]] || commit+="-with-changes"
+# A result belongs to the newest commit that changed more than results; it belongs to none if the
+# tree has changes or there is no git.
+commit="$(python3 ci/hardening.py commit)"
 ((${#only[@]})) || only=("${names[@]}")
 logs=out/weekly
 mkdir -p "$logs"
@@ -171,7 +169,7 @@ number=0
 for name in "${only[@]}"; do
   number=$((number + 1))
   place="[$number/${#only[@]}] $name"
-  if ((!again)) && [[ -z "$changes" && "$(field "$name" 3)" == "$commit" ]] &&
+  if ((!again)) && [[ "$commit" =~ ^[0-9a-f]+$ && "$(field "$name" 3)" == "$commit" ]] &&
     [[ "$(state_of "$name")" == passed* ]]; then
     echo "$place: has passed for $commit on $(field "$name" 2)"
     continue

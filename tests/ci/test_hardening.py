@@ -8,6 +8,7 @@ import sys
 import tempfile
 import tomllib
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CI = SOURCE / "ci"
@@ -172,10 +173,27 @@ class WeeklyJob(unittest.TestCase):
         for kind in hardening.KINDS:
             self.assertTrue(re.search(rf"^{kind} .* --record\"?$", script, re.MULTILINE), kind)
 
-    def test_what_the_items_write_is_no_change_of_the_commit(self):
-        script = (CI / "weekly.sh").read_text(encoding="utf-8")
-        for name in hardening.RESULTS:
-            self.assertIn(f'":!{name}"', script)
+    def test_the_commit_ignores_results_and_notices_changes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+
+            def git(*words):
+                return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+                                      cwd=root, capture_output=True, text=True, check=True).stdout
+
+            git("init", "--quiet")
+            for name in ("code", *hardening.RESULTS):
+                (root / name).parent.mkdir(exist_ok=True)
+                (root / name).write_text("1", encoding="utf-8")
+                git("add", name)
+                git("commit", "--quiet", "--message", name)
+            commit = git("log", "-1", "--format=%h", "--abbrev=12", "--", "code").strip()
+            with unittest.mock.patch.object(hardening, "ROOT", root):
+                self.assertEqual(hardening.tested_commit(), commit)
+                (root / hardening.RESULTS[0]).write_text("2", encoding="utf-8")
+                self.assertEqual(hardening.tested_commit(), commit)
+                (root / "code").write_text("2", encoding="utf-8")
+                self.assertEqual(hardening.tested_commit(), f"{commit}-with-changes")
 
 
 if __name__ == "__main__":

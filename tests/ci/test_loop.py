@@ -466,11 +466,10 @@ class Weekly(InFolder):
                          ["good passed", "bad failed", "last passed"])
 
     def test_what_passed_for_this_commit_is_not_run_again(self):
-        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=SOURCE, text=True,
-                              capture_output=True, check=True).stdout.strip()
-        changes = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"],
-                                 cwd=SOURCE, text=True, capture_output=True, check=True).stdout
-        self.results.write_text(self.HEADER + self.stored("good", commit=head)
+        commit, _, changes = subprocess.run(
+            [CI / "hardening.py", "commit"], text=True, capture_output=True,
+            check=True).stdout.strip().partition("-")
+        self.results.write_text(self.HEADER + self.stored("good", commit=commit)
                                 + self.stored("last", commit="of_another"), encoding="utf-8")
         said = self.weekly(code=1)
         self.assertIn("three", said)

@@ -152,7 +152,7 @@ def test_both_packages_have_the_same_addresses():
 def test_the_security_page_warns_of_what_runs_kernels_of_others():
     text = (SOURCE / "SECURITY.md").read_text("utf-8")
     for word in ("Report a vulnerability", "pull_request_target", "permissions:", "--pass-env",
-                 "no sandbox", "dumps", "plumbline-attention"):
+                 "not a sandbox", "dumps", "plumbline-attention"):
         assert word in text, word
 
 
