@@ -26,7 +26,7 @@ class AlternativeProblems {
       add_of_merge();
       return;
     }
-    const bool has_ranges = !failing.keys_stated && problem_.mask != Mask::custom;
+    const bool has_ranges = !failing.keys_stated && !problem_.has_hidden_keys();
     if (failing.keys_stated) {
       add_mask_tensors();
     } else {

@@ -114,7 +114,7 @@ class Geometry {
   // Returns the bias of the row's valid key 0, followed by those of the next keys; nullptr without
   // a bias.
   const float* bias_of(std::int64_t sample, std::int64_t row, std::int64_t head) const;
-  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
+  bool has_hidden_keys() const { return problem_.has_hidden_keys(); }
 
   SideInputs side;  // side_inputs() of the problem, or stated ones
   TensorShape q, k, v, out;

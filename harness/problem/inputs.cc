@@ -221,7 +221,7 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
 
 bool row_is_exact(const Problem& problem, std::int64_t visible) {
   const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
-  const bool plain = problem.mask != Mask::custom && problem.k_scale == 1 && problem.v_scale == 1 &&
+  const bool plain = !problem.has_hidden_keys() && problem.k_scale == 1 && problem.v_scale == 1 &&
                      !problem.is_merge() && problem.scale == 0 && problem.softcap == 0 &&
                      problem.alibi == Alibi::none && problem.sinks == Sinks::none &&
                      !problem.has_fp8_kv();

@@ -155,6 +155,8 @@ struct Problem {
   double softmax_scale() const;
   bool is_padded() const { return layout == Layout::padded_bshd || layout == Layout::padded_bhsd; }
   bool has_mask_bits() const { return mask >= Mask::prefix_lm; }
+  // True if keys between the first and the last visible key of a row may be hidden.
+  bool has_hidden_keys() const { return mask == Mask::custom; }
   bool is_causal() const {
     return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
   }

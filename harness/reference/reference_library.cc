@@ -233,7 +233,7 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
 // stored.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
-         problem.sinks == Sinks::none && !problem.has_fp8_kv() && problem.mask != Mask::custom &&
+         problem.sinks == Sinks::none && !problem.has_fp8_kv() && !problem.has_hidden_keys() &&
          !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero &&
          !spec.s_rounded_twice && spec.o_between_tiles == DType::none &&
          spec.reciprocal_rel_error == 0;

@@ -80,7 +80,7 @@ class SharedRoundings {
 double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row);
 
 // Computes the bound: every rounding at its largest and all of one sign, |v - o| <= |v| + |o|.
-// Logit errors count with their standard deviation. Destroys sd_k.
+// Logit errors count with their standard deviation. Overwrites sd_k, so call it last.
 void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result);
 
 }  // namespace plumbline

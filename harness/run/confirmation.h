@@ -1,4 +1,5 @@
-// Confirms or refutes a regression by two fresh processes.
+// Confirms or refutes a regression of the error by two fresh processes. judge_runs.h and
+// night_times.h leave a regression unconfirmed.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the page calls nights, and runs that belong to none. Needs no browser.
+// Tests format.ts and the names of nights and runs. Needs no browser.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -7,7 +7,7 @@
 namespace plumbline {
 namespace {
 
-// Recorded on hardware. Every kernel on tensor cores is judged by these numbers.
+// arch.h has the evidence. Every kernel on tensor cores is judged by these numbers.
 TEST(Arch, AccumulatorsOfTensorCores) {
   for (const char* arch : {"sm_80", "sm_86", "sm_87", "sm_89"}) {
     EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 24, 8}))

@@ -36,6 +36,10 @@ class Row : QuadRoundedP {
     }
     result.lse = static_cast<double>(lse_);
     result.lse_sigma = std::sqrt(lse_variance());
+    if (!merges_) {
+      result.max_logit = *std::max_element(s_.begin(), s_.begin() + keys());
+      result.max_logit_sigma = std::sqrt(max_logit_variance(std::abs(result.max_logit)));
+    }
     for (const auto& v : v_) {
       for (const quad x : v)
         result.largest_v = std::max(result.largest_v, std::abs(static_cast<double>(x)));
@@ -195,6 +199,16 @@ class Row : QuadRoundedP {
     const double unit = spec_.lse_base == 2 ? M_LN2 : 1, stored = static_cast<double>(lse_) / unit;
     const double error = (round_to(stored, spec_.lse_dtype) - stored) * unit;
     return std::max(variance + sq(ulp(stored, spec_.lse_dtype) * unit) / 12, sq(error) / c_.slack);
+  }
+
+  // ---- the largest logit of the keys
+  std::ptrdiff_t keys() const { return static_cast<std::ptrdiff_t>(keys_); }
+  double max_logit_variance(double m) const {
+    double variance = sq(*std::max_element(sd_.begin(), sd_.begin() + keys()));
+    if (c_.u_S > 0)
+      variance += s_roundings() * sq(c_.u_S * m + QuadConstants::eta(spec_.s_rounded));
+    if (has_tanh_error()) variance += sq(spec_.tanh_rel_error * std::max(m, cap_));
+    return variance + sq(c_.u32 * (4 * m + 1));
   }
 
   // ---- suite scores

@@ -20,6 +20,7 @@ struct QuadInputs {
 
 struct QuadRow {
   double lse = 0, lse_sigma = 0;
+  double max_logit = 0, max_logit_sigma = 0;  // 0 for merges
   double shrink_variance = 0, temperature_variance = 0;
   double largest_v = 0;  // max |v| over the visible keys
   // Per column. `terms` are TP, TL, TS, TE, TA, TR.

@@ -1,4 +1,4 @@
-// The reference agrees with quad precision: o, lse, every variance term, suite scores.
+// The reference agrees with quad precision: o, row outputs, every variance term, suite scores.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace {
 
 // Largest deviations found, recorded as properties of the test.
 struct Deviations {
-  double o = 0, lse = 0, spre = 0, sigma = 0, lse_sigma = 0, gradient = 0, shrink = 0,
-         temperature = 0;
+  double o = 0, lse = 0, spre = 0, sigma = 0, lse_sigma = 0, max_logit = 0, max_logit_sigma = 0,
+         gradient = 0, shrink = 0, temperature = 0;
 };
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::abs(b); }
@@ -49,6 +49,11 @@ void compare_row(const Reference& reference, std::size_t r, const QuadRow& expec
   }
   raise(worst.lse, std::abs(reference.lse[r] - expected.lse) / (1 + std::abs(expected.lse)));
   raise(worst.lse_sigma, relative(reference.lse_sigma[r], expected.lse_sigma));
+  if (expected.max_logit_sigma > 0) {
+    raise(worst.max_logit, std::abs(reference.max_logit[r] - expected.max_logit) /
+                               (1 + std::abs(expected.max_logit)));
+    raise(worst.max_logit_sigma, relative(reference.max_logit_sigma[r], expected.max_logit_sigma));
+  }
   raise(worst.shrink, relative(reference.shrink_variance[r], expected.shrink_variance));
   if (largest_gradient > 1e-12 * expected.largest_v) {
     raise(worst.temperature,
@@ -100,6 +105,8 @@ TEST_P(AgainstQuad, AgreesUnderEverySpec) {
     EXPECT_LE(worst.spre, 1e-4);
     EXPECT_LE(worst.sigma, 1e-4);
     EXPECT_LE(worst.lse_sigma, 1e-4);
+    EXPECT_LE(worst.max_logit, fp64_tolerance(GetParam()));
+    EXPECT_LE(worst.max_logit_sigma, 1e-4);
     EXPECT_LE(worst.gradient, 1e-4);
     EXPECT_LE(worst.shrink, 1e-3);
     EXPECT_LE(worst.temperature, 1e-3);
