@@ -32,10 +32,10 @@ examples:
   ci/harness_mutants.py --only last_visible_key --only later_copy_ignored
   ci/harness_mutants.py --preset asan --build out/mutants --jobs 2
 
-exit codes: 0 every mutant was killed; 1 one survived, did not compile or has lost its place in the
+exit codes: 0 every mutant was killed; 1 one survived, was not judged or has lost its place in the
 source, or the unchanged tests fail; 2 wrong command line or table.
-A run that was interrupted goes on where it ended: BUILD/results.json keeps what was killed, for as
-long as neither the checkout nor the mutant changes.
+An interrupted run resumes: BUILD/results.json keeps which mutants were killed until a built source
+or the mutant changes.
 """
 FIELDS = {"name": str, "bug": str, "file": str, "pattern": str, "replacement": str, "tests": dict}
 # A result depends on these files, but not on scripts, pages or the table of mutants.
@@ -143,8 +143,8 @@ def copy_files(root, to, paths):
 
 
 def check_folder(build, copy):
-    """Refuses a build folder whose files git would list, and a folder that is not a copy of
-    ours."""
+    """Refuses a build folder whose files git would list, and an existing copy without our
+    mark."""
     if build.is_relative_to(ROOT) and subprocess.run(
             ["git", "-C", str(ROOT), "check-ignore", "-q", build], check=False).returncode != 0:
         raise Refused(f"--build: {build} is part of the checkout; remedy: name a folder that "
@@ -350,7 +350,7 @@ def arguments(given):
     parser.add_argument("--table", type=pathlib.Path, default=TABLE, metavar="FILE",
                         help="mutants (default: tests/ci/harness_mutants.toml)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), metavar="N",
-                        help="compilers at once (default: one a processor)")
+                        help="compilers at once (default: one per processor)")
     return parser.parse_args(given)
 
 

@@ -35,7 +35,7 @@ The build folder is used again: what it has of the unchanged source is not compi
 INSTANCES = {"flashinfer": "PLUMBLINE_FLASHINFER_INSTANCES"}
 # Faults of an output besides wrong values.
 FAULTS = {"nan": "NaN", "inf": "infinite", "unwritten": "unwritten",
-          "out_of_range": "outside V's range", "fence_bytes": "bytes of a fence"}
+          "out_of_range": "outside V's range", "fence_bytes": "changed guard bytes"}
 FIELDS = {"name": str, "bug": str, "provider": str, "instance": str, "file": str, "pattern": str,
           "replacement": str, "cases": list}
 OPTIONAL = {"function": str}
@@ -44,7 +44,7 @@ OPTIONAL = {"function": str}
 def check(mutant, who):
     """Refuses wrong values that the field types do not rule out."""
     if mutant["provider"] not in INSTANCES:
-        raise Refused(f"{who}: provider {mutant['provider']}: one of {', '.join(INSTANCES)}")
+        raise Refused(f"{who}: provider {mutant['provider']} is not one of {', '.join(INSTANCES)}")
     if not mutant["cases"]:
         raise Refused(f"{who}: cases is empty")
     try:
@@ -65,8 +65,8 @@ def region(text, mutant):
         return 0, len(text)
     found = text.count(function)
     if found != 1:
-        raise Refused(f"mutant {mutant['name']}: the function \"{function}\" is {found} times in "
-                      f"{mutant['file']}, and once is expected")
+        raise Refused(f"mutant {mutant['name']}: the function \"{function}\" occurs {found} times "
+                      f"in {mutant['file']}, not once")
     begin = text.index(function)
     end = re.compile(r"^\}", re.MULTILINE).search(text, begin)
     return begin, end.start() if end else len(text)
@@ -149,7 +149,7 @@ class Bench:
                    "--format", "json", "-j", str(self.options.jobs)]
         for group in groups:
             command += ["--match", f"source_mutants/{group}/*"]
-        # Few of a library's kernels are launched, so they are compiled when they are first used.
+        # Few kernels of a library are launched, so each is compiled at its first use, into this.
         cache = {"PLUMBLINE_PTX_CACHE": str(self.options.build / "ptx")}
         code, output = said(command, self.log, os.environ | cache)
         try:
@@ -199,7 +199,7 @@ def judge(bench, mutant):
 
 
 def unchanged(bench, provider, mutants):
-    """Judges the unchanged source in all instances that its mutants need; all cases have to
+    """Judges the unchanged source in all instances that the mutants need; all cases have to
     pass."""
     instances = sorted({mutant["instance"] for mutant in mutants})
     groups = sorted({group for mutant in mutants for group in mutant["cases"]})
@@ -234,13 +234,13 @@ def arguments(given):
                         metavar="FILE", help="mutants (default: tests/compiled/"
                         "source_mutants.toml)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), metavar="N",
-                        help="compilers and cases at once (default: one a processor)")
+                        help="compilers and cases at once (default: one per processor)")
     return parser.parse_args(given)
 
 
 def checked(options):
-    """Makes paths absolute and returns the mutants, which fit the sources; raises Refused
-    otherwise."""
+    """Makes paths absolute. Returns the mutants and, without --list, the bench whose sources they
+    fit; otherwise raises Refused."""
     mutants = chosen_of(read_table(options.table), options.only)
     for name in ("build", "sources", "plumbline"):
         setattr(options, name, pathlib.Path(os.path.abspath(getattr(options, name))))

@@ -93,7 +93,7 @@ class LengthsReader {
       const std::int64_t value = (*values)[i];
       if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
         return wrong(
-            fmt::format("tensor {}: element {} is {}, which is not a length", tensor, i, value));
+            fmt::format("tensor {}: element {} is {}, which is out of range", tensor, i, value));
       }
       result.push_back(static_cast<std::int32_t>(value));
     }
@@ -178,8 +178,8 @@ class LengthsReader {
           (layout.seqlens_kv[static_cast<std::size_t>(b)] + problem_.page_size - 1) /
           problem_.page_size;
       if (needed > layout.pages_per_sample) {
-        wrong(fmt::format("sample {} has {} keys, which take {} pages of {}; page_table has {}", b,
-                          layout.seqlens_kv[static_cast<std::size_t>(b)], needed,
+        wrong(fmt::format("sample {} has {} keys and needs {} pages of {} keys; page_table has {}",
+                          b, layout.seqlens_kv[static_cast<std::size_t>(b)], needed,
                           problem_.page_size, layout.pages_per_sample));
         return false;
       }

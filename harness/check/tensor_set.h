@@ -29,9 +29,9 @@ class TensorSet {
   // Returns a list of integers (I32 or I64) as int64; nullopt if it is absent. If it has another
   // dtype or is not of rank `rank` (0 = any), adds an error and returns nullopt.
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);
-  // Returns the tensor's elements in `dtype`, converted exactly or rounded once to nearest even. If
-  // an element cannot be converted exactly, or rounds to infinity, adds an error that names the
-  // first one and returns nullopt.
+  // Returns the tensor's elements in `dtype`, converted exactly (`exact`) or rounded once to
+  // nearest even (`rounds`). If an element is inexact under `exact`, or becomes infinite under
+  // `rounds`, adds an error that names the first one and returns nullopt.
   enum class Narrowing { exact, rounds };
   std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
                                                DType dtype, Narrowing narrowing = Narrowing::exact);
@@ -49,7 +49,7 @@ class TensorSet {
   mutable std::set<std::string> used_;  // as the dump spells them
 };
 
-// Returns element `index` of an integer tensor (BOOL, U8, I8, …, I64); nullopt for other dtypes.
+// Returns element `index` of an integer tensor (BOOL, U8, U32, I8 to I64), otherwise nullopt.
 std::optional<std::int64_t> integer_at(const TensorData& tensor, std::size_t index);
 std::size_t element_count(const TensorData& tensor);
 

@@ -10,18 +10,19 @@
 
 namespace plumbline {
 
-// Faults that need no limit, counted over all elements even if the reference samples rows.
+// Faults that need no limit. All but `inexact` are counted over all rows, even if the reference
+// samples rows.
 struct Faults {
   std::int64_t nan = 0;           // NaN where the reference is finite
   std::int64_t inf = 0;           // Inf where the reference is finite
   std::int64_t unwritten = 0;     // still poison (every bit set)
-  std::int64_t out_of_range = 0;  // outside the range of the key head's V, plus its rounding
+  std::int64_t out_of_range = 0;  // outside the range of the key head's V, beyond rounding
   std::int64_t padded_rows = 0;   // elements of padded rows that violate the padding policy
-  // in rows without a visible key: elements other than 0, and an LSE other than -inf or the sink
+  // in rows without a visible key: elements other than 0, and wrong row outputs (outputs.h)
   std::int64_t empty_rows = 0;
   // elements that differ from the reference although the inputs demand equality
   std::int64_t inexact = 0;
-  std::int64_t fence_bytes = 0;  // changed guard bytes around out, lse or workspace
+  std::int64_t fence_bytes = 0;  // changed guard bytes around outputs; 1 for the workspace
   std::string detail;            // the first fault in words, with its element
   std::int64_t total() const;
 };
@@ -46,8 +47,7 @@ inline constexpr std::array fault_kinds{
     FaultKind{"faults_padded_rows", &Faults::padded_rows, "padded_rows",
               "elements of padded rows against the padding policy"},
     FaultKind{"faults_empty_rows", &Faults::empty_rows, "empty_rows",
-              "elements of rows without a visible key that are not exactly 0, or whose LSE is not "
-              "that of no key"},
+              "nonzero elements, wrong LSEs or wrong largest logits in rows without a visible key"},
     FaultKind{"faults_inexact", &Faults::inexact, "inexact",
               "elements that differ from the reference where the inputs demand equality"},
     FaultKind{"faults_fence_bytes", &Faults::fence_bytes, "fence",
@@ -60,9 +60,9 @@ inline std::int64_t Faults::total() const {
   return sum;
 }
 
-// The location of an error, for diagnosis only: the strongest structure statistic. A failure
-// without a location has the kind none and a description: "no location", and why. An output within
-// its limits has the kind none and no description.
+// The location of an error, for diagnosis only (diagnose/locate.h finds it). A failure without a
+// location has the kind none and a description: "no location", and why. An output without faults
+// and within its limits has the kind none and no description.
 enum class LocationKind { none, head, row, column, key, edge, scale, denominator };
 template <>
 inline constexpr std::array<std::string_view, 8> names_of<LocationKind>{

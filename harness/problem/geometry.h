@@ -50,7 +50,7 @@ struct LogitBias {
   bool operator==(const LogitBias&) const = default;
 };
 
-// Values stated by a dump or a recorded input, which a problem otherwise draws from its seed.
+// Values that the caller states, such as those of a dump. Otherwise a problem draws them.
 struct StatedLayout {
   std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
   // [batch, pages_per_sample], paged only; entries that a sample needs are in [0, page_count)
@@ -70,8 +70,8 @@ struct StatedLayout {
 // for one more head follows the last head.
 inline constexpr std::int64_t view_gap = 8;
 
-// Rows and keys are addressed by (sample, row among the sample's valid rows, head). All offsets are
-// in elements from a tensor's first (TensorShape::first).
+// Rows and keys are addressed by (sample, row among the sample's valid rows, head). All offsets
+// count elements from a tensor's element 0.
 class Geometry {
  public:
   // Throws std::runtime_error if the problem's recorded inputs cannot be read.

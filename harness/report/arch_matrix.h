@@ -18,13 +18,13 @@ struct ArchMatrix {
   };
   struct Cell {
     std::size_t ran = 0, failures = 0;  // among the row's cases
-    double worst_percent = 0;           // percent of a limit; NaN if any case has NaN
+    double worst_percent = 0;           // percent of a limit; infinite if any case has NaN
   };
   // A kernel, dtype of Q and tensor-core mode. Counts only cases that all its devices have.
   struct Row {
     std::string kernel, dtype, tensor_cores;
     std::size_t cases = 0;                   // per column
-    std::vector<std::optional<Cell>> cells;  // by column; nullopt: the kernel has no case there
+    std::vector<std::optional<Cell>> cells;  // by column; nullopt: no case of the row
   };
   // How many outputs of two devices are equal, per tensor-core mode.
   struct Bits {
@@ -36,7 +36,7 @@ struct ArchMatrix {
   std::vector<Row> rows;
   // Pairs: neighbouring emulated architectures, and each GPU with the emulator of its architecture.
   std::vector<Bits> bits;
-  std::size_t left_out = 0;  // cases that not all devices of their kernel have
+  std::size_t left_out = 0;  // cases missing on a device of their row
   std::size_t reused = 0;    // outcomes copied from another architecture
 };
 

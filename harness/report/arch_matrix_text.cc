@@ -49,7 +49,7 @@ ArchTable bits_table(const ArchMatrix& matrix) {
 std::vector<std::string> notes(const ArchMatrix& matrix) {
   std::vector<std::string> lines;
   if (matrix.left_out > 0) {
-    lines.push_back(fmt::format("{} that not all devices of the kernel have: left out",
+    lines.push_back(fmt::format("{} missing on a device of their row: left out",
                                 plural(matrix.left_out, "case")));
   }
   if (matrix.reused > 0) {

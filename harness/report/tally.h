@@ -18,7 +18,7 @@ struct Tally {
   std::size_t cases = 0;
   std::size_t ran = 0;  // with status ok
   std::map<Verdict, std::size_t> verdicts;
-  double worst_percent = 0;  // percent of a limit; NaN if any case has NaN
+  double worst_percent = 0;  // percent of a limit; infinite if any case has NaN
   double wall_ms = 0;        // total measuring time
 };
 

@@ -1,8 +1,8 @@
 """Keras's dot_product_attention on its TensorFlow backend, as keras.layers.MultiHeadAttention and
 GroupedQueryAttention call it: https://keras.io/api/ops/nn/#dot_product_attention-function
 
-TensorFlow is the only backend with its own attention. The others call JAX's, PyTorch's and
-OpenVINO's.
+The backends TensorFlow and NumPy compute Keras's own attention. The others call that of JAX,
+PyTorch and OpenVINO.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def dpa(case):
                       "TensorFlow's Einsum refuses their shape")
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "Keras replaces each logit of it by -0.7 of the largest number, and the softmax "
+        case, "Keras sets all its logits to -0.7 times the largest fp32 number, and the softmax "
         "averages all keys")
     q, k, v = (keras.ops.convert_to_tensor(np.ascontiguousarray(t))
                for t in (case.q, case.k, case.v))

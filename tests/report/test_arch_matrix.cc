@@ -117,7 +117,7 @@ prefill_mma   bf16   on                1            61 %            69 %        
 prefill_mma   fp16   on                1            61 %            69 %             69 %            69 %
 prefill_simt  bf16   off               1            40 %            40 %             40 %            40 %
 prefill_simt  fp16   off               1            40 %            40 %             40 %            40 %
-4 cases that not all devices of the kernel have: left out
+4 cases missing on a device of their row: left out
 2 outcomes taken over from another architecture: without tensor cores the bits are the same, as the second one measured
 has shown
 
@@ -147,7 +147,7 @@ TEST(ArchMatrix, RendersMarkdown) {
 | prefill\_simt | bf16 | off | 1 | 40 % | 40 % | 40 % | 40 % |
 | prefill\_simt | fp16 | off | 1 | 40 % | 40 % | 40 % | 40 % |
 
-4 cases that not all devices of the kernel have: left out.
+4 cases missing on a device of their row: left out.
 
 2 outcomes taken over from another architecture: without tensor cores the bits are the same, as the second one measured has shown.
 

@@ -30,8 +30,8 @@ namespace plumbline::cli {
 namespace {
 
 // The budget of the search for causes, for all cases of a run together, because a broken kernel
-// fails hundreds of cases for one reason. When 235 failing smoke cases used it up, they took 50 to
-// 52 s of processor time instead of 46 s (on two cores, 22 November 2026).
+// fails hundreds of cases for one reason. 235 failing smoke cases took 46 s of processor time
+// without the search, and 50 to 52 s with it (on two cores, 22 November 2026).
 constexpr std::chrono::seconds time_for_causes{20};
 
 struct RunOptions {
@@ -229,7 +229,7 @@ void print_unexplained_refusals(const RunOptions& options, const RunSession& ses
     command += fmt::format(" --baselines {}", directory.string());
   fmt::print("{} {} no entry of support.toml says so. {} prints the entries:\n  {}\n", count,
              count == 1 ? "case was refused, and" : "cases were refused, and",
-             is_stored ? "This" : "Of a run that is stored (--db) this", command);
+             is_stored ? "This" : "For a stored run (--db) this", command);
 }
 
 int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
@@ -326,7 +326,7 @@ int run(RunOptions& options) {
             ? ""
             : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
     end_command(exit_nothing, by_tier.empty() ? "the filters leave no case" : by_tier,
-                "see `plumbline list` for what there is, with its tiers: --format json");
+                "see `plumbline list` for what there is; --format json has the tiers");
   }
   if (!options.quiet && !envelope().is_requested()) print_settings_in_use();
   print_absent_cases(plan);
@@ -349,8 +349,8 @@ void add_measuring(Command command, RunOptions& options) {
   command
       .add_option(
           "--repetitions", options.measure.time_repetitions,
-          "Repetitions of a timed case in all its rounds (seven on the CPU, three on a GPU); fewer "
-          "of long calls")
+          "Repetitions of a timed case, over all its rounds (seven on the CPU, three on a GPU); a "
+          "slow kernel gets fewer")
       .capture_default_str()
       .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);
@@ -359,7 +359,7 @@ void add_measuring(Command command, RunOptions& options) {
   options.reference.add_to(command);
   command.add_option(
       "--reference-cache", options.measure.reference_cache, "DIR",
-      "Keep fp64 references in this directory, but those of a sample that changes with --row-seed");
+      "Keep fp64 references in this directory, except those whose rows change with --row-seed");
   command.add_option("--save-failures", options.measure.save_failures, "DIR",
                      "Write tensors of each failure as safetensors");
   command.add_option("--save-outputs", options.measure.save_outputs, "DIR",
@@ -386,8 +386,8 @@ void add_run(Command app, int& exit_code) {
   command.add_flag("--no-store", options->no_store,
                    "Store nothing, and compare with nothing but --past");
   command.add_option("--past", options->past, "FILE",
-                     "Also compare with the runs of this database, which is only read: the past of "
-                     "a shard with a file of its own");
+                     "Also compare with the runs of this database, which is only read; for a shard "
+                     "that stores into another file");
   command.add_option("--costs", options->costs, "FILE",
                      "With --shard: make the shards even by what the cases took in the runs of "
                      "this database, which is only read; all shards of a night must be given the "
@@ -396,9 +396,10 @@ void add_run(Command app, int& exit_code) {
                      "Commit of the code under test, stored with the run (default: "
                      "PLUMBLINE_COMMIT, then GITHUB_SHA)");
   command
-      .add_flag("--resume", options->resume,
-                "Measure what is missing of the newest unfinished run of the same plan, programs "
-                "and options in the database")
+      .add_flag(
+          "--resume", options->resume,
+          "Measure the cases that the newest unfinished run in the database lacks; it must have "
+          "the same plan, programs and options")
       .excludes("--no-store")
       .excludes("--case");
   add_measuring(command, *options);
@@ -407,8 +408,8 @@ void add_run(Command app, int& exit_code) {
   command.add_flag("--annotations", options->annotations,
                    "Tell GitHub Actions on stderr what failed, at the lines of the suites");
   command.add_flag("--invariances{all}", options->invariances,
-                   "Also ask for the same rows in other ways, and compare: all of "
-                   "docs/judging-comparisons.md, or =NAME[,NAME]");
+                   "Also compute the same rows in other ways and compare: in all ways of "
+                   "docs/judging-comparisons.md, or in =NAME[,NAME]");
   add_format(command, options->format, run_command_formats,
              "What goes to stdout; markdown with --invariances: their table alone");
   command.add_option("--purpose", options->purpose, "Stored with the run")
@@ -419,7 +420,8 @@ void add_run(Command app, int& exit_code) {
                      "The night that this run is part of, over all machines: `plumbline night` "
                      "(default: PLUMBLINE_NIGHT)");
   command.add_flag("--quiet,-q", options->quiet, "No progress");
-  command.add_flag("--verbose,-v", options->verbose, "Each failure in full, not one of each cause");
+  command.add_flag("--verbose,-v", options->verbose,
+                   "Up to 20 failures in full, not one for each cause");
   command.footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"
@@ -430,7 +432,7 @@ void add_run(Command app, int& exit_code) {
       "out/failures\n"
       "  plumbline run cases/invariances.toml --invariances\n"
       "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the "
-      "arguments of then\n"
+      "same arguments\n"
       "  plumbline run cases/nightly.toml --night $(plumbline night open)   # several runs, one "
       "night\n"
       "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "

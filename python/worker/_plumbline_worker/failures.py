@@ -1,4 +1,4 @@
-"""Converts an exception into a status of the protocol and a reason of one line."""
+"""Converts an exception into a status of the protocol and a reason."""
 from __future__ import annotations
 
 import os
@@ -44,7 +44,8 @@ def _ran_out_of_memory(error: BaseException, text: str) -> bool:
 
 
 def explain(error: BaseException, provider_path: str) -> Tuple[str, str]:
-    """Returns status and reason. Logs the whole traceback, unless the reason is complete."""
+    """Returns status and reason. Logs the frames outside the worker, except for Stop and
+    Unsupported."""
     if isinstance(error, Stop):
         return error.status, error.reason
     if isinstance(error, Unsupported):
@@ -55,6 +56,6 @@ def explain(error: BaseException, provider_path: str) -> Tuple[str, str]:
     if len(text) > LONGEST_REASON:
         text = text[:LONGEST_REASON] + " …"
     status = "out_of_memory" if _ran_out_of_memory(error, text) else "error"
-    own = [f for f in traceback.extract_tb(error.__traceback__) if not _is_own(f.filename)]
-    print("".join(traceback.format_list(own)) + text, file=sys.stderr, flush=True)
+    outside = [f for f in traceback.extract_tb(error.__traceback__) if not _is_own(f.filename)]
+    print("".join(traceback.format_list(outside)) + text, file=sys.stderr, flush=True)
     return status, text + _place(error, provider_path)
