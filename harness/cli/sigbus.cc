@@ -1,4 +1,4 @@
-// Finds the file in /proc/self/maps, using only calls that are safe in a signal handler.
+// Finds the shortened file in /proc/self/maps, using only calls that are safe in a signal handler.
 #include "harness/cli/sigbus.h"
 
 #include <fcntl.h>

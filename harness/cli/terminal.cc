@@ -68,8 +68,8 @@ int report_errors(const Errors& errors, int code) {
 void ColourOption::add_to(Command program) {
   program
       .add_option("--color", when,
-                  "Colours: auto is on a terminal, and as NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR "
-                  "say")
+                  "Colours: auto follows NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR, otherwise "
+                  "colours terminals")
       .one_of({"auto", "always", "never"})
       .capture_default_str();
 }

@@ -121,7 +121,8 @@ class FaultFinder {
     return output == RowOutput::lse ? is_lse_of_empty_row(head, value) : value == -HUGE_VAL;
   }
 
-  // Accepts -infinity or an included sink, up to fp32 rounding of a logarithm and the LSE's dtype.
+  // Accepts -infinity, or the logit of a sink that the LSE includes, up to fp32 rounding of a
+  // logarithm and rounding to the LSE's dtype.
   bool is_lse_of_empty_row(std::int64_t head, double value) const {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, head, in_.spec->lse_includes_sink);

@@ -12,8 +12,8 @@
 namespace plumbline {
 
 // The smallest and largest v of each column over all keys of one (sample, key head), and over the 0
-// of a sink. Empty samples without a sink have lowest > highest. V is as the products of a spec
-// with this kv_dequantized_to read it.
+// of a sink. Empty samples without a sink have lowest > highest. V is rounded as kv_dequantized_to
+// of a spec requires.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };

@@ -41,11 +41,11 @@ bool is_finite(const Reference& reference);
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
 // Returns the statistic with the largest share of its limit; NaN counts as the largest. Row outputs
-// such as the LSE are considered only if the output is within its limits, because users look for an
+// such as the LSE are considered only if the output is within its limits, because users look at the
 // output first. Rows without a reference are considered only if row outputs are within theirs too.
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
-// Returns the rms of the values, 0 for none. Of all sigmas, the rms shows how tight a spec is on a
+// Returns the rms of the values, 0 for none. The rms of all sigmas shows how tight a spec is on a
 // problem.
 double rms_of(const std::vector<float>& values);
 

@@ -153,7 +153,7 @@ bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::
          });
 }
 
-// Returns the glob of `first` that takes every case of the kernels `glob` on the devices and
+// Returns the glob of `first` that matches every case of the kernels `glob` on the devices and
 // architectures of `later`, or nullptr.
 const std::string* shadow_of(const Contract& first, const std::string& glob,
                              const Contract& later) {

@@ -69,7 +69,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     limits = naive_tier;
   } else {
     limits.suite_judged = suite_is_judged(spec, problem);
-    // With fp32 output the error is mostly accumulation noise, the coarsest model in sigma.
+    // With fp32 output the error is mostly accumulation noise, which sigma models most coarsely.
     if (problem.out() == DType::f32 &&
         (spec.p_dtype == DType::f32 || spec.denominator_from_rounded_p)) {
       limits.rms = rms_of_accumulation_noise;

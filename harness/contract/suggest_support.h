@@ -18,7 +18,7 @@ struct TriedProblem {
   Problem problem;
   RunTarget place;
   std::string case_id;
-  bool refused = false;     // and no entry explains it; false: the kernel ran, however it ended
+  bool refused = false;     // refused, and no entry explains it; false: it ran, with any outcome
   std::string reason = {};  // of the refusal
 };
 

@@ -244,7 +244,7 @@ class AlternativeProblems {
     if (problem_.softcap != 0) {
       with(&Problem::softcap, 0.0, "if the softcap were not applied");
       with(&Problem::softcap, problem_.softcap * std::numbers::ln2,
-           "if the softcap were applied to logits in powers of two: log2(e) comes before it");
+           "if the softcap were applied to base-2 logits, after the factor log2(e)");
       with(&Problem::softcap, problem_.softcap * problem_.softmax_scale(),
            "if the softcap were applied before the softmax scale");
     }

@@ -107,7 +107,7 @@ std::string cause_of_change(const Reference& reference, std::span<const double> 
   if (change == 0 || 2 * change < error) return "";
   const std::string size =
       std::isinf(change)
-          ? "where the one is finite, the other is not"
+          ? "in an element that is finite in only one of them"
           : fmt::format("by up to {:.3g} sigma, and the error is {:.3g} sigma", change, error);
   return fmt::format(
       "the kernel is not deterministic: two calls with the same inputs differ {}. It has a race, "
@@ -134,7 +134,7 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
       Kind{faults.empty_rows,
            "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
            "or a division by 0"},
-      Kind{faults.padded_rows, "padded query rows do not hold what padded_rows states"},
+      Kind{faults.padded_rows, "padded query rows do not hold what the padding policy requires"},
       Kind{faults.inexact,
            "a sum that these inputs make exact is not: an element is dropped, repeated, or rounded "
            "twice"},

@@ -22,11 +22,12 @@ constexpr auto flashinfer =
     "https://github.com/flashinfer-ai/flashinfer/blob/fb28d7242b3506a2348265962041acc1fb56cca4/";
 
 // FlashAttention-4 computes some exponentials by a polynomial of degree 3; its largest relative
-// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; evidence/judging.md measures
-// what 9e-5 widens).
+// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; evidence/judging.md measures how
+// far 9e-5 widens the scales).
 constexpr double degree_3_exp2_error = 9e-5;
 
-// Returns the spec of sums on CUDA cores, chains of fused multiply-adds on fp32 or widened inputs.
+// Returns the spec of CUDA cores, whose sums are chains of fused multiply-adds of fp32 or widened
+// inputs.
 RoundingSpec fp32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = DType::f32;
@@ -177,7 +178,7 @@ std::vector<Rung> ladder(const Problem& problem) {
        "16-bit inputs)",
        std::string(flashinfer) + "include/flashinfer/attention/decode.cuh#L134-L147", fp32},
       {"FlashAttention-2",
-       fmt::format("P to {} before P V, the denominator from P before that (also FlashAttention-3)",
+       fmt::format("P to {} before P V, the denominator from unrounded P (also FlashAttention-3)",
                    dtype),
        std::string(flash_attention) + "csrc/flash_attn/src/flash_fwd_kernel.h#L349-L354", strict},
   };

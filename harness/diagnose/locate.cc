@@ -17,8 +17,8 @@ constexpr double cost_limit = 2e8;  // multiply-adds spent on a diagnosis
 // share of the squared error above which a head or column is named
 constexpr double concentrated = 0.9;
 // A scale or denominator that explains less of the squared error than this gives way to a dimension
-// that separates right from wrong. The result of other keys or of another row correlates by one
-// half with any direction along the output.
+// that separates right from wrong. If a row holds the result of other keys or of another row, any
+// direction along the output explains about half of its squared error.
 constexpr double explains = 0.75;
 // A dropped or repeated key must explain at least this share of the squared error beyond rounding,
 // in the rows that read it. The share is below 1, because one factor does not fit all rows. Without
@@ -110,7 +110,7 @@ class Locator {
   std::string no_location_reason(const Location& best, double by_chance, double share) const {
     if (!(std::abs(best.z) > by_chance)) {
       return fmt::format(
-          "the best of {} hypotheses has z = {:.1f}, and errors that have no place "
+          "the best of {} hypotheses has z = {:.1f}, and errors without a location "
           "reach {:.1f}",
           hypotheses(), std::abs(best.z), by_chance);
     }

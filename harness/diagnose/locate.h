@@ -5,8 +5,8 @@
 // along p_k (v_k - o), a wrong denominator along o. With errors and directions in units of sigma, a
 // hypothesis explains the energy z^2 = <e, d>^2 / <d, d>, about 1 for a legal kernel. The true
 // cause explains the most. If the best hypothesis is not a location, or is a scale or denominator
-// that explains less than three quarters, heads, columns and rows are tried. The result is then the
-// first of these dimensions in which some indices are right and all others wrong.
+// that explains less than three quarters, locate() tries heads, columns and rows. The result is
+// then the first of these dimensions in which some indices are right and all others wrong.
 //
 // The best of m hypotheses is a location only if its |z| exceeds what errors without a location
 // reach in one of 1000 outputs:

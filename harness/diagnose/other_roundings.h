@@ -10,8 +10,8 @@ namespace plumbline {
 
 // Returns the sentence of the likeliest cause if it explains the output and beats every cause of
 // another kind; otherwise "". Examples: "S is rounded to bf16 after the softmax scale"; "each key's
-// weight is multiplied by V of the next key"; "a wrong page is read: K of page 2 of sample 0 where
-// page 5 of sample 1 lies".
+// weight is multiplied by V of the next key"; "a wrong page is read: K of page 2 of sample 0 from
+// page 5 of sample 1".
 std::string likeliest_change(const FailingOutput& failing);
 
 }  // namespace plumbline

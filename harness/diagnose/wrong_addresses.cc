@@ -152,8 +152,8 @@ void add_single_pages(const Geometry& geometry, const Pages& pages, ExplanationR
       const KeyAddress found = pages.by_entry(entry, 0);
       for (const auto& [reads, what] : readings) {
         ranking.add("pages",
-                    fmt::format("a wrong page is read: {} of page {} of sample {} where page {} of "
-                                "sample {} lies",
+                    fmt::format("a wrong page is read: {} of page {} of sample {} from page {} of "
+                                "sample {}",
                                 what, page, id.sample, found.key / pages.size(), found.sample),
                     reading(ranking, reads, map));
       }
@@ -187,7 +187,7 @@ void add_softcaps(const Problem& problem, ExplanationRanking& ranking) {
       [=](const LogitShape& shape, double product, std::int64_t key) {
         return scale * shape.capped(product) + shape.bias(key);
       });
-  add("it is applied to logits in powers of two",
+  add("it is applied to base-2 logits",
       [=](const LogitShape& shape, double product, std::int64_t key) {
         return shape.capped(scale * product * std::numbers::log2e) * std::numbers::ln2 +
                shape.bias(key);

@@ -49,11 +49,11 @@ std::string describe_worsening(const Judgement& judgement, const Outcome& outcom
       std::any_of(judgement.findings.begin(), judgement.findings.end(),
                   [](const Finding& finding) { return is_timing_finding(finding.kind); });
   if (!about_time) return "";
-  if (!(acknowledged.time_ratio > 0)) return "it was not timed then";
+  if (!(acknowledged.time_ratio > 0)) return "the acknowledged run was not timed";
   const double slower = outcome.time_ratio / acknowledged.time_ratio;
   return slower <= time_noise(judgement)
              ? ""
-             : fmt::format("it takes {:.3g} times the time of then", slower);
+             : fmt::format("it takes {:.3g} times the acknowledged time", slower);
 }
 
 std::string decision_text(const Acknowledgement& acknowledged) {
@@ -76,7 +76,9 @@ Judgement judge_acknowledged(Judgement judgement, const Outcome& outcome,
   const std::string said = decision_text(acknowledged);
   if (!acknowledged.until.empty() && acknowledged.until <= today) {  // ISO dates sort as text
     judgement.notes.push_back(fmt::format(
-        "the acknowledgement has expired ({}): mend it, accept it or acknowledge it again", said));
+        "the acknowledgement has expired ({}): fix or accept the regression, or acknowledge it "
+        "again",
+        said));
     return judgement;
   }
   const std::string worse = describe_worsening(judgement, outcome, acknowledged);

@@ -42,8 +42,8 @@ void judge_bitwise(const DiffOutcome& diff, JudgementBuilder& builder) {
       diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
   builder.find(Verdict::fail, {FindingKind::bitwise, diff.bit_equal_share, 1,
-                               fmt::format("{:.6g} % of the elements have the same bits, in all of "
-                                           "{} of {} heads; the largest difference is "
+                               fmt::format("{:.6g} % of the elements have the same bits, and {} of "
+                                           "{} heads have no other bits; the largest difference is "
                                            "{:.4g} ({:.3g} standard deviations)",
                                            100 * diff.bit_equal_share, diff.heads_bit_equal,
                                            diff.heads, diff.max_abs, diff.max_sigma)});

@@ -27,9 +27,9 @@ Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
   judgement.findings.push_back(
       {FindingKind::expected_failure, 0, 0,
        fmt::format(
-           "{}, though a failure is expected until {}: remove the [[expect_failure]]{} and see to "
+           "{}, though a failure is expected until {}: remove the [[expect_failure]]{} and update "
            "issue {}",
-           refused ? "is refused, does not fail" : "does not fail", expected.expires,
+           refused ? "is refused instead of failing" : "does not fail", expected.expires,
            expected.file.empty() ? "" : fmt::format(" at {}:{}", expected.file, expected.line),
            expected.issue)});
   judgement.verdict = Verdict::unexpected_pass;

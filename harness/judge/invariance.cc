@@ -71,7 +71,7 @@ Judgement judge_invariance(const InvarianceOutcome& outcome) {
     builder.note(fmt::format("{}: within rounding: {}", what, difference(outcome)));
   }
   if (outcome.calls_refused > 0)
-    builder.note(fmt::format("{} of {} calls are not taken: {}", outcome.calls_refused,
+    builder.note(fmt::format("{} of {} calls were refused: {}", outcome.calls_refused,
                              outcome.calls + outcome.calls_refused, outcome.reason));
   return builder.finish();
 }

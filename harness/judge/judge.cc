@@ -198,7 +198,7 @@ class CaseJudge {
     if (determinism_promised()) {
       find(Verdict::fail, FindingKind::run_to_run, what + ", though the same bits are promised");
     } else {
-      builder_.note(what + "; the kernel does not promise the same");
+      builder_.note(what + "; the kernel does not promise the same bits");
     }
   }
 
@@ -229,7 +229,7 @@ class CaseJudge {
   // Adds notes that a reader needs to trust the verdict.
   void add_notes() {
     if (outcome_.calls == 2)
-      builder_.note("called twice, and not with a second plan: a call takes more than 2 s");
+      builder_.note("called only twice, without a second plan, because a call takes more than 2 s");
     if (outcome_.reference_rows < outcome_.rows_total) {
       builder_.note(fmt::format(
           "{} of {} rows were compared with the reference; faults were looked for in all",

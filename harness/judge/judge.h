@@ -32,7 +32,7 @@ struct JudgeInputs {
   std::string_view today = {};
   const Pin* pin = nullptr;                       // nullptr: the case is not pinned
   bool refusal_accepted = false;                  // as in Past
-  const Acknowledgement* acknowledged = nullptr;  // nullptr: no regression of it is acknowledged
+  const Acknowledgement* acknowledged = nullptr;  // nullptr: no acknowledged regression
 };
 // Returns inputs that refer to the arguments and to everything in `past`. All must outlive them.
 JudgeInputs inputs_of(const Outcome& outcome, const Past& past, const Contracts& contracts,

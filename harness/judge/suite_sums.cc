@@ -89,8 +89,8 @@ std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes
                                      const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete,
                                      const std::vector<const Baseline*>& pins) {
-  // The last bits of a sum depend on its order, and outcomes arrive as threads finish them and as
-  // shards are named. So they are sorted by name.
+  // The last bits of a sum depend on its order. Outcomes arrive in the order in which threads
+  // finish or shards are listed, so they are sorted by name.
   std::vector<std::size_t> order(outcomes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto names = [&](std::size_t i) {

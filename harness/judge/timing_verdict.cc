@@ -90,7 +90,7 @@ std::string sentence(const Outcome& outcome, const Past& past, const Screening& 
   constexpr double told = 0.0005;
   const std::string machine = std::abs(options.common_shift) < told
                                   ? ""
-                                  : fmt::format(" once the {} of the whole machine is taken out",
+                                  : fmt::format(" after the machine's shift ({}) is subtracted",
                                                 change_text(options.common_shift));
   return fmt::format(
       "takes {:.4g} times the sentinel's time{}, {} than {}{}; {:.2g} % is within noise",

@@ -37,7 +37,7 @@ bool is_candidate(const Screening& screening);
 // - slower or drifted: regressed if outcome.times.fresh_ratios confirm it, ambiguous if they
 //   disagree, unconfirmed if there are none, unchanged if they refute it
 // - faster: improved if they confirm it, otherwise a note
-// - any but drifted: also regressed if they confirm a drift from the pin, but no slowdown
+// - slower or faster: also regressed if they confirm a drift from the pin, but no slowdown
 void conclude_time(const Outcome& outcome, const Past& past, const Screening& screening,
                    const GateOptions& options, Judgement& judgement);
 // Excludes the time of a suspect night or a disturbed case: it is not judged, and is not a

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// One row of an output, with the same row of its row outputs.
+// One row of an output, and the values that the row outputs have for it.
 struct Row {
   Row(const Geometry& geometry, const OutputView& outputs, const RowId& id)
       : dtype(geometry.problem().out()),
@@ -166,7 +166,7 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a,
     }
     for (const RowOutput output : all<RowOutput>()) {
       if (!x.both_have(output, y) || x.same_bits(output, y)) continue;
-      // The kernel's own base of the LSE, for both outputs.
+      // Both LSEs have the kernel's own base.
       const bool is_binary = output == RowOutput::lse && a.lse_base == 2;
       const double natural = is_binary ? std::numbers::ln2 : 1;
       const double u = double{*x.rows[output]}, v = double{*y.rows[output]};

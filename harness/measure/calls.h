@@ -30,13 +30,13 @@ struct CaseCalls {
 // does.
 void make_calls(const CaseCalls& calls, Worker& worker, Measurement& measurement);
 
-// Returns the XXH3-128 of the whole out and lse storage. Unwritten bytes hold poison, which is the
-// same in every call.
+// Returns the XXH3-128 of the whole storage of all outputs. Unwritten bytes hold poison, which is
+// the same in every call.
 std::string output_digest(const Arena& arena, const RunRequest& request);
 
 // Returns "the second call gave nan where the first gave 0.25, at sample 0, head 0, row 2, column
-// 5; 1 of 64 elements has other bits". The element named is the first NaN, otherwise the largest
-// difference. `call` begins the sentence.
+// 5; 1 of 64 elements has other bits". The element named is the first with a NaN or infinity,
+// otherwise the one with the largest difference. `call` begins the sentence.
 std::string difference_in_words(const Geometry& geometry, const OutputView& first,
                                 const OutputView& later, std::string_view call);
 

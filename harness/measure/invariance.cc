@@ -257,7 +257,7 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
                                                                       InvarianceOutcome& failed) {
   if (planned.c.problem.view == View::far) {
     failed.status = Status::unsupported;
-    failed.reason = "Q, K and V lie too far apart for copies of them";
+    failed.reason = "Q, K and V have gaps too large to copy them";
     return std::nullopt;
   }
   Base base;

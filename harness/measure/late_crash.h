@@ -1,4 +1,4 @@
-// A crash that was caused by an earlier case than the one in whose call it was seen.
+// A crash that an earlier case caused, seen in the call of a later case or between calls.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ struct MeasureOptions {
   std::filesystem::path save_failures;                        // directory; empty: do not save
   std::shared_ptr<CauseBudget> causes;  // budget for explaining failures; null: 0
   std::filesystem::path save_outputs;   // directory, for every case; empty: do not save
-  int time_repetitions = 90;            // upper bound, over the usual rounds
+  int time_repetitions = 90;            // maximum sum over the usual rounds
   // Extra rounds for a case with too few quiet rounds (time_rounds.h).
   int extra_time_rounds = 0;
   // Counter of computed references; may be null.

@@ -14,7 +14,7 @@ bool may_share(const PlannedCase& planned) {
          planned.c.device.starts_with("emulated:");
 }
 
-// Returns true if the output is complete and the second run gave the same bits.
+// Returns true if the output is complete and the later calls gave the same bits.
 bool has_bits(const Outcome& outcome) {
   return outcome.status == Status::ok && !outcome.output_digest.empty() && outcome.repeat_checked &&
          outcome.repeat_equal;

@@ -254,7 +254,7 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
   std::filesystem::create_directories(directory, error);
   if (error)
     return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(),
-                      "choose another --save-failures"});
+                      "choose another directory"});
 
   const MaskValues mask(geometry);
   const std::vector<NamedTensor> tensors =

@@ -122,7 +122,7 @@ Variants chunked(const Geometry& base) {
   const Problem& problem = base.problem();
   if (!has_several_rows(base)) return {{}, "no sample has several query rows"};
   if (problem.mask == Mask::causal_top_left)
-    return {{}, "a top-left mask says nothing of rows that come later"};
+    return {{}, "under a top-left mask a later chunk would align with key 0"};
   if (problem.mask == Mask::none && has_window(problem))
     return {{}, "a window without a causal mask looks at later keys"};
   if (problem.mask == Mask::none && problem.alibi != Alibi::none)
@@ -363,7 +363,7 @@ Variants variants(Invariance invariance, const Geometry& geometry,
   constexpr std::array of_merges{Invariance::run_to_run, Invariance::solo,    Invariance::position,
                                  Invariance::workspace,  Invariance::strides, Invariance::lse};
   if (problem.is_merge() && std::ranges::find(of_merges, invariance) == of_merges.end())
-    return {{}, "a merge of states has nothing that it could transform"};
+    return {{}, "this invariance changes nothing in a merge"};
   switch (invariance) {
     case Invariance::run_to_run:
       return again(geometry);

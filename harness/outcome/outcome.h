@@ -54,7 +54,7 @@ struct CaseRun {
   std::optional<ExpectedFailure> expected = std::nullopt;  // from its suite
 };
 
-// All members are in the bases, so that a test can name them.
+// All members are in the bases, so that a test can list them by structured binding.
 struct Outcome : CaseRun, ComparedOutput {};
 
 // Returns the architecture that a case ran for, "sm_90": from an emulated device's name, otherwise

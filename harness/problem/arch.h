@@ -26,9 +26,9 @@ constexpr std::span<const std::string_view> emulated_archs() { return emulated_a
 // fp8 operands have fp8_accumulator.
 //
 // The table is emulator/architectures.csv: {fp32, toward zero, fraction_bits, products per step}.
-// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200, 5,000 rows per format. None
-// differs, and other fraction_bits or half the products per step would. MMA-Sim alone is the
-// evidence for sm_87, sm_120 and some step counts (emulator/tensor_core/models.cc).
+// Evidence: recordings of A100, A2, Ada, L40S, H100, H200 and B200, 5,000 rows per format. All rows
+// agree; with other fraction_bits or half the products per step, they would differ. MMA-Sim alone
+// is the evidence for sm_87, sm_120 and some step counts (emulator/tensor_core/models.cc).
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands);
 
 }  // namespace plumbline

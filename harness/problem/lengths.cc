@@ -31,8 +31,8 @@ Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
   return {full, full};
 }
 
-// The sample that has the full length with `random` and `with_zero`: any sample with `random`, one
-// that keeps its keys with `with_zero`.
+// Returns the sample that has the full length: any sample under `random`, one that keeps its keys
+// under `with_zero`.
 std::int64_t full_sample(const Problem& problem, HashPurpose purpose) {
   const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), 0);
   if (problem.lengths == Lengths::random) return uniform_in(bits, 0, problem.batch - 1);

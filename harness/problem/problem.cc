@@ -201,13 +201,13 @@ void validate_merge(const Problem& p, std::vector<std::string>& wrong) {
   needs(p.head_dim_qk == 1, "head_dim_qk 1: the LSE of a part is stored as its key");
   needs(p.seq_q == 1, "seq_q 1: batch counts the tokens, seq_kv their parts");
   needs(p.heads_q == p.heads_kv, "heads_q equal to heads_kv");
-  needs(!p.has_fp8_q(), "dtype fp32, fp16 or bf16: that of the partial outputs");
-  needs(p.kv() == p.dtype, "no kv_dtype: dtype is that of the partial outputs");
+  needs(!p.has_fp8_q(), "dtype fp32, fp16 or bf16 for the partial outputs");
+  needs(p.kv() == p.dtype, "no kv_dtype: dtype is the partial outputs' dtype");
   needs(!p.is_paged(), "a padded or ragged layout");
   needs(p.mask == Mask::none || p.mask == Mask::custom,
         "mask none, or custom for parts without keys");
   needs(p.window_left < 0 && p.window_right < 0, "no window");
-  needs(p.scale == 0, "no scale: it is that of the LSEs' base");
+  needs(p.scale == 0, "no scale: the base of the LSEs sets it");
   needs(p.softcap == 0 && p.alibi == Alibi::none && p.sinks == Sinks::none,
         "no softcap, ALiBi or sinks: they are in the LSEs");
   needs(p.view == View::plain || p.view == View::strided, "view plain or strided");
@@ -237,10 +237,10 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
       return;
     case View::v_in_k:
       needs(p.head_dim_vo <= p.head_dim_qk, "head_dim_vo of at most head_dim_qk");
-      needs(!p.has_fp8_kv(), "K and V in the dtype of Q: V would have K's scale");
+      needs(!p.has_fp8_kv(), "K and V not in fp8: V would have K's scale");
       needs(p.inputs.empty(), "generated inputs");
       needs(p.v_law == VLaw::normal && p.v_scale == 1,
-            "v_law and v_scale at their defaults: V is K's");
+            "v_law and v_scale at their defaults: V is part of K");
       return;
     case View::far:
       needs(p.batch > 1, "a batch of two samples or more");
@@ -251,7 +251,7 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
 
 void validate_features(const Problem& p, std::vector<std::string>& wrong) {
   if (p.has_fp8_kv() && !p.inputs.empty())
-    wrong.push_back(fmt::format("kv_dtype {} needs generated inputs", name(p.kv_dtype)));
+    wrong.push_back(fmt::format("kv_dtype {} needs generated inputs", name(p.kv())));
   constexpr double max_mask_bits = 0x1p33;  // 1 GiB
   if (p.has_mask_bits() &&
       static_cast<double>(p.batch) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) >

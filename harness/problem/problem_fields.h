@@ -31,8 +31,8 @@ struct ProblemField : FieldTraits {
   double most = std::numeric_limits<double>::max();
 };
 
-// A key that sets two members. With a segment its text is "first,second". Otherwise both have the
-// same value, which is its text, or "" if they differ.
+// A key that sets two members. With a segment its text is "first,second". Otherwise it sets both to
+// one value, and its text is their value, or "" if they differ.
 struct FieldPair : FieldTraits {
   ProblemField<std::int64_t> first, second;
 };

@@ -124,8 +124,7 @@ std::optional<std::string> set_inputs_name(Problem& problem, std::string_view te
   const auto decoded = percent_decode(text);
   if (!decoded || decoded->empty())
     return fmt::format(
-        "inputs: \"{}\" is not a file name with %2F and the like for other characters than letters "
-        "and digits",
+        "inputs: \"{}\" is not a percent-encoded file name; write %2F for a slash, for example",
         text);
   problem.inputs = *decoded;
   return std::nullopt;

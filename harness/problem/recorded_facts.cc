@@ -119,7 +119,7 @@ class FactsReader {
     if ((!wide && tensor.dtype != "I32") || tensor.shape != std::vector<std::int64_t>{of.batch}) {
       complain(
           fmt::format("{} is {} [{}]", tensor_name, tensor.dtype, fmt::join(tensor.shape, ", ")),
-          fmt::format("it is I32 or I64 [{}], the batch", of.batch));
+          fmt::format("it must be I32 or I64 [{}], one per sample", of.batch));
       return lengths;
     }
     for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
@@ -164,7 +164,7 @@ class FactsReader {
       complain(*message, "correct the file's metadata");
   }
 
-  // 1/sqrt(head_dim) is the default however it was computed: its last bit must not appear in ids.
+  // 1/sqrt(head_dim) counts as the default however it was rounded, so that ids do not contain it.
   void normalise_scale() {
     Problem& shape = facts.shape;
     if (std::abs(shape.scale * std::sqrt(static_cast<double>(shape.head_dim_qk)) - 1) < 1e-12)

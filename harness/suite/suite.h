@@ -38,7 +38,7 @@ struct SuiteCase {
 };
 
 // The difference that a diff allows between two cases, compared row by row. Rows correspond by
-// (sample, head, position from the end of the sample's keys). So the last row of a prefill
+// (sample, head, position from the end of the sample's queries). So the last row of a prefill
 // corresponds to the one row of a decode.
 enum class DiffExpect {
   // |a - b| must be explained by the two sigmas, within the limit of the peak

@@ -116,7 +116,7 @@ TEST_F(FeaturesThroughDumps, KnownBugsAreExplained) {
       {"softcap_before_scale", "law=llm/softcap=30",
        "if the softcap were applied before the softmax scale"},
       {"softcap_of_powers_of_two", "law=llm/softcap=30",
-       "if the softcap were applied to logits in powers of two"},
+       "if the softcap were applied to base-2 logits"},
       {"alibi_before_scale", "alibi=standard", "the softmax denominator is too large"},
       {"alibi_log2e_missing", "alibi=standard", "the logits are too small"},
       {"sink_of_neighbour", "sinks=normal", "if each head had the attention sink of the next"},

@@ -35,8 +35,8 @@ TEST(CauseOfChange, NamedFromHalfTheError) {
 
 TEST(CauseOfChange, DetectsNan) {
   for (const double odd : {nan, infinity, -infinity}) {
-    EXPECT_THAT(cause({1, odd}, {1, 2}), HasSubstr("where the one is finite, the other is not"));
-    EXPECT_THAT(cause({1, 2}, {1, odd}), HasSubstr("where the one is finite, the other is not"));
+    EXPECT_THAT(cause({1, odd}, {1, 2}), HasSubstr("that is finite in only one of them"));
+    EXPECT_THAT(cause({1, 2}, {1, odd}), HasSubstr("that is finite in only one of them"));
     EXPECT_EQ(cause({1, odd}, {1, odd}), "");
     EXPECT_EQ(cause({1, odd}, {2, odd}), "") << "the infinite error is the same in both";
   }

@@ -64,7 +64,7 @@ TEST(Acknowledged, SlowerBeyondNoiseFails) {
   EXPECT_EQ(verdict_of(without_gate, outcome_with(1.3 * 1.2)), Verdict::acknowledged);
   EXPECT_EQ(verdict_of(without_gate, outcome_with(1.3 * 1.3)), Verdict::regressed);
   EXPECT_THAT(judge_acknowledged(without_gate, outcome_with(2.6), seen(), today).notes,
-              Contains(HasSubstr("it takes 2 times the time of then")));
+              Contains(HasSubstr("it takes 2 times the acknowledged time")));
   EXPECT_EQ(verdict_of(slower(Verdict::regressed), outcome_with(std::nan(""))), Verdict::regressed);
 }
 

@@ -83,11 +83,11 @@ TEST(Expected, RefusalIsUnexpectedPass) {
   ASSERT_EQ(judged(refused(), before).verdict, Verdict::unsupported);
   const Judgement judgement = judged(expected(refused()), before);
   EXPECT_EQ(judgement.verdict, Verdict::unexpected_pass);
-  EXPECT_THAT(judgement.findings.back().text, HasSubstr("is refused, does not fail"));
+  EXPECT_THAT(judgement.findings.back().text, HasSubstr("is refused instead of failing"));
   Outcome stored = expected(refused());
   stored.expected->file.clear();  // as read from a database
   EXPECT_THAT(judged(stored, before).findings.back().text,
-              HasSubstr("remove the [[expect_failure]] and see to issue"));
+              HasSubstr("remove the [[expect_failure]] and update issue"));
 }
 
 TEST(Expected, IgnoredAfterExpiry) {

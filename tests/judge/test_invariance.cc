@@ -95,7 +95,7 @@ TEST(JudgeInvariance, RefusedCallsAreNoted) {
   o.reason = "layout ragged: padded only";
   EXPECT_EQ(judge_invariance(o).verdict, Verdict::pass);
   EXPECT_THAT(judge_invariance(o).notes,
-              ElementsAre("3 of 5 calls are not taken: layout ragged: padded only"));
+              ElementsAre("3 of 5 calls were refused: layout ragged: padded only"));
   o.status = Status::unsupported;
   EXPECT_EQ(judge_invariance(o).verdict, Verdict::unsupported);
   EXPECT_THAT(judge_invariance(o).findings, IsEmpty());

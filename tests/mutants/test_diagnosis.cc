@@ -173,7 +173,7 @@ TEST(Diagnosis, NamesRoundingOrReadOfMutant) {
       {"index_page_row_stride", paged(DType::bf16),
        "a wrong page is read: K and V of the page of a page table whose rows are only as long"},
       {"index_one_page_wrong", paged(DType::bf16),
-       "a wrong page is read: K and V of page 1 of sample 0 where page 0 of sample 0 lies"},
+       "a wrong page is read: K and V of page 1 of sample 0 from page 0 of sample 0"},
       {"softcap_after_alibi", capped(DType::f16),
        "the softcap is in the wrong place: ALiBi's bias is added before it"},
       {"softcap_without_division", capped(DType::bf16),

@@ -123,7 +123,7 @@ TEST(Features, ContradictionsAreNamed) {
   EXPECT_THAT(first_wrong("bf16/b2-h1-s9-d64/view=far"), HasSubstr("fill zeros"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"),
               HasSubstr("head_dim_vo of at most head_dim_qk"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/v=grid/view=v_in_k"), HasSubstr("V is K's"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/v=grid/view=v_in_k"), HasSubstr("V is part of K"));
   EXPECT_THAT(first_wrong("bf16/b65536-h1-s4096-d64/layout=ragged/mask=custom"),
               HasSubstr("larger than 1 GiB"));
 }

@@ -80,7 +80,7 @@ TEST_F(RecordedErrorsTest, LengthsAndMetadata) {
   recording.tensors["seqlens_q"] = {DType::i32, {3}, {1, 2, 3}};
   recording.tensors["seqlens_kv"] = {DType::f32, {2}, {1, 2}};
   EXPECT_THAT(complaints(recording),
-              ElementsAre("seqlens_q is I32 [3] | it is I32 or I64 [2], the batch",
+              ElementsAre("seqlens_q is I32 [3] | it must be I32 or I64 [2], one per sample",
                           HasSubstr("seqlens_kv is F32 [2]")));
 
   recording = Recording::sample();

@@ -10,7 +10,7 @@ def version():                                     # stored with every run
     return f"numpy {np.__version__}"
 
 
-# 1. State what your kernel takes: plumbline asks it nothing else. `spec` is what it rounds, and may
+# 1. State which problems your kernel accepts; it gets no others. `spec` is what it rounds, and may
 #    not be looser than baselines/contracts.toml. If you change the name, change it there, too.
 @kernel(name="softmax", dtypes=("fp32", "fp16", "bf16"),
         masks=("none", "causal_top_left", "causal_bottom_right"),
